@@ -20,6 +20,7 @@ const layers = [
   ['src/http'],
   ['src/console', 'src/local_stack'],
   ['src/cli'],
+  ['src/build'],
 ];
 
 const within = (folders) => `^(${folders.join('|')})/`;

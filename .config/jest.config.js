@@ -21,7 +21,7 @@ const project = (name, suffix, setUp = {}) => ({
   transform: { '\\.(ts|mts|js|mjs)$': '<rootDir>/.config/jest_transformer.cjs' },
   // The Temporal worker is loaded per test file too: see jest_transformer.cjs.
   transformIgnorePatterns: ['/node_modules/(?!@temporalio/worker/)'],
-  modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test'],
+  modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test', '<rootDir>/dist'],
 });
 
 export default {

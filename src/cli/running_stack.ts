@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs';
 import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
+import { startCommand } from '../config/installation.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { listUsers } from '../http/accounts.ts';
 import { recordAuditEvents } from '../journal/audit.ts';
@@ -22,7 +23,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
 export function commandSettings(environment: Environment): Settings {
   if (environment.DATABASE_URL) return readSettings(environment);
   const stack = readStack();
-  if (!stack) throw new CliError('No database: set DATABASE_URL, or start the local stack with "npm start".');
+  if (!stack)
+    throw new CliError(`No database: set DATABASE_URL, or start the local stack with "${startCommand}".`);
   // Its processes use this Temporal, whatever else the user of the command has one for.
   const servers = Object.entries(stack).filter(([name]) => /^(DATABASE_URL$|TEMPORAL_)/.test(name));
   return readSettings({ ...stack, ...environment, ...Object.fromEntries(servers) });

@@ -1,4 +1,5 @@
 import { type Command, Option } from 'commander';
+import { startCommand } from '../config/installation.ts';
 import { parseId } from './arguments.ts';
 import { CliError } from './cli_error.ts';
 import { readDemoService, requireOneInstallation, serverUrlOf } from './running_stack.ts';
@@ -46,7 +47,7 @@ export function openService(options: ServiceOptions): ServiceClient {
   const key = options.key ?? process.env.EXPORTD_API_KEY ?? readDemoService().api_key;
   if (baseUrl === undefined)
     throw new CliError(
-      'No service: pass --base-url, set EXPORTD_BASE_URL, or start the local stack with "npm start".',
+      `No service: pass --base-url, set EXPORTD_BASE_URL, or start the local stack with "${startCommand}".`,
     );
   if (key === undefined) throw new CliError('No API key: pass --key or set EXPORTD_API_KEY.');
 

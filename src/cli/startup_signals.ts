@@ -2,6 +2,9 @@ import { constants } from 'node:os';
 
 const names = ['SIGINT', 'SIGTERM'] as const;
 
+/** How often a process looks whether the npx that started it is there, in milliseconds. */
+const parentPollMs = 1_000;
+
 const exit = (signal: (typeof names)[number]): void => process.exit(128 + constants.signals[signal]);
 
 /**
@@ -10,6 +13,10 @@ const exit = (signal: (typeof names)[number]): void => process.exit(128 + consta
  */
 export function exitOnSignals(): void {
   for (const name of names) process.on(name, exit);
+  // A signal to npx ends only it and its shell, and would leave a server or the local stack running.
+  if (process.env.npm_lifecycle_event !== 'npx') return;
+  const parent = process.ppid;
+  setInterval(() => process.ppid !== parent && process.kill(process.pid, 'SIGTERM'), parentPollMs).unref();
 }
 
 /**

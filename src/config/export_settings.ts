@@ -129,9 +129,9 @@ export const workflows = {
     .string()
     .optional()
     .describe(
-      'File with the workflows, written by `exportd bundle` of the same version. Default: each worker bundles them when it starts.',
+      'File with the workflows, written by `exportd bundle` of the same version. Default: that of a package; in a clone each worker bundles them when it starts.',
     )
-    .meta({ when: 'Workers must start in less time. The image sets it.' }),
+    .meta({ when: 'Workers of a clone must start in less time.' }),
 };
 
 /** How a run writes its files. */

@@ -1,4 +1,6 @@
+import { pathToFileURL } from 'node:url';
 import { isMarkedAsUntransferable, Worker } from 'node:worker_threads';
+import { installedPath } from '../config/installation.ts';
 import { addFingerprints } from '../domain/fingerprint.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import type {
@@ -108,7 +110,7 @@ interface Thread {
   reads: number;
 }
 
-const encoderProgram = new URL('./encoder_thread.ts', import.meta.url);
+const encoderProgram = pathToFileURL(installedPath('src/encoding/encoder_thread.ts'));
 
 /**
  * Starts up to `count` threads, each when there is work and no idle thread. A thread that exits is replaced the same

@@ -109,7 +109,7 @@ async function installNode() {
   const entry = JSON.parse(readText(lockFile)).packages[path];
   if (entry === undefined) return undefined;
   const manifest = { name: 'exportd-node', version: '0.0.0', dependencies: { [nodePackage]: entry.version } };
-  const lock = { lockfileVersion: 3, packages: { '': manifest, [path]: entry } };
+  const lock = { lockfileVersion: 3, packages: { '': manifest, [path]: { ...entry, dev: undefined } } };
   nodeFolder = mkdtempSync(join(tmpdir(), 'exportd-node-'));
   writeFileSync(join(nodeFolder, 'package.json'), JSON.stringify(manifest));
   writeFileSync(join(nodeFolder, 'package-lock.json'), JSON.stringify(lock));

@@ -2,6 +2,7 @@ import { randomBytes } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, statfsSync, writeFileSync } from 'node:fs';
 import { homedir } from 'node:os';
 import { join, resolve } from 'node:path';
+import { isBuild, root } from '../config/installation.ts';
 
 /** The stack cannot start. The message tells the user what to do. */
 export class LaunchError extends Error {
@@ -113,9 +114,9 @@ export type StackEnvironment = Readonly<Record<string, string>>;
 
 const fileName = 'stack.json';
 
-/** Data folder of the local stack: EXPORTD_DATA_DIR, by default `.exportd` in the clone. */
+/** Data folder of the local stack: EXPORTD_DATA_DIR, by default `.exportd` in the clone, or in the current folder. */
 export const dataFolderPath = (): string =>
-  resolve(process.env.EXPORTD_DATA_DIR ?? join(import.meta.dirname, '../../.exportd'));
+  resolve(process.env.EXPORTD_DATA_DIR ?? (isBuild ? '.exportd' : join(root, '.exportd')));
 
 /** Writes the settings to a file that only its owner can read, because they contain secrets. */
 export const writeStack = (folder: DataFolder, environment: StackEnvironment): void =>

@@ -1,4 +1,4 @@
-import { join } from 'node:path';
+import { installedPath } from '../config/installation.ts';
 import { cacheFolder, LaunchError, type StackEnvironment } from './data_folder.ts';
 import {
   type Child,
@@ -25,7 +25,7 @@ export interface ExportdOptions {
   readonly monitoringPort?: number;
 }
 
-const main = join(import.meta.dirname, '../cli/main.ts');
+const main = installedPath('src/cli/main.ts');
 
 /**
  * Variables that must be set before the process starts. The first two make the C library return memory instead of

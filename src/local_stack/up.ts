@@ -1,3 +1,4 @@
+import { startCommand } from '../config/installation.ts';
 import { readSettings, type Settings } from '../config/settings.ts';
 import { migrateControl, migrateSource } from '../migrate/migrate.ts';
 import { writeWorkflowBundle } from '../temporal/worker/bundle.ts';
@@ -60,7 +61,7 @@ async function chooseHttpPort(folder: DataFolder, settings: Settings): Promise<n
   if (port === 0) return (await assignPorts(folder.inside('ports.json'), ['http'])).http;
   if (await isPortFree(port)) return port;
   throw new LaunchError(
-    `Port ${port} is in use by another program: stop it, or choose another port, for example EXPORTD_PORT=${port + 1} npm start.`,
+    `Port ${port} is in use by another program: stop it, or choose another port, for example EXPORTD_PORT=${port + 1} ${startCommand}.`,
   );
 }
 

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import { runner } from 'node-pg-migrate';
 import pg from 'pg';
+import { installedPath } from '../config/installation.ts';
 import { createPool } from '../journal/database.ts';
 import { areProjectionsUpToDate, ensureProjections } from '../projections/registry.ts';
 
@@ -49,7 +49,7 @@ async function runMigrations(
 }
 
 /** Folder of the control database's migrations. */
-const controlMigrations = join(import.meta.dirname, '../journal/migrations');
+const controlMigrations = installedPath('src/journal/migrations');
 /** Beside all other tables of exportd, so that a backup of the schema is complete. */
 const migrationsTable = { schema: 'exportd', name: 'migrations' };
 
@@ -73,7 +73,7 @@ export async function migrateControl(databaseUrl: string): Promise<string[]> {
   return applied;
 }
 
-const sourceMigrations = join(import.meta.dirname, '../source/migrations');
+const sourceMigrations = installedPath('src/source/migrations');
 
 /** How many months ahead event partitions are created. Each partition adds a little to the cost of every statement. */
 const monthsAhead = 6;

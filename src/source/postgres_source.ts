@@ -284,10 +284,7 @@ export function createSource({
       const connections = rereads.forProject(range.team_id);
       const query = await readQuery(connections, range, options.signal);
       try {
-        yield* readPages(localPageReader(connections), query, range, keys, bounds, {
-          ...options,
-          lists: counts.forProject(range.team_id),
-        });
+        yield* readPages(localPageReader(connections), query, range, keys, bounds, options);
       } catch (error) {
         throw await attribute(error, range, options.signal);
       }
@@ -300,10 +297,7 @@ export function createSource({
         threadReads.count(() => inPageShare(range.team_id, reading, work)),
       );
       try {
-        yield* readPages(reader, query, range, keys, bounds, {
-          ...options,
-          lists: counts.forProject(range.team_id),
-        });
+        yield* readPages(reader, query, range, keys, bounds, options);
       } catch (error) {
         throw await attribute(error, range, signal);
       }

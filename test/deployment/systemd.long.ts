@@ -10,6 +10,9 @@ const root = join(import.meta.dirname, '../..');
 const units = join(root, '.config/systemd');
 const names = readdirSync(units);
 
+/** Where `npm install --prefix /opt/exportd` puts the command. */
+const command = '/opt/exportd/node_modules/.bin/exportd';
+
 /** Exposure above which "systemd-analyze security" calls a service exposed; 10 is a service without any protection. */
 const maxExposure = 20;
 
@@ -22,7 +25,7 @@ beforeAll(async () => {
   for (const name of names)
     writeFileSync(
       join(folder, name),
-      readFileSync(join(units, name), 'utf8').replaceAll('/opt/exportd/node_modules', `${root}/node_modules`),
+      readFileSync(join(units, name), 'utf8').replaceAll(command, join(root, 'src/cli/exportd.mjs')),
     );
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
@@ -62,15 +65,14 @@ describe('the systemd units', () => {
 
   it('set up the role of queries after the migrations', () => {
     const commands = valuesOf('exportd-migrate.service', 'ExecStart').map(
-      (line) => line.split('main.ts ')[1],
+      (line) => line.split('exportd ')[1],
     );
     expect(commands).toEqual(['migrate', 'query setup']);
   });
 
-  it('run the Node of the lock file', () => {
+  it('run the command of the package', () => {
     for (const name of names)
-      for (const command of valuesOf(name, 'ExecStart'))
-        expect(command).toMatch(/^\/opt\/exportd\/node_modules\/\.bin\/node /);
+      for (const line of valuesOf(name, 'ExecStart')) expect(line.split(' ')[0]).toBe(command);
   });
 
   it.each(names.filter((name) => !name.includes('migrate')))(

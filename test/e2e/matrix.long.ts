@@ -282,7 +282,7 @@ async function startPostgresql(major: 15 | 16 | 17): Promise<TestDatabase> {
   const { postgresql: port } = await assignPorts(folder.inside('ports.json'), ['postgresql']);
   const children = createChildProcesses(folder);
   const password = 'matrix';
-  const program = await postgresqlProgram(folder, port, password, false, binaries);
+  const program = await postgresqlProgram(folder, port, password, false, { binaries });
   closing.push(() => children.stopAll());
   await waitUntilReady(children.start(program), () => isPostgresqlReady(port, password));
   const url = postgresqlUrl(port, password);

@@ -1,6 +1,6 @@
 import { readdirSync } from 'node:fs';
-import { join } from 'node:path';
 import type { Command } from 'commander';
+import { installedPath } from '../../config/installation.ts';
 import { createKeyRing, type KeyRing, SecretUnreadable } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
@@ -16,7 +16,7 @@ interface CheckResult {
   readonly detail: string;
 }
 
-const migrationsFolder = join(import.meta.dirname, '../../journal/migrations');
+const migrationsFolder = installedPath('src/journal/migrations');
 const minPostgresqlVersion = 150_000;
 
 /** `doctor`: checks everything that exportd depends on. */

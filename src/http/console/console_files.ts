@@ -1,9 +1,10 @@
 import { createHash } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
-import { stripTypeScriptTypes } from 'node:module';
+import module from 'node:module';
 import { extname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { brotliCompress, constants, gzip } from 'node:zlib';
+import { installedPath, isBuild, root } from '../../config/installation.ts';
 
 /** How a response may be compressed. */
 type Encoding = 'br' | 'gzip' | 'identity';
@@ -120,8 +121,7 @@ const vendorModules: readonly VendorModule[] = [
   { name: 'uplot', file: 'uplot/dist/uPlot.iife.min.js', suffix: '\nexport default uPlot;\n' },
 ];
 
-const root = join(import.meta.dirname, '../../..');
-const consoleFolder = join(root, 'src/console');
+const consoleFolder = installedPath('src/console');
 
 /** A file of the console as it is sent. */
 interface ConsoleFile extends CompressedFile {
@@ -139,15 +139,46 @@ export interface ConsoleFiles {
   readonly preloads: readonly string[];
   /** What each page needs beside them. The browser loads the other pages when it is idle. */
   readonly pages: readonly PageModules[];
+  /** The script that runs before the first paint, and the module that starts the console. */
+  readonly scripts: { readonly theme: string; readonly main: string };
 }
+
+/** What a build knows of its files, in `contentsFile`. */
+export type BuiltContents = Pick<ConsoleFiles, 'preloads' | 'scripts'> & {
+  /** Paths of pages as the sources of regular expressions. */
+  readonly pages: readonly { readonly path: string; readonly modules: readonly string[] }[];
+};
+
+/** Names the modules of a build in the folder of its console. */
+export const contentsFile = 'contents.json';
 
 const script = 'text/javascript; charset=utf-8';
 const stylesheet = 'console.css';
 /** Sent first, in this order; the other rules follow by name, those of pages last. */
 const firstStyles = ['styles/tokens.css', 'styles/base.css', 'uplot.css'];
 
+/** Reads the console of a build, or else of the sources. */
+export const readConsoleFiles = (): ConsoleFiles => (isBuild ? readBuild() : readSources());
+
+function readBuild(): ConsoleFiles {
+  const { preloads, pages, scripts } = JSON.parse(readText(contentsFile)) as BuiltContents;
+  const contents = new Map(
+    readdirSync(consoleFolder)
+      .filter((path) => path !== contentsFile)
+      .sort()
+      .map((path) => [path, readText(path)] as const),
+  );
+  return {
+    ...filesOf(contents),
+    imports: {},
+    preloads,
+    pages: pages.map(({ path, modules }) => ({ path: new RegExp(path), modules })),
+    scripts,
+  };
+}
+
 /** Reads src/console and the packages that it uses, without types. Takes a tenth of a second. */
-export function readConsoleFiles(): ConsoleFiles {
+function readSources(): ConsoleFiles {
   const paths = readdirSync(consoleFolder, { recursive: true, encoding: 'utf8' })
     .map((path) => path.replaceAll('\\', '/'))
     .sort();
@@ -167,29 +198,35 @@ export function readConsoleFiles(): ConsoleFiles {
     ...paths.filter((path) => path.endsWith('.svg')).map((path) => [path, readText(path)] as const),
     [stylesheet, styles.map(([, text]) => text).join('\n')],
   ]);
-  const base = `/console/assets/${versionOf(contents)}`;
+  const { base, files } = filesOf(contents);
   const moduleTexts = new Map(modules);
   const first = firstModules(moduleTexts);
   return {
     base,
-    files: new Map(
-      [...contents].map(([path, text]) => [
-        path,
-        { type: typeOf(path), ...createCompressedFile(Buffer.from(text)) },
-      ]),
-    ),
+    files,
     imports: Object.fromEntries(vendorModules.map(({ name }) => [name, `${base}/${vendorPath(name)}`])),
     preloads: [
       ...vendorModules.filter(({ name }) => name !== 'uplot').map(({ name }) => vendorPath(name)),
       ...first,
     ],
     pages: pageModules(moduleTexts, first),
+    scripts: { theme: 'theme_before_paint.ts', main: 'main.ts' },
   };
 }
 
+const filesOf = (contents: ReadonlyMap<string, string>): Pick<ConsoleFiles, 'base' | 'files'> => ({
+  base: `/console/assets/${versionOf(contents)}`,
+  files: new Map(
+    [...contents].map(([path, text]) => [
+      path,
+      { type: typeOf(path), ...createCompressedFile(Buffer.from(text)) },
+    ]),
+  ),
+});
+
 /** Replaces types by spaces, so that lines and columns in a browser's messages are those of the source. */
 const readModule = (path: string): string =>
-  withoutWarnings(() => stripTypeScriptTypes(readText(path), { mode: 'strip' }));
+  withoutWarnings(() => module.stripTypeScriptTypes(readText(path), { mode: 'strip' }));
 
 /**
  * Node warns that the function is experimental, between the JSON lines of the log. Which version of Node runs is fixed by
@@ -223,6 +260,8 @@ const typeOf = (path: string): string => {
       return 'text/css; charset=utf-8';
     case '.svg':
       return 'image/svg+xml';
+    case '.map':
+      return 'application/json';
     default:
       return script;
   }
@@ -244,10 +283,12 @@ export interface PageShell {
  * Builds the document of a page, which needs `modules`. It is the same for every user, so it has an ETag and no nonce.
  */
 export function createPageShell(
-  { base, imports, preloads }: ConsoleFiles,
+  { base, imports, preloads, scripts }: ConsoleFiles,
   modules: readonly string[],
 ): PageShell {
   const importMap = JSON.stringify({ imports });
+  // A build has its packages in its own modules.
+  const hasImports = Object.keys(imports).length > 0;
   const preload = (path: string) => `<link rel="modulepreload" href="${base}/${path}">`;
   const html = `<!doctype html>
 <html lang="en">
@@ -257,11 +298,10 @@ export function createPageShell(
 <meta name="color-scheme" content="light dark">
 <title>exportd</title>
 <link rel="icon" href="${base}/icon.svg" type="image/svg+xml">
-<script src="${base}/theme_before_paint.ts"></script>
+<script src="${base}/${scripts.theme}"></script>
 <link rel="stylesheet" href="${base}/console.css">
-<script type="importmap">${importMap}</script>
-${[...preloads, ...modules].map(preload).join('\n')}
-<script type="module" src="${base}/main.ts"></script>
+${hasImports ? `<script type="importmap">${importMap}</script>\n` : ''}${[...preloads, ...modules].map(preload).join('\n')}
+<script type="module" src="${base}/${scripts.main}"></script>
 </head>
 <body>
 <div id="root"></div>
@@ -273,7 +313,9 @@ ${[...preloads, ...modules].map(preload).join('\n')}
     html,
     contentSecurityPolicy: [
       "default-src 'none'",
-      `script-src 'self' 'sha256-${createHash('sha256').update(importMap).digest('base64')}'`,
+      hasImports
+        ? `script-src 'self' 'sha256-${createHash('sha256').update(importMap).digest('base64')}'`
+        : "script-src 'self'",
       "style-src 'self'",
       "img-src 'self'",
       "connect-src 'self'",

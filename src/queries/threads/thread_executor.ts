@@ -1,5 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
+import { installedPath } from '../../config/installation.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { RelationSettings } from '../../source/relations.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
@@ -214,7 +216,7 @@ const parseLimits: SlotLimits = {
 type ThreadExecutorSettings = RelationSettings &
   Pick<Settings, 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_THREAD_MEMORY'>;
 
-const queryProgram = new URL('./query_thread.ts', import.meta.url);
+const queryProgram = pathToFileURL(installedPath('src/queries/threads/query_thread.ts'));
 
 /**
  * Computes queries in threads of their own, so that nothing but messages passes through the event loop of the server or

@@ -1,13 +1,15 @@
 import { spawn } from 'node:child_process';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
-import { join } from 'node:path';
+import { installedPath, isBuild } from '../../config/installation.ts';
 import { SettingsError, type Settings } from '../../config/settings.ts';
 
-const bundlerProgram = join(import.meta.dirname, 'bundler_program.ts');
-const productWorkflows = join(import.meta.dirname, '../../../workflows/index.ts');
+const bundlerProgram = installedPath('src/temporal/worker/bundler_program.ts');
+const productWorkflows = installedPath('workflows/index.ts');
+/** The bundle of a build, without which a worker would need a bundler and a compiler. */
+const builtBundle = installedPath('workflows.js');
 
 /**
- * Bundles the workflows for Temporal's sandbox, which takes a few seconds. It runs in a separate process: a bundler and a
+ * Bundles the workflows for Temporal's sandbox, which takes a few seconds; a build has the bundle. It runs in a separate process: a bundler and a
  * compiler would leave 130 MB in the memory of a worker.
  * @param workflowsPath the module that exports the workflows
  * @param signal ends the process
@@ -17,6 +19,7 @@ export async function bundleWorkflows(
   workflowsPath = productWorkflows,
   signal?: AbortSignal,
 ): Promise<{ code: string }> {
+  if (isBuild && workflowsPath === productWorkflows) return { code: await readFile(builtBundle, 'utf8') };
   const process_ = spawn(process.execPath, [bundlerProgram, workflowsPath], {
     stdio: ['ignore', 'pipe', 'pipe'],
     ...(signal && { signal }),

