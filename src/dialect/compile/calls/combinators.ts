@@ -20,6 +20,7 @@ import type { Compiler } from '../compiler.ts';
  * aggregate without the combinator. Each is one aggregate of the group, however often the template names it.
  */
 const templates: Readonly<Partial<Record<Combinator, string>>> = {
+  Array: `arrayReduce({reduced}, arrayFlatten({list}))`,
   ForEach: `arrayMap(i -> arrayReduce({reduced}, arrayMap(a -> a[i], arrayFilter(a -> length(a) >= i, {list}))),
     range(1, arrayMax(a -> length(a), {list}) + 1))`,
   Map: `mapFromArrays(arraySort(arrayDistinct(arrayFlatten(arrayMap(m -> mapKeys(m), {list})))),
@@ -39,14 +40,15 @@ export function combinatorCall(
   { definition, combinators }: FoundFunction,
   statement: Statement,
 ): Expression | null {
-  const [rewritten, another] = combinators.filter((one) => one === 'Array' || Object.hasOwn(templates, one));
+  const [rewritten, another] = combinators.filter((one) => Object.hasOwn(templates, one));
   if (rewritten === undefined) return null;
   const unsupported = (suggestion: string): Error =>
     statement.error(`Unsupported function call '${call.name.text}(...)'.`, call.name, suggestion);
   const hasIf = combinators.includes('If');
   if (another !== undefined || combinators.length > (hasIf ? 2 : 1))
     throw unsupported('Combine it with If alone.');
-  if (call.over !== null && rewritten !== 'Array')
+  const ofItems = rewritten === 'Array' ? arrayFunctionOf(definition.name) : null;
+  if (call.over !== null && ofItems === null)
     throw statement.error(`Function '${call.name.text}' does not support OVER.`, call);
   const aggregate = (name: string, given: readonly Expression[]): Call => ({
     ...call,
@@ -62,11 +64,8 @@ export function combinatorCall(
       `Function '${call.name.text}' expects ${expected} argument${expected === 1 ? '' : 's'}, found ${values.length}`,
       call,
     );
-  if (rewritten === 'Array') {
-    const ofItems = arrayFunctionOf(definition.name);
-    if (ofItems === null) throw unsupported('Use ARRAY JOIN.');
+  if (ofItems !== null)
     return buildExpression(`${ofItems}(arrayFlatten({list}))`, { list: aggregate('groupArray', [value]) });
-  }
   const gathered = key === undefined ? value : buildExpression('tuple({value}, {key})', { value, key });
   const parameters = (call.parameters ?? []).map((parameter) =>
     parameter.kind === 'number' ? parameter.text : '',
