@@ -51,6 +51,16 @@ export const process = {
   EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' })
     .describe('How long the database keeps run logs, delivered notifications and reports of verifications.')
     .meta({ when: 'The control database grows too large, or audits need more.' }),
+  EXPORTD_HISTORY_RETENTION: optionalDuration({ min: '30d', max: '36500d' })
+    .describe(
+      'How long the database keeps runs, backfills and decided commands after their end. Of older runs the row of the interval stays. Unset: no limit.',
+    )
+    .meta({ when: 'The control database grows too large.' }),
+  EXPORTD_DELETED_EXPORT_RETENTION: optionalDuration({ min: '1d', max: '36500d' })
+    .describe(
+      'How long the database keeps everything of a deleted export. Its files in the bucket stay. Unset: no limit.',
+    )
+    .meta({ when: 'Rules on data ask for it, or deleted exports take space.' }),
   EXPORTD_AUDIT_RETENTION: duration('400d', { min: '1d', max: '36500d' })
     .describe('How long the database keeps who changed what, and what was refused.')
     .meta({ when: 'Audits need more, or rules on personal data less.' }),

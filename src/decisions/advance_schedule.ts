@@ -467,7 +467,7 @@ export async function advanceSchedule(
 }
 
 /** The cause under which an export's stream holds what the schedule decided for an interval or a skipped range. */
-const scheduledCause = ({ start, end }: DataInterval): string => `interval:${start}/${end}`;
+export const scheduledCause = ({ start, end }: DataInterval): string => `interval:${start}/${end}`;
 
 type DueRuns = Pick<
   ScheduleStep,

@@ -90,6 +90,11 @@ export async function eraseSecrets(
              join exportd.destination_configs used
                on used.batch_export_id = run.batch_export_id and used.version = run.config_version
              where run.batch_export_id = config.batch_export_id and ${sameBucket('used')})
+             and not exists (
+             select from exportd.destination_configs used
+             where ${sameBucket('used')} and exists (
+               select from exportd.intervals interval where interval.batch_export_id = config.batch_export_id
+                 and interval.collapsed_config_version = used.version))
          end)`,
     [batchExportId ?? null, cleanUpMs, formerBuckets],
   );

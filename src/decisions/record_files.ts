@@ -100,7 +100,10 @@ export async function nextGeneration(transaction: JournalTransaction, run: Exist
   if (!isActiveStatus(run.status)) throw new RunEnded(run.status);
   const { batch_export_id, data_interval_start, data_interval_end } = run.spec;
   const { rows } = await transaction.connection.query<{ next: number }>(
-    `select coalesce(max(greatest(generation, adopted_generation)), 0) + 1 as next from exportd.batch_export_runs
+    `select greatest(max(greatest(generation, adopted_generation)), (
+         select collapsed_generation from exportd.intervals
+         where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3), 0) + 1 as next
+     from exportd.batch_export_runs
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
     [batch_export_id, data_interval_start, data_interval_end],
   );
@@ -335,6 +338,16 @@ export async function mayHavePublished(pool: Pool, spec: RunInterval, runId: str
      join exportd.stream_states folded on folded.stream_type = 'run' and folded.stream_id = run.id
      where run.batch_export_id = $1 and run.data_interval_start = $2 and run.data_interval_end = $3 and run.id <> $4
        and folded.state->>'publish_started_at' is not null limit 1`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, runId],
+  );
+  return rowCount === 1;
+}
+
+/** Whether a manifest of an interval is that of a run whose history was collapsed. */
+export async function isCollapsedRun(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from exportd.intervals where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3
+       and collapsed_generation is not null and manifest_run_id::text = $4`,
     [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, runId],
   );
   return rowCount === 1;

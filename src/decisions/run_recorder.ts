@@ -28,6 +28,7 @@ import { startComparisons } from './due_comparisons.ts';
 import {
   findReplacedRun,
   hasPublished,
+  isCollapsedRun,
   mayHavePublished,
   type RangeFile,
   readAdoptedManifest,
@@ -97,6 +98,9 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
     }),
   /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
   hasPublished: (run: ExistingRun, otherRunId: string) => hasPublished(journal.pool, run.spec, otherRunId),
+  /** Whether a run that wrote a manifest of the interval was collapsed. */
+  isCollapsedRun: (run: ExistingRun, otherRunId: string) =>
+    isCollapsedRun(journal.pool, run.spec, otherRunId),
   /** Whether another run of the interval has claimed publishing, so that its manifest may be stored. */
   mayHavePublished: (run: ExistingRun, runId: string) => mayHavePublished(journal.pool, run.spec, runId),
   /**

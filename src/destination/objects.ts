@@ -728,7 +728,7 @@ async function requireKnown(key: string, publication: ManifestPublication): Prom
   if (await publication.knows(null)) return;
   throw new DestinationError(
     unreadable,
-    `The bucket already contains ${key}, which may be a manifest of this interval. exportd has not published one before, and ` +
+    `The bucket already contains ${key}, which may be a manifest of this interval. exportd has not published one before, or no longer has its history, and ` +
       'may not read it. Grant the credentials s3:GetObject, so that it is compared, or delete the object. Then retry the run.',
     { transient: false },
   );

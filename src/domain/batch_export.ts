@@ -1,5 +1,5 @@
 import { CommandRejected, type FailureTime } from './errors.ts';
-import type { Decider, Recorded } from './event.ts';
+import type { Decider, JsonValue, Recorded } from './event.ts';
 import {
   type DataInterval,
   intervalContaining,
@@ -167,7 +167,17 @@ export type BatchExportEvent =
       data: { backfill_id: string; runs: number } & FailureTime;
     }
   | { type: 'IntervalScheduled'; data: { run_id: string } & DataInterval }
-  | { type: 'BatchExportDeleted'; data: Record<string, never> };
+  | { type: 'BatchExportDeleted'; data: Record<string, never> }
+  /** Replaces the streams of old runs and backfills. */
+  | { type: 'HistoryCollapsed'; data: HistoryDigest };
+
+/** What is left of old runs and backfills. */
+export interface HistoryDigest {
+  /** The rows of their intervals in the ledger, without null. Empty for a deleted export. */
+  readonly intervals: readonly Readonly<Record<string, JsonValue>>[];
+  readonly run_ids: readonly string[];
+  readonly backfill_ids: readonly string[];
+}
 
 export type BatchExportState =
   | { readonly status: 'absent' }
@@ -240,6 +250,7 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
     case 'BackfillRequested':
     case 'RunRetryRequested':
     case 'FailedRunsRetryRequested':
+    case 'HistoryCollapsed':
       return state;
   }
 }

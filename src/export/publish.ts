@@ -554,7 +554,8 @@ async function requireAllRows(recorder: PublishDependencies['recorder'], runId: 
 
 /**
  * Records a manifest that the journal does not know as the current one of its interval. The control database may have
- * been restored from a backup, or a run may have ended before it could record that it had published.
+ * been restored from a backup, a run may have ended before it could record that it had published, or its history was
+ * collapsed, which is no reason to warn.
  * @throws RunEnded, GenerationSuperseded
  */
 async function adoptManifest(
@@ -563,7 +564,9 @@ async function adoptManifest(
   manifest: Manifest,
 ): Promise<void> {
   const run = requireActive(await recorder.read(runId));
+  const isCollapsed = await recorder.isCollapsedRun(run, manifest.run_id);
   const adopted = await recorder.adoptManifest(runId, run.generation, manifest);
+  if (isCollapsed) return;
   await recorder.log(
     adopted,
     runId,

@@ -88,12 +88,15 @@ async function readEventsByIds(connection: Connection, ids: readonly string[]): 
   return rows;
 }
 
-/** Reads all events in journal order, in batches, to rebuild projections. */
+/** Reads all events that count in journal order, in batches, to rebuild projections: those of collapsed streams do not. */
 export async function* readAllEvents(connection: Connection, batch = 2_000): AsyncGenerator<StoredEvent[]> {
   let position = 0;
   for (;;) {
     const { rows } = await connection.query<StoredEvent>(
-      `select ${eventColumns} from exportd.journal_events where global_position > $1 order by global_position limit $2`,
+      `select ${eventColumns} from exportd.journal_events event where global_position > $1 and not exists (
+         select from exportd.journal_streams stream where stream.collapsed_at is not null
+           and stream.stream_type = event.stream_type and stream.stream_id = event.stream_id)
+       order by global_position limit $2`,
       [position, batch],
     );
     const last = rows.at(-1);
@@ -297,9 +300,11 @@ async function lockAndRead<State, Event extends DomainEvent>(
     version: number;
     state_version: number | null;
     state: State | null;
+    is_collapsed: boolean;
   }>({
     name: 'lock-stream',
-    text: `select stream.version, folded.version as state_version, folded.state from exportd.journal_streams stream
+    text: `select stream.version, folded.version as state_version, folded.state,
+        stream.collapsed_at is not null as is_collapsed from exportd.journal_streams stream
       left join exportd.stream_states folded using (stream_type, stream_id)
       where stream.stream_type = $1 and stream.stream_id = $2 for update of stream`,
     values: [streamType, id],
@@ -316,8 +321,9 @@ async function lockAndRead<State, Event extends DomainEvent>(
       ? { version: 0, state: initialState }
       : lockAndRead(connection, projector, decider, id);
   }
-  const { version, state_version, state } = row;
-  if (version === 0) return { version, state: initialState };
+  const { version, state_version, state, is_collapsed } = row;
+  // A collapsed stream answers as if it had gone already.
+  if (version === 0 || is_collapsed) return { version, state: initialState };
   // After waiting for the lock, the locked row is current, but the joined row is as of the start of the statement.
   const isCurrent = state_version === version && state !== null;
   return { version, state: isCurrent ? state : await projector.readState<State>(connection, streamType, id) };

@@ -1,7 +1,7 @@
 import type { BackfillEvent } from '../domain/backfill.ts';
 import type { Connection } from '../journal/database.ts';
 import type { StoredEvent } from '../journal/journal.ts';
-import type { Projection } from './projection.ts';
+import { digestOf, type Projection } from './projection.ts';
 
 /** SQL condition: the run of a row of backfill_runs is not yet counted in the backfill's row. */
 export const isUncounted = (row = 'backfill_runs'): string =>
@@ -14,7 +14,7 @@ export const isUncounted = (row = 'backfill_runs'): string =>
  */
 export const backfillsProjection: Projection = {
   name: 'backfills',
-  version: 5,
+  version: 6,
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
     create table exportd.backfills (
@@ -55,10 +55,17 @@ export const backfillsProjection: Projection = {
     );
     -- The runs that are not counted in the backfill's row.
     create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isUncounted()};
-    -- The backfills that wait for a run, or for a retry of it.
-    create index backfill_runs_waiting on exportd.backfill_runs (run_id) where ${isUncounted()}`,
+    -- The backfills that wait for a run, or for a retry of it, or that have counted it.
+    create index backfill_runs_run on exportd.backfill_runs (run_id)`,
   apply: async (connection, event) => {
     if (event.stream_type === 'backfill') await fold(connection, event);
+    const digest = digestOf(event);
+    if (digest && digest.backfill_ids.length > 0)
+      for (const [table, id] of [
+        ['backfill_runs', 'backfill_id'],
+        ['backfills', 'id'],
+      ] as const)
+        await connection.query(`delete from exportd.${table} where ${id} = any($1)`, [digest.backfill_ids]);
   },
 };
 

@@ -104,6 +104,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'BackfillRequested':
     case 'RunRetryRequested':
     case 'FailedRunsRetryRequested':
+    case 'HistoryCollapsed':
       return;
   }
 }

@@ -3,7 +3,7 @@ import type { RunEvent, RunEventData } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import type { Projection } from './projection.ts';
+import { digestOf, type Projection } from './projection.ts';
 import { readRun } from './stream_states.ts';
 
 /** An object as described by the event that creates it. */
@@ -201,7 +201,7 @@ const unpublished = 'not publish_claimed and obsolete_at is null';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 13,
+  version: 14,
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
@@ -254,6 +254,12 @@ export const destinationObjectsProjection: Projection = {
         `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${unpublished}`,
         [event.stream_id, event.recorded_at],
       );
+    // A later run of the interval reads from the manifest which files it replaces.
+    const digest = digestOf(event);
+    if (digest)
+      await connection.query('delete from exportd.destination_objects where run_id = any($1)', [
+        digest.run_ids,
+      ]);
   },
 };
 

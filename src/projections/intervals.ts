@@ -1,11 +1,11 @@
-import type { BatchExportEvent, SkippedRange } from '../domain/batch_export.ts';
+import type { BatchExportEvent, HistoryDigest, SkippedRange } from '../domain/batch_export.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
 import type { RunEvent, RunEventData } from '../domain/run.ts';
 import { type ExistingRun, filesOf, type RunSpec, sourceAfter } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import type { Projection } from './projection.ts';
+import { digestOf, type Projection } from './projection.ts';
 import { readRun } from './stream_states.ts';
 
 /**
@@ -168,7 +168,8 @@ const recordManifest =
       text: `update exportd.intervals set status = case when $10 then 'exported' else 'unsettled' end, reason = null,
           held = null, manifest_run_id = $4, generation = $5, rows = $6, rejected_rows = $7, bytes = $8, files = $9,
           settled = $10, settling_outcome = null, completed_at = $11, expires_at = $12, source_fingerprint = $13,
-          bucket_fingerprint = $14, kept_files = $15, earlier_files = $16
+          bucket_fingerprint = $14, kept_files = $15, earlier_files = $16, collapsed_generation = null,
+          collapsed_config_version = null
         where ${isInterval}`,
       values: [
         ...intervalKey(run),
@@ -214,6 +215,95 @@ const earliest = (times: readonly (string | null)[]): string | null =>
   times.filter((time) => time !== null).toSorted((one, other) => Date.parse(one) - Date.parse(other))[0] ??
   null;
 
+/** SQL condition on a row of the ledger: the interval is exported, and has runs that may be collapsed once they are old. */
+export const hasHistory = `status = 'exported' and manifest_run_id is not null and collapsed_generation is null
+  and kept_files = 0 and earlier_files = 0`;
+
+/** The columns of a row that a digest keeps, without that of the export. */
+const ledgerColumns = [
+  'data_interval_start',
+  'data_interval_end',
+  'status',
+  'reason',
+  'is_scheduled',
+  'run_id',
+  'held',
+  'taken_keys',
+  'manifest_run_id',
+  'generation',
+  'rows',
+  'rejected_rows',
+  'bytes',
+  'files',
+  'settled',
+  'settling_outcome',
+  'completed_at',
+  'expires_at',
+  'source_fingerprint',
+  'bucket_fingerprint',
+  'kept_files',
+  'earlier_files',
+  'collapsed_generation',
+  'collapsed_config_version',
+];
+
+/**
+ * Writes the rows of a digest. After a rebuild they are the first that is known of their intervals, so ranges that the schedule
+ * skipped are split as the runs had split them.
+ */
+async function foldDigest(
+  connection: Connection,
+  batchExportId: string,
+  { intervals }: HistoryDigest,
+): Promise<void> {
+  const entries = `jsonb_populate_recordset(null::exportd.intervals, $2)`;
+  await connection.query({
+    name: 'split-for-digest',
+    text: `with entry as materialized (select data_interval_start as starts, data_interval_end as ends from ${entries}
+      ), range as (
+        select skipped.* from exportd.intervals skipped
+        where skipped.batch_export_id = $1 and skipped.run_id is null
+          and skipped.data_interval_start <= (select max(starts) from entry)
+          and skipped.data_interval_end >= (select min(ends) from entry)
+          and exists (select from entry
+            where starts >= skipped.data_interval_start and ends <= skipped.data_interval_end)
+      ), removed as (
+        delete from exportd.intervals interval using range
+        where interval.batch_export_id = $1 and interval.data_interval_start = range.data_interval_start
+          and interval.data_interval_end = range.data_interval_end
+      ), part as (
+        select range.status, range.reason, bounds.starts, bounds.ends
+        from range cross join lateral (
+          select lag(inside.ends, 1, range.data_interval_start) over (order by inside.starts) as starts,
+            inside.starts as ends
+          from (
+            select starts, ends from entry
+            where starts >= range.data_interval_start and ends <= range.data_interval_end
+            union all select range.data_interval_end, range.data_interval_end) inside) bounds
+        where bounds.starts < bounds.ends)
+      insert into exportd.intervals (batch_export_id, data_interval_start, data_interval_end, status, reason)
+      select $1, starts, ends, status, reason from part`,
+    values: [batchExportId, JSON.stringify(intervals)],
+  });
+  const columns = ledgerColumns.join(', ');
+  await connection.query({
+    name: 'fold-digest',
+    text: `insert into exportd.intervals (batch_export_id, ${columns}) select $1, ${columns} from ${entries}
+      on conflict (batch_export_id, data_interval_start, data_interval_end) do update
+        set (${columns}) = row (${ledgerColumns.map((column) => `excluded.${column}`).join(', ')})`,
+    values: [batchExportId, JSON.stringify(intervals)],
+  });
+}
+
+/**
+ * SQL: the columns of a row `interval` of the ledger as a digest keeps them.
+ * @param replaced columns by name, with the SQL expressions of other values
+ */
+export const digestEntry = (replaced: Readonly<Record<string, string>>): string =>
+  `jsonb_strip_nulls(jsonb_build_object(${ledgerColumns
+    .map((column) => `'${column}', ${replaced[column] ?? `interval.${column}`}`)
+    .join(', ')}))`;
+
 /** The stored statuses of an interval. Readers derive `expired` from the clock, and `due` from the schedule's state. */
 const intervalStatuses = [
   'running',
@@ -228,12 +318,12 @@ const intervalStatuses = [
 
 /**
  * The interval ledger: one row per interval that has a run, and one per range of intervals that the schedule skipped.
- * The rows of an export do not overlap: a run of a skipped interval splits the range. Rows are never deleted, because
- * runs are not either.
+ * The rows of an export do not overlap: a run of a skipped interval splits the range. Rows stay when their runs are
+ * collapsed, and go with their export.
  */
 export const intervalsProjection: Projection = {
   name: 'intervals',
-  version: 1,
+  version: 2,
   owns: ['exportd.intervals'],
   tables: `
     create table exportd.intervals (
@@ -270,15 +360,23 @@ export const intervalsProjection: Projection = {
       -- Published files of earlier generations that stay: not needed by readers, and needed by them (persons).
       kept_files integer,
       earlier_files integer,
+      -- Set while the run of the manifest is collapsed: the highest generation that runs of the interval reserved before, and the
+      -- config of the manifest.
+      collapsed_generation integer,
+      collapsed_config_version integer,
       primary key (batch_export_id, data_interval_start, data_interval_end)
     );
     -- All others are exported. There are few, however old the export is.
     create index intervals_not_exported on exportd.intervals (batch_export_id, data_interval_start)
       where status <> 'exported';
-    create index intervals_skipped on exportd.intervals (batch_export_id, data_interval_start) where run_id is null`,
+    create index intervals_skipped on exportd.intervals (batch_export_id, data_interval_start) where run_id is null;
+    create index intervals_with_history on exportd.intervals (batch_export_id, completed_at, data_interval_start)
+      where ${hasHistory}`,
   apply: async (connection, event, folded) => {
     if (event.stream_type === 'run') await foldRun(connection, event, folded);
     if (event.stream_type === 'batch_export') await foldExport(connection, event);
+    const digest = digestOf(event);
+    if (digest && digest.intervals.length > 0) await foldDigest(connection, event.stream_id, digest);
   },
 };
 

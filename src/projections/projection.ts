@@ -1,3 +1,4 @@
+import type { HistoryDigest } from '../domain/batch_export.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
 
@@ -16,3 +17,7 @@ export interface Projection {
    */
   readonly apply: (connection: Connection, event: StoredEvent, folded?: FoldedState) => Promise<void>;
 }
+
+/** What an event says is left of old runs and backfills; undefined for any other event. */
+export const digestOf = ({ stream_type, type, data }: StoredEvent): HistoryDigest | undefined =>
+  stream_type === 'batch_export' && type === 'HistoryCollapsed' ? (data as HistoryDigest) : undefined;

@@ -149,6 +149,17 @@ export async function reportVersions(pool: Pool): Promise<VersionReport> {
   return { differs: null, needs_newer };
 }
 
+/** Deletes a purged export from all read models. Its stream is collapsed, so that no rebuild finds it again. */
+export async function forgetExport(connection: Connection, id: string): Promise<void> {
+  for (const table of ['destination_objects', 'location_failures', 'unsettled_runs', 'intervals'])
+    await connection.query(`delete from exportd.${table} where batch_export_id = $1`, [id]);
+  await connection.query('delete from exportd.batch_exports where id = $1', [id]);
+  await connection.query(
+    `delete from exportd.stream_states where stream_type = 'batch_export' and stream_id = $1`,
+    [id],
+  );
+}
+
 const deadlockDetected = '40P01';
 const maxAttempts = 10;
 

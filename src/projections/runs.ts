@@ -4,7 +4,7 @@ import type { RunEvent, RunEventData } from '../domain/run.ts';
 import { activeRunStatuses, filesOf, type InheritedProgress, type RunProgress } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import type { Projection } from './projection.ts';
+import { digestOf, type Projection } from './projection.ts';
 import { readRun } from './stream_states.ts';
 
 /** SQL condition: the run failed, and is not held until a person decides. */
@@ -85,7 +85,7 @@ export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).j
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 15,
+  version: 16,
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -153,6 +153,9 @@ export const runsProjection: Projection = {
     if (event.stream_type === 'run') await fold(connection, event);
     if (event.stream_type === 'batch_export' && event.type === 'IntervalScheduled')
       await markScheduled(connection, event);
+    const digest = digestOf(event);
+    if (digest)
+      await connection.query('delete from exportd.batch_export_runs where id = any($1)', [digest.run_ids]);
   },
 };
 

@@ -5,7 +5,7 @@ import { runDecider } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { FoldedState, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
-import type { Projection } from './projection.ts';
+import { digestOf, type Projection } from './projection.ts';
 
 /** A decider without the types of its state and events. */
 type UntypedDecider = Decider<unknown, DomainEvent>;
@@ -22,7 +22,7 @@ const deciders: Record<StreamType, UntypedDecider> = {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 10,
+  version: 11,
   owns: ['exportd.stream_states'],
   tables: `
     create table exportd.stream_states (
@@ -36,6 +36,13 @@ export const streamStatesProjection: Projection = {
     );
     create index on exportd.stream_states (stream_id) where unknown_event is not null`,
   apply: async (connection, event, folded) => {
+    const digest = digestOf(event);
+    if (digest)
+      await connection.query(
+        `delete from exportd.stream_states where stream_type = 'run' and stream_id = any($1)
+           or stream_type = 'backfill' and stream_id = any($2)`,
+        [digest.run_ids, digest.backfill_ids],
+      );
     // An append writes the state once, at the end of its transaction.
     if (folded) return;
     const { stream_type, stream_id, stream_version: version, type, data, recorded_at } = event;

@@ -86,14 +86,18 @@ export function createExpirations(
   return {
     async expiredIntervals({ start, end }) {
       const { rows } = await pool.query<WrittenRow>(
-        `select distinct on (run.data_interval_start, run.data_interval_end)
+        `select data_interval_start as start, data_interval_end as end, expires_at::text, completed_at as written_at
+         from exportd.intervals where batch_export_id = $1 and collapsed_generation is not null
+           and data_interval_end > $2 and data_interval_start < $3
+         union all
+         select * from (select distinct on (run.data_interval_start, run.data_interval_end)
            run.data_interval_start as start, run.data_interval_end as end,
            event.data->>'expires_at' as expires_at, event.recorded_at as written_at
          from exportd.batch_export_runs run
          join exportd.journal_events event on event.stream_type = 'run' and event.stream_id = run.id
            and event.event_type = 'RunCompleted'
          where run.batch_export_id = $1 and run.data_interval_end > $2 and run.data_interval_start < $3
-         order by run.data_interval_start, run.data_interval_end, event.global_position desc`,
+         order by run.data_interval_start, run.data_interval_end, event.global_position desc) known`,
         [batch_export_id, start, end],
       );
       return rows.filter(isExpiredRow);
@@ -114,7 +118,15 @@ export function createExpirations(
          order by event.global_position desc limit 1`,
         [batch_export_id, interval.start, interval.end, key],
       );
-      return rows.some(isExpiredRow);
+      if (rows.length > 0) return rows.some(isExpiredRow);
+      // Of collapsed runs the ledger knows when the first object of the interval expires.
+      const { rows: collapsed } = await pool.query<WrittenRow>(
+        `select data_interval_start as start, data_interval_end as end, expires_at::text, completed_at as written_at
+         from exportd.intervals where batch_export_id = $1 and collapsed_generation is not null
+           and data_interval_start = $2 and data_interval_end = $3`,
+        [batch_export_id, interval.start, interval.end],
+      );
+      return collapsed.some(isExpiredRow);
     },
   };
 }

@@ -145,9 +145,15 @@ export async function findUnknownManifests(
 ): Promise<Finding[]> {
   const ids = new Set(manifests.map(({ manifest }) => manifest.run_id));
   const { rows } = await pool.query<{ id: string }>(
-    `select stream_id as id from exportd.journal_streams where stream_type = 'run' and stream_id = any($1::uuid[])`,
+    `select stream_id as id from exportd.journal_streams where stream_type = 'run' and stream_id = any($1::uuid[])
+     union all
+     select manifest_run_id from exportd.intervals
+     where batch_export_id = any($2::uuid[]) and collapsed_generation is not null and manifest_run_id = any($1::uuid[])`,
     // Whatever another program wrote into a manifest is a run that the journal does not have.
-    [[...ids].filter(isId)],
+    [
+      [...ids].filter(isId),
+      [...new Set(manifests.map(({ manifest }) => manifest.batch_export_id))].filter(isId),
+    ],
   );
   const known = new Set(rows.map(({ id }) => id));
   return manifests

@@ -75,6 +75,8 @@ interface ExportHistory {
   /** The end of the newest interval that the schedule created a run for; null if there is none. */
   readonly scheduledUntil: string | null;
   readonly backfills: readonly BackfillHistory[];
+  /** The time of which only the ledger knows that it was exported: its runs and backfills were collapsed. */
+  readonly collapsed?: readonly DataInterval[];
 }
 
 /** A backfill, as far as it reached. */
@@ -112,7 +114,7 @@ export function owedTime(history: ExportHistory, options: OwedOptions): OwedTime
     owedByBackfill(backfill, schedule.deletedAt !== null, options),
   );
   const all = [scheduled, ...backfilled];
-  const owed = union(all.flatMap((one) => one.owed));
+  const owed = union([...all.flatMap((one) => one.owed), ...(history.collapsed ?? [])]);
   const notOwed: NotOwedRange[] = [];
   for (const { reason, ...range } of all.flatMap((one) => one.notOwed))
     notOwed.push(...subtract([range], owed, notOwed).map((left) => ({ ...left, reason })));
@@ -254,7 +256,8 @@ export async function readHistory(
 ): Promise<ExportHistory & { readonly now: Date }> {
   const { rows: events } = await pool.query<Recorded<BatchExportEvent>>(
     `select event_type as type, data, recorded_at from exportd.journal_events
-     where stream_type = 'batch_export' and stream_id = $1 and event_type <> 'IntervalScheduled'
+     where stream_type = 'batch_export' and stream_id = $1
+       and event_type not in ('IntervalScheduled', 'HistoryCollapsed')
      order by stream_version`,
     [batchExportId],
   );
@@ -268,7 +271,18 @@ export async function readHistory(
     scheduledUntil: scheduled[0]?.until ?? null,
     now: new Date(scheduled[0]?.now ?? Number.NaN),
     backfills: await readBackfills(pool, batchExportId),
+    collapsed: await readCollapsed(pool, batchExportId),
   };
+}
+
+async function readCollapsed(pool: Pool, batchExportId: string): Promise<DataInterval[]> {
+  const { rows } = await pool.query<DataInterval>(
+    `select lower(part) as start, upper(part) as end from (
+       select unnest(range_agg(tstzrange(data_interval_start, data_interval_end))) as part
+       from exportd.intervals where batch_export_id = $1 and collapsed_generation is not null) exported`,
+    [batchExportId],
+  );
+  return rows;
 }
 
 /** The backfills of an export, retries included. */

@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { collapseHistory } from '../../src/decisions/collapse_history.ts';
 import { eraseSecrets } from '../../src/decisions/erase_secrets.ts';
 import { readConfig, SecretsErased } from '../../src/destination/config_versions.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
@@ -118,6 +119,23 @@ describe('the secrets of a replaced version', () => {
     await erase({ formerBuckets: true });
     expect(await versionsWithSecrets(id)).toEqual([3]);
     await expect(readConfig(harness.database.pool, harness.keyRing, id, 2)).rejects.toThrow(SecretsErased);
+  });
+
+  it('stay for a former bucket whose runs were collapsed: its files are still verified', async () => {
+    const id = randomUUID();
+    const other = await createBucket();
+    await maintenance.publish(id, { bucket_name: other.bucket });
+    await maintenance.publish(id, {}, nextHour);
+    await maintenance.createExport(id, 2);
+    const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
+    await collapseHistory(harness.journal, everything, () => false);
+    const { rows } = await harness.database.pool.query(
+      'select from exportd.batch_export_runs where batch_export_id = $1',
+      [id],
+    );
+    expect(rows).toEqual([]);
+    await erase();
+    expect(await versionsWithSecrets(id)).toEqual([1, 2]);
   });
 
   it('are erased in a bucket that no run has used', async () => {

@@ -4,7 +4,7 @@ import type { Settings } from '../../src/config/settings.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
-import { findRun, toRunResponse } from '../../src/http/runs/read_model.ts';
+import { requireRun, toRunResponse } from '../../src/http/runs/read_model.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
 import { outageAfterFirstPart } from '../e2e/outage.ts';
@@ -91,8 +91,8 @@ describe('circuits of buckets', () => {
     );
 
   const responseOf = async (batchExportId: string, runId: string) => {
-    const run = await findRun(harness.database.pool, batchExportId, runId);
-    return run && toRunResponse(run, () => null);
+    const run = await requireRun(harness.database.pool, { batch_export_id: batchExportId, id: runId });
+    return toRunResponse(run, () => null);
   };
 
   describe('an attempt at a bucket that does not respond', () => {
@@ -114,7 +114,7 @@ describe('circuits of buckets', () => {
         expect(failure).toMatchObject({ type: 'DestinationUnavailable', nonRetryable: false });
         expect(Number(failure.nextRetryDelay)).toBeGreaterThan(10_000);
         expect([await positionOfJournal(), blackhole.accepted()]).toEqual([position, connections]);
-        const { latest_error, status_detail, status } = (await responseOf(batchExportId, run_id)) ?? {};
+        const { latest_error, status_detail, status } = await responseOf(batchExportId, run_id);
         expect(latest_error).toBe(`DestinationUnavailable: ${failure.message}`);
         expect([status_detail, status]).toEqual([latest_error, 'Starting']);
       },
@@ -189,7 +189,7 @@ describe('circuits of buckets', () => {
       const exporting = createWorker().attempt().exportInterval({ run_id });
       await waitFor(async () => {
         const response = await responseOf(batchExportId, run_id);
-        return response?.status_detail?.startsWith('DestinationUnavailable');
+        return response.status_detail?.startsWith('DestinationUnavailable');
       }, 'the outage is known to all workers');
       outage.end();
       expect(await exporting).toMatchObject({ finished: true, generation: 1, rows: 4_000 });

@@ -1,9 +1,13 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
+import { advanceBackfill } from '../../src/decisions/backfills.ts';
+import { collapseHistory } from '../../src/decisions/collapse_history.ts';
 import { createPolicies } from '../../src/decisions/create_run.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
+import { quickPolicies } from '../decisions/commander.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
@@ -148,6 +152,7 @@ describe('the interval ledger', () => {
       comparison: null,
       held: null,
       taken_keys: 0,
+      history_collapsed: false,
     });
   });
 
@@ -220,6 +225,43 @@ describe('the interval ledger', () => {
     expect(await api.call('POST', path, { ...body, reason: ' ' })).toMatchObject({
       status: 400,
       body: { attr: 'reason' },
+    });
+  });
+
+  it('is all that is left of runs whose history was collapsed; it can be exported again', async () => {
+    const { id, runs } = await createBackfilledExport(2);
+    const [first = '', second = ''] = runs;
+    for (const run of [first, second]) await complete(run);
+    const before = await entriesOf(id);
+    const { rows } = await api.journal.pool.query<{ id: string }>(
+      'select id from exportd.backfills where batch_export_id = $1',
+      [id],
+    );
+    await advanceBackfill(api.journal, quickPolicies(), rows[0]?.id ?? '');
+    const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
+    await collapseHistory(api.journal, everything, () => false);
+    const collapsed = before.map((entry) => ({ ...entry, run_ids: [], history_collapsed: true }));
+    expect(await entriesOf(id)).toEqual(collapsed);
+    await rebuild(api.journal.pool);
+    expect(await entriesOf(id)).toEqual(collapsed);
+    expect((await api.call('GET', `batch_exports/${id}/runs/`)).body).toMatchObject({
+      count: 0,
+      results: [],
+    });
+    const gone = { status: 410, body: { type: 'gone', code: 'history_collapsed' } };
+    expect(await api.call('GET', `batch_exports/${id}/runs/${first}/`)).toMatchObject(gone);
+    for (const action of ['retry', 'cancel'])
+      expect(await api.call('POST', `batch_exports/${id}/runs/${first}/${action}`)).toMatchObject(gone);
+    expect(await api.call('GET', `batch_exports/${id}/runs/${randomUUID()}/`)).toMatchObject({ status: 404 });
+    await backfill(id, 2, 1);
+    const [again] = await entriesOf(id);
+    expect(again).toMatchObject({ status: 'running', generation: 1, history_collapsed: true });
+    await complete(again?.run_id ?? '');
+    expect((await entriesOf(id))[0]).toMatchObject({
+      status: 'exported',
+      generation: 2,
+      run_ids: [again?.run_id],
+      history_collapsed: false,
     });
   });
 

@@ -9,7 +9,8 @@ const violations = {
     left join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)
     where interval.run_id is distinct from newest.id`,
   'another manifest than that of the newest Completed run': `
-    select interval.data_interval_start from exportd.intervals interval where manifest_run_id is distinct from (
+    select interval.data_interval_start from exportd.intervals interval where collapsed_generation is null
+      and manifest_run_id is distinct from (
       select run.id from exportd.batch_export_runs run where run.batch_export_id = interval.batch_export_id
         and run.data_interval_start = interval.data_interval_start
         and run.data_interval_end = interval.data_interval_end and run.status = 'Completed'
@@ -23,9 +24,12 @@ const violations = {
     join exportd.batch_export_runs run on run.id = interval.run_id
     where (interval.status = 'gap') <> (interval.manifest_run_id is null and run.finished_at is not null
       and run.retry_at is null and interval.held is null)`,
+  // A run after a collapse does not know that the schedule had one.
   'scheduled in the ledger only, or among the runs only': `
     select interval.data_interval_start from exportd.intervals interval
-    join exportd.batch_export_runs run on run.id = interval.run_id where run.is_scheduled <> interval.is_scheduled`,
+    join exportd.batch_export_runs run on run.id = interval.run_id
+    where run.is_scheduled and not interval.is_scheduled or interval.is_scheduled and not run.is_scheduled
+      and not exists (select from exportd.journal_events where event_type = 'HistoryCollapsed')`,
   'overlapping rows': `
     select one.data_interval_start from exportd.intervals one join exportd.intervals other
       on other.batch_export_id = one.batch_export_id and other.data_interval_start < one.data_interval_end

@@ -3,6 +3,7 @@ import { advanceBackfill, continueRun } from '../../src/decisions/backfills.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readObsoleteObjects, recordDeletions } from '../../src/decisions/due_maintenance.ts';
+import { collapseHistory } from '../../src/decisions/collapse_history.ts';
 import { readDueBatch, readDueGroups } from '../../src/decisions/due_comparisons.ts';
 import {
   readOpenedRuns,
@@ -228,6 +229,13 @@ export async function startLifecycle() {
         objects.map((object) => ({ object, deleted, reason: deleted ? null : 'Test: a reason.' })),
       );
     },
+    /** As if everything that has ended were old. */
+    collapse: (newestRuns: number) =>
+      collapseHistory(
+        journal,
+        { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns },
+        () => false,
+      ),
     compare: async (rows: number) => {
       const { maintenance } = policies;
       const [group] = await readDueGroups(pool, maintenance, [], 1);
@@ -338,6 +346,9 @@ const runStep = fc.oneof(
   labelled('continue as new', choice, (lifecycle, value) => lifecycle.continueAsNew(value)),
   labelled('clean up', fc.boolean(), (lifecycle, deleted) => lifecycle.cleanUp(deleted)),
   labelled('compare', rows, (lifecycle, value) => lifecycle.compare(value)),
+  labelled('collapse', fc.nat({ max: 1 }), async (lifecycle, value) => {
+    await lifecycle.collapse(value);
+  }),
   labelled('settle', fc.constantFrom('exported_again' as const, 'same_rows' as const), (lifecycle, outcome) =>
     lifecycle.settle({ outcome, requests_retry: outcome === 'exported_again' }),
   ),

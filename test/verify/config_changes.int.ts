@@ -1,5 +1,6 @@
 import { DeleteBucketCommand, DeleteObjectCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { collapseHistory } from '../../src/decisions/collapse_history.ts';
 import { parseS3Config } from '../../src/destination/config.ts';
 import { type BucketReader, openBucketReader } from '../../src/destination/objects.ts';
 import { relationsOf } from '../../src/source/relations.ts';
@@ -97,6 +98,74 @@ describe('config changes', () => {
       expect(kindsOf(report)).toEqual(['file_missing', 'missing']);
       expect(report.findings.find(({ kind }) => kind === 'missing')?.rows).toEqual([{ id: uuid }]);
       await harness.database.pool.query(`delete from events where timestamp = 'infinity'`);
+    });
+  });
+
+  describe('an export whose history was collapsed', () => {
+    const pool = () => harness.database.pool;
+    const collapse = () =>
+      collapseHistory(
+        harness.journal,
+        { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 },
+        () => false,
+      );
+    const rowsOf = async (statement: string, exported: Exported) =>
+      (await pool().query<Record<string, unknown>>(statement, [exported.batchExportId])).rows;
+
+    it('is verified as before, and exported again above its manifests', async () => {
+      const exported = await harness.exportHours();
+      const before = await exported.verify({ deep: true });
+      expect(before).toMatchObject({ ok: true, findings: [] });
+      await collapse();
+      expect(
+        await rowsOf('select from exportd.batch_export_runs where batch_export_id = $1', exported),
+      ).toEqual([]);
+      expect(await exported.verify({ deep: true })).toMatchObject({
+        ok: true,
+        findings: [],
+        totals: before.totals,
+      });
+      const first = await exported.manifest(0);
+      await exported.exportAgain(0);
+      const second = await exported.manifest(0);
+      expect(second.generation).toBeGreaterThan(first.generation);
+      expect(second).toMatchObject({ rows: first.rows, kept: [], earlier: [] });
+      expect(
+        await rowsOf(
+          `select key from exportd.destination_objects where batch_export_id = $1 and obsolete_at is not null`,
+          exported,
+        ),
+      ).toEqual(first.files.map(({ key }) => ({ key })));
+      expect(
+        await rowsOf(
+          `select message from exportd.log_lines
+        where batch_export_id = $1 and level <> 'INFO'`,
+          exported,
+        ),
+      ).toEqual([]);
+      expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, totals: before.totals });
+    });
+
+    it('loses no row that the source has lost since: the run is held', async () => {
+      const uuid = await insertEvent({});
+      const exported = await harness.exportHours();
+      await collapse();
+      await pool().query('delete from events where uuid = $1', [uuid]);
+      const { generation } = await exported.manifest(0);
+      await expect(exported.exportAgain(0)).rejects.toThrow('no longer has 1 of the');
+      expect(await exported.manifest(0)).toMatchObject({ generation });
+    });
+
+    it('still owes the manifests that were exported', async () => {
+      const exported = await harness.exportHours();
+      await collapse();
+      await harness.deleteObject(exported.manifestKey(1));
+      expect(kindsOf(await exported.verify())).toEqual(['gap']);
+      await pool().query(
+        `update exportd.intervals set expires_at = clock_timestamp() where batch_export_id = $1`,
+        [exported.batchExportId],
+      );
+      expect(await exported.verify()).toMatchObject({ ok: true, findings: [] });
     });
   });
 

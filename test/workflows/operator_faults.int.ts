@@ -13,7 +13,7 @@ import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createPerExportLimit } from '../../src/export/export_context.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
-import { findRun } from '../../src/http/runs/read_model.ts';
+import { requireRun } from '../../src/http/runs/read_model.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -182,7 +182,10 @@ describe("runs wait for the operator and resume by themselves after an operator'
     const faults = await readOpenFaults(stack.pool);
     expect(faults).toMatchObject([{ type, waiting_runs: hours * ids.length }]);
     const [waiting] = await runsOfAll(ids);
-    const shown = await findRun(stack.pool, waiting?.batch_export_id ?? '', waiting?.id ?? '');
+    const shown = await requireRun(stack.pool, {
+      batch_export_id: waiting?.batch_export_id ?? '',
+      id: waiting?.id ?? '',
+    });
     expect(shown).toMatchObject({ status: 'Starting', operator_fault: { type } });
     // Each waits in one execution.
     const { rows: renewed } = await stack.pool.query(

@@ -1,13 +1,12 @@
 import type { RunEvent } from '../../domain/run.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
-import { notFound } from '../api_error.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { readIntervalPage } from '../intervals/read_model.ts';
 import { resolveListTimes, offsetPage } from '../paging.ts';
 import { type ProjectRoutes, readsExports, teamOf } from '../command_service.ts';
-import { findRun, runColumns, type RunRow, toRunResponse } from '../runs/read_model.ts';
+import { requireRun, runColumns, type RunRow, toRunResponse } from '../runs/read_model.ts';
 import { runPath } from '../runs/schema.ts';
 import { errorResponses, listQuery, pageOf } from '../schemas.ts';
 import {
@@ -419,8 +418,7 @@ export const consoleExportRoutes: ProjectRoutes = (app, context) => {
     async (request) => {
       const { batch_export_id, id } = request.params;
       await requireBatchExport(pool, teamOf(request), batch_export_id);
-      const run = await findRun(pool, batch_export_id, id);
-      if (!run) throw notFound();
+      const run = await requireRun(pool, { batch_export_id, id });
       return { run: toRunResponse(run, runLink), ...(await readRunSteps(pool, id)) };
     },
   );

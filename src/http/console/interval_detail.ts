@@ -350,6 +350,12 @@ export async function locateRow(
   const bounds = { start: interval.data_interval_start, end: interval.data_interval_end };
   const completed = await readCompletedRuns(pool, batch_export_id, bounds);
   const current = completed.find(({ id }) => id === interval.manifest_run_id);
+  if (!current && interval.history_collapsed)
+    return {
+      location: 'unsupported',
+      ...nowhere,
+      detail: 'The history of the interval was collapsed. Its manifest in the bucket names its files.',
+    };
   if (!current) return { location: 'not_exported', ...nowhere, detail: 'The interval has no manifest yet.' };
   const { model, config_version } = current.state.spec;
   if (model !== 'events')

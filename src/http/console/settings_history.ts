@@ -77,9 +77,9 @@ interface DefinitionVersion {
   readonly definition: BatchExportDefinition;
 }
 
-/** SQL condition: the event is no step of the schedule. It is that of the index journal_events_history. */
+/** SQL condition: the event is no step of the schedule, and no digest. It is that of the index journal_events_history. */
 const isChange = `event.stream_type = 'batch_export' and event.stream_id = $1
-  and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped')`;
+  and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed')`;
 
 /** Reads what changed an export, newest first: who, when, and each field before and after. */
 export async function readSettingsHistory(

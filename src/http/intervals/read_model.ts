@@ -52,6 +52,7 @@ const columns = [
   'expires_at',
   'held',
   'taken_keys',
+  'history_collapsed',
 ] as const;
 
 /** SQL: when the bucket deletes the first object of the manifest; $6 is the export's `retention_days`. */
@@ -65,6 +66,7 @@ const statusNow = `case when status in ('exported', 'unsettled') and ${expiresAt
 const derivedColumns: Partial<Record<(typeof columns)[number], string>> = {
   status: statusNow,
   expires_at: expiresAt,
+  history_collapsed: '(collapsed_generation is not null)',
 };
 
 /** The columns that the parts of an open range have; the others are null. */
@@ -74,6 +76,7 @@ const openColumns: Partial<Record<(typeof columns)[number], string>> = {
   status: 'open.status',
   reason: 'open.reason',
   taken_keys: '0',
+  history_collapsed: 'false',
 };
 
 /** The statuses of rows that the index of intervals that are not exported lacks. */

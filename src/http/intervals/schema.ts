@@ -118,6 +118,11 @@ export const intervalSchema = z
       .nullable()
       .describe('Why the interval is held; null if it is not.'),
     taken_keys: z.number().int().describe('Keys of the newest run that other objects in the bucket had.'),
+    history_collapsed: z
+      .boolean()
+      .describe(
+        'Whether the runs of the manifest are older than `EXPORTD_HISTORY_RETENTION`, so that only this entry is left of them. It is not compared with the source any more, unless it is verified.',
+      ),
   })
   .meta({ id: 'BatchExportInterval' });
 export type IntervalResponse = z.infer<typeof intervalSchema>;

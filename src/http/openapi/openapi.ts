@@ -140,6 +140,7 @@ function completeOperation(method: string, path: string, operation: Operation): 
       of_source_reads: method === 'POST' && /\/backfills?$/.test(path),
       of_queries: (method === 'POST' && path === '/query') || path === '/query/draft_sql',
       of_drafts: path === '/query/draft_sql',
+      of_runs: path.includes('/runs/{id}'),
       // A worker carries them out while the request waits.
       of_tests: path.endsWith('/test'),
     },

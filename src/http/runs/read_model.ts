@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { describeOpenCircuit, destinationUnavailable, type OpenCircuit } from '../../domain/circuit.ts';
 import { activeRunStatuses, isActiveStatus, type RunStatus } from '../../domain/run_state.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
+import { ApiError, notFound } from '../api_error.ts';
 import { countRows, cursorTime, decodeCursor, encodeCursor, pageOf } from '../paging.ts';
 import type { RunResponse, RunsQuery } from './schema.ts';
 
@@ -85,17 +86,33 @@ export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => {
   };
 };
 
-/** Finds a run of an export. */
-export async function findRun(
+/**
+ * Reads a run of an export.
+ * @throws ApiError 404, and 410 when its history was collapsed: only the row of its interval in the ledger is left
+ */
+export async function requireRun(
   database: Pool | Connection,
-  batchExportId: string,
-  id: string,
-): Promise<RunRow | undefined> {
+  { batch_export_id, id }: { readonly batch_export_id: string; readonly id: string },
+): Promise<RunRow> {
   const { rows } = await database.query<RunRow>(
     `select ${runColumns} from exportd.batch_export_runs where batch_export_id = $1 and id = $2`,
-    [batchExportId, id],
+    [batch_export_id, id],
   );
-  return rows[0];
+  const [run] = rows;
+  if (run) return run;
+  const { rows: collapsed } = await database.query<{ start: string; end: string }>(
+    `select data_interval_start as start, data_interval_end as end from exportd.intervals
+     where batch_export_id = $1 and collapsed_generation is not null and (manifest_run_id = $2 or run_id = $2)`,
+    [batch_export_id, id],
+  );
+  const [interval] = collapsed;
+  if (!interval) throw notFound();
+  throw new ApiError(
+    410,
+    'history_collapsed',
+    `The history of this run was collapsed, because it is older than EXPORTD_HISTORY_RETENTION. What is left is the entry of ` +
+      `its interval, ${interval.start} to ${interval.end}. To export the interval again, request a backfill of it.`,
+  );
 }
 
 /** The newest runs of each export, newest first. */

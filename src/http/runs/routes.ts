@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { readExportsToRetry } from '../../decisions/retries.ts';
 import { isActiveStatus } from '../../domain/run_state.ts';
 import { deterministicId } from '../../journal/journal.ts';
-import { ApiError, notFound } from '../api_error.ts';
+import { ApiError } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
@@ -29,7 +29,7 @@ import {
   withParameters,
 } from '../paging.ts';
 import { commandResponses, emptyBody, errorResponses, noContent, pageOf } from '../schemas.ts';
-import { findRun, readRunPage, type RunRow, toRunResponse } from './read_model.ts';
+import { readRunPage, requireRun, type RunRow, toRunResponse } from './read_model.ts';
 import {
   type RetriedExport,
   retryBody,
@@ -49,8 +49,7 @@ interface RunPath {
 
 async function readResponse(context: RouteContext, teamId: number, path: RunPath): Promise<RunResponse> {
   await requireBatchExport(context.pool, teamId, path.batch_export_id);
-  const run = await findRun(context.pool, path.batch_export_id, path.id);
-  if (!run) throw notFound();
+  const run = await requireRun(context.pool, path);
   return toReadableResponse(run, conversionOf(context));
 }
 
@@ -122,7 +121,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       const { batch_export_id, id } = request.params;
       const submitted = await submitCommand(context, request, 'retry', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
-        if (!(await findRun(connection, batch_export_id, id))) throw notFound();
+        await requireRun(connection, { batch_export_id, id });
         return { batch_export_id, body: { run_id: id, ...allowsShrink(request.body) } };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
@@ -149,7 +148,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       const { batch_export_id, id } = request.params;
       const submitted = await submitCommand(context, request, 'cancelRun', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
-        if (!(await findRun(connection, batch_export_id, id))) throw notFound();
+        await requireRun(connection, { batch_export_id, id });
         return { batch_export_id, body: { run_id: id } };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);

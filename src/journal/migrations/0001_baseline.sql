@@ -10,8 +10,11 @@ create table exportd.journal_streams (
   -- Number of events in the stream. Appends lock this row.
   version bigint not null default 0,
   created_at timestamptz not null default clock_timestamp(),
+  -- When a digest replaced the stream. Its events no longer count, and may be deleted.
+  collapsed_at timestamptz,
   primary key (stream_type, stream_id)
 );
+create index journal_streams_collapsed on exportd.journal_streams (stream_type, stream_id) where collapsed_at is not null;
 
 create table exportd.journal_events (
   global_position bigint generated always as identity primary key,
@@ -30,15 +33,37 @@ create table exportd.journal_events (
 );
 -- What people and exportd changed about an export, without the event that each interval adds.
 create index journal_events_history on exportd.journal_events (stream_id, stream_version)
-  where stream_type = 'batch_export' and event_type not in ('IntervalScheduled', 'IntervalsSkipped');
+  where stream_type = 'batch_export' and event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed');
+-- A step of the schedule before a skipped range is never deleted.
+create index journal_events_skipped on exportd.journal_events (stream_id, (data ->> 'start'))
+  where event_type = 'IntervalsSkipped';
 
 create function exportd.reject_change() returns trigger language plpgsql as $$
 begin
   raise exception 'exportd.% is append-only: % is not allowed', tg_table_name, tg_op using errcode = 'restrict_violation';
 end
 $$;
-create trigger journal_events_append_only before update or delete or truncate on exportd.journal_events
+create trigger journal_events_append_only before update or truncate on exportd.journal_events
   for each statement execute function exportd.reject_change();
+
+-- The only way out of the journal: events of a stream that a digest has replaced, and steps of the schedule once the stream of
+-- their run has gone that way.
+create function exportd.keep_event() returns trigger language plpgsql as $$
+begin
+  if exists (
+    select from exportd.journal_streams stream
+    where stream.collapsed_at is null and (stream.stream_type, stream.stream_id) = (old.stream_type, old.stream_id)
+  ) and (old.event_type <> 'IntervalScheduled' or exists (
+    select from exportd.journal_streams run
+    where run.collapsed_at is null and run.stream_type = 'run' and run.stream_id = (old.data ->> 'run_id')::uuid
+  )) then
+    raise exception 'exportd.% is append-only: % is not allowed', tg_table_name, tg_op using errcode = 'restrict_violation';
+  end if;
+  return old;
+end
+$$;
+create trigger journal_events_keep before delete on exportd.journal_events
+  for each row execute function exportd.keep_event();
 
 -- Commands for batch exports and their outcomes. Bodies contain no secrets: an update refers to a stored config version.
 create table exportd.commands (
@@ -68,6 +93,7 @@ create table exportd.commands (
 create unique index commands_idempotency on exportd.commands (team_id, idempotency_key) where idempotency_key is not null;
 create index commands_pending on exportd.commands (batch_export_id, position) where status = 'pending';
 create index commands_withdrawn on exportd.commands (created_at) where status = 'withdrawn';
+create index commands_decided on exportd.commands (created_at) where decided_at is not null;
 
 -- Projects, users and API keys ----------------------------------------------------------------------------------------
 
@@ -187,8 +213,23 @@ create table exportd.destination_configs (
   created_at timestamptz not null default clock_timestamp(),
   primary key (batch_export_id, version)
 );
-create trigger destination_configs_append_only before delete or truncate on exportd.destination_configs
+create trigger destination_configs_append_only before truncate on exportd.destination_configs
   for each statement execute function exportd.reject_change();
+
+-- The configs of an export stay as long as its stream.
+create function exportd.keep_config() returns trigger language plpgsql as $$
+begin
+  if not exists (
+    select from exportd.journal_streams stream
+    where stream.stream_type = 'batch_export' and stream.stream_id = old.batch_export_id and stream.collapsed_at is not null
+  ) then
+    raise exception 'exportd.% is append-only: % is not allowed', tg_table_name, tg_op using errcode = 'restrict_violation';
+  end if;
+  return old;
+end
+$$;
+create trigger destination_configs_keep_all before delete on exportd.destination_configs
+  for each row execute function exportd.keep_config();
 
 -- A version stays as it is, except that its secrets are encrypted again under another key, or erased.
 create function exportd.keep_config_version() returns trigger language plpgsql as $$

@@ -1,5 +1,6 @@
 import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/create_run.ts';
+import { collapseHistory } from '../../decisions/collapse_history.ts';
 import { deleteExpired } from '../../decisions/due_maintenance.ts';
 import { cleanUpTimeOf, eraseSecrets } from '../../decisions/erase_secrets.ts';
 import { findOverdueExports } from '../../decisions/overdue_exports.ts';
@@ -312,6 +313,28 @@ async function deleteExpiredAccess({ journal, settings }: ReconcilerDependencies
   await deleteEndedSessions(journal.pool, settings.EXPORTD_SESSION_IDLE_TIMEOUT);
 }
 
+/** The newest runs of an export stay: people look at them, and they decide whether it is paused. */
+const newestRuns = 10;
+
+/** Collapses the history of runs and backfills that are old enough, and purges exports that were deleted long ago. */
+async function collapseExpiredHistory(
+  { journal, logger, policies, settings }: ReconcilerDependencies,
+  pass: Pass,
+): Promise<void> {
+  const counts = await collapseHistory(
+    journal,
+    {
+      historyMs: settings.EXPORTD_HISTORY_RETENTION,
+      deletedExportMs: settings.EXPORTD_DELETED_EXPORT_RETENTION,
+      idempotencyKeyMs: settings.EXPORTD_IDEMPOTENCY_KEY_RETENTION,
+      newestRuns: Math.max(newestRuns, policies.pauseAfterFailures),
+    },
+    () => pass.isOver(),
+  );
+  if (Object.values(counts).some((count) => count > 0))
+    logger.info(counts, 'Collapsed old history, or purged deleted exports.');
+}
+
 /** Deletes statuses and results of queries that have expired. */
 async function deleteExpiredQueryResults({ journal, settings }: ReconcilerDependencies): Promise<void> {
   await deleteExpiredQueries(journal.pool, settings);
@@ -333,6 +356,7 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   queries: reconcileQueries,
   expired_rows: deleteExpiredRows,
   expired_access: deleteExpiredAccess,
+  expired_history: collapseExpiredHistory,
   unneeded_secrets: eraseUnneededSecrets,
   expired_queries: deleteExpiredQueryResults,
 };

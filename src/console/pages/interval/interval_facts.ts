@@ -41,6 +41,9 @@ export function IntervalFacts({
       ? []
       : [['Expires', html`<${Moment} at=${interval.expires_at} />`] as const]),
     ...(interval.taken_keys > 0 ? [['Taken keys', formatCount(interval.taken_keys)] as const] : []),
+    ...(interval.history_collapsed
+      ? [['History', 'collapsed: runs and comparisons are no longer kept'] as const]
+      : []),
   ];
   return html`<${Facts} look="card" facts=${facts} />`;
 }
