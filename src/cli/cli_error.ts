@@ -2,6 +2,9 @@ import { SecretUnreadable } from '../config/key_ring.ts';
 import { SettingsError } from '../config/settings.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { CommandRejected } from '../domain/errors.ts';
+import { ReadModelsDiffer } from '../journal/database.ts';
+import { CannotSwitch } from '../projections/read_models.ts';
+import { CannotRebuild } from '../projections/rebuild.ts';
 import { InvalidAccount } from '../http/accounts.ts';
 import { LaunchError } from '../local_stack/data_folder.ts';
 import { InvalidVariable } from '../queries/prepared_query.ts';
@@ -30,6 +33,9 @@ const userErrors = [
   InvalidWarehouseTable,
   LaunchError,
   CannotVerify,
+  CannotRebuild,
+  CannotSwitch,
+  ReadModelsDiffer,
   CommandRejected,
   DestinationError,
   SecretUnreadable,

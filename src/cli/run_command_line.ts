@@ -9,6 +9,7 @@ import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
+import { addProjectionCommands } from './commands/projections.ts';
 import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
 import { addQueryCommands } from './commands/query.ts';
 import { addBackfillCommands, addRunCommands, addStatusCommand } from './commands/runs.ts';
@@ -54,6 +55,7 @@ function createProgram(): Command {
         for (const line of describeInstallation(process.env, options)) process.stderr.write(`${line}\n`);
     });
   addProcessCommands(program);
+  addProjectionCommands(program);
   addDoctorCommand(program);
   addSourceCommands(program);
   addTemporalCommands(program);

@@ -64,6 +64,9 @@ export const process = {
   EXPORTD_AUDIT_RETENTION: duration('400d', { min: '1d', max: '36500d' })
     .describe('How long the database keeps who changed what, and what was refused.')
     .meta({ when: 'Audits need more, or rules on personal data less.' }),
+  EXPORTD_OLD_READ_MODEL_RETENTION: duration('1d', { min: '0s', max: '36500d' }).describe(
+    'How long read models stay in the database after `exportd migrate` switched to a newer version, to go back.',
+  ),
   EXPORTD_SHUTDOWN_TIMEOUT: duration('15s', { min: '11s', max: '1h' })
     .describe(
       'A process ends this long after SIGTERM. Until 10 s before, a worker lets its work finish; other workers resume the rest.',

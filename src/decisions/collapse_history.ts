@@ -414,17 +414,17 @@ async function purgeExport(journal: Journal, batchExportId: string, isOver: () =
       );
       deleted = rowCount ?? 0;
     }
-  await journal.transaction(async ({ connection, lock }) => {
+  return journal.transaction(async ({ connection, lock }) => {
     await lock(batchExportDecider, batchExportId);
+    if (!(await forgetExport(connection, batchExportId))) return false;
     await connection.query(
       `update exportd.journal_streams set collapsed_at = clock_timestamp()
        where stream_type = 'batch_export' and stream_id = $1`,
       [batchExportId],
     );
-    await forgetExport(connection, batchExportId);
     await connection.query('delete from exportd.destination_configs where batch_export_id = $1', [
       batchExportId,
     ]);
+    return true;
   });
-  return true;
 }

@@ -1,3 +1,4 @@
+import { setTimeout as sleep } from 'node:timers/promises';
 import { v5 as uuidv5 } from 'uuid';
 import { safeText } from '../config/bounds.ts';
 import type { Decider, DomainEvent, Recorded, StreamType } from '../domain/event.ts';
@@ -88,22 +89,51 @@ async function readEventsByIds(connection: Connection, ids: readonly string[]): 
   return rows;
 }
 
-/** Reads all events that count in journal order, in batches, to rebuild projections: those of collapsed streams do not. */
-export async function* readAllEvents(connection: Connection, batch = 2_000): AsyncGenerator<StoredEvent[]> {
-  let position = 0;
-  for (;;) {
-    const { rows } = await connection.query<StoredEvent>(
-      `select ${eventColumns} from exportd.journal_events event where global_position > $1 and not exists (
-         select from exportd.journal_streams stream where stream.collapsed_at is not null
-           and stream.stream_type = event.stream_type and stream.stream_id = event.stream_id)
-       order by global_position limit $2`,
-      [position, batch],
-    );
-    const last = rows.at(-1);
-    if (!last) return;
-    yield rows;
-    position = last.global_position;
-  }
+/**
+ * Reads events that count in journal order: those after a position, up to another one, at most `limit`. Those of collapsed
+ * streams do not count.
+ */
+export async function readEventsAfter(
+  database: Pool | Connection,
+  { after, until, limit }: { readonly after: number; readonly until: number; readonly limit: number },
+): Promise<StoredEvent[]> {
+  const { rows } = await database.query<StoredEvent>(
+    `select ${eventColumns} from exportd.journal_events event
+     where global_position > $1 and global_position <= $2 and not exists (
+       select from exportd.journal_streams stream where stream.collapsed_at is not null
+         and stream.stream_type = event.stream_type and stream.stream_id = event.stream_id)
+     order by global_position limit $3`,
+    [after, until, limit],
+  );
+  return rows;
+}
+
+const settlePollMs = 5;
+
+/**
+ * Reads the position of the last event before which no event can appear any more: positions are assigned before appends
+ * commit. Waits for the appends that are open now, and lets others start.
+ * @param lock the advisory lock that appends share
+ */
+export async function readSettledPosition(connection: Connection, lock: number): Promise<number> {
+  const appends = `from pg_locks where locktype = 'advisory' and mode = 'ShareLock' and granted and objsubid = 1
+    and database = (select oid from pg_database where datname = current_database())
+    and (classid::bigint << 32) + objid::bigint = $1`;
+  const { rows } = await connection.query<{ position: number; open: string[] }>(
+    `select (select coalesce(max(global_position), 0) from exportd.journal_events) as position,
+       array(select virtualtransaction ${appends}) as open`,
+    [lock],
+  );
+  const { position = 0, open = [] } = rows[0] ?? {};
+  const isOpen = async (): Promise<boolean> => {
+    const left = await connection.query(`select ${appends} and virtualtransaction = any($2) limit 1`, [
+      lock,
+      open,
+    ]);
+    return left.rows.length > 0;
+  };
+  while (open.length > 0 && (await isOpen())) await sleep(settlePollMs);
+  return position;
 }
 
 /** The UUIDv5 namespace of all deterministic ids. */

@@ -106,7 +106,7 @@ async function startStack(stack: Stack, demo: boolean): Promise<void> {
     report,
   );
   const migrated = servers.postgresql.then(async (databaseUrl) => {
-    const applied = (await migrateControl(databaseUrl)).map((name) => `control/${name}`);
+    const applied = (await migrateControl(databaseUrl)).applied.map((name) => `control/${name}`);
     if (demo || !(process.env.DATABASE_URL || process.env.SOURCE_DATABASE_URL))
       applied.push(...(await migrateSource(databaseUrl)).map((name) => `source/${name}`));
     report(applied.length > 0 ? `Applied migrations: ${applied.join(', ')}` : 'The database is up to date');

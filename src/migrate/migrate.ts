@@ -3,7 +3,8 @@ import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { installedPath } from '../config/installation.ts';
 import { createPool } from '../journal/database.ts';
-import { areProjectionsUpToDate, ensureProjections } from '../projections/registry.ts';
+import type { RebuildOptions, Switch } from '../projections/read_models.ts';
+import { ensureProjections, findChangedProjections, projections } from '../projections/registry.ts';
 
 /** Runs `work` on a connection without a statement timeout, because a migration may have to build indexes. */
 async function withMigrationClient<Result>(
@@ -54,23 +55,26 @@ const controlMigrations = installedPath('src/journal/migrations');
 const migrationsTable = { schema: 'exportd', name: 'migrations' };
 
 /**
- * Migrates the control database, then rebuilds the read models from the journal if their tables have changed. Afterwards
- * each store has to show again that it refuses overwrites. Several processes may call it at the same time.
- * @returns names of the migrations applied by this call
+ * Migrates the control database, then builds the read models that have changed beside the live ones, and switches to them.
+ * Afterwards each store has to show again that it refuses overwrites. Several processes may call it at the same time.
+ * @returns names of the migrations applied by this call, and how it switched
  */
-export async function migrateControl(databaseUrl: string): Promise<string[]> {
+export async function migrateControl(
+  databaseUrl: string,
+  options?: RebuildOptions,
+): Promise<{ readonly applied: string[]; readonly switched: Switch | undefined }> {
   const applied = await withMigrationClient(databaseUrl, (client) =>
     runMigrations(client, controlMigrations, migrationsTable),
   );
-  const pool = createPool(databaseUrl, { max: 1 });
+  const pool = createPool(databaseUrl, { max: 2 });
   try {
-    await ensureProjections(pool);
+    const switched = await ensureProjections(pool, options);
     // A backup may have been restored: buckets may have objects that its journal does not know.
     await pool.query('update exportd.store_traits set confirmed_at = null where confirmed_at is not null');
+    return { applied, switched };
   } finally {
     await pool.end();
   }
-  return applied;
 }
 
 const sourceMigrations = installedPath('src/source/migrations');
@@ -105,8 +109,10 @@ export const migrateSource = (databaseUrl: string): Promise<string[]> =>
 export interface PendingChanges {
   /** Migrations that it would apply, in order. */
   readonly migrations: readonly string[];
-  /** Whether it would rebuild the read models from the journal. */
+  /** Whether it would rebuild read models from the journal. */
   readonly rebuilds_read_models: boolean;
+  /** Which ones; those that they read are built with them. */
+  readonly rebuilt_read_models: readonly string[];
 }
 
 /** Compares a control database with this version of exportd, and changes nothing. */
@@ -117,12 +123,17 @@ export async function findPendingChanges(databaseUrl: string): Promise<PendingCh
     const { rows } = await pool.query<{ present: boolean }>(
       `select to_regclass('exportd.migrations') is not null as present`,
     );
-    if (!rows[0]?.present) return { migrations: known.sort(), rebuilds_read_models: true };
+    if (!rows[0]?.present) {
+      const rebuilt_read_models = projections.map(({ name }) => name);
+      return { migrations: known.sort(), rebuilds_read_models: true, rebuilt_read_models };
+    }
     const applied = await pool.query<{ name: string }>('select name from exportd.migrations');
     const names = new Set(applied.rows.map(({ name }) => name));
+    const rebuilt_read_models = await findChangedProjections(pool);
     return {
       migrations: known.filter((name) => !names.has(name)).sort(),
-      rebuilds_read_models: !(await areProjectionsUpToDate(pool)),
+      rebuilds_read_models: rebuilt_read_models.length > 0,
+      rebuilt_read_models,
     };
   } finally {
     await pool.end();

@@ -1,11 +1,20 @@
 import type { BackfillEvent } from '../domain/backfill.ts';
 import type { Connection } from '../journal/database.ts';
 import type { StoredEvent } from '../journal/journal.ts';
-import { digestOf, type Projection } from './projection.ts';
+import { digestOf, type FoldedEvent, type Projection } from './projection.ts';
+import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
+import { runsTable } from './runs.ts';
 
 /** SQL condition: the run of a row of backfill_runs is not yet counted in the backfill's row. */
 export const isUncounted = (row = 'backfill_runs'): string =>
   `(${row}.status is null or ${row}.status in ('FailedRetryable', 'TimedOut'))`;
+
+const backfillsTable: CachedTable = { name: 'exportd.backfills', key: ['id'], lookups: {} };
+const backfillRunsTable: CachedTable = {
+  name: 'exportd.backfill_runs',
+  key: ['backfill_id', 'run_id'],
+  lookups: {},
+};
 
 /**
  * One row per backfill, and one per run that it created or waits for. A run with a final status is counted in the
@@ -15,6 +24,7 @@ export const isUncounted = (row = 'backfill_runs'): string =>
 export const backfillsProjection: Projection = {
   name: 'backfills',
   version: 6,
+  reads: ['runs'],
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
     create table exportd.backfills (
@@ -67,17 +77,150 @@ export const backfillsProjection: Projection = {
       ] as const)
         await connection.query(`delete from exportd.${table} where ${id} = any($1)`, [digest.backfill_ids]);
   },
+  batch: {
+    tables: [backfillsTable, backfillRunsTable],
+    wants: ({ stored }) => {
+      if (stored.stream_type !== 'backfill') return [];
+      const { stream_id: id, stream_version } = stored;
+      const event = stored as unknown as BackfillEvent;
+      const backfill: WantedRows = {
+        table: backfillsTable,
+        lookup: byKey,
+        values: [id],
+        isNew: stream_version === 1,
+      };
+      if (!('run_id' in event.data)) return [backfill];
+      const { run_id } = event.data;
+      return [
+        backfill,
+        { table: backfillRunsTable, lookup: byKey, values: [id, run_id] },
+        ...(event.type === 'BackfillRunEnded' ? [{ table: runsTable, lookup: byKey, values: [run_id] }] : []),
+      ];
+    },
+    fold: foldRow,
+  },
 };
+
+/** The statuses that an event of a backfill sets. */
+const statuses: Partial<Record<BackfillEvent['type'], { readonly status: string; readonly ends: boolean }>> =
+  {
+    BackfillPaused: { status: 'Paused', ends: false },
+    BackfillUnpaused: { status: 'Running', ends: false },
+    BackfillCancelled: { status: 'Cancelled', ends: true },
+    BackfillCompleted: { status: 'Completed', ends: true },
+  };
+
+/** The fold of a rebuild. */
+async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean> {
+  if (stored.stream_type !== 'backfill') return true;
+  const { stream_id: id, recorded_at } = stored;
+  const event = stored as unknown as BackfillEvent;
+  const backfill = await rows.get(backfillsTable, id);
+  const counts = backfill as unknown as CountedBackfill | undefined;
+  const status = statuses[event.type];
+  if (status && backfill)
+    rows.change(backfillsTable, backfill, {
+      status: status.status,
+      last_updated_at: recorded_at,
+      finished_at: status.ends ? recorded_at : null,
+    });
+  switch (event.type) {
+    case 'BackfillStarted': {
+      const { batch_export_id, team_id, start_at, end_at, total_runs, retry_of_run_id, allow_shrink } =
+        event.data;
+      rows.set(backfillsTable, {
+        id,
+        position: stored.global_position,
+        batch_export_id,
+        team_id,
+        start_at,
+        end_at,
+        status: 'Running',
+        total_runs,
+        completed_runs: 0,
+        failed_runs: 0,
+        cancelled_runs: 0,
+        records_completed: 0,
+        records_total_count: 0,
+        retry_of_run_id,
+        retries_failed: event.data.failed_runs !== undefined,
+        is_repair: event.data.is_repair === true,
+        allow_shrink,
+        created_at: recorded_at,
+        finished_at: null,
+        last_updated_at: recorded_at,
+      });
+      return true;
+    }
+    case 'BackfillRunCreated': {
+      const { run_id, own, start, end } = event.data;
+      if (!(await rows.get(backfillRunsTable, id, run_id)))
+        rows.set(backfillRunsTable, { backfill_id: id, run_id, own, status: null });
+      if (backfill?.is_repair === true && counts)
+        rows.change(backfillsTable, backfill, {
+          total_runs: counts.total_runs + 1,
+          start_at: Date.parse(start) < Date.parse(counts.start_at) ? start : counts.start_at,
+          end_at: Date.parse(end) > Date.parse(counts.end_at) ? end : counts.end_at,
+        });
+      return true;
+    }
+    case 'BackfillRunEnded': {
+      const { run_id, status: ended } = event.data;
+      const row = await rows.get(backfillRunsTable, id, run_id);
+      if (!row) return true;
+      rows.change(backfillRunsTable, row, { status: ended });
+      const run = (await rows.get(runsTable, run_id)) as unknown as EndedRun | undefined;
+      if (!run || !backfill || !counts) return true;
+      if (!['Completed', 'Failed', 'Terminated', 'Cancelled'].includes(ended)) return true;
+      const isFailed = run.status === 'Failed' || run.status === 'Terminated';
+      rows.change(backfillsTable, backfill, {
+        completed_runs: counts.completed_runs + (run.status === 'Completed' ? 1 : 0),
+        failed_runs: counts.failed_runs + (isFailed ? 1 : 0),
+        cancelled_runs: counts.cancelled_runs + (run.status === 'Cancelled' ? 1 : 0),
+        records_completed: counts.records_completed + run.records_completed,
+        records_total_count: counts.records_total_count + (run.records_total_count ?? 0),
+      });
+      return true;
+    }
+    case 'BackfillRunContinued': {
+      const row = await rows.get(backfillRunsTable, id, event.data.run_id);
+      if (row) rows.change(backfillRunsTable, row, { run_id: event.data.next_run_id });
+      return true;
+    }
+    default:
+      return status !== undefined;
+  }
+}
+
+/** What a row of `backfillsTable` counts. */
+interface CountedBackfill {
+  readonly start_at: string;
+  readonly end_at: string;
+  readonly total_runs: number;
+  readonly completed_runs: number;
+  readonly failed_runs: number;
+  readonly cancelled_runs: number;
+  readonly records_completed: number;
+  readonly records_total_count: number;
+}
+
+/** What a backfill counts of a row of `runsTable`. */
+interface EndedRun {
+  readonly status: string;
+  readonly records_completed: number;
+  readonly records_total_count: number | null;
+}
 
 async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
   const id = stored.stream_id;
   const at = stored.recorded_at;
   const event = stored as unknown as BackfillEvent;
-  const setStatus = (status: string, finished: boolean) =>
-    connection.query(
+  const status = statuses[event.type];
+  if (status)
+    await connection.query(
       `update exportd.backfills set status = $2, last_updated_at = $3,
          finished_at = case when $4 then $3::timestamptz end where id = $1`,
-      [id, status, at, finished],
+      [id, status.status, at, status.ends],
     );
   switch (event.type) {
     case 'BackfillStarted': {
@@ -136,16 +279,9 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       );
       return;
     case 'BackfillPaused':
-      await setStatus('Paused', false);
-      return;
     case 'BackfillUnpaused':
-      await setStatus('Running', false);
-      return;
     case 'BackfillCancelled':
-      await setStatus('Cancelled', true);
-      return;
     case 'BackfillCompleted':
-      await setStatus('Completed', true);
       return;
   }
 }

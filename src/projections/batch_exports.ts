@@ -1,7 +1,7 @@
 import type { BatchExportDefinition, BatchExportEvent } from '../domain/batch_export.ts';
-import type { Connection } from '../journal/database.ts';
 import type { StoredEvent } from '../journal/journal.ts';
-import type { Projection } from './projection.ts';
+import type { FoldedEvent, Projection } from './projection.ts';
+import { byKey, type CachedTable, type Row, type RowCache } from './row_cache.ts';
 
 const definitionColumns = [
   'name',
@@ -18,10 +18,13 @@ const definitionColumns = [
   'retention_days',
 ] as const satisfies readonly (keyof BatchExportDefinition)[];
 
+const table: CachedTable = { name: 'exportd.batch_exports', key: ['id'], lookups: {} };
+
 /** One row per batch export for the HTTP API. A deleted export keeps its row. */
 export const batchExportsProjection: Projection = {
   name: 'batch_exports',
   version: 1,
+  reads: [],
   owns: ['exportd.batch_exports'],
   tables: `
     create table exportd.batch_exports (
@@ -48,63 +51,114 @@ export const batchExportsProjection: Projection = {
     );
     create index batch_exports_team on exportd.batch_exports (team_id, created_at desc, id) where not deleted`,
   apply: async (connection, event) => {
-    if (event.stream_type === 'batch_export') await fold(connection, event);
+    if (event.stream_type !== 'batch_export') return;
+    const known = event as unknown as BatchExportEvent;
+    if (known.type === 'BatchExportCreated') {
+      const row = createdRow(event, known.data);
+      const columns = Object.keys(row);
+      await connection.query(
+        `insert into exportd.batch_exports (${columns.join(', ')})
+         values (${columns.map((_, index) => `$${index + 1}`).join(', ')})`,
+        Object.values(row),
+      );
+      return;
+    }
+    if (isScheduling(known)) {
+      await connection.query(
+        'update exportd.batch_exports set scheduled_until = greatest(scheduled_until, $2) where id = $1',
+        [event.stream_id, known.data.end],
+      );
+      return;
+    }
+    const changes = Object.entries(changesOf(known, event.recorded_at) ?? {});
+    if (changes.length === 0) return;
+    await connection.query(
+      `update exportd.batch_exports set ${changes.map(([column], index) => `${column} = $${index + 2}`).join(', ')}
+       where id = $1`,
+      [event.stream_id, ...changes.map(([, value]) => value)],
+    );
+  },
+  batch: {
+    tables: [table],
+    wants: ({ stored: { stream_type, stream_id, stream_version } }) =>
+      stream_type === 'batch_export'
+        ? [{ table, lookup: byKey, values: [stream_id], isNew: stream_version === 1 }]
+        : [],
+    fold: foldRow,
   },
 };
 
-async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
-  const id = stored.stream_id;
-  const at = stored.recorded_at;
+async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean> {
+  if (stored.stream_type !== 'batch_export') return true;
   const event = stored as unknown as BatchExportEvent;
-  const set = (assignments: string, ...values: readonly unknown[]) =>
-    connection.query(`update exportd.batch_exports set ${assignments} where id = $1`, [id, ...values]);
+  if (event.type === 'BatchExportCreated') {
+    rows.set(table, createdRow(stored, event.data));
+    return true;
+  }
+  const row = await rows.get(table, stored.stream_id);
+  if (!row) return true;
+  if (isScheduling(event)) {
+    const isLater = Date.parse(event.data.end) > Date.parse(row.scheduled_until as string);
+    if (isLater) rows.change(table, row, { scheduled_until: event.data.end });
+  } else {
+    const changes = changesOf(event, stored.recorded_at);
+    if (changes) rows.change(table, row, changes);
+  }
+  return true;
+}
+
+type Scheduling = Extract<BatchExportEvent, { type: 'IntervalScheduled' | 'IntervalsSkipped' }>;
+const isScheduling = (event: BatchExportEvent): event is Scheduling =>
+  event.type === 'IntervalScheduled' || event.type === 'IntervalsSkipped';
+
+/** The row of a new export, with all columns. */
+function createdRow(
+  { stream_id, recorded_at }: StoredEvent,
+  {
+    team_id,
+    definition,
+    scheduled_until,
+    paused,
+  }: Extract<BatchExportEvent, { type: 'BatchExportCreated' }>['data'],
+): Row {
+  return {
+    id: stream_id,
+    team_id,
+    ...Object.fromEntries(definitionColumns.map((column) => [column, definition[column]])),
+    paused,
+    scheduled_until,
+    deleted: false,
+    created_at: recorded_at,
+    last_updated_at: recorded_at,
+    last_paused_at: paused ? recorded_at : null,
+  };
+}
+
+/** What an event changes in the row of its export; undefined if it changes nothing. */
+function changesOf(event: Exclude<BatchExportEvent, Scheduling>, last_updated_at: string): Row | undefined {
   switch (event.type) {
-    case 'BatchExportCreated': {
-      const { team_id, definition, scheduled_until, paused } = event.data;
-      const values = [id, team_id, ...definitionColumns.map((column) => definition[column])];
-      const rest = [paused, scheduled_until, at, at, paused ? at : null];
-      const parameters = [...values, ...rest].map((_, index) => `$${index + 1}`).join(', ');
-      await connection.query(
-        `insert into exportd.batch_exports (id, team_id, ${definitionColumns.join(', ')},
-           paused, scheduled_until, created_at, last_updated_at, last_paused_at) values (${parameters})`,
-        [...values, ...rest],
-      );
-      return;
-    }
     case 'BatchExportUpdated': {
-      const changed = definitionColumns.filter((column) => column in event.data.changes);
-      const assignments = changed.map((column, index) => `${column} = $${index + 3}`);
-      await set(
-        ['last_updated_at = $2', ...assignments].join(', '),
-        at,
-        ...changed.map((column) => event.data.changes[column]),
-      );
-      return;
+      const { changes } = event.data;
+      const changed = definitionColumns.filter((column) => column in changes);
+      return { last_updated_at, ...Object.fromEntries(changed.map((column) => [column, changes[column]])) };
     }
     case 'BatchExportPaused':
-      await set(
-        'paused = true, last_updated_at = $2, last_paused_at = $3',
-        at,
-        event.data.last_paused_at ?? at,
-      );
-      return;
+      return {
+        paused: true,
+        last_updated_at,
+        last_paused_at: event.data.last_paused_at ?? last_updated_at,
+      };
     case 'BatchExportUnpaused':
-      await set('paused = false, last_updated_at = $2', at);
-      return;
+      return { paused: false, last_updated_at };
     case 'BatchExportLastPausedAtSet':
-      await set('last_paused_at = $2, last_updated_at = $3', event.data.last_paused_at, at);
-      return;
-    case 'IntervalScheduled':
-    case 'IntervalsSkipped':
-      await set('scheduled_until = greatest(scheduled_until, $2)', event.data.end);
-      return;
+      return { last_paused_at: event.data.last_paused_at, last_updated_at };
     case 'BatchExportDeleted':
-      await set('deleted = true, last_updated_at = $2', at);
-      return;
+      return { deleted: true, last_updated_at };
+    case 'BatchExportCreated':
     case 'BackfillRequested':
     case 'RunRetryRequested':
     case 'FailedRunsRetryRequested':
     case 'HistoryCollapsed':
-      return;
+      return undefined;
   }
 }

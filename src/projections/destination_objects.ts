@@ -1,9 +1,10 @@
 import type { AdoptedManifest, ReplacementCheck } from '../domain/exported_files.ts';
 import type { RunEvent, RunEventData } from '../domain/run.ts';
-import type { ExistingRun } from '../domain/run_state.ts';
+import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import { digestOf, type Projection } from './projection.ts';
+import { digestOf, type FoldedEvent, type Projection } from './projection.ts';
+import { type CachedTable, type Row, type RowCache, type WantedRows } from './row_cache.ts';
 import { readRun } from './stream_states.ts';
 
 /** An object as described by the event that creates it. */
@@ -192,6 +193,21 @@ async function clearLocationFailure(
   );
 }
 
+const table: CachedTable = {
+  name: 'exportd.destination_objects',
+  key: ['position', 'ordinal'],
+  lookups: {
+    run: { columns: ['run_id'] },
+    interval: { columns: ['batch_export_id', 'data_interval_start', 'data_interval_end'] },
+    export: { columns: ['batch_export_id'] },
+  },
+};
+const failuresTable: CachedTable = {
+  name: 'exportd.location_failures',
+  key: ['batch_export_id', 'config_version'],
+  lookups: { export: { columns: ['batch_export_id'] } },
+};
+
 /** SQL condition: the object is needed, but no manifest can refer to it. */
 const unpublished = 'not publish_claimed and obsolete_at is null';
 
@@ -202,6 +218,7 @@ const unpublished = 'not publish_claimed and obsolete_at is null';
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
   version: 14,
+  reads: ['stream_states', 'runs'],
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
     create table exportd.destination_objects (
@@ -261,7 +278,229 @@ export const destinationObjectsProjection: Projection = {
         digest.run_ids,
       ]);
   },
+  batch: {
+    tables: [table, failuresTable],
+    wants: ({ stored, state }): WantedRows[] => {
+      if (stored.stream_type !== 'run' || ignored.has(stored.type)) return [];
+      const isNew = stored.type === 'RunCreated';
+      const ofRun: WantedRows = { table, lookup: 'run', values: [stored.stream_id], isNew };
+      const { spec } = state as ExistingRun;
+      if (isNew || stored.type === 'RunCompleted') return [ofRun, intervalOf(spec)];
+      return stored.type === 'RunObjectDeleted'
+        ? [ofRun, { table: failuresTable, lookup: 'export', values: [spec.batch_export_id] }]
+        : [ofRun];
+    },
+    fold: foldRow,
+  },
 };
+
+const intervalOf = ({ batch_export_id, data_interval_start, data_interval_end }: RunSpec): WantedRows => ({
+  table,
+  lookup: 'interval',
+  values: [batch_export_id, data_interval_start, data_interval_end],
+});
+
+/** A row of the table, as far as the fold of a rebuild reads it. */
+interface ObjectRow {
+  readonly ordinal: number;
+  readonly run_id: string;
+  readonly config_version: number;
+  readonly generation: number;
+  readonly object_type: 'upload' | 'file' | 'manifest';
+  readonly range: number | null;
+  readonly key: string;
+  readonly upload_id: string | null;
+  readonly upload_token: string | null;
+  readonly file: object | null;
+  readonly publish_claimed: boolean;
+  readonly obsolete_at: string | null;
+}
+
+/** The fold of a rebuild. What is rare is left to the statements above. */
+async function foldRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<boolean> {
+  if (stored.stream_type === 'batch_export') return stored.type !== 'BatchExportDeleted';
+  if (stored.stream_type !== 'run' || ignored.has(stored.type)) return true;
+  const event = stored as unknown as RunEvent;
+  const { stream_id: id, recorded_at: at, global_position: position } = stored;
+  const run = state as ExistingRun;
+  /** Changes the rows of a lookup that are not obsolete and that `changesOf` returns changes of. */
+  const change = async (
+    lookup: 'run' | 'interval',
+    changesOf: (object: ObjectRow) => Row | undefined,
+  ): Promise<void> => {
+    const values = lookup === 'run' ? [id] : intervalOf(run.spec).values;
+    for (const row of await rows.find(table, lookup, ...values)) {
+      const object = row as unknown as ObjectRow;
+      const changes = object.obsolete_at === null ? changesOf(object) : undefined;
+      if (changes) rows.change(table, row, changes);
+    }
+  };
+  const markObsolete = (isObsolete: (object: ObjectRow) => boolean = () => true) =>
+    change('run', (object) =>
+      !object.publish_claimed && isObsolete(object) ? { obsolete_at: at } : undefined,
+    );
+  const insert = (object: Row) =>
+    rows.set(table, {
+      position,
+      ordinal: 0,
+      batch_export_id: run.spec.batch_export_id,
+      run_id: id,
+      config_version: run.spec.config_version,
+      data_interval_start: run.spec.data_interval_start,
+      data_interval_end: run.spec.data_interval_end,
+      range: null,
+      upload_id: null,
+      upload_token: null,
+      file: null,
+      publish_claimed: false,
+      obsolete_at: null,
+      failing_since: null,
+      ...object,
+    });
+  switch (event.type) {
+    case 'RunCreated': {
+      const { inherited } = event.data;
+      const { ranges = [], rejected_file = null, generation } = inherited?.progress ?? {};
+      const keys = new Set(
+        [...ranges.map(({ upload }) => upload), rejected_file].map((object) => object?.key),
+      );
+      const isInherited = (object: ObjectRow) =>
+        object.run_id === inherited?.run_id &&
+        ((object.generation === generation && object.file !== null) || keys.has(object.key));
+      await change('interval', (object) => {
+        if (isInherited(object)) return { run_id: id };
+        return object.publish_claimed ? undefined : { obsolete_at: at };
+      });
+      return true;
+    }
+    case 'RunGenerationReserved':
+      await change('run', ({ generation, publish_claimed, ordinal }) => {
+        if (generation >= event.data.generation) return undefined;
+        return publish_claimed ? { ordinal: Math.max(ordinal, 1) } : { obsolete_at: at };
+      });
+      return true;
+    case 'RunUploadCreated': {
+      const { generation, range, key, upload_id, upload_token } = event.data;
+      await markObsolete(
+        (object) =>
+          object.generation === generation && object.range === range && object.object_type === 'upload',
+      );
+      insert({ object_type: 'upload', generation, range, key, upload_id, upload_token });
+      return true;
+    }
+    case 'RunFileCompleted': {
+      const { generation, file } = event.data;
+      await change('run', (object) =>
+        object.generation === generation && object.key === file.key && object.object_type === 'upload'
+          ? { object_type: 'file', upload_id: null, file }
+          : undefined,
+      );
+      return true;
+    }
+    case 'RunRejectedFilePlanned':
+      insert({ object_type: 'file', generation: event.data.generation, key: event.data.file.key });
+      return true;
+    case 'RunPublishStarted':
+    case 'RunPublishWithdrawn':
+      await change('run', ({ generation, object_type }) =>
+        generation === event.data.generation && object_type === 'file'
+          ? { publish_claimed: event.type === 'RunPublishStarted' }
+          : undefined,
+      );
+      return true;
+    case 'RunCompleted': {
+      if (run.replacement?.base) return false;
+      await publishRows(rows, run, stored);
+      insert({
+        object_type: 'manifest',
+        generation: run.generation,
+        key: event.data.manifest_key,
+        publish_claimed: true,
+      });
+      return true;
+    }
+    case 'RunCancelled':
+      await change('run', ({ ordinal, object_type, publish_claimed }) =>
+        ordinal === 0 && object_type === 'file' && publish_claimed ? { obsolete_at: at } : undefined,
+      );
+      await markObsolete();
+      return true;
+    case 'RunFailed':
+    case 'RunTerminated':
+    case 'RunRetryCancelled':
+      await markObsolete();
+      return true;
+    case 'RunFailedRetryable':
+    case 'RunTimedOut':
+      if (event.data.retry_delay_seconds === null) await markObsolete();
+      return true;
+    case 'RunObjectDeleted':
+      await deleteRows(rows, stored, event.data);
+      return true;
+    default:
+      return false;
+  }
+}
+
+/** Does what `publishObjects` does for a run without a base, before it inserts the manifest. */
+async function publishRows(
+  rows: RowCache,
+  { spec, generation, earlier_generations: { kept, earlier, elsewhere } }: ExistingRun,
+  { stream_id, recorded_at, data }: StoredEvent,
+): Promise<void> {
+  const { manifest_key } = data as RunEventData<'RunCompleted'>;
+  const staying = new Set([...kept, ...earlier].map(({ key }) => key));
+  for (const row of await rows.find(table, 'interval', ...intervalOf(spec).values)) {
+    const object = row as unknown as ObjectRow;
+    const { object_type, key, config_version, run_id, publish_claimed } = object;
+    if (object_type === 'manifest' && key === manifest_key && config_version === spec.config_version) {
+      rows.delete(table, row);
+      continue;
+    }
+    if (object.obsolete_at !== null) continue;
+    const stays = (object_type === 'file' && staying.has(key)) || elsewhere.includes(object.generation);
+    if (publish_claimed && stays) continue;
+    const isCurrent = run_id === stream_id && object.generation === generation && object_type === 'file';
+    rows.change(table, row, isCurrent ? { publish_claimed: true } : { obsolete_at: recorded_at });
+  }
+}
+
+/** Deletes the rows of a deleted object, and the failure of its location. */
+async function deleteRows(
+  rows: RowCache,
+  { stream_id }: StoredEvent,
+  { key, upload_id, upload_token, deleted }: RunEventData<'RunObjectDeleted'>,
+): Promise<void> {
+  for (const row of await rows.find(table, 'run', stream_id)) {
+    const object = row as unknown as ObjectRow;
+    if (object.key !== key || object.upload_id !== upload_id || object.upload_token !== upload_token)
+      continue;
+    if (object.obsolete_at === null) continue;
+    rows.delete(table, row);
+    if (!deleted) continue;
+    for (const failure of await rows.find(failuresTable, 'export', row.batch_export_id))
+      if (failure.config_version === object.config_version) rows.delete(failuresTable, failure);
+  }
+}
+
+/** Events of runs that change no object. */
+const ignored: ReadonlySet<string> = new Set<RunEvent['type']>([
+  'RunCounted',
+  'RunReplacementChecked',
+  'RunPublishResumed',
+  'RunExportStarted',
+  'RunAttemptStarted',
+  'RunAttemptFailed',
+  'RunUploadResumed',
+  'RunPartPlanned',
+  'RunRangeFinished',
+  'RunExportFinished',
+  'RunContinuedAsNew',
+  'RunCancelRequested',
+  'RunBarrierAdvanced',
+  'RunSettled',
+  'IntervalCompared',
+]);
 
 async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
   const id = stored.stream_id;

@@ -1,11 +1,13 @@
 import type { BatchExportEvent, HistoryDigest, SkippedRange } from '../domain/batch_export.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
 import type { RunEvent, RunEventData } from '../domain/run.ts';
 import { type ExistingRun, filesOf, type RunSpec, sourceAfter } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import { digestOf, type Projection } from './projection.ts';
+import { digestOf, type FoldedEvent, type Projection } from './projection.ts';
+import { byKey, type CachedTable, type Row, type RowCache, type WantedRows } from './row_cache.ts';
 import { readRun } from './stream_states.ts';
 
 /**
@@ -159,36 +161,47 @@ const recordEnd =
 const recordManifest =
   ({ expires_at }: RunEventData<'RunCompleted'>): IntervalChange =>
   async (connection, run, stored) => {
-    const files = filesOf(run);
-    const exported = [files.fingerprint, run.rejected_file?.fingerprint].flatMap((rows) => rows ?? []);
-    const hash = fingerprintHashOf(run.spec.model);
-    const { kept, earlier } = run.earlier_generations;
+    const columns = Object.entries(manifestColumns(run, stored, expires_at));
     await connection.query({
       name: 'interval-exported',
-      text: `update exportd.intervals set status = case when $10 then 'exported' else 'unsettled' end, reason = null,
-          held = null, manifest_run_id = $4, generation = $5, rows = $6, rejected_rows = $7, bytes = $8, files = $9,
-          settled = $10, settling_outcome = null, completed_at = $11, expires_at = $12, source_fingerprint = $13,
-          bucket_fingerprint = $14, kept_files = $15, earlier_files = $16, collapsed_generation = null,
-          collapsed_config_version = null
+      text: `update exportd.intervals set ${columns.map(([column], index) => `${column} = $${index + 4}`).join(', ')}
         where ${isInterval}`,
-      values: [
-        ...intervalKey(run),
-        stored.stream_id,
-        run.generation,
-        files.rows,
-        run.rejected_file?.rows ?? 0,
-        files.bytes,
-        files.count,
-        run.settled,
-        stored.recorded_at,
-        earliest([expires_at, files.expires_at]),
-        run.finished && JSON.stringify(totalOf(hash, [sourceAfter(run)])),
-        JSON.stringify(totalOf(hash, exported)),
-        kept.length,
-        earlier.length,
-      ],
+      values: [...intervalKey(run), ...columns.map(([, value]) => value)],
     });
   };
+
+/** What a manifest sets in the row of its interval. */
+function manifestColumns(
+  run: ExistingRun,
+  { stream_id, recorded_at }: StoredEvent,
+  expires_at: string | null,
+): Row {
+  const files = filesOf(run);
+  const exported = [files.fingerprint, run.rejected_file?.fingerprint].flatMap((rows) => rows ?? []);
+  const hash = fingerprintHashOf(run.spec.model);
+  const { kept, earlier } = run.earlier_generations;
+  return {
+    status: run.settled ? 'exported' : 'unsettled',
+    reason: null,
+    held: null,
+    manifest_run_id: stream_id,
+    generation: run.generation,
+    rows: files.rows,
+    rejected_rows: run.rejected_file?.rows ?? 0,
+    bytes: files.bytes,
+    files: files.count,
+    settled: run.settled,
+    settling_outcome: null,
+    completed_at: recorded_at,
+    expires_at: earliest([expires_at, files.expires_at]),
+    source_fingerprint: run.finished && totalOf(hash, [sourceAfter(run)]),
+    bucket_fingerprint: totalOf(hash, exported),
+    kept_files: kept.length,
+    earlier_files: earlier.length,
+    collapsed_generation: null,
+    collapsed_config_version: null,
+  };
+}
 
 /** Records what followed once the transactions had ended that the run of the manifest did not wait for. */
 const recordSettling =
@@ -316,6 +329,17 @@ const intervalStatuses = [
   'excluded',
 ] as const;
 
+const table: CachedTable = {
+  name: 'exportd.intervals',
+  key: ['batch_export_id', 'data_interval_start', 'data_interval_end'],
+  lookups: {
+    skipped: {
+      columns: ['batch_export_id'],
+      where: { sql: 'run_id is null', holds: (row) => row.run_id === null },
+    },
+  },
+};
+
 /**
  * The interval ledger: one row per interval that has a run, and one per range of intervals that the schedule skipped.
  * The rows of an export do not overlap: a run of a skipped interval splits the range. Rows stay when their runs are
@@ -324,6 +348,7 @@ const intervalStatuses = [
 export const intervalsProjection: Projection = {
   name: 'intervals',
   version: 2,
+  reads: ['stream_states'],
   owns: ['exportd.intervals'],
   tables: `
     create table exportd.intervals (
@@ -378,7 +403,140 @@ export const intervalsProjection: Projection = {
     const digest = digestOf(event);
     if (digest && digest.intervals.length > 0) await foldDigest(connection, event.stream_id, digest);
   },
+  batch: {
+    tables: [table],
+    wants: ({ stored, state }): WantedRows[] => {
+      if (stored.stream_type === 'batch_export' && stored.type === 'IntervalScheduled') {
+        const { start, end } = stored.data as DataInterval;
+        return [{ table, lookup: byKey, values: [stored.stream_id, start, end] }];
+      }
+      if (stored.stream_type !== 'run') return [];
+      const event = stored as unknown as RunEvent;
+      if (event.type !== 'RunCreated' && !intervalChangeOf(event)) return [];
+      const values = intervalKey(state as ExistingRun);
+      return [
+        { table, lookup: byKey, values },
+        ...(event.type === 'RunCreated'
+          ? [{ table, lookup: 'skipped', values: [event.data.batch_export_id] }]
+          : []),
+      ];
+    },
+    fold: foldRow,
+  },
 };
+
+/** The fold of a rebuild. */
+async function foldRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<boolean> {
+  if (stored.stream_type === 'batch_export') {
+    // What lies in the range may be any number of rows.
+    if (stored.type === 'IntervalsSkipped') return false;
+    if (stored.type !== 'IntervalScheduled') return true;
+    const { start, end } = stored.data as DataInterval;
+    const row = await rows.get(table, stored.stream_id, start, end);
+    if (row) rows.change(table, row, { is_scheduled: true });
+    return true;
+  }
+  if (stored.stream_type !== 'run') return true;
+  const event = stored as unknown as RunEvent;
+  const run = state as ExistingRun;
+  if (event.type === 'RunCreated') {
+    await openRow(rows, stored.stream_id, event.data);
+    return true;
+  }
+  if (!intervalChangeOf(event)) return true;
+  const row = await rows.get(table, ...intervalKey(run));
+  if (!row) return true;
+  const isNewest = row.run_id === stored.stream_id;
+  switch (event.type) {
+    case 'RunCompleted':
+      rows.change(table, row, manifestColumns(run, stored, event.data.expires_at));
+      return true;
+    case 'RunSettled':
+      if (row.manifest_run_id === stored.stream_id)
+        rows.change(table, row, {
+          settling_outcome: event.data.outcome,
+          status: row.status === 'unsettled' ? 'exported' : row.status,
+        });
+      return true;
+    case 'RunKeyTaken':
+      rows.change(table, row, { taken_keys: Number(row.taken_keys) + 1 });
+      return true;
+    case 'RunFailed':
+    case 'RunTerminated':
+    case 'RunCancelled':
+    case 'RunFailedRetryable':
+    case 'RunTimedOut':
+    case 'RunRetryCancelled': {
+      const isRetried = 'retry_delay_seconds' in event.data && event.data.retry_delay_seconds !== null;
+      const held = 'held' in event.data ? event.data.held : undefined;
+      if (isNewest) rows.change(table, row, endColumns(row, run, isRetried, held));
+      return true;
+    }
+    default:
+      return false;
+  }
+}
+
+/** What `recordEnd` sets in a row. */
+function endColumns(row: Row, run: ExistingRun, isRetried: boolean, heldNow: MissingRows | undefined): Row {
+  const isDeliberate = run.status === 'Cancelled' || run.status === 'Terminated';
+  const held = isDeliberate ? row.held : (heldNow ?? null);
+  const status = (): string => {
+    if (isRetried) return 'failed';
+    if (held !== null) return 'held';
+    if (row.manifest_run_id === null) return 'gap';
+    if (!isDeliberate) return 'failed';
+    return row.settled === true || row.settling_outcome !== null ? 'exported' : 'unsettled';
+  };
+  const after = status();
+  return { status: after, held, reason: after === 'failed' || after === 'gap' ? run.status : null };
+}
+
+/** Does what `openInterval` does. */
+async function openRow(rows: RowCache, runId: string, spec: RunSpec): Promise<void> {
+  const { batch_export_id, data_interval_start, data_interval_end } = spec;
+  const [start, end] = [Date.parse(data_interval_start), Date.parse(data_interval_end)];
+  const own = await rows.get(table, batch_export_id, data_interval_start, data_interval_end);
+  const skipped = (await rows.find(table, 'skipped', batch_export_id))
+    .map((row) => ({ row, starts: Date.parse(String(row.data_interval_start)) }))
+    .filter(({ starts }) => starts <= start)
+    .toSorted((one, other) => other.starts - one.starts)[0];
+  if (skipped && skipped.row !== own && Date.parse(String(skipped.row.data_interval_end)) >= end) {
+    const { row } = skipped;
+    rows.delete(table, row);
+    if (skipped.starts < start) rows.set(table, { ...row, data_interval_end: data_interval_start });
+    if (end < Date.parse(String(row.data_interval_end)))
+      rows.set(table, { ...row, data_interval_start: data_interval_end });
+  }
+  const is_scheduled = spec.backfill_id === null;
+  const opened = { status: 'running', reason: null, run_id: runId, taken_keys: 0 };
+  if (own) rows.change(table, own, { ...opened, is_scheduled: own.is_scheduled === true || is_scheduled });
+  else
+    rows.set(table, {
+      batch_export_id,
+      data_interval_start,
+      data_interval_end,
+      ...opened,
+      is_scheduled,
+      held: null,
+      manifest_run_id: null,
+      generation: null,
+      rows: null,
+      rejected_rows: null,
+      bytes: null,
+      files: null,
+      settled: null,
+      settling_outcome: null,
+      completed_at: null,
+      expires_at: null,
+      source_fingerprint: null,
+      bucket_fingerprint: null,
+      kept_files: null,
+      earlier_files: null,
+      collapsed_generation: null,
+      collapsed_config_version: null,
+    });
+}
 
 async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {
   const event = stored as unknown as BatchExportEvent;

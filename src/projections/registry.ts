@@ -1,13 +1,10 @@
-import pg from 'pg';
 import { commandNames } from '../journal/commands.ts';
-import { type Connection, inTransaction, type Pool, ReadModelsDiffer } from '../journal/database.ts';
+import { type Connection, type Pool, ReadModelsDiffer } from '../journal/database.ts';
 import {
   type CommitObserver,
   createJournal,
   type FoldedState,
   type Journal,
-  readAllEvents,
-  type ReadModelVersions,
   requireSameReadModels,
   type StoredEvent,
 } from '../journal/journal.ts';
@@ -16,6 +13,8 @@ import { batchExportsProjection } from './batch_exports.ts';
 import { destinationObjectsProjection } from './destination_objects.ts';
 import { intervalsProjection } from './intervals.ts';
 import type { Projection } from './projection.ts';
+import { createReadModels, readStoredVersions } from './read_models.ts';
+import { builderLock, projectionLock } from './rebuild.ts';
 import { runsProjection, unsettledRunsProjection } from './runs.ts';
 import {
   findStreamState,
@@ -36,12 +35,7 @@ export const projections: readonly Projection[] = [
   intervalsProjection,
 ];
 
-const knownVersions: ReadModelVersions = Object.fromEntries(
-  projections.map(({ name, version }) => [name, version]),
-);
-
-/** Advisory lock: appends acquire it shared, a rebuild of the projections exclusively. */
-const projectionLock = 7_116_201;
+const readModels = createReadModels(projections);
 
 /** Folds a stored event into all read models, in the transaction of the append. See `Projection.apply`. */
 async function applyToProjections(
@@ -61,7 +55,7 @@ export const openJournal = (pool: Pool, onCommitted?: CommitObserver): Journal =
     pool,
     {
       lock: projectionLock,
-      versions: knownVersions,
+      versions: readModels.known,
       apply: applyToProjections,
       findState: findStreamState,
       readState: readStreamState,
@@ -71,50 +65,22 @@ export const openJournal = (pool: Pool, onCommitted?: CommitObserver): Journal =
     onCommitted,
   );
 
-const versions = 'exportd.projection_versions';
+/** See `createReadModels`. */
+export const {
+  ensure: ensureProjections,
+  build: buildProjections,
+  rebuild,
+  switch: switchProjections,
+  status: readProjectionsStatus,
+} = readModels;
 
-/**
- * Drops all read models and folds the whole journal again, in one transaction that excludes appends.
- * @returns the number of events folded.
- * @throws ReadModelsDiffer when they are those of a newer version
- */
-export async function rebuild(pool: Pool): Promise<number> {
-  return withExclusiveLock(pool, async (connection) => {
-    await requireNoNewer(connection);
-    return refold(connection);
-  });
-}
+/** Whether the read models exist in the versions of this code, and lack no event. */
+export const areProjectionsUpToDate = async (pool: Pool): Promise<boolean> =>
+  (await findChangedProjections(pool)).length === 0;
 
-/**
- * Creates missing read models, and rebuilds all of them if a version has changed, or if an older version has folded an event
- * that it did not know.
- * @throws ReadModelsDiffer when they are those of a newer version
- */
-export async function ensureProjections(pool: Pool): Promise<void> {
-  await withExclusiveLock(pool, async (connection) => {
-    await requireNoNewer(connection);
-    if (!(await areProjectionsUpToDate(connection))) await refold(connection);
-  });
-}
-
-/** An older version never rebuilds: it would drop what it does not know. @throws ReadModelsDiffer */
-async function requireNoNewer(connection: Connection): Promise<void> {
-  const stored = await readStoredVersions(connection);
-  const newer = Object.entries(stored).filter(([name, version]) => version > (knownVersions[name] ?? 0));
-  if (newer.length > 0) requireSameReadModels(stored, knownVersions);
-}
-
-async function readStoredVersions(connection: Pool | Connection): Promise<ReadModelVersions> {
-  const { rows } = await connection.query<{ present: boolean }>(
-    'select to_regclass($1) is not null as present',
-    [versions],
-  );
-  if (!rows[0]?.present) return {};
-  const stored = await connection.query<{ name: string; version: number }>(
-    `select name, version from ${versions}`,
-  );
-  return Object.fromEntries(stored.rows.map(({ name, version }) => [name, version]));
-}
+/** The names of the read models that "exportd migrate" would rebuild. */
+export const findChangedProjections = (pool: Pool): Promise<readonly string[]> =>
+  readModels.findChanged(pool);
 
 /** How a control database fits this version of exportd. */
 export interface VersionReport {
@@ -127,7 +93,7 @@ export interface VersionReport {
 /** Compares a control database with this version of exportd. @throws what the database reports */
 export async function reportVersions(pool: Pool): Promise<VersionReport> {
   try {
-    requireSameReadModels(await readStoredVersions(pool), knownVersions);
+    requireSameReadModels(await readStoredVersions(pool), readModels.known);
   } catch (error) {
     if (error instanceof ReadModelsDiffer) return { differs: error.message, needs_newer: null };
     throw error;
@@ -149,71 +115,34 @@ export async function reportVersions(pool: Pool): Promise<VersionReport> {
   return { differs: null, needs_newer };
 }
 
-/** Deletes a purged export from all read models. Its stream is collapsed, so that no rebuild finds it again. */
-export async function forgetExport(connection: Connection, id: string): Promise<void> {
-  for (const table of ['destination_objects', 'location_failures', 'unsettled_runs', 'intervals'])
-    await connection.query(`delete from exportd.${table} where batch_export_id = $1`, [id]);
-  await connection.query('delete from exportd.batch_exports where id = $1', [id]);
-  await connection.query(
-    `delete from exportd.stream_states where stream_type = 'batch_export' and stream_id = $1`,
-    [id],
-  );
-}
-
-const deadlockDetected = '40P01';
-const maxAttempts = 10;
+/** The rows of an export in the read models that a digest of its history leaves: conditions on its id, by table. */
+const rowsOfExport = {
+  destination_objects: 'batch_export_id = $1',
+  location_failures: 'batch_export_id = $1',
+  unsettled_runs: 'batch_export_id = $1',
+  intervals: 'batch_export_id = $1',
+  batch_exports: 'id = $1',
+  stream_states: `stream_type = 'batch_export' and stream_id = $1`,
+};
 
 /**
- * Runs `work` while no append runs. Readers lock tables in a different order, so dropping tables can deadlock with them;
- * then the transaction is retried.
+ * Deletes a purged export from all read models, also from those beside the live ones. Its stream is collapsed, so that no
+ * rebuild finds it again.
+ * @returns false, without any change, while a process builds read models: it may have read the stream already
  */
-async function withExclusiveLock<Result>(
-  pool: Pool,
-  work: (connection: Connection) => Promise<Result>,
-  attempt = 1,
-): Promise<Result> {
-  try {
-    return await inTransaction(pool, async (connection) => {
-      await connection.query('set local statement_timeout = 0');
-      await connection.query('select pg_advisory_xact_lock($1)', [projectionLock]);
-      return work(connection);
-    });
-  } catch (error) {
-    const isDeadlock = error instanceof pg.DatabaseError && error.code === deadlockDetected;
-    if (!isDeadlock || attempt >= maxAttempts) throw error;
-    return withExclusiveLock(pool, work, attempt + 1);
-  }
-}
-
-async function refold(connection: Connection): Promise<number> {
-  for (const { owns, tables } of projections) {
-    for (const table of owns) await connection.query(`drop table if exists ${table} cascade`);
-    await connection.query(tables);
-  }
-  let events = 0;
-  for await (const batch of readAllEvents(connection)) {
-    for (const event of batch) await applyToProjections(connection, event);
-    events += batch.length;
-  }
-  await connection.query(`drop table if exists ${versions}`);
-  await connection.query(`create table ${versions} (name text primary key, version integer not null)`);
-  for (const { name, version } of projections)
-    await connection.query(`insert into ${versions} values ($1, $2)`, [name, version]);
-  return events;
-}
-
-/** Whether the read models exist in the versions of this code. */
-export async function areProjectionsUpToDate(connection: Pool | Connection): Promise<boolean> {
-  const tables = [versions, ...projections.flatMap(({ owns }) => owns)];
-  const { rows } = await connection.query<{ present: boolean }>(
-    'select bool_and(to_regclass(name) is not null) as present from unnest($1::text[]) as name',
-    [tables],
+export async function forgetExport(connection: Connection, id: string): Promise<boolean> {
+  const { rows } = await connection.query<{ locked: boolean }>(
+    'select pg_try_advisory_xact_lock_shared($1) as locked',
+    [builderLock],
   );
-  if (!rows[0]?.present) return false;
-  const stored = await readStoredVersions(connection);
-  if (projections.some(({ name, version }) => stored[name] !== version)) return false;
-  const unknown = await connection.query(
-    'select from exportd.stream_states where unknown_event is not null limit 1',
-  );
-  return unknown.rows.length === 0;
+  if (rows[0]?.locked !== true) return false;
+  for (const [name, isOfExport] of Object.entries(rowsOfExport)) {
+    const { rows: tables } = await connection.query<{ table: string }>(
+      `select schema || '.' || $1 as table from unnest(array['exportd', 'exportd_next', 'exportd_previous']) as schema
+       where to_regclass(schema || '.' || $1) is not null`,
+      [name],
+    );
+    for (const { table } of tables) await connection.query(`delete from ${table} where ${isOfExport}`, [id]);
+  }
+  return true;
 }

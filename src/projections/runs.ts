@@ -1,10 +1,18 @@
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RunEvent, RunEventData } from '../domain/run.ts';
-import { activeRunStatuses, filesOf, type InheritedProgress, type RunProgress } from '../domain/run_state.ts';
+import {
+  activeRunStatuses,
+  type ExistingRun,
+  filesOf,
+  type InheritedProgress,
+  type RunProgress,
+  type RunSpec,
+} from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import { digestOf, type Projection } from './projection.ts';
+import { digestOf, type FoldedEvent, type Projection } from './projection.ts';
+import { byKey, type CachedTable, type Row, type RowCache } from './row_cache.ts';
 import { readRun } from './stream_states.ts';
 
 /** SQL condition: the run failed, and is not held until a person decides. */
@@ -15,6 +23,49 @@ export const isFailedRun = (run = 'batch_export_runs'): string =>
 type OpenParts = Readonly<
   Record<string, { readonly rows: number; readonly bytes: number; readonly last: SortKey | null }>
 >;
+
+const none: OpenParts[string] = { rows: 0, bytes: 0, last: null };
+
+/** How an event of a range changes the open parts: of which range, how, and which file it completes. */
+interface PartsChange {
+  readonly generation: number;
+  readonly range: number;
+  readonly next: (before: OpenParts[string]) => OpenParts[string];
+  readonly file?: CompletedFile;
+}
+
+/** Undefined if the event does not change them. */
+function partsChangeOf(event: RunEvent): PartsChange | undefined {
+  switch (event.type) {
+    case 'RunUploadCreated':
+      // It replaces the unfinished file of its range.
+      return {
+        generation: event.data.generation,
+        range: event.data.range,
+        next: ({ last }) => ({ rows: 0, bytes: 0, last }),
+      };
+    case 'RunUploadResumed': {
+      const { generation, range, rows, bytes } = event.data;
+      return { generation, range, next: ({ last }) => ({ rows, bytes, last }) };
+    }
+    case 'RunPartPlanned': {
+      const { generation, range, part } = event.data;
+      const next = ({ rows, bytes, last }: OpenParts[string]) => ({
+        rows: rows + part.rows,
+        bytes: bytes + part.bytes,
+        last: part.last ?? last,
+      });
+      return { generation, range, next };
+    }
+    case 'RunFileCompleted': {
+      const { generation, range, file } = event.data;
+      const next = ({ last }: OpenParts[string]) => ({ rows: 0, bytes: 0, last: file.last ?? last });
+      return { generation, range, next, file };
+    }
+    default:
+      return undefined;
+  }
+}
 
 /** The open parts of a run that resumes from the progress of another. */
 const inheritedParts = ({ ranges }: RunProgress): OpenParts =>
@@ -39,24 +90,32 @@ function cursorOf(generation: number, parts: OpenParts): string | null {
   return Buffer.from(JSON.stringify({ generation, ranges: reached })).toString('base64url');
 }
 
-/** Changes the open parts of one range, or completes their `file`. The run's totals never decrease, even in a new attempt. */
+/** What changes with the open parts: those after the change, their cursor, and what is added to the run's totals. */
+function changedParts(before: OpenParts, { generation, range, next, file }: PartsChange) {
+  const open_parts: OpenParts = { ...before, [range]: next(before[range] ?? none) };
+  const open = Object.values(open_parts);
+  return {
+    open_parts,
+    cursor: cursorOf(generation, open_parts),
+    files: file ? 1 : 0,
+    file_rows: file?.rows ?? 0,
+    file_bytes: file?.bytes ?? 0,
+    open_rows: open.reduce((sum, part) => sum + part.rows, 0),
+    open_bytes: open.reduce((sum, part) => sum + part.bytes, 0),
+  };
+}
+
+/** Changes the open parts of one range, or completes a file. The run's totals never decrease, even in a new attempt. */
 async function changeParts(
   connection: Connection,
   { stream_id: runId, recorded_at: at }: StoredEvent,
-  { generation, range }: { readonly generation: number; readonly range: number },
-  next: (before: OpenParts[string]) => OpenParts[string],
-  file?: CompletedFile,
+  change: PartsChange,
 ): Promise<void> {
   const { rows } = await connection.query<{ open_parts: OpenParts }>(
     'select open_parts from exportd.batch_export_runs where id = $1',
     [runId],
   );
-  const before = rows[0]?.open_parts ?? {};
-  const parts: OpenParts = {
-    ...before,
-    [range]: next(before[range] ?? { rows: 0, bytes: 0, last: null }),
-  };
-  const open = Object.values(parts);
+  const after = changedParts(rows[0]?.open_parts ?? {}, change);
   await connection.query(
     `update exportd.batch_export_runs set last_updated_at = $2, open_parts = $3, cursor = $4, files = files + $5,
        file_rows = file_rows + $6, file_bytes = file_bytes + $7,
@@ -68,13 +127,13 @@ async function changeParts(
     [
       runId,
       at,
-      JSON.stringify(parts),
-      cursorOf(generation, parts),
-      file ? 1 : 0,
-      file?.rows ?? 0,
-      file?.bytes ?? 0,
-      open.reduce((sum, part) => sum + part.rows, 0),
-      open.reduce((sum, part) => sum + part.bytes, 0),
+      JSON.stringify(after.open_parts),
+      after.cursor,
+      after.files,
+      after.file_rows,
+      after.file_bytes,
+      after.open_rows,
+      after.open_bytes,
     ],
   );
 }
@@ -82,10 +141,18 @@ async function changeParts(
 /** SQL: the active statuses as literals, so that PostgreSQL uses the index of active runs. */
 export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
+/** The table of `runsProjection`, for projections that read it. */
+export const runsTable: CachedTable = {
+  name: 'exportd.batch_export_runs',
+  key: ['id'],
+  lookups: { interval: { columns: ['batch_export_id', 'data_interval_start', 'data_interval_end'] } },
+};
+
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
   version: 16,
+  reads: [],
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -157,75 +224,86 @@ export const runsProjection: Projection = {
     if (digest)
       await connection.query('delete from exportd.batch_export_runs where id = any($1)', [digest.run_ids]);
   },
+  batch: {
+    tables: [runsTable],
+    wants: ({ stored }) => {
+      if (stored.stream_type === 'batch_export' && stored.type === 'IntervalScheduled') {
+        const { start, end, run_id } = stored.data as DataInterval & { readonly run_id: string };
+        return [
+          { table: runsTable, lookup: 'interval', values: [stored.stream_id, start, end] },
+          { table: runsTable, lookup: byKey, values: [run_id] },
+        ];
+      }
+      if (stored.stream_type !== 'run') return [];
+      const wanted = { table: runsTable, lookup: byKey, values: [stored.stream_id] };
+      if (stored.type !== 'RunCreated') return [wanted];
+      const { batch_export_id, data_interval_start, data_interval_end } = stored.data as RunSpec;
+      const values = [batch_export_id, data_interval_start, data_interval_end];
+      return [
+        { ...wanted, isNew: true },
+        { table: runsTable, lookup: 'interval', values },
+      ];
+    },
+    fold: foldRow,
+  },
 };
 
-async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
-  const id = stored.stream_id;
-  const at = stored.recorded_at;
-  const event = stored as unknown as RunEvent;
-  const set = (assignments: string, ...values: readonly unknown[]) =>
-    connection.query(
-      `update exportd.batch_export_runs set last_updated_at = $2, ${assignments} where id = $1`,
-      [id, at, ...values],
-    );
-  const end = (status: string, error: string | null) =>
-    set('status = $3, latest_error = coalesce($4, latest_error), finished_at = $2', status, error);
+/** What an event sets in the row of its run, beside `last_updated_at`; undefined if it depends on the row, or on nothing. */
+function changesOf(event: RunEvent, at: string): Row | undefined {
+  const ended = (status: string, error: string | null) => ({
+    status,
+    finished_at: at,
+    ...(error !== null && { latest_error: error }),
+  });
   switch (event.type) {
-    case 'RunCreated':
-      await insert(connection, stored, event.data);
-      if (event.data.inherited) await inherit(connection, id, event.data.inherited);
-      return;
     case 'RunCounted':
-      await set('records_total_count = $3, latest_error = null', event.data.records_total_count);
-      return;
+      return { records_total_count: event.data.records_total_count, latest_error: null };
     case 'RunExportStarted':
-      await set(`status = 'Running'`);
-      return;
+      return { status: 'Running' };
     case 'RunGenerationReserved':
-      await set(
-        `generation = $3, files = 0, file_rows = 0, file_bytes = 0, open_parts = '{}', cursor = null`,
-        event.data.generation,
-      );
-      return;
+      return {
+        generation: event.data.generation,
+        files: 0,
+        file_rows: 0,
+        file_bytes: 0,
+        open_parts: {},
+        cursor: null,
+      };
     case 'RunManifestAdopted':
-      await set('adopted_generation = $3, generation = $4', event.data.generation, event.data.raised_to);
-      return;
-    case 'RunUploadCreated':
-      // It replaces the unfinished file of its range.
-      await changeParts(connection, stored, event.data, ({ last }) => ({ rows: 0, bytes: 0, last }));
-      return;
-    case 'RunUploadResumed': {
-      const { rows, bytes } = event.data;
-      await changeParts(connection, stored, event.data, ({ last }) => ({ rows, bytes, last }));
-      return;
-    }
-    case 'RunPartPlanned': {
-      const { part } = event.data;
-      await changeParts(connection, stored, event.data, ({ rows, bytes, last }) => ({
-        rows: rows + part.rows,
-        bytes: bytes + part.bytes,
-        last: part.last ?? last,
-      }));
-      return;
-    }
-    case 'RunFileCompleted': {
-      const { file } = event.data;
-      const next = ({ last }: OpenParts[string]) => ({ rows: 0, bytes: 0, last: file.last ?? last });
-      await changeParts(connection, stored, event.data, next, file);
-      return;
-    }
-    case 'RunExportFinished':
-      await set('records_completed = file_rows, bytes = file_bytes, latest_error = null');
-      return;
+      return { adopted_generation: event.data.generation, generation: event.data.raised_to };
     case 'RunAttemptFailed':
-      await set('latest_error = $3', event.data.latest_error);
-      return;
-    case 'RunReplacementChecked':
-      await set(
-        'latest_error = null, records_total_count = coalesce($3, records_total_count)',
-        event.data.base?.late_rows,
-      );
-      return;
+      return { latest_error: event.data.latest_error };
+    case 'RunReplacementChecked': {
+      const { base } = event.data;
+      return { latest_error: null, ...(base && { records_total_count: base.late_rows }) };
+    }
+    case 'RunCompleted':
+      return { ...ended('Completed', null), manifest_key: event.data.manifest_key, latest_error: null };
+    case 'RunFailed':
+      return { ...ended('Failed', event.data.latest_error), ...(event.data.held && { held: true }) };
+    case 'RunTerminated':
+      return ended('Terminated', event.data.latest_error);
+    case 'RunCancelRequested':
+      return { cancel_requested: true };
+    case 'RunCancelled':
+      return ended('Cancelled', event.data.reason);
+    case 'RunFailedRetryable':
+    case 'RunTimedOut': {
+      const { latest_error, retry_delay_seconds, in_outage } = event.data;
+      const status = event.type === 'RunTimedOut' ? 'TimedOut' : 'FailedRetryable';
+      const retry_at = retry_delay_seconds === null ? null : secondsAfter(at, retry_delay_seconds);
+      return { ...ended(status, latest_error), retry_at, in_outage: in_outage === true };
+    }
+    case 'RunRetryCancelled':
+      return { retry_at: null };
+    case 'RunContinuedAsNew':
+      return { ...ended('ContinuedAsNew', null), cursor: event.data.cursor, latest_error: null };
+    case 'RunCreated':
+    case 'RunUploadCreated':
+    case 'RunUploadResumed':
+    case 'RunPartPlanned':
+    case 'RunFileCompleted':
+    case 'RunExportFinished':
     case 'RunAttemptStarted':
     case 'RunKeyTaken':
     case 'RunRangeFinished':
@@ -238,45 +316,177 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
     case 'RunBarrierAdvanced':
     case 'RunSettled':
     case 'IntervalCompared':
-      return;
-    case 'RunCompleted':
-      await set(
-        `status = 'Completed', finished_at = $2, manifest_key = $3, latest_error = null`,
-        event.data.manifest_key,
-      );
-      return;
-    case 'RunFailed':
-      await end('Failed', event.data.latest_error);
-      if (event.data.held) await set('held = true');
-      return;
-    case 'RunTerminated':
-      await end('Terminated', event.data.latest_error);
-      return;
-    case 'RunCancelRequested':
-      await set('cancel_requested = true');
-      return;
-    case 'RunCancelled':
-      await end('Cancelled', event.data.reason);
-      return;
-    case 'RunFailedRetryable':
-    case 'RunTimedOut':
-      await end(event.type === 'RunTimedOut' ? 'TimedOut' : 'FailedRetryable', event.data.latest_error);
-      await set(
-        `retry_at = $2::timestamptz + make_interval(secs => $3), in_outage = $4`,
-        event.data.retry_delay_seconds,
-        event.data.in_outage === true,
-      );
-      return;
-    case 'RunRetryCancelled':
-      await set('retry_at = null');
-      return;
-    case 'RunContinuedAsNew':
-      await set(
-        `status = 'ContinuedAsNew', finished_at = $2, cursor = $3, latest_error = null`,
-        event.data.cursor,
-      );
-      return;
+      return undefined;
   }
+}
+
+/** A time some seconds after another, to the microsecond as PostgreSQL has it. */
+function secondsAfter(at: string, seconds: number): string {
+  const micros = Math.round(seconds * 1e6);
+  const milliseconds = new Date(Date.parse(at) + Math.floor(micros / 1_000)).toISOString();
+  return milliseconds.replace('Z', `${String(micros % 1_000).padStart(3, '0')}Z`);
+}
+
+async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
+  const event = stored as unknown as RunEvent;
+  const update = (assignments: string, ...values: readonly unknown[]) =>
+    connection.query(
+      `update exportd.batch_export_runs set last_updated_at = $2, ${assignments} where id = $1`,
+      [stored.stream_id, stored.recorded_at, ...values],
+    );
+  if (event.type === 'RunCreated') {
+    await insert(connection, stored, event.data);
+    if (event.data.inherited) await inherit(connection, stored.stream_id, event.data.inherited);
+    return;
+  }
+  if (event.type === 'RunExportFinished') {
+    await update('records_completed = file_rows, bytes = file_bytes, latest_error = null');
+    return;
+  }
+  const parts = partsChangeOf(event);
+  if (parts) {
+    await changeParts(connection, stored, parts);
+    return;
+  }
+  const changes = Object.entries(changesOf(event, stored.recorded_at) ?? {});
+  if (changes.length > 0)
+    await update(
+      changes.map(([column], index) => `${column} = $${index + 3}`).join(', '),
+      ...changes.map(([, value]) => value),
+    );
+}
+
+/** The fold of a rebuild. */
+async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean> {
+  if (stored.stream_type === 'batch_export' && stored.type === 'IntervalScheduled') {
+    const { start, end, run_id } = stored.data as DataInterval & { readonly run_id: string };
+    const adopted = await rows.get(runsTable, run_id);
+    for (const run of await rows.find(runsTable, 'interval', stored.stream_id, start, end)) {
+      const isAdopted = run.backfill_id !== null && run.backfill_id === adopted?.backfill_id;
+      const adopted_by_schedule = run.adopted_by_schedule === true || isAdopted;
+      rows.change(runsTable, run, { is_scheduled: true, adopted_by_schedule });
+    }
+  }
+  if (stored.stream_type !== 'run') return true;
+  const event = stored as unknown as RunEvent;
+  if (event.type === 'RunCreated') {
+    await insertRow(rows, stored, event.data);
+    return true;
+  }
+  const parts = partsChangeOf(event);
+  const changes = changesOf(event, stored.recorded_at);
+  if (!parts && !changes && event.type !== 'RunExportFinished') return true;
+  const run = await rows.get(runsTable, stored.stream_id);
+  if (!run) return true;
+  const row = run as unknown as CountedRun;
+  const last_updated_at = stored.recorded_at;
+  if (parts) {
+    const after = changedParts(row.open_parts, parts);
+    const file_rows = row.file_rows + after.file_rows;
+    const file_bytes = row.file_bytes + after.file_bytes;
+    const isProgress = after.files > 0 || file_rows + after.open_rows > row.records_completed;
+    rows.change(runsTable, run, {
+      last_updated_at,
+      open_parts: after.open_parts,
+      cursor: after.cursor,
+      files: row.files + after.files,
+      file_rows,
+      file_bytes,
+      records_completed: Math.max(row.records_completed, file_rows + after.open_rows),
+      bytes: Math.max(row.bytes, file_bytes + after.open_bytes),
+      ...(isProgress && { latest_error: null }),
+    });
+  } else {
+    const finished = { records_completed: row.file_rows, bytes: row.file_bytes, latest_error: null };
+    rows.change(runsTable, run, { last_updated_at, ...(changes ?? finished) });
+  }
+  return true;
+}
+
+/** The counts of a row of `runsTable`. */
+interface CountedRun {
+  readonly open_parts: OpenParts;
+  readonly records_completed: number;
+  readonly bytes: number;
+  readonly files: number;
+  readonly file_rows: number;
+  readonly file_bytes: number;
+}
+
+/** Inserts the row of a new run, as `insert` and `inherit` do. */
+async function insertRow(
+  rows: RowCache,
+  { stream_id, global_position, recorded_at }: StoredEvent,
+  spec: RunEventData<'RunCreated'>,
+): Promise<void> {
+  const { batch_export_id, data_interval_start, data_interval_end, backfill_id, inherited } = spec;
+  const former = await rows.find(
+    runsTable,
+    'interval',
+    batch_export_id,
+    data_interval_start,
+    data_interval_end,
+  );
+  for (const run of former) if (run.retry_at !== null) rows.change(runsTable, run, { retry_at: null });
+  const resumed = inherited && (await rows.get(runsTable, inherited.run_id));
+  rows.set(runsTable, {
+    id: stream_id,
+    position: global_position,
+    batch_export_id,
+    team_id: spec.team_id,
+    model: spec.model,
+    config_version: spec.config_version,
+    status: 'Starting',
+    records_completed: resumed?.records_completed ?? 0,
+    latest_error: null,
+    data_interval_start,
+    data_interval_end,
+    created_at: recorded_at,
+    finished_at: null,
+    last_updated_at: recorded_at,
+    bytes: resumed?.bytes ?? 0,
+    manifest_key: null,
+    adopted_generation: null,
+    backfill_id,
+    is_scheduled: backfill_id === null || former.some((run) => run.is_scheduled),
+    adopted_by_schedule:
+      backfill_id !== null &&
+      former.some((run) => run.adopted_by_schedule && run.backfill_id === backfill_id),
+    retry_number: spec.retry_number,
+    allow_shrink: spec.allow_shrink,
+    held: false,
+    retry_at: null,
+    in_outage: false,
+    ...(resumed ? inheritedCounts(inherited.progress) : noCounts),
+  });
+}
+
+/** What a run has before its first step. */
+const noCounts = {
+  records_total_count: null,
+  cursor: null,
+  files: 0,
+  generation: 0,
+  cancel_requested: false,
+  file_rows: 0,
+  file_bytes: 0,
+  open_parts: {},
+};
+
+/** The counts that a run inherits with the progress of another. */
+function inheritedCounts(progress: RunProgress): Row {
+  const files = filesOf(progress);
+  const open_parts = inheritedParts(progress);
+  return {
+    records_total_count: progress.records_total_count,
+    generation: progress.generation,
+    files: files.count,
+    file_rows: files.rows,
+    file_bytes: files.bytes,
+    open_parts,
+    cursor: cursorOf(progress.generation, open_parts),
+    cancel_requested: progress.cancel_requested !== null,
+  };
 }
 
 /** Marks the interval's runs as scheduled, and those of a backfill as adopted. */
@@ -332,33 +542,27 @@ async function inherit(
   id: string,
   { run_id, progress }: InheritedProgress,
 ): Promise<void> {
-  const { records_total_count, generation, cancel_requested } = progress;
-  const files = filesOf(progress);
-  const open_parts = inheritedParts(progress);
+  const counts = Object.entries(inheritedCounts(progress));
   await connection.query(
-    `update exportd.batch_export_runs run set records_total_count = $3, generation = $4, files = $5,
-       file_rows = $6, file_bytes = $7, open_parts = $8, cursor = $9, cancel_requested = $10,
+    `update exportd.batch_export_runs run set
+       ${counts.map(([column], index) => `${column} = $${index + 3}`).join(', ')},
        records_completed = former.records_completed, bytes = former.bytes
      from exportd.batch_export_runs former where run.id = $1 and former.id = $2`,
-    [
-      id,
-      run_id,
-      records_total_count,
-      generation,
-      files.count,
-      files.rows,
-      files.bytes,
-      JSON.stringify(open_parts),
-      cursorOf(generation, open_parts),
-      cancel_requested !== null,
-    ],
+    [id, run_id, ...counts.map(([, value]) => value)],
   );
 }
+
+const unsettledTable: CachedTable = {
+  name: 'exportd.unsettled_runs',
+  key: ['batch_export_id', 'data_interval_start', 'data_interval_end'],
+  lookups: { run: { columns: ['run_id'] }, export: { columns: ['batch_export_id'] } },
+};
 
 /** One row per interval whose current manifest was exported while transactions of the source were open. */
 export const unsettledRunsProjection: Projection = {
   name: 'unsettled_runs',
   version: 1,
+  reads: ['stream_states'],
   owns: ['exportd.unsettled_runs'],
   tables: `
     create table exportd.unsettled_runs (
@@ -382,7 +586,54 @@ export const unsettledRunsProjection: Projection = {
         event.stream_id,
       ]);
   },
+  batch: {
+    tables: [unsettledTable],
+    wants: ({ stored, state }) => {
+      if (stored.stream_type !== 'run' || stored.type !== 'RunCompleted') return [];
+      return [{ table: unsettledTable, lookup: byKey, values: intervalOf(state as ExistingRun) }];
+    },
+    fold: foldUnsettledRow,
+  },
 };
+
+const intervalOf = ({ spec }: ExistingRun) => [
+  spec.batch_export_id,
+  spec.data_interval_start,
+  spec.data_interval_end,
+];
+
+/** The fold of a rebuild. */
+async function foldUnsettledRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<boolean> {
+  const { stream_type, stream_id } = stored;
+  if (stream_type === 'batch_export' && stored.type === 'BatchExportDeleted')
+    for (const row of await rows.find(unsettledTable, 'export', stream_id)) rows.delete(unsettledTable, row);
+  if (stream_type !== 'run') return true;
+  const event = stored as unknown as RunEvent;
+  if (event.type === 'RunCompleted') {
+    const run = state as ExistingRun;
+    const former = await rows.get(unsettledTable, ...intervalOf(run));
+    if (former) rows.delete(unsettledTable, former);
+    if (run.unsettled_barrier === null) return true;
+    const [batch_export_id, data_interval_start, data_interval_end] = intervalOf(run);
+    rows.set(unsettledTable, {
+      batch_export_id,
+      data_interval_start,
+      data_interval_end,
+      run_id: stream_id,
+      model: run.spec.model,
+      barrier: run.unsettled_barrier,
+      is_repeated: former?.barrier === null,
+    });
+  }
+  if (event.type !== 'RunBarrierAdvanced' && event.type !== 'RunSettled') return true;
+  for (const row of await rows.find(unsettledTable, 'run', stream_id)) {
+    if (event.type === 'RunBarrierAdvanced')
+      rows.change(unsettledTable, row, { barrier: event.data.barrier });
+    else if (event.data.outcome === 'exported_again') rows.change(unsettledTable, row, { barrier: null });
+    else rows.delete(unsettledTable, row);
+  }
+  return true;
+}
 
 async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
   const event = stored as unknown as RunEvent;

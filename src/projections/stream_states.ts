@@ -6,6 +6,7 @@ import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { FoldedState, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
 import { digestOf, type Projection } from './projection.ts';
+import { byKey, type CachedTable, type RowCache } from './row_cache.ts';
 
 /** A decider without the types of its state and events. */
 type UntypedDecider = Decider<unknown, DomainEvent>;
@@ -16,6 +17,26 @@ const deciders: Record<StreamType, UntypedDecider> = {
   backfill: backfillDecider as unknown as UntypedDecider,
 };
 
+const table: CachedTable = {
+  name: 'exportd.stream_states',
+  key: ['stream_type', 'stream_id'],
+  lookups: {},
+};
+
+/** Folds an event of a rebuild into its stream's row, and returns the state after it. */
+export async function foldState(rows: RowCache, stored: StoredEvent): Promise<unknown> {
+  const { stream_type, stream_id, stream_version: version, type, data, recorded_at } = stored;
+  const { initialState, evolve } = deciders[stream_type];
+  const row = await rows.get(table, stream_type, stream_id);
+  if (!row && version > 1) throw missingState(stream_type, stream_id);
+  const before = row ? row.state : initialState;
+  const after = evolve(before, { type, data, recorded_at });
+  const state = after ?? before;
+  const unknown_event = after === undefined ? type : (row?.unknown_event ?? null);
+  rows.set(table, { stream_type, stream_id, version, state, unknown_event });
+  return state;
+}
+
 /**
  * The state of every stream, so that decisions do not read streams from the start: an export's stream grows by an event
  * per interval indefinitely.
@@ -23,6 +44,7 @@ const deciders: Record<StreamType, UntypedDecider> = {
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
   version: 11,
+  reads: [],
   owns: ['exportd.stream_states'],
   tables: `
     create table exportd.stream_states (
@@ -58,7 +80,18 @@ export const streamStatesProjection: Projection = {
         [stream_type, stream_id, type],
       );
   },
+  batch: {
+    tables: [table],
+    wants: ({ stored: { stream_type, stream_id, stream_version } }) => [
+      { table, lookup: byKey, values: [stream_type, stream_id], isNew: stream_version === 1 },
+    ],
+    // A rebuild has called `foldState`, because the others need its result.
+    fold: () => Promise.resolve(true),
+  },
 };
+
+const missingState = (streamType: StreamType, id: string): Error =>
+  new Error(`The state of ${streamType} ${id} is missing. Run "exportd rebuild".`);
 
 /** Writes the state of a stream at one of its versions. */
 export async function writeStreamState(connection: Connection, stream: StreamState): Promise<void> {
@@ -89,8 +122,7 @@ export async function readStreamState<State>(
   id: string,
 ): Promise<State> {
   const state = await findStreamState<State>(connection, streamType, id);
-  if (state === undefined)
-    throw new Error(`The state of ${streamType} ${id} is missing. Run "exportd rebuild".`);
+  if (state === undefined) throw missingState(streamType, id);
   return state;
 }
 

@@ -42,6 +42,7 @@ describe('exportd', () => {
       'bundle',
       'migrate',
       'rebuild',
+      'projections',
       'doctor',
       'source',
       'status',

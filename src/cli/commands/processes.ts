@@ -4,12 +4,13 @@ import type { PendingChanges } from '../../migrate/migrate.ts';
 import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
-import { commandSettings, withPool } from '../running_stack.ts';
+import { commandSettings } from '../running_stack.ts';
 import { withOwnSignals } from '../startup_signals.ts';
+import { describeSwitch, rebuildOptions } from './projections.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.
 
-/** `up`, `server`, `worker`, `bundle`, `migrate` and `rebuild`. */
+/** `up`, `server`, `worker`, `bundle` and `migrate`. */
 export function addProcessCommands(program: Command): void {
   program
     .command('up')
@@ -63,33 +64,30 @@ export function addProcessCommands(program: Command): void {
       const { migrateControl } = await import('../../migrate/migrate.ts');
       const { migrateSource } = await import('../../migrate/migrate.ts');
       const settings = commandSettings(process.env);
-      const applied = await migrateControl(settings.DATABASE_URL);
+      const { applied, switched } = await migrateControl(settings.DATABASE_URL, rebuildOptions());
       if (options.source) applied.push(...(await migrateSource(settings.SOURCE_DATABASE_URL)));
-      printer(options)({ applied }, () =>
-        applied.length === 0
+      printer(options)({ applied, ...(switched && { switched }) }, () =>
+        applied.length === 0 && !switched
           ? ['The database is up to date.']
-          : applied.map((migration) => `Applied ${migration}`),
+          : [
+              ...applied.map((migration) => `Applied ${migration}`),
+              ...(switched ? [describeSwitch(switched)] : []),
+            ],
       );
-    });
-
-  program
-    .command('rebuild')
-    .description('rebuild all read models from the journal')
-    .option('--json', 'print JSON')
-    .action(async (options: { json?: boolean }) => {
-      const { rebuild } = await import('../../projections/registry.ts');
-      const events = await withPool(rebuild);
-      printer(options)({ events }, () => [`Rebuilt the read models from ${counted(events, 'event')}.`]);
     });
 }
 
-function pendingChangeLines({ migrations, rebuilds_read_models }: PendingChanges): string[] {
-  if (migrations.length === 0 && !rebuilds_read_models)
+function pendingChangeLines({ migrations, rebuilt_read_models: rebuilt }: PendingChanges): string[] {
+  if (migrations.length === 0 && rebuilt.length === 0)
     return ['The database is up to date: servers and workers can be replaced one after another.'];
   return [
     ...migrations.map((name) => `Would apply ${name}`),
-    ...(rebuilds_read_models ? ['Would rebuild the read models from the journal'] : []),
-    'Stop all servers and workers of the previous version before you migrate.',
+    ...(rebuilt.length > 0
+      ? [`Would build ${rebuilt.join(', ')} from the journal beside the live read models, and switch to them`]
+      : []),
+    migrations.length > 0
+      ? 'Stop all servers and workers of the previous version before you migrate.'
+      : 'Servers and workers of the previous version may run until it switches. From then on they wait: replace them.',
   ];
 }
 

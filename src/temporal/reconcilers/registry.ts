@@ -9,6 +9,7 @@ import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
 import { deleteEndedSessions, deleteExpiredAuditEvents } from '../../journal/audit.ts';
+import { dropExpiredReadModels } from '../../projections/read_models.ts';
 import { deleteExpiredQueries } from '../../queries/results.ts';
 import { inTransaction } from '../../journal/database.ts';
 import { finishQuery, listUnfinished } from '../../queries/statuses.ts';
@@ -300,6 +301,10 @@ async function deleteExpiredRows({ journal, settings }: ReconcilerDependencies):
   await deleteExpired(journal.pool, settings.EXPORTD_LOG_RETENTION);
 }
 
+/** Drops the read models that a switch to a newer version has left, once their time is over. */
+const dropOldReadModels = ({ journal }: ReconcilerDependencies): Promise<void> =>
+  dropExpiredReadModels(journal.pool);
+
 /** Erases the secrets of config versions that no run can need any more. */
 async function eraseUnneededSecrets({ journal, policies }: ReconcilerDependencies): Promise<void> {
   await inTransaction(journal.pool, (connection) =>
@@ -358,5 +363,6 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   expired_access: deleteExpiredAccess,
   expired_history: collapseExpiredHistory,
   unneeded_secrets: eraseUnneededSecrets,
+  old_read_models: dropOldReadModels,
   expired_queries: deleteExpiredQueryResults,
 };
