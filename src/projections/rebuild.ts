@@ -129,9 +129,10 @@ export async function isIntact(
 ): Promise<boolean> {
   const { rows } = await connection.query<{ intact: boolean }>(
     `select (select bool_and(to_regclass($1 || '.' || name) is not null) from unnest($2::text[]) as name)
-       and $3 <= (select coalesce(max(global_position), 0) from exportd.journal_events)
+       and $3 <= coalesce(pg_sequence_last_value(
+         pg_get_serial_sequence('exportd.journal_events', 'global_position')::regclass), 0)
        and not exists (
-         -- It may have been collapsed since.
+         -- It may have been collapsed since, and others after it.
          select from exportd.journal_events where global_position = $3 and event_id <> $4) as intact`,
     [schema, tables, position, last_event],
   );

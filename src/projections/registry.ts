@@ -115,19 +115,28 @@ export async function reportVersions(pool: Pool): Promise<VersionReport> {
   return { differs: null, needs_newer };
 }
 
-/** The rows of an export in the read models that a digest of its history leaves: conditions on its id, by table. */
-const rowsOfExport = {
+/** The rows of an export in the read models of a schema: conditions on its id, by table, in the order to delete them. */
+const rowsOfExport = (schema: string): Readonly<Record<string, string>> => ({
   destination_objects: 'batch_export_id = $1',
   location_failures: 'batch_export_id = $1',
   unsettled_runs: 'batch_export_id = $1',
   intervals: 'batch_export_id = $1',
   batch_exports: 'id = $1',
-  stream_states: `stream_type = 'batch_export' and stream_id = $1`,
-};
+  // Of the live ones its digests have left no more than that.
+  stream_states:
+    schema === 'exportd'
+      ? `stream_type = 'batch_export' and stream_id = $1`
+      : `stream_id = $1 or state -> 'spec' ->> 'batch_export_id' = $1::text`,
+  ...(schema !== 'exportd' && {
+    batch_export_runs: 'batch_export_id = $1',
+    backfill_runs: `backfill_id in (select id from ${schema}.backfills where batch_export_id = $1)`,
+    backfills: 'batch_export_id = $1',
+  }),
+});
 
 /**
- * Deletes a purged export from all read models, also from those beside the live ones. Its stream is collapsed, so that no
- * rebuild finds it again.
+ * Deletes a purged export from all read models, also from those beside the live ones, which its digests have not reached yet.
+ * Its stream is collapsed, so that no rebuild finds it again.
  * @returns false, without any change, while a process builds read models: it may have read the stream already
  */
 export async function forgetExport(connection: Connection, id: string): Promise<boolean> {
@@ -136,13 +145,15 @@ export async function forgetExport(connection: Connection, id: string): Promise<
     [builderLock],
   );
   if (rows[0]?.locked !== true) return false;
-  for (const [name, isOfExport] of Object.entries(rowsOfExport)) {
-    const { rows: tables } = await connection.query<{ table: string }>(
-      `select schema || '.' || $1 as table from unnest(array['exportd', 'exportd_next', 'exportd_previous']) as schema
-       where to_regclass(schema || '.' || $1) is not null`,
-      [name],
+  for (const schema of ['exportd', 'exportd_next', 'exportd_previous']) {
+    const conditions = rowsOfExport(schema);
+    const { rows: tables } = await connection.query<{ name: string }>(
+      `select name from unnest($1::text[]) with ordinality as wanted (name, place)
+       where to_regclass($2 || '.' || name) is not null order by place`,
+      [Object.keys(conditions), schema],
     );
-    for (const { table } of tables) await connection.query(`delete from ${table} where ${isOfExport}`, [id]);
+    for (const { name } of tables)
+      await connection.query(`delete from ${schema}.${name} where ${conditions[name] ?? 'false'}`, [id]);
   }
   return true;
 }

@@ -4,7 +4,8 @@ import { collapseHistory, type HistoryRetention } from '../../src/decisions/coll
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
-import { openJournal, rebuild } from '../../src/projections/registry.ts';
+import { builderLock } from '../../src/projections/rebuild.ts';
+import { buildProjections, openJournal, rebuild, switchProjections } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { projectionContents } from '../projections/projection_contents.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
@@ -78,9 +79,10 @@ describe('collapsing the history', () => {
     return rows;
   };
   const countOf = async (from: string): Promise<number> => {
-    const { rows } = await pool.query<{ count: number }>(`select count(*) as count from exportd.${from}`, [
-      commander.batchExportId,
-    ]);
+    const { rows } = await pool.query<{ count: number }>(
+      `select count(*) as count from ${from.startsWith('exportd') ? '' : 'exportd.'}${from}`,
+      [commander.batchExportId],
+    );
     return rows[0]?.count ?? 0;
   };
   const runCount = () => countOf('batch_export_runs where batch_export_id = $1');
@@ -377,14 +379,22 @@ describe('collapsing the history', () => {
     expect(await collapse({ historyMs: undefined, deletedExportMs: 3_600_000 })).toMatchObject({
       purged_exports: 0,
     });
+    await buildProjections(pool);
+    const builder = await pool.connect();
+    await builder.query('select pg_advisory_lock($1)', [builderLock]);
+    // What is built may have read the export already.
+    expect(await collapse({ historyMs: undefined, deletedExportMs: 0 })).toMatchObject({ purged_exports: 0 });
+    await builder.query('select pg_advisory_unlock($1)', [builderLock]);
+    builder.release();
     expect(await collapse({ historyMs: undefined, deletedExportMs: 0 })).toMatchObject({ purged_exports: 1 });
     const { rows: tables } = await pool.query<{ name: string; column: string }>(
-      `select table_name as name, column_name as column from information_schema.columns
-       where table_schema = 'exportd' and column_name in ('batch_export_id', 'stream_id')`,
+      `select table_schema || '.' || table_name as name, column_name as column from information_schema.columns
+       where table_schema in ('exportd', 'exportd_next') and column_name in ('batch_export_id', 'stream_id')`,
     );
     for (const { name, column } of tables)
       expect([name, await countOf(`${name} where ${column} = $1`)]).toEqual([name, 0]);
     expect(await countOf('journal_events where stream_id <> $1')).toBeLessThan(others);
+    await switchProjections(pool);
     await expectRebuildable();
   });
 
