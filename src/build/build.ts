@@ -212,7 +212,7 @@ async function buildWorkflows(): Promise<void> {
 
 /** Files that are read as they are. */
 function copyFiles(): void {
-  for (const path of ['src/journal/migrations', 'src/source/migrations'])
+  for (const path of ['src/journal/migrations', 'src/source/migrations', '.config/systemd'])
     cpSync(join(root, path), join(output, path), { recursive: true });
 }
 
@@ -256,7 +256,18 @@ function writeBuildInformation(): void {
     .map(({ parentPath, name }) => join(parentPath, name))
     .sort())
     hash.update(`${relative(output, path)}\0`).update(readFileSync(path));
-  const information: BuildInformation = { commit: readCommit(), build: hash.digest('hex').slice(0, 16) };
+  const { version } = createRequire(import.meta.url)('@temporalio/worker/package.json') as {
+    version: string;
+  };
+  const workflows = createHash('sha256')
+    .update(readFileSync(join(output, 'workflows.js')))
+    .digest('hex');
+  const information: BuildInformation = {
+    commit: readCommit(),
+    build: hash.digest('hex').slice(0, 16),
+    // As the SDK names a worker by its bundle.
+    workflow_build_id: `@temporalio/worker@${version}+${workflows}`,
+  };
   writeFileSync(join(output, buildInformationFile), JSON.stringify(information));
 }
 

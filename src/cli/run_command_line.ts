@@ -8,6 +8,7 @@ import { addDashboardCommands, addVariableCommands } from './commands/dashboards
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands } from './commands/exports.ts';
+import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
@@ -77,6 +78,7 @@ function createProgram(): Command {
   addDestinationCommands(program);
   addWebhookCommands(program);
   addVerifyCommand(program);
+  addInstallationCommands(program);
   return program;
 }
 

@@ -12,6 +12,8 @@ export interface BuildInformation {
   readonly commit: string | null;
   /** The hash of its files; null of a clone. */
   readonly build: string | null;
+  /** The build id of workers of these workflows, which Temporal shows; null of a clone, whose workers bundle them. */
+  readonly workflow_build_id: string | null;
 }
 
 /** The file of a build with its information. */
@@ -21,4 +23,4 @@ export const buildInformationFile = 'build.json';
 export const readBuildInformation = (): BuildInformation =>
   isBuild
     ? (JSON.parse(readFileSync(installedPath(buildInformationFile), 'utf8')) as BuildInformation)
-    : { commit: null, build: null };
+    : { commit: null, build: null, workflow_build_id: null };

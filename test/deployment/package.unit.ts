@@ -33,6 +33,7 @@ describe('the package', () => {
 
   it.each([
     ['package-lock.json', /^ {2}"version": "([^"]+)"/gm],
+    ['README.md', /exportd-(\d[\w.]*?)\.tgz/g],
     ['docker-compose.yml', /exportd:(\d[\w.]*)/g],
     ['.config/Dockerfile', /exportd:(\d[\w.]*)/g],
     ['.config/README.md', /exportd[:-](\d[\w.]*?)(?:\.tgz|[ `])/g],

@@ -26,16 +26,21 @@ export function addDoctorCommand(program: Command): void {
     .description('check settings, databases, migrations, Temporal and workers')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
-      const results = await runChecks(commandSettings(process.env));
-      printer(options)(results, () =>
-        table(
-          ['', 'check', 'result'],
-          results.map(({ ok, check, detail }) => [ok ? 'ok' : 'FAILED', check, detail]),
-        ),
-      );
-      const failed = results.filter(({ ok }) => !ok).map(({ check }) => check);
+      const failed = await runDoctor(options);
       if (failed.length > 0) throw new CliError(`Failed checks: ${failed.join(', ')}.`);
     });
+}
+
+/** Prints all checks of the installation that the environment names. @returns the names of those that failed */
+export async function runDoctor(options: { readonly json?: boolean }): Promise<string[]> {
+  const results = await runChecks(commandSettings(process.env));
+  printer(options)(results, () =>
+    table(
+      ['', 'check', 'result'],
+      results.map(({ ok, check, detail }) => [ok ? 'ok' : 'FAILED', check, detail]),
+    ),
+  );
+  return results.filter(({ ok }) => !ok).map(({ check }) => check);
 }
 
 async function runChecks(settings: Settings): Promise<CheckResult[]> {

@@ -1,5 +1,6 @@
 import { spawn } from 'node:child_process';
 import { readFile, rename, rm, writeFile } from 'node:fs/promises';
+import type { WorkflowBundleOption } from '@temporalio/worker';
 import { installedPath, isBuild } from '../../config/installation.ts';
 import { SettingsError, type Settings } from '../../config/settings.ts';
 
@@ -53,12 +54,17 @@ export async function writeWorkflowBundle(path: string): Promise<void> {
   }
 }
 
-/** Reads the bundle of the setting, or creates one without it. @throws SettingsError when the file cannot be read */
+/**
+ * Reads the bundle of the setting. Without it, that of a build is named by its path, which makes the worker's build id that of the
+ * file, and a clone creates one.
+ * @throws SettingsError when the file cannot be read
+ */
 export async function loadWorkflowBundle(
   { EXPORTD_WORKFLOW_BUNDLE: path }: Pick<Settings, 'EXPORTD_WORKFLOW_BUNDLE'>,
   signal: AbortSignal,
-): Promise<{ code: string }> {
-  if (path === undefined) return bundleWorkflows(productWorkflows, signal);
+): Promise<WorkflowBundleOption> {
+  if (path === undefined)
+    return isBuild ? { codePath: builtBundle } : bundleWorkflows(productWorkflows, signal);
   const code = await readFile(path, 'utf8').catch((error: unknown) => {
     throw new SettingsError(
       `EXPORTD_WORKFLOW_BUNDLE: ${path} cannot be read. Write it with exportd bundle, or unset the variable.`,

@@ -1,0 +1,145 @@
+import { execFileSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { parse } from 'yaml';
+import { createKeyRing } from '../../src/config/key_ring.ts';
+import { settingsOf } from '../deployment/settings_of.ts';
+import { exportd } from './command_line.ts';
+
+let folder: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), 'exportd-cli-'));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+describe('exportd version', () => {
+  it('prints the version, and as JSON what a report of a problem needs', async () => {
+    const { version } = JSON.parse(readFileSync(join(import.meta.dirname, '../../package.json'), 'utf8')) as {
+      version: string;
+    };
+    expect((await exportd({}, 'version')).stdout).toBe(`${version}\n`);
+    expect((await exportd({}, '--version')).stdout).toBe(`${version}\n`);
+    expect(JSON.parse((await exportd({}, 'version', '--json')).stdout)).toEqual({
+      version,
+      commit: null,
+      build: null,
+      node: process.versions.node,
+      schema: '0001_baseline',
+      workflow_build_id: null,
+    });
+  });
+});
+
+describe('a mistyped', () => {
+  it.each([
+    [['statsu'], 'Did you mean status?'],
+    [['export', 'lits'], 'Did you mean list?'],
+    [['status', '--jsno'], 'Did you mean --json?'],
+  ])('command %j gets a suggestion', async (args, suggestion) => {
+    const { code, stderr } = await exportd({}, ...args);
+    expect([code, stderr]).toEqual([1, expect.stringContaining(suggestion)]);
+  });
+});
+
+describe('exportd completion', () => {
+  /** What bash offers for the words of a line, of which the last is incomplete. */
+  const completed = (script: string, ...words: readonly string[]): string[] => {
+    writeFileSync(join(folder, 'completion.bash'), script);
+    const quoted = words.map((word) => `'${word}'`).join(' ');
+    const program = `. '${folder}/completion.bash'; COMP_WORDS=(exportd ${quoted}); COMP_CWORD=${words.length}; _exportd; printf '%s\\n' "\${COMPREPLY[@]}"`;
+    return execFileSync('bash', ['-c', program], { encoding: 'utf8' }).split('\n').filter(Boolean);
+  };
+
+  it('completes commands, subcommands and flags in bash', async () => {
+    const { stdout } = await exportd({}, 'completion', 'bash');
+    expect(completed(stdout, 'ver')).toEqual(['verify', 'version']);
+    expect(completed(stdout, 'export', 'pau')).toEqual(['pause']);
+    expect(completed(stdout, 'export', '--json', 'unp')).toEqual(['unpause']);
+    expect(completed(stdout, 'export', 'backfill', '--start')).toEqual(['--start-at']);
+    expect(completed(stdout, 'export', 'list', 'nothing')).toEqual([]);
+  });
+
+  it.each([
+    ['zsh', "'backfill:"],
+    ['fish', `complete -c exportd -n '__exportd_command_is "export"' -f -a 'backfill' -d '`],
+  ])('prints a script for %s', async (shell, line) => {
+    const { code, stdout } = await exportd({}, 'completion', shell);
+    expect([code, stdout]).toEqual([0, expect.stringContaining(line)]);
+  });
+
+  it('rejects other shells', async () => {
+    expect(await exportd({}, 'completion', 'csh')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Allowed choices are bash, zsh, fish') as unknown,
+    });
+  });
+});
+
+describe('exportd init', () => {
+  const variablesOf = (...names: readonly string[]): Record<string, string> =>
+    Object.fromEntries(
+      names
+        .flatMap((name) => readFileSync(join(folder, 'new', name), 'utf8').split('\n'))
+        .filter((line) => /^\w+=/.test(line))
+        .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)]),
+    );
+  let stdout: string;
+  beforeAll(async () => {
+    ({ stdout } = await exportd(
+      { SOURCE_DATABASE_URL: 'postgres://reader@db.example.com/app' },
+      'init',
+      join(folder, 'new'),
+    ));
+  });
+
+  it('writes files that only their owner can read, and says what to do', () => {
+    const paths = readdirSync(join(folder, 'new'), { recursive: true, encoding: 'utf8' }).sort();
+    expect(paths).toEqual([
+      ...['compose.yaml', 'exportd.env', 'server.env', 'systemd', 'systemd/exportd-migrate.service'],
+      ...['systemd/exportd-server.service', 'systemd/exportd-worker@.service', 'worker.env'],
+    ]);
+    for (const path of paths) expect(statSync(join(folder, 'new', path)).mode & 0o077).toBe(0);
+    expect(stdout).toContain('npx exportd doctor');
+  });
+
+  it('writes valid settings, those of the environment among them', () => {
+    expect(settingsOf(variablesOf('exportd.env', 'worker.env'))).toMatchObject({
+      SOURCE_DATABASE_URL: 'postgres://reader@db.example.com/app',
+      TEMPORAL_ADDRESS: 'localhost:7233',
+    });
+  });
+
+  it('gives the key that decrypts secrets to workers only', () => {
+    const keysOf = (name: string) => createKeyRing(variablesOf(name).EXPORTD_ENCRYPTION_KEYS ?? '');
+    const [server, worker] = [keysOf('server.env'), keysOf('worker.env')];
+    expect([server.opens, worker.opens]).toEqual([false, true]);
+    expect(worker.open(server.seal('secret', 'context'), 'context')).toBe('secret');
+    const { services } = parse(readFileSync(join(folder, 'new/compose.yaml'), 'utf8'), { merge: true }) as {
+      services: Record<string, { env_file: string[]; image: string }>;
+    };
+    expect(Object.entries(services).map(([name, { env_file }]) => [name, env_file])).toEqual([
+      ['migrate', ['exportd.env', 'server.env']],
+      ['server', ['exportd.env', 'server.env']],
+      ['worker', ['exportd.env', 'worker.env']],
+    ]);
+  });
+
+  it('writes units that name its files', () => {
+    const unit = readFileSync(join(folder, 'new/systemd/exportd-worker@.service'), 'utf8');
+    expect(unit).toContain(`EnvironmentFile=${join(folder, 'new/worker.env')}\n`);
+    expect(unit).toMatch(/^ExecStart=\/\S+ \/\S+\/exportd\.mjs worker$/m);
+    expect(unit).not.toContain('/etc/exportd');
+    expect(unit).not.toContain('/opt/exportd');
+  });
+
+  it('replaces nothing', async () => {
+    const before = readFileSync(join(folder, 'new/worker.env'), 'utf8');
+    expect(await exportd({}, 'init', join(folder, 'new'))).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('exportd.env exists') as unknown,
+    });
+    expect(readFileSync(join(folder, 'new/worker.env'), 'utf8')).toBe(before);
+  });
+});
