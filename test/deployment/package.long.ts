@@ -1,0 +1,147 @@
+import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
+import {
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  writeFileSync,
+} from 'node:fs';
+import { tmpdir } from 'node:os';
+import { delimiter, join } from 'node:path';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { programPath } from '../setup/programs.ts';
+import { waitFor } from '../setup/wait_for.ts';
+
+const root = join(import.meta.dirname, '../..');
+const run = promisify(execFile);
+
+/** Limits of issue 37, in bytes. */
+const maxUnpacked = 4_000_000;
+const maxInstalledBesideNativeLibrary = 150_000_000;
+
+/** Versions of npm's packages of Node. */
+const nodeVersions = ['20.20.2', '22.23.3', '24.21.0'];
+
+let folder: string;
+let installed: string;
+beforeAll(async () => {
+  folder = mkdtempSync(join(tmpdir(), 'exportd-installed-'));
+  installed = join(folder, 'installed');
+  mkdirSync(installed);
+  writeFileSync(join(installed, 'package.json'), '{"private": true}');
+  await run('npm', ['pack', '--pack-destination', folder], { cwd: root, maxBuffer: 2 ** 26 });
+  const [archive = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
+  await run('npm', ['install', '--no-audit', '--no-fund', join(folder, archive)], { cwd: installed });
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+/** Bytes of all files below a folder. */
+const sizeOf = (path: string): number =>
+  readdirSync(path, { recursive: true, withFileTypes: true })
+    .filter((entry) => entry.isFile())
+    .reduce((sum, { parentPath, name }) => sum + statSync(join(parentPath, name)).size, 0);
+
+/** The environment of a stranger, with a version of Node first on PATH. */
+const environmentOf = (node: string): NodeJS.ProcessEnv => ({
+  HOME: process.env.HOME,
+  PATH: [node, process.env.PATH].join(delimiter),
+  EXPORTD_PORT: '0',
+});
+
+describe('the package, installed in an empty folder', () => {
+  it('is small', () => {
+    const size = sizeOf(join(installed, 'node_modules/exportd'));
+    expect([size < maxUnpacked, size]).toEqual([true, size]);
+    const beside =
+      sizeOf(join(installed, 'node_modules')) -
+      sizeOf(join(installed, 'node_modules/@temporalio/core-bridge/releases'));
+    expect([beside < maxInstalledBesideNativeLibrary, beside]).toEqual([true, beside]);
+  });
+
+  it('writes units that systemd accepts', async () => {
+    const exportd = join(installed, 'node_modules/.bin/exportd');
+    execFileSync(exportd, ['init', 'new'], {
+      cwd: installed,
+      env: environmentOf(join(process.execPath, '..')),
+    });
+    const units = readdirSync(join(installed, 'new/systemd')).map((name) =>
+      join(installed, 'new/systemd', name.replace('@.', '@1.')),
+    );
+    const { status, stdout, stderr } = spawnSync(
+      await programPath('systemd-analyze'),
+      ['verify', '--man=no', ...units],
+      { encoding: 'utf8', env: { ...process.env, SYSTEMD_UNIT_PATH: `${join(installed, 'new/systemd')}:` } },
+    );
+    expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: '' });
+  });
+
+  describe.each(nodeVersions)('on Node %s', (nodeVersion) => {
+    let environment: NodeJS.ProcessEnv;
+    let place: string;
+    let stack: ChildProcess | undefined;
+    let output = '';
+    const program = () => join(installed, 'node_modules/.bin/exportd');
+    const exportd = async (...args: readonly string[]): Promise<string> =>
+      (await run(program(), args, { cwd: place, env: environment, maxBuffer: 2 ** 26 })).stdout;
+    beforeAll(async () => {
+      place = join(folder, nodeVersion);
+      mkdirSync(place);
+      const name = `node-${process.platform}-${process.arch}@${nodeVersion}`;
+      await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', join(place, 'node'), name]);
+      environment = environmentOf(join(place, 'node/node_modules/.bin'));
+    });
+    afterAll(() => void stack?.kill('SIGKILL'));
+
+    it('names its build', async () => {
+      expect(JSON.parse(await exportd('version', '--json'))).toEqual({
+        version: expect.stringMatching(/^\d/) as unknown,
+        commit: expect.stringMatching(/^[0-9a-f]{40}/) as unknown,
+        build: expect.stringMatching(/^[0-9a-f]{16}$/) as unknown,
+        node: nodeVersion,
+        schema: '0001_baseline',
+        workflow_build_id: expect.stringMatching(/^@temporalio\/worker@[\d.]+\+[0-9a-f]{64}$/) as unknown,
+      });
+    });
+
+    it('runs the demo, exports with Zstandard, verifies every value, and ends by SIGTERM', async () => {
+      stack = spawn(program(), ['up'], { cwd: place, env: environment });
+      for (const stream of [stack.stdout, stack.stderr])
+        stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+      const file = join(place, '.exportd/demo.json');
+      await waitFor(
+        () => existsSync(file) || typeof stack?.exitCode === 'number',
+        () => output,
+        300_000,
+      );
+      const { batch_export_id: id } = JSON.parse(readFileSync(file, 'utf8')) as { batch_export_id: string };
+      const config = { file_format: 'Parquet', compression: 'zstd' };
+      await exportd('export', 'update', id, JSON.stringify({ destination: { type: 'S3', config } }));
+      const hoursAgo = (hours: number): string => new Date(Date.now() - hours * 3_600_000).toISOString();
+      await exportd('export', 'backfill', id, '--start-at', hoursAgo(9), '--end-at', hoursAgo(3));
+      await waitFor(
+        async () =>
+          (
+            JSON.parse(await exportd('backfill', 'list', id, '--json')) as { results: { status: string }[] }
+          ).results.every(({ status }) => status === 'Completed'),
+        'all backfills to be completed',
+      );
+      expect(await exportd('verify', id, '--deep')).toMatch(/manifests, .* rows: no findings\./);
+      const { base_url: url } = JSON.parse(readFileSync(file, 'utf8')) as { base_url: string };
+      const page = await (await fetch(`${url}/`)).text();
+      const modules = [...page.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(
+        ([, path]) => path,
+      );
+      expect(modules.length).toBeLessThan(20);
+      for (const path of modules) expect((await fetch(`${url}${path ?? ''}`)).status).toBe(200);
+      const ended = new Promise((resolve) => stack?.once('exit', resolve));
+      stack.kill('SIGTERM');
+      await ended;
+      expect(output).toContain('Stopped');
+      expect(existsSync(file)).toBe(false);
+    });
+  });
+});
