@@ -34,6 +34,7 @@ describe('the package', () => {
   it.each([
     ['package-lock.json', /^ {2}"version": "([^"]+)"/gm],
     ['README.md', /exportd-(\d[\w.]*?)\.tgz/g],
+    ['.github/CHANGELOG.md', /^# Changelog[\s\S]*?\n## (\S+)/g],
     ['docker-compose.yml', /exportd:(\d[\w.]*)/g],
     ['.config/Dockerfile', /exportd:(\d[\w.]*)/g],
     ['.config/README.md', /exportd[:-](\d[\w.]*?)(?:\.tgz|[ `])/g],

@@ -27,6 +27,7 @@ export type ProgramName =
   | 'chromium'
   | 'schemathesis'
   | 'systemd-analyze'
+  | 'actionlint'
   | 'pgbouncer'
   | 'minio'
   | 'rclone-s3'
@@ -49,6 +50,7 @@ const schemathesisVersion = '4.32.5';
 const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
 const rcloneVersion = 'v1.71.2';
 const motoVersion = '5.2.1';
+const actionlintVersion = 'v1.7.7';
 /** The newest server whose module Go can build. */
 const temporalVersion = 'v1.29.1';
 const postgresqlVersions = { 15: '15.18.0-beta.17', 16: '16.14.0-beta.17', 17: '17.10.0-beta.17' } as const;
@@ -80,6 +82,14 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     command: `go install helm.sh/helm/v3/cmd/helm@${helmVersion}`,
     install: (folder) =>
       run('go', ['install', `helm.sh/helm/v3/cmd/helm@${helmVersion}`], {
+        env: { ...process.env, GOBIN: folder },
+      }),
+  },
+  actionlint: {
+    version: actionlintVersion,
+    command: `go install github.com/rhysd/actionlint/cmd/actionlint@${actionlintVersion}`,
+    install: (folder) =>
+      run('go', ['install', `github.com/rhysd/actionlint/cmd/actionlint@${actionlintVersion}`], {
         env: { ...process.env, GOBIN: folder },
       }),
   },
