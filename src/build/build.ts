@@ -24,7 +24,6 @@ const { dependencies } = readJson('package.json') as { dependencies: Readonly<Re
 /** Programs that run on their own: the command line, and what threads run. */
 const programs = ['src/cli/main.ts', 'src/encoding/encoder_thread.ts', 'src/queries/threads/query_thread.ts'];
 
-/** Identifiers stay, because stack traces name functions. */
 const shared: BuildOptions = {
   absWorkingDir: root,
   bundle: true,
@@ -48,16 +47,16 @@ const modulesForNode20: Plugin = {
   },
 };
 
-/** Leaves out parts of packages that no program uses: languages of messages, and migrations in TypeScript. */
+/** Leaves out what no program uses of packages: languages of messages, and migrations in TypeScript or by a pattern. */
 const withoutUnusedParts: Plugin = {
   name: 'without unused parts',
   setup: (builder) => {
     builder.onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, ({ path, resolveDir }) => ({
       path: join(resolveDir, dirname(path), 'en.js'),
     }));
-    builder.onResolve({ filter: /^jiti$/ }, () => ({ path: 'jiti', namespace: 'empty' }));
+    builder.onResolve({ filter: /^(glob|jiti)$/ }, ({ path }) => ({ path, namespace: 'empty' }));
     builder.onLoad({ filter: /./, namespace: 'empty' }, () => ({
-      contents: 'export const createJiti = () => undefined;',
+      contents: 'export const glob = undefined, createJiti = () => undefined;',
     }));
   },
 };
@@ -73,6 +72,7 @@ async function buildPrograms(): Promise<void> {
     mainFields: ['module', 'main'],
     external: ['@temporalio/*', ...Object.keys(dependencies).flatMap((name) => [name, `${name}/*`])],
     minifyIdentifiers: true,
+    // Stack traces name functions.
     keepNames: true,
     outdir: output,
     outbase: '.',
