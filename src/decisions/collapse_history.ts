@@ -81,6 +81,11 @@ interface Place {
 const batchMs = 25;
 const [smallestBatch, largestBatch] = [10, 500];
 
+/** How many intervals the next batch has: few at first, then as many as fit the time, on the machine as it is. */
+interface BatchSize {
+  intervals: number;
+}
+
 /** Collapses what is old, in batches, until nothing is left or `isOver`. It can be stopped anywhere and repeated. */
 export async function collapseHistory(
   journal: Journal,
@@ -90,13 +95,14 @@ export async function collapseHistory(
   const counts = { intervals: 0, backfills: 0, purged_exports: 0 };
   const { pool } = journal;
   if (retention.historyMs !== undefined) {
+    const size: BatchSize = { intervals: smallestBatch };
     for (const id of await readExportsWithHistory(pool, retention.historyMs)) {
       if (isOver()) break;
       counts.backfills += await collapseBackfills(journal, id, retention.historyMs, isOver);
       counts.intervals += await collapseIntervals(
         journal,
         id,
-        { historyMs: retention.historyMs, newestRuns: retention.newestRuns },
+        { historyMs: retention.historyMs, newestRuns: retention.newestRuns, size },
         isOver,
       );
     }
@@ -128,23 +134,28 @@ async function readExportsWithHistory(pool: Pool, historyMs: number): Promise<st
 async function collapseIntervals(
   journal: Journal,
   batchExportId: string,
-  { historyMs, newestRuns }: { readonly historyMs: number; readonly newestRuns: number },
+  {
+    historyMs,
+    newestRuns,
+    size,
+  }: { readonly historyMs: number; readonly newestRuns: number; readonly size: BatchSize },
   isOver: () => boolean,
 ): Promise<number> {
   let collapsed = 0;
-  let size = 50;
   let after: Place = { completed_at: '-infinity', start: '-infinity' };
   while (!isOver()) {
     const startedAt = performance.now();
     const batch = await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, batchExportId);
-      return collapseBatch(transaction, stream, { historyMs, newestRuns, after, size });
+      return collapseBatch(transaction, stream, { historyMs, newestRuns, after, size: size.intervals });
     });
     if (!batch) break;
     collapsed += batch.intervals;
     after = batch.last;
     const took = performance.now() - startedAt;
-    size = Math.max(smallestBatch, Math.min(largestBatch, Math.floor((size * batchMs) / took)));
+    const fitting = Math.floor((size.intervals * batchMs) / took);
+    // A last batch that is small says little.
+    size.intervals = Math.max(smallestBatch, Math.min(largestBatch, fitting, 2 * size.intervals));
   }
   return collapsed;
 }
