@@ -28,6 +28,16 @@ export interface ModelQuery {
    * `after_hash` on, without the first `after_copies`; with `beforeHash`, those before the hash `before_hash`.
    */
   pageOfKey(rows: number, bounds: { readonly beforeHash: boolean }): string;
+  /**
+   * Reads the rows of one time by their ids. Absent if the order of `page` is that of an index, so that a page costs what
+   * its rows cost, however many have the same time.
+   */
+  readonly ofTime?: {
+    /** The ids of the rows of the time and after the id of `after`, in order, as the column `id`. Reads all rows of that time. */
+    ids(until: PageKeys['until']): string;
+    /** The rows of that time with the ids of the parameter `ids`, in key order. */
+    page(): string;
+  };
   /** Returns one row with the column `rows`. */
   count(): string;
   /** The sort keys of the rows of `page`, as `keyColumns`; of persons with the column `version` of a `RowKey`. */
@@ -60,6 +70,8 @@ export interface QueryParameters {
   readonly after_hash: string;
   readonly after_copies: string;
   readonly before_hash: string;
+  /** A JSON array. */
+  readonly ids: string;
   readonly every: string;
   /** Start and length of the first bucket of a fingerprint. */
   readonly origin: string;

@@ -66,16 +66,27 @@ export function personsQuery(
     branches
       .map((branch) => `select ${columns(branch)} ${within(branch, { after: false, until: false })}`)
       .join(' union all ');
+  // The query's expressions are computed for the rows of a page only.
+  const selected = (page: string): string =>
+    rowQuery
+      ? `select state._inserted_at, state.distinct_id, ${rowQuery.selected} from (${page}) as state
+        order by state._inserted_at, state.distinct_id`
+      : page;
   return {
     columns: rowQuery ? [...sortKeyColumns('distinct_id', 'text'), ...rowQuery.columns] : personsColumns,
     key: rowQuery ? { inserted_at: 0, id: 1 } : { inserted_at: 7, id: 1 },
     settings: { ...conditions.settings, ...rowQuery?.settings },
-    page: (rows, keys) => {
-      const page = pageOf(branches, (time) => `${personState}, ${time}, ${isDeleted}`, rows, keys);
-      if (!rowQuery) return page;
-      // The query's expressions are computed for the rows of the page only.
-      return `select state._inserted_at, state.distinct_id, ${rowQuery.selected} from (${page}) as state
-        order by state._inserted_at, state.distinct_id`;
+    page: (rows, keys) =>
+      selected(pageOf(branches, (time) => `${personState}, ${time}, ${isDeleted}`, rows, keys)),
+    ofTime: {
+      ids: (until) => idsOfTime(branches, until),
+      page: () =>
+        selected(
+          pageOfIds(
+            branches,
+            ({ time }) => `${personState}, ${time}::timestamptz as _inserted_at, ${isDeleted}`,
+          ),
+        ),
     },
     pageOfKey: (rows, { beforeHash }) => {
       const ofKey = branches.map(
@@ -83,7 +94,7 @@ export function personsQuery(
           time,
           rows: ofBranch,
         }) => `select ${personState}, ${time}::timestamptz as _inserted_at, ${isDeleted}
-          ${ofBranch} and ${time} = ${afterTime} and ${distinctId} = ${afterId}`,
+          ${ofBranch()} and ${time} = ${afterTime} and ${distinctId} = ${afterId}`,
       );
       return pageOfKeyQuery(
         {
@@ -150,8 +161,8 @@ const stateColumns = (properties: string): string => `m.team_id::int as team_id,
 interface Branch {
   /** The time of the newest state. */
   readonly time: string;
-  /** `from` and `where` with all conditions except those on the time. */
-  readonly rows: string;
+  /** `from` and `where` with all conditions except those on the time. @param project its number, as SQL */
+  readonly rows: (project?: string) => string;
   /** The condition for rows after the lower key. An index limits the rows that are read for it. */
   readonly after: string;
 }
@@ -173,14 +184,16 @@ const [afterId, untilId] = [
 const branchesOf = ({ persons, person_distinct_ids }: Relations, conditions: string): Branch[] => [
   {
     time: 'm.updated_at',
-    rows: `from ${person_distinct_ids} m left join ${persons} p on p.team_id = ${team} and p.id = m.person_id
-      where m.team_id = ${team} and (p.updated_at > m.updated_at) is not true ${conditions}`,
+    rows: (project = team) => `from ${person_distinct_ids} m
+      left join ${persons} p on p.team_id = ${project} and p.id = m.person_id
+      where m.team_id = ${project} and (p.updated_at > m.updated_at) is not true ${conditions}`,
     after: `(m.updated_at, ${distinctId}) > (${afterTime}, ${afterId})`,
   },
   {
     time: 'p.updated_at',
-    rows: `from ${persons} p join ${person_distinct_ids} m on m.team_id = ${team} and m.person_id = p.id
-      where p.team_id = ${team} and (p.updated_at <= m.updated_at) is not true ${conditions}`,
+    rows: (project = team) => `from ${persons} p
+      join ${person_distinct_ids} m on m.team_id = ${project} and m.person_id = p.id
+      where p.team_id = ${project} and (p.updated_at <= m.updated_at) is not true ${conditions}`,
     after: `p.updated_at >= ${afterTime} and not (p.updated_at = ${afterTime} and ${distinctId} <= ${afterId})`,
   },
 ];
@@ -200,7 +213,37 @@ function pageOf(
   return `select * from (${pages.join(' union all ')}) as state order by _inserted_at, distinct_id ${first}`;
 }
 
+/** Ids of one time that are read at once, and their bytes: what a range holds of them in memory. */
+const [maxIds, maxIdBytes] = [250_000, 16 * 1_024 * 1_024];
+
+/** Persons that one UPDATE changed have one time, and no index orders them by distinct id: all of them are sorted. */
+const idsOfTime = (branches: readonly Branch[], until: PageKeys['until']): string => {
+  const ids = branches.map(
+    (branch) =>
+      `select ${distinctId} as id ${within(branch, { after: true, until })} and ${branch.time} = ${afterTime}`,
+  );
+  return `select id from (
+      select id, sum(octet_length(id)) over (order by id rows unbounded preceding) as bytes
+      from (select distinct id from (${ids.join(' union all ')}) as state order by id fetch first ${maxIds} rows only) as state
+    ) as state where bytes <= ${maxIdBytes} order by id`;
+};
+
+/**
+ * The rows of one time with the ids of a page, found by the indexes on ids. While PostgreSQL has not analyzed the bulk update, it
+ * expects few rows of this time and project, and would read all of them for each id: no index supports IS NOT DISTINCT
+ * FROM, and for a project that is no constant it expects as many rows as others have.
+ */
+const pageOfIds = (branches: readonly Branch[], columns: (branch: Branch) => string): string => {
+  const rows = branches.map(
+    (branch) => `select ${columns(branch)} ${branch.rows('wanted.team_id')}
+      and m.distinct_id::text = wanted.id and ${branch.time} is not distinct from ${afterTime}`,
+  );
+  return `select state.*
+    from (select ${team} as team_id, id from jsonb_array_elements_text(${parameter('ids', 'jsonb')}) as id offset 0) as wanted
+    cross join lateral (${rows.join(' union all ')} offset 0) as state order by state._inserted_at, state.distinct_id`;
+};
+
 /** The rows of a branch within the interval and between the given keys. */
-const within = ({ time, rows, after }: Branch, keys: PageKeys): string => `${rows}
+const within = ({ time, rows, after }: Branch, keys: PageKeys): string => `${rows()}
   and ${keys.after ? after : `${time} >= ${start}`} and ${time} < ${end}
   ${keys.until ? `and ${time} <= ${untilTime} and not (${time} = ${untilTime} and ${distinctId} ${keys.until === 'exclusive' ? '>=' : '>'} ${untilId})` : ''}`;

@@ -284,7 +284,10 @@ export function createSource({
       const connections = rereads.forProject(range.team_id);
       const query = await readQuery(connections, range, options.signal);
       try {
-        yield* readPages(localPageReader(connections), query, range, keys, bounds, options);
+        yield* readPages(localPageReader(connections), query, range, keys, bounds, {
+          ...options,
+          lists: counts.forProject(range.team_id),
+        });
       } catch (error) {
         throw await attribute(error, range, options.signal);
       }
@@ -297,7 +300,10 @@ export function createSource({
         threadReads.count(() => inPageShare(range.team_id, reading, work)),
       );
       try {
-        yield* readPages(reader, query, range, keys, bounds, options);
+        yield* readPages(reader, query, range, keys, bounds, {
+          ...options,
+          lists: counts.forProject(range.team_id),
+        });
       } catch (error) {
         throw await attribute(error, range, signal);
       }

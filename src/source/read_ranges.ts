@@ -118,11 +118,12 @@ export function statementSettings(
   { team_id, interval }: RowRange,
   more: Partial<Record<'after' | 'until', SortKey | null>> & {
     readonly beforeHash?: string | undefined;
+    readonly ids?: readonly string[];
     readonly every?: number;
     readonly buckets?: { readonly origin: string; readonly width_ms: number };
   } = {},
 ): Record<string, string> {
-  const { after, until, beforeHash, every, buckets } = more;
+  const { after, until, beforeHash, ids, every, buckets } = more;
   const values: Partial<QueryParameters> = {
     team_id: String(team_id),
     start: interval.start,
@@ -134,6 +135,7 @@ export function statementSettings(
     }),
     ...(beforeHash !== undefined && { before_hash: beforeHash }),
     ...(until && { until_inserted_at: until.inserted_at, until_id: until.id }),
+    ...(ids && { ids: JSON.stringify(ids) }),
     ...(every !== undefined && { every: String(every) }),
     ...(buckets && { origin: buckets.origin, bucket_ms: String(buckets.width_ms) }),
   };
@@ -164,18 +166,62 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
   range: RowRange,
   { after, until }: KeyBounds,
   bounds: PageLimits,
-  { blockBytes, signal, memory = unlimitedMemory }: ReadOptions,
+  {
+    blockBytes,
+    signal,
+    memory = unlimitedMemory,
+    lists,
+  }: ReadOptions & {
+    /** Connections for the ids of one time. */
+    readonly lists: Pick<SourceConnections, 'read'>;
+  },
 ): AsyncGenerator<Block & { readonly fingerprint: FingerprintPlan }> {
   const done = new AbortController();
   const reading = AbortSignal.any([signal, done.signal]);
 
   const fingerprint = fingerprintPlanOf(query, range);
 
-  const readPage = async (from: SortKey | null, rowBytes: number): Promise<Page<Block>> => {
+  /** The ids of one time, the first of which was read already. */
+  let ofTime: { readonly inserted_at: string; readonly ids: readonly string[] } | undefined;
+  /** The ids after a key of the same time, where one reading of them all is cheaper than one for each page. */
+  const idsAfter = async (key: SortKey): Promise<readonly string[]> => {
+    const read = ofTime?.inserted_at === key.inserted_at ? ofTime.ids.indexOf(key.id) : -1;
+    if (ofTime && read >= 0 && read < ofTime.ids.length - 1) return ofTime.ids.slice(read + 1);
+    const ids = query.ofTime ? await readIds(lists, query.ofTime, range, { after: key, until }, reading) : [];
+    ofTime = { inserted_at: key.inserted_at, ids: [key.id, ...ids] };
+    return ids;
+  };
+
+  const planAfter = async (
+    from: SortKey | null,
+    wanted: number,
+    before: SortKey | null,
+  ): Promise<PagePlan> => {
+    if (from?.within) return planPageOfKey(query, range, { ...from, within: from.within }, until, wanted);
+    // The page before had rows of one time alone.
+    if (from && query.ofTime && before?.inserted_at === from.inserted_at) {
+      const ids = (await idsAfter(from)).slice(0, wanted);
+      const last = ids.at(-1);
+      if (last !== undefined)
+        return {
+          select: query.ofTime.page(),
+          settings: statementSettings(query, range, { after: from, ids }),
+          columns: query.columns,
+          rows: ids.length,
+          next: { inserted_at: from.inserted_at, id: last },
+        };
+    }
+    return planPage(query, range, from, until, wanted);
+  };
+
+  /** @param before the key after which the page before started */
+  const readPage = async (
+    from: SortKey | null,
+    rowBytes: number,
+    before: SortKey | null,
+  ): Promise<Page<Block>> => {
     const wanted = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * fillFactor) / rowBytes)));
-    const { rows, next, ...statement } = from?.within
-      ? planPageOfKey(query, range, { ...from, within: from.within }, until, wanted)
-      : planPage(query, range, from, until, wanted);
+    const { rows, next, ...statement } = await planAfter(from, wanted, before);
     let reserved = Math.ceil(rows * rowBytes);
     await memory.reserveRows(reserved, reading);
     try {
@@ -194,13 +240,15 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
     }
   };
 
-  let page: Promise<Page<Block>> | undefined = readPage(after, assumedRowBytes);
+  let page: Promise<Page<Block>> | undefined = readPage(after, assumedRowBytes, null);
   let current: Block[] = [];
+  let from = after;
   try {
     while (page) {
       const { blocks, next, rowBytes }: Page<Block> = await page;
       current = blocks;
-      page = next && !(until && isSameRow(next, until)) ? readPage(next, rowBytes) : undefined;
+      page = next && !(until && isSameRow(next, until)) ? readPage(next, rowBytes, from) : undefined;
+      from = next;
       // The page is awaited later, after the caller has consumed the current blocks.
       page?.catch(() => undefined);
       for (let block = current.shift(); block; block = current.shift()) {
@@ -225,6 +273,23 @@ interface PagePlan extends Pick<PageRequest, 'select' | 'settings' | 'columns' |
   /** Where reading goes on after the last page of this kind; null at the end of the key range. */
   readonly next: SortKey | null;
 }
+
+/** Reads the ids of the rows of the time of `after`, after its id. */
+const readIds = (
+  connections: Pick<SourceConnections, 'read'>,
+  ofTime: NonNullable<ModelQuery['ofTime']>,
+  range: RowRange,
+  { after, until }: { readonly after: SortKey; readonly until: SortKey | null },
+  signal: AbortSignal,
+): Promise<string[]> =>
+  connections.read(
+    statementSettings({ settings: {} }, range, { after, until }),
+    signal,
+    async ({ connection }) =>
+      (
+        await connection.query<{ id: string }>(ofTime.ids(until?.within ? 'exclusive' : until !== null))
+      ).rows.map(({ id }) => id),
+  );
 
 /** The first row of a key, whose rows are read in the order of their hashes. */
 const firstOfKey: RowOfKey = { row_hash: String(-(2n ** 63n)), copies: 0 };
@@ -302,6 +367,8 @@ const pageOf = <Block extends { readonly last: SortKey }>(
 
 /** Keys of one page: about 10 MB of memory. */
 const defaultPageRows = 50_000;
+/** How many times as many keys a page has after one of a single time, because each of them may sort all keys of that time. */
+const rowsOfTime = 4;
 
 /**
  * Reads the sort keys of a range in order. Each page is read completely, in a separate short transaction. Rows with equal
@@ -314,8 +381,9 @@ export async function* readKeys(
   signal: AbortSignal,
   pageRows = defaultPageRows,
 ): AsyncGenerator<RowKey> {
+  let wanted = pageRows;
   for (let after: SortKey | null = null; ;) {
-    const text = query.keys(pageRows, { after: after !== null, until: false });
+    const text = query.keys(wanted, { after: after !== null, until: false });
     const page: RowKey[] = await connections.read(
       statementSettings(query, range, { after }),
       signal,
@@ -323,7 +391,8 @@ export async function* readKeys(
     );
     for (const { inserted_at, id, version } of page) yield { inserted_at, id, version };
     const last = page.at(-1);
-    if (page.length < pageRows || !last) return;
+    if (page.length < wanted || !last) return;
+    wanted = pageRows * (page[0]?.inserted_at === last.inserted_at ? rowsOfTime : 1);
     after = last;
   }
 }

@@ -152,6 +152,33 @@ describe('pages of persons', () => {
     expect(plan).not.toMatch(/-> {2}Sort/);
   });
 
+  it('read the persons of one UPDATE a few times, not again for each page', async () => {
+    const persons = 20_000;
+    await database.pool.query(`
+      insert into public.persons (team_id, id, updated_at)
+        select 4, public.id_of(n), '2026-11-01 08:00Z' from generate_series(1, ${persons}) n;
+      insert into public.person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+        select 4, 'd' || n, public.id_of(n), '2026-11-01 08:00Z' from generate_series(1, ${persons}) n;
+      analyze public.persons; analyze public.person_distinct_ids;
+      update public.persons set updated_at = '2026-11-01 10:30Z' where team_id = 4`);
+    const readSoFar = async (): Promise<number> =>
+      (
+        await database.pool.query<{ rows: number }>(
+          `select (seq_tup_read + idx_tup_fetch)::int as rows from pg_stat_user_tables where relid = 'public.persons'::regclass`,
+        )
+      ).rows[0]?.rows ?? 0;
+    const before = await readSoFar();
+    const source = sourceOf(database.url, { EXPORTD_SOURCE_PAGE_ROWS: persons / 100 });
+    const ids = (await blocksOf(source, { ...range, team_id: 4 }))
+      .flatMap(rowsOf)
+      .map((row) => row.distinct_id);
+    await source.close();
+    expect(ids).toEqual(Array.from({ length: persons }, (_, n) => `d${n + 1}`).sort());
+    // PostgreSQL counts the rows of a session when it ends.
+    await waitFor(async () => (await readSoFar()) >= before + 2 * persons, 'the rows of the session');
+    expect(await readSoFar()).toBeLessThan(before + 10 * persons);
+  });
+
   it('continue after any key', async () => {
     const source = sourceOf(database.url, {});
     const expected = await expectedRows();
