@@ -8,7 +8,7 @@ export const queries = {
   EXPORTD_QUERY_MAX_ROWS: count(10_000, { max: 1_000_000 })
     .describe('Maximum rows of a response.')
     .meta({ when: 'Users need more rows at once.' }),
-  EXPORTD_QUERY_MAX_RESULT_SIZE: size('32MiB', { min: '1KiB', max: '256MiB' }).describe(
+  EXPORTD_QUERY_MAX_RESULT_SIZE: size('16MiB', { min: '1KiB', max: '256MiB' }).describe(
     'Maximum size of the results in a response.',
   ),
   EXPORTD_QUERY_THREAD_MEMORY: size('512MiB', { min: '64MiB', max: '16GiB' })

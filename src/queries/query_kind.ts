@@ -1,3 +1,4 @@
+import { Socket } from 'node:net';
 import pg from 'pg';
 import type { z } from 'zod';
 import type { JsonValue } from '../domain/event.ts';
@@ -45,6 +46,9 @@ export interface QueryConnection {
 const batchRows = 500;
 const batchBytes = 256 * 1024;
 
+/** What PostgreSQL may send of a row beyond the bytes of its values that are left. */
+const rowOverhead = 1024 * 1024;
+
 const asText = { getTypeParser: () => (text: string) => text };
 
 /**
@@ -52,7 +56,7 @@ const asText = { getTypeParser: () => (text: string) => text };
  * @param workMemOf the `work_mem` of a statement with so many operations; without it, the transaction's is used
  */
 export function postgresConnection(
-  client: Pick<pg.PoolClient, 'query'>,
+  client: Pick<pg.PoolClient, 'query'> & Partial<Pick<pg.PoolClient, 'connection'>>,
   workMemOf?: (memoryOperations: number) => string,
 ): QueryConnection {
   let workMem = workMemOf?.(0);
@@ -79,6 +83,15 @@ export function postgresConnection(
       let sizeOfBatch = 0;
       let rows = 0;
       let bytes = 0;
+      const wire = client.connection?.stream;
+      const stream = wire instanceof Socket ? wire : undefined;
+      let readBefore = stream?.bytesRead ?? 0;
+      // The driver keeps a row until it has all of it, so a row of any size is refused while it arrives.
+      const measure = (): void => {
+        if (!stream || stream.bytesRead - readBefore <= maxBytes - bytes + rowOverhead) return;
+        reject(resultTooLarge(maxBytes));
+        stream.destroy();
+      };
       const send = (): void => {
         receive(batch, sizeOfBatch);
         batch = [];
@@ -88,6 +101,7 @@ export function postgresConnection(
         error ? reject(error) : resolve(result.fields),
       );
       query.on('row', (row) => {
+        readBefore = stream?.bytesRead ?? 0;
         if (rows === maxRows || bytes > maxBytes) return;
         const size = bytesOf(row);
         bytes += size;
@@ -100,10 +114,15 @@ export function postgresConnection(
         sizeOfBatch += size;
         if (batch.length === batchRows || sizeOfBatch >= batchBytes) send();
       });
-      client.query(query);
-      const fields = await promise;
-      send();
-      return fields.map(({ name, dataTypeID }) => ({ name, type_id: dataTypeID }));
+      stream?.on('data', measure);
+      try {
+        client.query(query);
+        const fields = await promise;
+        send();
+        return fields.map(({ name, dataTypeID }) => ({ name, type_id: dataTypeID }));
+      } finally {
+        stream?.off('data', measure);
+      }
     },
   };
 }

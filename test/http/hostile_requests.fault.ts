@@ -18,6 +18,8 @@ let stack: Stack;
 /** A key of another project. */
 let otherKey: string;
 let otherProjectId: number;
+/** A key that may send queries. */
+let queryKey: string;
 let monitoringUrl: string;
 /** Connections that never end their request, open beside all other requests. */
 let slowClients: { readonly opened: () => number; readonly open: () => number };
@@ -47,13 +49,17 @@ beforeAll(async () => {
   const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   otherProjectId = (await createProject(stack.pool, { name: 'Others' })).id;
   otherKey = await keyOf(otherProjectId, rows[0]?.id ?? 0);
+  queryKey = await keyOf(stack.projectId, rows[0]?.id ?? 0, ['query:read']);
   // What a server loads and compiles once is neither growth nor silence.
   await preview(wide(`'a'`));
 });
 afterAll(() => stack.stop());
 
-async function keyOf(project_id: number, user_id: number): Promise<string> {
-  const scopes = ['batch_export:read', 'batch_export:write'];
+async function keyOf(
+  project_id: number,
+  user_id: number,
+  scopes = ['batch_export:read', 'batch_export:write'],
+): Promise<string> {
   return (await createKey(stack.pool, { user_id, project_ids: [project_id], scopes })).key;
 }
 
@@ -229,6 +235,20 @@ it('an estimate of rows that are too wide says the limit', async () => {
   const result = await expectHarmless(() => preview(wide(hundredThousand), 'estimate'));
   expect([result.status, result.body.attr]).toEqual([400, null]);
   expect(result.body.detail).toMatch(/A row .* 16 MiB/);
+});
+
+describe('a result', () => {
+  it.each([
+    ['one value of 120 MB', `select groupArray(repeat('x', 1000000)) from numbers(120)`, 1],
+    ['40 MB, four times', `select repeat('x', 4000) from numbers(10000) limit 10000`, 4],
+  ])('of %s is refused while it arrives', async (_, query, times) => {
+    const body = { query: { kind: 'DialectQuery', query }, refresh: 'force_blocking' };
+    const headers = { authorization: `Bearer ${queryKey}` };
+    const ask = () => send(`/api/projects/${stack.projectId}/query/`, body, { headers });
+    const results = await expectHarmless(() => Promise.all(Array.from({ length: times }, ask)));
+    for (const { status, body: error } of results)
+      expect([status, error.code]).toEqual([400, 'result_too_large']);
+  });
 });
 
 describe('a body', () => {
