@@ -5,12 +5,14 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
+import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
 import { createJournal } from '../../src/journal/journal.ts';
 import { createReadModels, dropExpiredReadModels } from '../../src/projections/read_models.ts';
 import { openJournal, projections } from '../../src/projections/registry.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
 import { definitionOf } from '../domain/definition.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { projectionContents } from './projection_contents.ts';
@@ -59,8 +61,49 @@ beforeAll(async () => {
   await runs.publish(completed, await runs.start(completed), 'a');
   const failed = await runs.create(5);
   await runs.file(failed, await runs.start(failed), 'b');
+  await losePart();
   await rename();
 });
+
+/** A run that sends parts again which its next attempt did not find: no progress, so its error stays. */
+async function losePart(): Promise<void> {
+  const id = await runs.create(7);
+  const run = await runs.start(id);
+  await runs.file(id, run, 'c', 50);
+  const { generation } = await runs.upload(id, run, 'd');
+  const step = { ...attemptOf(run, 0), generation, key: 'd' };
+  const planned = (part_number: number, rows: number): RunEvent => ({
+    type: 'RunPartPlanned',
+    data: {
+      ...step,
+      part: {
+        ...{ part_number, rows, bytes: rows * 30, crc32: '00000000', fingerprint: fingerprintOf(rows) },
+        ...{ rejected: 0, first: null, encoder_state: null },
+        last: { inserted_at: `2026-11-01T10:00:0${part_number}.000000Z`, id: randomUUID() },
+      },
+    },
+  });
+  const events: RunEvent[] = [
+    planned(1, 20),
+    planned(2, 30),
+    {
+      type: 'RunAttemptFailed',
+      data: { error_type: 'S3Error', latest_error: 'S3 is gone.', retried_until: null },
+    },
+    { type: 'RunUploadResumed', data: { ...step, part_numbers: [1], rows: 20, bytes: 600 } },
+    planned(3, 10),
+  ];
+  for (const [index, event] of events.entries())
+    await journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, id);
+      await stream.append(`step:${index}`, [event]);
+    });
+  const { rows } = await pool.query(
+    'select records_completed, latest_error, cursor is not null as reached from exportd.batch_export_runs where id = $1',
+    [id],
+  );
+  expect(rows).toEqual([{ records_completed: 100, latest_error: 'S3 is gone.', reached: true }]);
+}
 
 /** Leaves the live read models in the current version, and nothing beside them. */
 afterEach(async () => {
