@@ -17,6 +17,12 @@ export interface Decider<State, Event extends DomainEvent> {
   readonly evolve: (state: State, event: Recorded<Event>) => State;
 }
 
+/**
+ * How stored data of former versions becomes that of the current one, by type of event: the first function makes version 2 of
+ * version 1. A type without an entry has version 1.
+ */
+export type Upcasts = Readonly<Record<string, readonly ((data: object) => object)[]>>;
+
 /** A JSON value, for fields that the domain stores without interpreting them. */
 export type JsonValue =
   | string

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 import { v5 as uuidv5 } from 'uuid';
 import { safeText } from '../config/bounds.ts';
-import type { Decider, DomainEvent, Recorded, StreamType } from '../domain/event.ts';
+import type { Decider, DomainEvent, Recorded, StreamType, Upcasts } from '../domain/event.ts';
 import { type Connection, inTransaction, type Pool, ReadModelsDiffer } from './database.ts';
 
 /** A stored event with its position in the journal. */
@@ -58,6 +58,7 @@ interface Projector {
   readonly lock: number;
   /** What appends fold events into. */
   readonly versions: ReadModelVersions;
+  readonly upcasts: Upcasts;
   /** Folds a stored event into all read models. `folded` is the stream's state after it, if known. */
   apply(connection: Connection, event: StoredEvent, folded?: FoldedState): Promise<void>;
   /** Reads the committed state of a stream; undefined if it has no events. */
@@ -76,17 +77,38 @@ interface Projector {
   writeVersion(connection: Connection, stream: StreamVersion): Promise<void>;
 }
 
-/** The columns of a StoredEvent, for all statements that return events. */
-export const eventColumns =
-  'global_position, stream_type, stream_id, stream_version, event_id, event_type as type, data, recorded_at';
+/** An event as it is stored: `data` has the shape of the version. */
+interface EventRow extends StoredEvent {
+  readonly schema_version: number;
+}
+
+const eventColumns =
+  'global_position, stream_type, stream_id, stream_version, event_id, event_type as type, schema_version, data, recorded_at';
+
+const versionOf = (type: string, upcasts: Upcasts): number => 1 + (upcasts[type]?.length ?? 0);
+
+/** The event with data of the current version. One of a newer version has a type that no fold knows. */
+function upcast({ schema_version, ...event }: EventRow, upcasts: Upcasts): StoredEvent {
+  const { type, data } = event;
+  if (schema_version > versionOf(type, upcasts))
+    return { ...event, type: `${type} of version ${schema_version}` };
+  const missing = upcasts[type]?.slice(schema_version - 1) ?? [];
+  return missing.length === 0
+    ? event
+    : { ...event, data: missing.reduce((former, next) => next(former), data) };
+}
 
 /** Reads the events with these ids, in journal order. Unknown ids are ignored. */
-async function readEventsByIds(connection: Connection, ids: readonly string[]): Promise<StoredEvent[]> {
-  const { rows } = await connection.query<StoredEvent>(
+async function readEventsByIds(
+  connection: Connection,
+  ids: readonly string[],
+  upcasts: Upcasts,
+): Promise<StoredEvent[]> {
+  const { rows } = await connection.query<EventRow>(
     `select ${eventColumns} from exportd.journal_events where event_id = any($1) order by global_position`,
     [ids],
   );
-  return rows;
+  return rows.map((row) => upcast(row, upcasts));
 }
 
 /**
@@ -95,9 +117,19 @@ async function readEventsByIds(connection: Connection, ids: readonly string[]): 
  */
 export async function readEventsAfter(
   database: Pool | Connection,
-  { after, until, limit }: { readonly after: number; readonly until: number; readonly limit: number },
+  {
+    after,
+    until,
+    limit,
+    upcasts,
+  }: {
+    readonly after: number;
+    readonly until: number;
+    readonly limit: number;
+    readonly upcasts: Upcasts;
+  },
 ): Promise<StoredEvent[]> {
-  const { rows } = await database.query<StoredEvent>(
+  const { rows } = await database.query<EventRow>(
     `select ${eventColumns} from exportd.journal_events event
      where global_position > $1 and global_position <= $2 and not exists (
        select from exportd.journal_streams stream where stream.collapsed_at is not null
@@ -105,7 +137,7 @@ export async function readEventsAfter(
      order by global_position limit $3`,
     [after, until, limit],
   );
-  return rows;
+  return rows.map((row) => upcast(row, upcasts));
 }
 
 const settlePollMs = 5;
@@ -281,11 +313,16 @@ async function lockStream<State, Event extends DomainEvent>(
         event_id: deterministicId(decider.streamType, id, cause, ordinal),
         cause,
         type: event.type,
+        schema_version: versionOf(event.type, projector.upcasts),
         data: event.data,
       });
       if (!inserted) {
         const eventIds = events.map((_, other) => deterministicId(decider.streamType, id, cause, other));
-        return assertSameCause<Event>(await readEventsByIds(connection, eventIds), events, cause);
+        return assertSameCause<Event>(
+          await readEventsByIds(connection, eventIds, projector.upcasts),
+          events,
+          cause,
+        );
       }
       version += 1;
       const fact = { ...event, recorded_at: inserted.recorded_at };
@@ -378,13 +415,13 @@ function assertSameCause<Event extends DomainEvent>(
 /** Stores an event and increments its stream's version; undefined, without any change, if its id is already stored. */
 async function insertEvent(
   connection: Connection,
-  event: Omit<StoredEvent, 'global_position' | 'recorded_at'> & { cause: string },
+  event: Omit<EventRow, 'global_position' | 'recorded_at'> & { cause: string },
 ): Promise<StoredEvent | undefined> {
-  const { rows } = await connection.query<StoredEvent>({
+  const { rows } = await connection.query<EventRow>({
     name: 'insert-event',
     text: `with inserted as (
-        insert into exportd.journal_events (stream_type, stream_id, stream_version, event_id, cause, event_type, data)
-        values ($1, $2, $3, $4, $5, $6, $7) on conflict (event_id) do nothing returning ${eventColumns}
+        insert into exportd.journal_events (stream_type, stream_id, stream_version, event_id, cause, event_type, data, schema_version)
+        values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (event_id) do nothing returning ${eventColumns}
       ), counted as (
         update exportd.journal_streams set version = $3
         where stream_type = $1 and stream_id = $2 and exists (select from inserted)
@@ -398,6 +435,7 @@ async function insertEvent(
       event.cause,
       event.type,
       JSON.stringify(event.data),
+      event.schema_version,
     ],
   });
   return rows[0];

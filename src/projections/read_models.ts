@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Upcasts } from '../domain/event.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import { type ReadModelVersions, requireSameReadModels } from '../journal/journal.ts';
 import type { Projection } from './projection.ts';
@@ -97,7 +98,7 @@ export const dropExpiredReadModels = (pool: Pool): Promise<void> =>
   });
 
 /** Manages read models by these projections. Each of them may read those above it. */
-export function createReadModels(projections: readonly Projection[]) {
+export function createReadModels(projections: readonly Projection[], upcasts: Upcasts = {}) {
   const known: ReadModelVersions = Object.fromEntries(
     projections.map(({ name, version }) => [name, version]),
   );
@@ -201,7 +202,7 @@ export function createReadModels(projections: readonly Projection[]) {
         await connection.query('drop schema if exists exportd_next cascade');
         await createSideModels(connection, models);
       });
-    const fold = await openNext(connection, models, { onProgress, eventsPerBatch });
+    const fold = await openNext(connection, models, { onProgress, eventsPerBatch, upcasts });
     await fold.catchUp(pool);
     return { models, events: fold.events };
   }
@@ -215,7 +216,7 @@ export function createReadModels(projections: readonly Projection[]) {
   ): Promise<Switch> {
     await connection.query('drop schema if exists exportd_previous cascade');
     for (let attempt = 1; ; attempt += 1) {
-      const fold = await openNext(connection, models, { onProgress });
+      const fold = await openNext(connection, models, { onProgress, upcasts });
       await fold.catchUp(pool);
       try {
         const { started, versions, position } = await onConnection(connection, async () => {
@@ -423,7 +424,7 @@ function remainingSeconds(
 async function openNext(
   connection: Connection,
   models: readonly Projection[],
-  options: Pick<RebuildOptions, 'onProgress' | 'eventsPerBatch'>,
+  options: Pick<RebuildOptions, 'onProgress' | 'eventsPerBatch'> & { readonly upcasts: Upcasts },
 ) {
   const from = await readSideModels(connection, 'exportd_next');
   if (!from) throw new Error('The schema exportd_next was dropped while it was used.');

@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
+import type { Upcasts } from '../domain/event.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import {
   readEventsAfter,
@@ -228,7 +229,12 @@ export function openSideFold(
   {
     onProgress = () => undefined,
     eventsPerBatch = defaultEventsPerBatch,
-  }: { readonly onProgress?: ProgressListener | undefined; readonly eventsPerBatch?: number | undefined },
+    upcasts,
+  }: {
+    readonly onProgress?: ProgressListener | undefined;
+    readonly eventsPerBatch?: number | undefined;
+    readonly upcasts: Upcasts;
+  },
 ): SideFold {
   const side = inSchema(connection, nextSchema, tablesOf(models));
   let rows = createRowCache(side);
@@ -262,7 +268,8 @@ export function openSideFold(
       for (;;) {
         const until = await readSettledPosition(connection, projectionLock);
         const before = events;
-        const read = (after: number) => readEventsAfter(pool, { after, until, limit: eventsPerBatch });
+        const read = (after: number) =>
+          readEventsAfter(pool, { after, until, limit: eventsPerBatch, upcasts });
         let next = read(position);
         for (;;) {
           const batch = await next;
@@ -292,6 +299,7 @@ export function openSideFold(
         after: position,
         until: Number.MAX_SAFE_INTEGER,
         limit,
+        upcasts,
       });
       if (batch.length === limit) return false;
       await write(batch, null);

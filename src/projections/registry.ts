@@ -1,3 +1,4 @@
+import type { Upcasts } from '../domain/event.ts';
 import { commandNames } from '../journal/commands.ts';
 import { type Connection, type Pool, ReadModelsDiffer } from '../journal/database.ts';
 import {
@@ -35,7 +36,10 @@ export const projections: readonly Projection[] = [
   intervalsProjection,
 ];
 
-const readModels = createReadModels(projections);
+/** All events have their first version so far. */
+const upcasts: Upcasts = {};
+
+const readModels = createReadModels(projections, upcasts);
 
 /** Folds a stored event into all read models, in the transaction of the append. See `Projection.apply`. */
 async function applyToProjections(
@@ -56,6 +60,7 @@ export const openJournal = (pool: Pool, onCommitted?: CommitObserver): Journal =
     {
       lock: projectionLock,
       versions: readModels.known,
+      upcasts,
       apply: applyToProjections,
       findState: findStreamState,
       readState: readStreamState,

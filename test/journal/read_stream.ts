@@ -1,11 +1,11 @@
 import type { Pool } from '../../src/journal/database.ts';
-import { eventColumns, type StoredEvent } from '../../src/journal/journal.ts';
+import type { StoredEvent } from '../../src/journal/journal.ts';
 
-/** Reads one stream, oldest event first. */
+/** Reads one stream as it is stored, oldest event first. */
 export async function readStream(pool: Pool, streamType: string, id: string): Promise<StoredEvent[]> {
   const { rows } = await pool.query<StoredEvent>(
-    `select ${eventColumns} from exportd.journal_events
-     where stream_type = $1 and stream_id = $2 order by stream_version`,
+    `select global_position, stream_type, stream_id, stream_version, event_id, event_type as type, data, recorded_at
+     from exportd.journal_events where stream_type = $1 and stream_id = $2 order by stream_version`,
     [streamType, id],
   );
   return rows;

@@ -6,7 +6,9 @@ import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
-import { createJournal } from '../../src/journal/journal.ts';
+import type { Upcasts } from '../../src/domain/event.ts';
+import { createJournal, type StoredEvent } from '../../src/journal/journal.ts';
+import type { Projection } from '../../src/projections/projection.ts';
 import { createReadModels, dropExpiredReadModels } from '../../src/projections/read_models.ts';
 import { openJournal, projections } from '../../src/projections/registry.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
@@ -19,13 +21,12 @@ import { projectionContents } from './projection_contents.ts';
 
 const { pool, url } = useTestDatabase();
 const current = createReadModels(projections);
-/** A version of exportd in which these read models have changed. */
-const versionWith = (...changed: readonly string[]) =>
-  createReadModels(
-    projections.map((projection) =>
-      changed.includes(projection.name) ? { ...projection, version: projection.version + 1 } : projection,
-    ),
+const versionedWith = (...changed: readonly string[]): readonly Projection[] =>
+  projections.map((projection) =>
+    changed.includes(projection.name) ? { ...projection, version: projection.version + 1 } : projection,
   );
+/** A version of exportd in which these read models have changed. */
+const versionWith = (...changed: readonly string[]) => createReadModels(versionedWith(...changed));
 const newer = versionWith('intervals');
 
 const journal = openJournal(pool);
@@ -307,5 +308,71 @@ describe('going back to the former version', () => {
     await expect(current.switch(pool)).rejects.toMatchObject({
       message: expect.stringContaining('none were built, and none are left of a switch'),
     });
+  });
+});
+
+describe('an event with a new schema_version', () => {
+  // In a next version, an update has its changes as "set".
+  interface NextUpdate {
+    readonly set: { readonly name?: string };
+    readonly schedule_effective_from: string | null;
+  }
+  const upcasts: Upcasts = {
+    BatchExportUpdated: [
+      (data) => {
+        const { changes, ...rest } = data as { changes: { name?: string } };
+        return { ...rest, set: changes };
+      },
+    ],
+  };
+  const nextProjections = versionedWith('batch_exports', 'stream_states').map((projection): Projection => ({
+    ...projection,
+    apply: (connection, event, folded) => projection.apply(connection, withChanges(event), folded),
+    batch: {
+      ...projection.batch,
+      fold: (rows, { stored, state }) => projection.batch.fold(rows, { stored: withChanges(stored), state }),
+    },
+  }));
+  /** What the folds of the next version do with the shape that they know: here they turn it into that of today. */
+  function withChanges<Event extends Pick<StoredEvent, 'type' | 'data'>>(event: Event): Event {
+    if (event.type !== 'BatchExportUpdated') return event;
+    seen.push(event.data);
+    const { set, ...rest } = event.data as NextUpdate;
+    return { ...event, data: { ...rest, changes: set } };
+  }
+  const seen: unknown[] = [];
+
+  it('is read from stored ones of former versions, and stored with its version', async () => {
+    await rename();
+    const next = createReadModels(nextProjections, upcasts);
+    await next.build(pool, { names: ['batch_exports'] });
+    expect(seen.length).toBeGreaterThan(1);
+    for (const data of seen)
+      expect(data).toEqual(expect.objectContaining({ set: { name: expect.any(String) } }));
+
+    const ofNext = createJournal(pool, { ...journal.projector, upcasts, apply: () => Promise.resolve() });
+    await ofNext.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, commander.batchExportId);
+      await stream.append('next', [
+        { type: 'BatchExportUpdated', data: { changes: {}, schedule_effective_from: null } },
+      ]);
+    });
+    const { rows } = await pool.query<{ event_type: string; schema_version: number }>(
+      'select distinct event_type, schema_version from exportd.journal_events order by 2, 1',
+    );
+    expect(rows).toContainEqual({ event_type: 'BatchExportUpdated', schema_version: 1 });
+    expect(rows.filter(({ schema_version }) => schema_version === 2)).toEqual([
+      { event_type: 'BatchExportUpdated', schema_version: 2 },
+    ]);
+  });
+
+  it('is unknown to an older version, which marks the stream', async () => {
+    await current.rebuild(pool);
+    const { rows } = await pool.query(
+      'select stream_id, unknown_event from exportd.stream_states where unknown_event is not null',
+    );
+    expect(rows).toEqual([
+      { stream_id: commander.batchExportId, unknown_event: 'BatchExportUpdated of version 2' },
+    ]);
   });
 });
