@@ -1,4 +1,4 @@
-import { defaultOf, toCondition, unify } from '../compile/expressions/coerce.ts';
+import { coerce, defaultOf, toCondition, unify } from '../compile/expressions/coerce.ts';
 import { compareValues } from '../compile/expressions/comparisons.ts';
 import { joinSql, sql, type Sql } from '../sql.ts';
 import { withNull } from '../types.ts';
@@ -56,10 +56,18 @@ const coalesce: Emitter = (site) => ({
   ),
 });
 
-const nullIf: Emitter = (site) => ({
-  sql: sql`nullif(${argumentSql(site, 0)}, ${argumentSql(site, 1)})`,
-  type: withNull(site.returnType),
-});
+/** A date stays one, also where it is compared with a time. */
+const nullIf: Emitter = (site) => {
+  const compared = {
+    ...argument(site, 0),
+    sql: sql`nullif(${argumentSql(site, 0)}, ${argumentSql(site, 1)})`,
+    type: withNull(site.returnType),
+  };
+  const given = site.given[0]?.type;
+  if (given?.kind !== 'date' || compared.type.kind !== 'datetime') return compared;
+  const type = withNull(given);
+  return { sql: coerce(compared, type, site.statement), type };
+};
 
 const assumeNotNull: Emitter = (site) => {
   const { type, sql: value } = argument(site, 0);

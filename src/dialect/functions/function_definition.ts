@@ -22,7 +22,10 @@ export interface CallSite {
   readonly name: string;
   /** The argument nodes. */
   readonly nodes: readonly Expression[];
+  /** The arguments, converted to the declared types. */
   readonly values: readonly Value[];
+  /** The arguments before that. */
+  readonly given: readonly Value[];
   /** Arguments in the first of two pairs of parentheses. */
   readonly parameters: readonly Value[];
   /** The declared return type, nullable if any argument is. Its kind is `null` if only the emitter knows the type. */

@@ -203,6 +203,7 @@ function aggregateValue(
     name,
     nodes,
     values,
+    given: argumentValues,
     parameters: parameterValues,
     returnType,
   };
@@ -455,6 +456,7 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
     name,
     nodes: call.arguments,
     values,
+    given: argumentValues,
     parameters: [],
     returnType,
   };
