@@ -1,4 +1,9 @@
-import { batchExportDecider, type BatchExportState, type HistoryDigest } from '../domain/batch_export.ts';
+import {
+  batchExportDecider,
+  type BatchExportEvent,
+  type BatchExportState,
+  type HistoryDigest,
+} from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import {
@@ -7,14 +12,13 @@ import {
   type JournalTransaction,
   type LockedStream,
 } from '../journal/journal.ts';
-import type { BatchExportEvent } from '../domain/batch_export.ts';
 import { isUncounted } from '../projections/backfills.ts';
 import { digestEntry, hasHistory } from '../projections/intervals.ts';
 import { forgetExport } from '../projections/registry.ts';
 import { activeStatuses } from '../projections/runs.ts';
 import { scheduledCause } from './advance_schedule.ts';
 
-/** How long what ended stays, in milliseconds; undefined for ever. */
+/** How long what ended stays, in milliseconds; undefined keeps it. */
 export interface HistoryRetention {
   readonly historyMs: number | undefined;
   readonly deletedExportMs: number | undefined;
