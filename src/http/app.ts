@@ -1,6 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { METHODS } from 'node:http';
 import type { Socket } from 'node:net';
+import { Transform } from 'node:stream';
 import fastifyCookie from '@fastify/cookie';
 import fastifySwagger from '@fastify/swagger';
 import fastify, {
@@ -46,6 +47,7 @@ import {
   type HttpApp,
   type RouteContext,
 } from './command_service.ts';
+import { paceConnections } from './connection_pace.ts';
 import { consoleRoutes } from './console/console_routes.ts';
 import { consoleExportRoutes } from './console/export.ts';
 import { consoleIntervalRoutes, consoleVerificationRoutes } from './console/interval_routes.ts';
@@ -152,6 +154,10 @@ function addBodyParsers(app: FastifyInstance): void {
         ),
       );
   });
+  app.addHook('preParsing', (request, _reply, body, done) => {
+    // A body of a million chunks of a byte would take 400 MB.
+    done(null, request.headers['transfer-encoding'] === undefined ? body : body.pipe(joinChunks()));
+  });
   app.addHook('preValidation', (request, _reply, done) => {
     // Body schemas treat a missing body as an empty object.
     if (request.body === undefined && request.routeOptions.schema?.body !== undefined) request.body = {};
@@ -163,6 +169,29 @@ function addBodyParsers(app: FastifyInstance): void {
       }
     }
     done();
+  });
+}
+
+/** Joins chunks to blocks of at most 64 KiB. */
+function joinChunks(): Transform {
+  let block = Buffer.allocUnsafe(65_536);
+  let length = 0;
+  return new Transform({
+    transform(chunk: Buffer, _encoding, done) {
+      for (let at = 0; at < chunk.length;) {
+        const copied = chunk.copy(block, length, at);
+        at += copied;
+        length += copied;
+        if (length < block.length) continue;
+        this.push(block);
+        block = Buffer.allocUnsafe(block.length);
+        length = 0;
+      }
+      done();
+    },
+    flush(done) {
+      done(null, block.subarray(0, length));
+    },
   });
 }
 
@@ -407,6 +436,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   }).withTypeProvider<ZodTypeProvider>();
   app.server.maxConnections = settings.EXPORTD_HTTP_MAX_CONNECTIONS;
   closeUnusedConnections(app);
+  paceConnections(app.server);
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);

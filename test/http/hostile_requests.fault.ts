@@ -1,7 +1,9 @@
 import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
 import { METHODS } from 'node:http';
-import { connect } from 'node:net';
+import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
+import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKey, createProject } from '../../src/http/accounts.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
@@ -298,6 +300,19 @@ describe('a body', () => {
       expect(bytes).toBeLessThan(2_000);
     }
   });
+
+  it('of 900,000 chunks is read in turns, and its memory is that of a body', async () => {
+    const { port } = new URL(stack.baseUrl);
+    const head =
+      `POST /api/projects/${stack.projectId}/query/ HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n` +
+      `Authorization: Bearer ${queryKey}\r\nContent-Type: application/json\r\nTransfer-Encoding: chunked\r\n\r\n`;
+    const answer = await expectHarmless(async () => {
+      const socket = connect({ port: Number(port), host: '127.0.0.1' });
+      socket.write(`${head}1\r\n"\r\n${'1\r\nx\r\n'.repeat(900_000)}1\r\n"\r\n0\r\n\r\n`);
+      return text(socket);
+    });
+    expect(answer).toMatch(/^HTTP\/1.1 400 [^]*"attr":null/);
+  });
 });
 
 describe('patterns', () => {
@@ -391,6 +406,45 @@ describe('without a key', () => {
       socket.on('close', () => resolve(text));
       socket.on('error', reject);
     });
+
+  it('20,000 requests that are sent at once take turns with those of others, and each is answered', async () => {
+    const answered = await expectHarmless(() =>
+      Promise.all(Array.from({ length: 20 }, () => pipeline('/nothing', 1_000))),
+    );
+    expect(answered).toEqual(Array.from({ length: 20 }, () => 1_000));
+  });
+
+  it('20,000 documents that nobody reads are not made', async () => {
+    const sockets: Socket[] = [];
+    await expectHarmless(async () => {
+      for (let count = 0; count < 100; count += 1) sockets.push(writeRequests('/api/schema', 200).pause());
+      await Promise.all(sockets.map((socket) => once(socket, 'readable')));
+    });
+    for (const socket of sockets) socket.destroy();
+  });
+
+  /** Sends requests at once on a connection. */
+  const writeRequests = (path: string, count: number): Socket => {
+    const { port } = new URL(stack.baseUrl);
+    const socket = connect({ port: Number(port), host: '127.0.0.1' });
+    socket.write(`GET ${path} HTTP/1.1\r\nHost: localhost\r\n\r\n`.repeat(count));
+    return socket;
+  };
+
+  /** Sends requests at once, and resolves with the number of responses. */
+  const pipeline = async (path: string, count: number): Promise<number> => {
+    const socket = writeRequests(path, count);
+    let rest = '';
+    let answered = 0;
+    for await (const chunk of socket) {
+      rest += String(chunk);
+      const parts = rest.split('HTTP/1.1 404 ');
+      answered += parts.length - 1;
+      rest = parts.at(-1) ?? '';
+      if (answered === count) break;
+    }
+    return answered;
+  };
 
   it('connections that never end their request are closed', async () => {
     await waitFor(

@@ -1,5 +1,7 @@
+import { Readable } from 'node:stream';
 import type { FastifyDynamicSwaggerOptions } from '@fastify/swagger';
 import swaggerUi from '@fastify/swagger-ui';
+import type { FastifyReply } from 'fastify';
 import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { ApiError } from '../api_error.ts';
 import audit from '../audit/examples.json' with { type: 'json' };
@@ -11,6 +13,7 @@ import keys from '../keys/examples.json' with { type: 'json' };
 import projects from '../projects/examples.json' with { type: 'json' };
 import query from '../query/examples.json' with { type: 'json' };
 import type { HttpApp } from '../command_service.ts';
+import { createTurns } from '../connection_pace.ts';
 import runs from '../runs/examples.json' with { type: 'json' };
 import webhooks from '../webhooks/examples.json' with { type: 'json' };
 import messages from '../webhooks/message_examples.json' with { type: 'json' };
@@ -302,7 +305,7 @@ export async function addApiDocs(app: HttpApp): Promise<void> {
   let whole: Buffer | undefined;
   let shown: Buffer | undefined;
   app.get('/api/schema', { schema: { hide: true } }, (_request, reply) =>
-    reply.type(jsonType).send((whole ??= Buffer.from(JSON.stringify(app.swagger())))),
+    sendSlowly(reply.type(jsonType), (whole ??= Buffer.from(JSON.stringify(app.swagger())))),
   );
   await app.register(async (scope) => {
     scope.addHook('onRequest', (request, reply, done) => {
@@ -313,9 +316,10 @@ export async function addApiDocs(app: HttpApp): Promise<void> {
       ];
       if (type === undefined || (method !== 'GET' && method !== 'HEAD')) done();
       else
-        void reply
-          .type(type)
-          .send((shown ??= Buffer.from(JSON.stringify(onlyBelowProjects({ ...app.swagger() })))));
+        void sendSlowly(
+          reply.type(type),
+          (shown ??= Buffer.from(JSON.stringify(onlyBelowProjects({ ...app.swagger() })))),
+        );
     });
     scope.addHook('onSend', (_request, reply, _payload, done) => {
       void reply.headers({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
@@ -336,6 +340,25 @@ export async function addApiDocs(app: HttpApp): Promise<void> {
       },
     });
   });
+}
+
+/** What the socket of a response gets at once, and how many get it in a turn of the event loop. */
+const [sliceBytes, slicesOfTurn] = [65_536, 16];
+
+const waitForTurn = createTurns(slicesOfTurn);
+
+/**
+ * Sends a large text in slices, between which other requests have their turn: it needs no key, and the kernel copies it for
+ * a millisecond, which 800 connections at once would make a second.
+ */
+const sendSlowly = (reply: FastifyReply, text: Buffer): FastifyReply =>
+  reply.header('content-length', text.length).send(Readable.from(slices(text), { objectMode: false }));
+
+async function* slices(text: Buffer): AsyncGenerator<Buffer> {
+  for (let start = 0; start < text.length; start += sliceBytes) {
+    await new Promise<void>(waitForTurn);
+    yield text.subarray(start, start + sliceBytes);
+  }
 }
 
 /** Every path below `environments` exists below `projects` too. The page shows it once. */
