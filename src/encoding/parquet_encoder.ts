@@ -1,14 +1,7 @@
 import type { JsonValue } from '../domain/event.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { libraryVersion } from './compression.ts';
-import type {
-  EncodedBlock,
-  EncoderState,
-  EncodingOptions,
-  FileAssembly,
-  FileEncoder,
-  ParquetCompression,
-} from './encoder.ts';
+import type { EncodedBlock, EncoderState, EncodingOptions, FileAssembly, FileEncoder } from './encoder.ts';
 import { parquetFooter, parquetHeader, parquetIdentity } from './parquet/file.ts';
 import { parseRowGroup, type RowGroup } from './parquet/row_group_state.ts';
 
@@ -18,7 +11,7 @@ import { parseRowGroup, type RowGroup } from './parquet/row_group_state.ts';
  */
 function assembleParquet(
   columns: readonly ExportedColumn[],
-  compression: ParquetCompression | null,
+  { compression, table_format }: ParquetOptions,
   resumed: readonly EncoderState[],
 ): FileAssembly {
   const rowGroups = resumed.flatMap(parseRowGroups);
@@ -50,7 +43,9 @@ function assembleParquet(
       return state;
     },
     finish: () =>
-      Promise.resolve(Buffer.concat([...start(), parquetFooter(columns, compression, rowGroups)])),
+      Promise.resolve(
+        Buffer.concat([...start(), parquetFooter(columns, compression, rowGroups, table_format)]),
+      ),
     close: () => undefined,
   };
 }
@@ -76,7 +71,7 @@ export const parquetEncoder = (
   contentType: 'application/vnd.apache.parquet',
   resumable: true,
   blockBytes,
-  assemble: (resumed) => assembleParquet(columns, options.compression, resumed),
+  assemble: (resumed) => assembleParquet(columns, options, resumed),
 });
 
 /** A row group ends with the block that reaches one of these: the size of row groups in DuckDB, and of Parquet for Java. */

@@ -11,9 +11,10 @@ import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
 import type { ColumnType, ExportedColumn } from '../../source/row_selection.ts';
 import { nameWithLevel } from '../compression.ts';
-import type { ParquetCompression } from '../encoder.ts';
+import type { ParquetCompression, TableFormat } from '../encoder.ts';
 import { codecOf } from './compression.ts';
 import { compareBounds, type ValueRange } from './page_range.ts';
+import { writtenColumns } from './uuid_text.ts';
 import type { PageOptions } from './row_group.ts';
 import type { ColumnChunk, RowGroup } from './row_group_state.ts';
 
@@ -39,6 +40,12 @@ const schemaElementOf = ({ name, type }: ExportedColumn): SchemaElement => ({
   ...elements[type],
   name,
   repetition_type: 'OPTIONAL',
+});
+
+/** The same in the file of a table: polars and others refuse JSON columns, and Iceberg finds columns by their ids. */
+const tableElementOf = (column: ExportedColumn, position: number): SchemaElement => ({
+  ...schemaElementOf(column.type === 'json' ? { ...column, type: 'text' } : column),
+  field_id: position + 1,
 });
 
 /** Where the index of a column chunk is stored, as its metadata says. */
@@ -126,10 +133,17 @@ function writeOffsetIndex(writer: ByteWriter, { pages }: Pick<ColumnChunk, 'page
 const magic = Buffer.from('PAR1');
 
 /** The identity of the encoder. The version changes when the same rows make other bytes. */
-export const parquetIdentity = ({ compression, compression_level, bloom_filters }: PageOptions): string => {
+export const parquetIdentity = (options: PageOptions): string => {
+  const { compression, compression_level, bloom_filters, table_format } = options;
   const compressed = compression === null ? '' : `+${nameWithLevel(compression, compression_level)}`;
-  return `parquet${compressed}/2${bloom_filters ? ' bloom filters' : ''}`;
+  return `parquet${compressed}/2${bloom_filters ? ' bloom filters' : ''}${table_format ? tableMark : ''}`;
 };
+
+/** Ends the identity of the encoder of a table's files, which is the same for all formats of tables. */
+const tableMark = ' table';
+
+/** Whether an encoder with this identity writes files that a table can have. */
+export const writesTableFiles = (identity: string): boolean => identity.includes(tableMark);
 
 /** The bytes before the first row group. */
 export const parquetHeader = (): Buffer => Buffer.from(magic);
@@ -139,10 +153,12 @@ export const parquetHeader = (): Buffer => Buffer.from(magic);
  * this order. So another process can finish a file.
  */
 export function parquetFooter(
-  columns: readonly ExportedColumn[],
+  given: readonly ExportedColumn[],
   compression: ParquetCompression | null,
   rowGroups: readonly RowGroup[],
+  table_format: TableFormat | null = null,
 ): Buffer {
+  const columns = writtenColumns(given, table_format);
   let at = magic.length;
   const row_groups: RowGroupMetadata[] = [];
   const indexed: IndexedChunk[] = [];
@@ -181,7 +197,10 @@ export function parquetFooter(
   writePageIndex(writer, at, indexed);
   writeMetadata(writer, {
     version: 2,
-    schema: [{ name: 'schema', num_children: columns.length }, ...columns.map(schemaElementOf)],
+    schema: [
+      { name: 'schema', num_children: columns.length },
+      ...columns.map(table_format ? tableElementOf : schemaElementOf),
+    ],
     num_rows: row_groups.reduce((sum, { num_rows }) => sum + num_rows, 0n),
     row_groups,
     created_by: 'exportd',

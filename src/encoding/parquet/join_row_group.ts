@@ -17,6 +17,7 @@ import { joinRanges } from './page_range.ts';
 import { createPageWriter, type DataPage } from './page_writer.ts';
 import type { EncodedFragment, PageOptions } from './row_group.ts';
 import type { ColumnChunk, ColumnFragment, RowGroup, RowGroupFragment } from './row_group_state.ts';
+import { writtenColumns } from './uuid_text.ts';
 
 /** An encoded row group, and its metadata for the footer. */
 export interface EncodedRowGroup {
@@ -45,9 +46,10 @@ const memory: GrowingBuffer[] = [];
 /** Joins the fragments of consecutive blocks to one row group. Their dictionaries become one per column. */
 export function joinRowGroup(
   fragments: readonly EncodedFragment[],
-  columns: readonly ExportedColumn[],
+  given: readonly ExportedColumn[],
   options: PageOptions,
 ): EncodedRowGroup {
+  const columns = writtenColumns(given, options.table_format);
   // A block may consist of rejected rows only.
   const blocks = fragments.filter(({ fragment }) => fragment.rows > 0);
   const ends = blocks.map(() => 0);

@@ -12,6 +12,7 @@ import { type ColumnValues, createFieldIndex, type FieldIndex, type IndexMemory 
 import { createPageWriter } from './page_writer.ts';
 import { createPlainPages } from './plain_pages.ts';
 import type { ColumnFragment, RowGroupFragment } from './row_group_state.ts';
+import { writtenValues } from './uuid_text.ts';
 
 const initialBytes = 64 * 1024;
 
@@ -119,7 +120,7 @@ let memory = createMemory();
 /** How pages are compressed. */
 export type PageOptions = Pick<
   Extract<EncodingOptions, { file_format: 'Parquet' }>,
-  'compression' | 'compression_level' | 'bloom_filters'
+  'compression' | 'compression_level' | 'bloom_filters' | 'table_format'
 >;
 
 /** What is known about the rows of a block. */
@@ -150,15 +151,17 @@ export function encodeFragment(
   block: Buffer,
   rows: number,
   columns: readonly ExportedColumn[],
-  { compression, compression_level, bloom_filters = false }: PageOptions,
+  { compression, compression_level, bloom_filters = false, table_format }: PageOptions,
   onUnrepresentable: (bad: UnrepresentableValue) => void,
   { sorted, fingerprint }: BlockKeys = { sorted: [] },
 ): EncodedFragment {
   try {
     const index = createFieldIndex(block, rows, columns, memory.index, onUnrepresentable);
     const codec = codecOf(compression, compression_level);
-    const visible = index.columns.filter(({ column }) => column.hidden !== true);
-    const encoders = visible.map((values, position) =>
+    const visible = index.columns
+      .filter(({ column }) => column.hidden !== true)
+      .map((values) => writtenValues(values, rows, table_format));
+    const encoders = visible.map(({ values }, position) =>
       createColumnEncoder(
         values,
         codec,
@@ -168,6 +171,7 @@ export function encodeFragment(
     );
     for (let row = 0; index.advance(batchBytes); row = index.rows) {
       if (fingerprint) addToFingerprint(fingerprint, index, row);
+      for (const { update } of visible) update();
       for (const encoder of encoders) encoder.encodePending();
     }
     const encoded = index.rows === 0 ? [] : encoders.map((encoder) => encoder.finish(index.rows));

@@ -10,7 +10,12 @@ import { xxhash64 } from 'hyparquet/src/xxhash.js';
 import type { JsonValue } from '../../../src/domain/event.ts';
 import { parquetCompressions } from '../../../src/encoding/encoder.ts';
 import { xxHash64 } from '../../../src/encoding/parquet/bloom_filter.ts';
-import { parquetFooter, parquetHeader, parquetIdentity } from '../../../src/encoding/parquet/file.ts';
+import {
+  parquetFooter,
+  parquetHeader,
+  parquetIdentity,
+  writesTableFiles,
+} from '../../../src/encoding/parquet/file.ts';
 import { joinRowGroup } from '../../../src/encoding/parquet/join_row_group.ts';
 import { encodeFragment } from '../../../src/encoding/parquet/row_group.ts';
 import { parseRowGroup as stateOf } from '../../../src/encoding/parquet/row_group_state.ts';
@@ -240,6 +245,76 @@ describe('files', () => {
       expect(parquetIdentity({ compression: 'zstd', compression_level: 9, bloom_filters: true })).toBe(
         'parquet+zstd-9/2 bloom filters',
       );
+      const ofTable = parquetIdentity({ compression: 'zstd', table_format: 'delta' });
+      expect(ofTable).toBe('parquet+zstd-1/2 table');
+      expect([ofTable, parquetIdentity({ compression: 'zstd' })].map(writesTableFiles)).toEqual([
+        true,
+        false,
+      ]);
+    });
+  });
+
+  describe('the file of a table', () => {
+    const readWithDuckDb = useDuckDb();
+    const [, ...others] = columnsOf('uuid', 'json', 'timestamp', 'text');
+    const ofTable: ExportedColumn[] = [{ name: 'uuid', type: 'uuid' }, ...others];
+    const shown = ofTable.map((column) => (column.type === 'uuid' ? { ...column, type: 'text' } : column));
+    const idOf = (row: number): string =>
+      `0F${String(row).padStart(6, '0')}-aBcd-4000-8000-${String(row).padStart(12, '0')}`.toLowerCase();
+    const rowOf = (id: string | null, row: number): SampleRow => [
+      id === null ? null : sampleOf.uuid(id),
+      sampleOf.json(`{"row": ${row}}`),
+      sampleOf.timestamp(BigInt(row)),
+      sampleOf.text('event'),
+    ];
+    const options = { compression: 'zstd', table_format: 'delta', bloom_filters: true } as const;
+    const groupOf = (blocks: readonly (readonly SampleRow[])[]) =>
+      joinRowGroup(
+        blocks.map((rows) =>
+          encodeFragment(copyBlock(rows.map(bytesOf)), rows.length, ofTable, options, () => undefined),
+        ),
+        ofTable,
+        options,
+      );
+    const fileWith = (...groups: readonly ReturnType<typeof groupOf>[]): Buffer<ArrayBuffer> =>
+      Buffer.concat([
+        parquetHeader(),
+        ...groups.map(({ bytes }) => bytes),
+        parquetFooter(
+          ofTable,
+          'zstd',
+          groups.map(({ rowGroup }) => rowGroup),
+          'delta',
+        ),
+      ]);
+
+    it('has uuids and JSON as strings with the ids of their columns, and the rows of a plain one', async () => {
+      const distinct = Array.from({ length: 3_000 }, (_, row) =>
+        rowOf(row % 7 === 0 ? null : idOf(row), row),
+      );
+      const repeated = Array.from({ length: 3_000 }, (_, row) =>
+        rowOf(row % 5 === 0 ? null : idOf(row % 9), row),
+      );
+      const none = [rowOf(null, 1), rowOf(null, 2)];
+      const written = [[distinct, repeated], [none], [repeated]];
+      const file = fileWith(...written.map(groupOf));
+      const expected = written.flat(2).map(textsOf);
+      expect(await readWithHyparquet(file, shown as ExportedColumn[])).toEqual(expected);
+      expect(await readWithDuckDb(file, shown as ExportedColumn[])).toEqual(expected);
+      expect(metadataOf(file).schema.slice(1)).toMatchObject(
+        ['UTF8', 'UTF8', 'TIMESTAMP_MICROS', 'UTF8'].map((converted_type, index) => ({
+          converted_type,
+          field_id: index + 1,
+          repetition_type: 'OPTIONAL',
+        })),
+      );
+      const [ids] = metadataOf(file).row_groups[0]?.columns ?? [];
+      // Cut like those of other texts.
+      expect(ids?.meta_data?.statistics).toMatchObject({
+        min_value: '0f000000-abcd-40',
+        max_value: '0f002999-abcd-41',
+      });
+      expect(ids?.meta_data?.bloom_filter_offset).toBeGreaterThan(0n);
     });
   });
 

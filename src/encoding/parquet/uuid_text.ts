@@ -1,0 +1,63 @@
+import type { ExportedColumn } from '../../source/row_selection.ts';
+import type { TableFormat } from '../encoder.ts';
+import type { ColumnValues } from './field_index.ts';
+
+/**
+ * The columns as a file has them. In the file of a table a uuid is its text: of the readers of tables only some know Parquet's
+ * type UUID, and Spark finds no row by a value of it.
+ */
+export const writtenColumns = (
+  columns: readonly ExportedColumn[],
+  table_format: TableFormat | null | undefined,
+): readonly ExportedColumn[] =>
+  table_format ? columns.map((column) => (column.type === 'uuid' ? asText(column) : column)) : columns;
+
+const asText = (column: ExportedColumn): ExportedColumn => ({ ...column, type: 'text' });
+
+/** The values of a column as a file has them. `update` follows the index after it has advanced. */
+interface WrittenValues {
+  readonly values: ColumnValues;
+  readonly update: () => void;
+}
+
+/** The values of a column of at most `rows` rows as a file has them; see `writtenColumns`. */
+export function writtenValues(
+  values: ColumnValues,
+  rows: number,
+  table_format: TableFormat | null | undefined,
+): WrittenValues {
+  if (!table_format || values.column.type !== 'uuid') return { values, update: () => undefined };
+  const block = Buffer.allocUnsafeSlow(rows * fieldBytes).fill(emptyField);
+  const view = new DataView(block.buffer, block.byteOffset, block.length);
+  const positions = Int32Array.from({ length: rows }, (_, index) => index * fieldBytes);
+  const texts: ColumnValues = { ...values, column: asText(values.column), block, view, positions };
+  return {
+    values: texts,
+    update: () => {
+      for (let index = texts.count; index < values.count; index += 1)
+        writeText(values.view, (values.positions[index] ?? 0) + 4, view, index * fieldBytes + 4);
+      texts.count = values.count;
+    },
+  };
+}
+
+/** A text with its length before it, like a field of a block, that lacks its digits. */
+const emptyField = Buffer.from('\0\0\0$________-____-____-____-____________');
+const fieldBytes = emptyField.length;
+
+/** The four hexadecimal digits of each two bytes. */
+const digits = Int32Array.from({ length: 65_536 }, (_, bytes) =>
+  Buffer.from(bytes.toString(16).padStart(4, '0')).readInt32BE(),
+);
+
+/** Writes the digits of a uuid between the hyphens of its text. */
+function writeText(source: DataView, from: number, target: DataView, to: number): void {
+  target.setInt32(to, digits[source.getUint16(from)] ?? 0);
+  target.setInt32(to + 4, digits[source.getUint16(from + 2)] ?? 0);
+  target.setInt32(to + 9, digits[source.getUint16(from + 4)] ?? 0);
+  target.setInt32(to + 14, digits[source.getUint16(from + 6)] ?? 0);
+  target.setInt32(to + 19, digits[source.getUint16(from + 8)] ?? 0);
+  target.setInt32(to + 24, digits[source.getUint16(from + 10)] ?? 0);
+  target.setInt32(to + 28, digits[source.getUint16(from + 12)] ?? 0);
+  target.setInt32(to + 32, digits[source.getUint16(from + 14)] ?? 0);
+}
