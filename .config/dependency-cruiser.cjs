@@ -11,6 +11,7 @@ const layers = [
   ['src/source', 'src/projections', 'src/notifications'],
   ['src/encoding'],
   ['src/destination'],
+  ['src/tables'],
   ['src/decisions', 'src/failures', 'src/queries', 'src/verify', 'src/migrate'],
   ['src/export'],
   ['src/maintenance'],

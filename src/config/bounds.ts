@@ -111,6 +111,10 @@ export const boundGroups = {
     ),
     manifestValues: items(1_000_000, 'Values in it', 'it is no manifest'),
     manifestFiles: items(10_000, 'Files of an interval', 'the run fails, `TooManyFiles`'),
+    tableObject: bytes(256 * mib, 'An object of the log of a table', 'the run fails, `TableTooLarge`'),
+    tableLog: items(100_000, 'Listed objects of the log of a table', 'the run fails, `ListTooLong`'),
+    checkpoint: bytes(512 * mib, 'A checkpoint of a table, unpacked', 'the run fails, `TableDamaged`'),
+    checkpointValues: items(20_000_000, 'Values in it', 'the run fails, `TableDamaged`'),
     rejectedFile: bytes(64 * mib, 'The rejected rows of an interval', 'the run fails, `TooManyRejectedRows`'),
     verifiedManifests: items(
       1_000,

@@ -216,6 +216,12 @@ export const maintenance = {
   EXPORTD_OLD_GENERATION_RETENTION: duration('1h')
     .describe('How long files stay in the bucket after a newer generation replaced them.')
     .meta({ when: 'Readers take longer than that with the files of a manifest.' }),
+  EXPORTD_TABLE_FILE_RETENTION: duration('7d')
+    .describe('How long files stay in the bucket after a commit took them from their table.')
+    .meta({ when: 'Readers of tables travel back further in time, or erasure has to be quicker.' }),
+  EXPORTD_TABLE_CHECKPOINT_INTERVAL: count(10).describe(
+    'After how many commits a table gets a checkpoint, from which readers start.',
+  ),
   EXPORTD_ORPHAN_RETENTION: duration('5m').describe(
     'How long uploads and files stay that no manifest references.',
   ),

@@ -12,6 +12,8 @@ import type { JournalTransaction } from '../journal/journal.ts';
 export interface MaintenancePolicy {
   /** Milliseconds that objects are kept after a newer generation replaced them in the manifest. */
   readonly oldGenerationRetentionMs: number;
+  /** Milliseconds that files are kept after a commit took them from their table. */
+  readonly tableFileRetentionMs: number;
   /** Milliseconds that orphaned objects are kept, to which no manifest can refer. */
   readonly orphanRetentionMs: number;
   /** Milliseconds after which an object that cannot be deleted stays permanently. */
@@ -60,6 +62,7 @@ export function createPolicies(settings: Settings): Policies {
     allowsManualSignals: settings.EXPORTD_MANUAL_SIGNALS,
     maintenance: {
       oldGenerationRetentionMs: settings.EXPORTD_OLD_GENERATION_RETENTION,
+      tableFileRetentionMs: settings.EXPORTD_TABLE_FILE_RETENTION,
       orphanRetentionMs: settings.EXPORTD_ORPHAN_RETENTION,
       orphanRetryBudgetMs: settings.EXPORTD_ORPHAN_RETRY_BUDGET,
       comparisons: {

@@ -1,10 +1,15 @@
 import type { BatchExportDefinition, LiveBatchExport, Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { canShareIntervals, type ScheduleRevision } from '../domain/intervals.ts';
-import { configAttribute } from '../destination/formats.ts';
+import { DestinationError } from '../destination/destination.ts';
+import { configAttribute, rejectField } from '../destination/formats.ts';
 import { rejectSelectionForModel, selectionOf } from '../destination/config.ts';
 import { keysCollide, locationOf } from '../destination/keys.ts';
+import { tableLocationOf } from '../destination/table_keys.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import { exportedColumns } from '../source/postgres_source.ts';
+import type { RowQuery } from '../source/row_selection.ts';
+import { withColumns } from '../tables/delta_state.ts';
 
 interface ExportWithConfig {
   readonly id: string;
@@ -13,6 +18,7 @@ interface ExportWithConfig {
   /** All revisions of its schedule, because a backfill can reach the past ones. Null while it is being created. */
   readonly revisions: readonly ScheduleRevision[] | null;
   readonly config: Readonly<Record<string, unknown>>;
+  readonly config_version: number;
 }
 
 /** Whether a change of the definition can affect the result of `checkDestination`. */
@@ -50,6 +56,7 @@ export async function checkDestination(
   // The state at hand is newer: states are stored at the end of a transaction.
   const own = { ...stored, revisions };
   rejectSelectionForModel(selectionOf(own.config), own.model);
+  await checkTable(connection, own, exports);
   const existing = exports.find((other) => other.id !== id && collide(own, other));
   if (existing)
     throw new CommandRejected(
@@ -57,6 +64,72 @@ export async function checkDestination(
       `The batch export ${existing.id} writes the same keys to this bucket. Use a different prefix.`,
       configAttribute('prefix'),
     );
+}
+
+/**
+ * Rejects a table that runs could not commit to: one in a store that overwrites objects, one in the folder of another export's
+ * table, and columns that contradict those of its files. What other writers do is found by the runs.
+ * @throws CommandRejected
+ */
+async function checkTable(
+  connection: Connection,
+  own: ExportWithConfig,
+  exports: readonly ExportWithConfig[],
+): Promise<void> {
+  const table = tableLocationOf(own.config, own.model);
+  if (table === null) return;
+  const { rows: overwriting } = await connection.query(
+    'select from exportd.store_traits where team_id = $1 and location = $2 and not conditional_put',
+    [own.team_id, locationOf(own.config)],
+  );
+  if (overwriting.length > 0)
+    throw rejectField(
+      'table_format',
+      'The S3 server of the destination does not refuse to overwrite objects, which a table needs: two commits could have the same version. Use another store, or test the destination again.',
+    );
+  const isWithin = (one: string, folder: string): boolean => `${one}/`.startsWith(`${folder}/`);
+  const other = exports.find((existing) => {
+    const found = existing.id === own.id ? null : tableLocationOf(existing.config, existing.model);
+    return found !== null && (isWithin(found, table) || isWithin(table, found));
+  });
+  if (other)
+    throw rejectField(
+      'prefix',
+      `The batch export ${other.id} has a table in the same folder, or in one within the other. Use a prefix whose first segments differ.`,
+    );
+  await checkColumns(connection, own, table);
+}
+
+/** @throws CommandRejected when a column has another type than in the files that the table has */
+async function checkColumns(
+  connection: Connection,
+  { id, model, config_version }: ExportWithConfig,
+  table: string,
+): Promise<void> {
+  const { rows } = await connection.query<{
+    model: Model;
+    config: ExportWithConfig['config'];
+    row_query: RowQuery | null;
+  }>(
+    `select distinct on (config.version, used.model) used.model, config.config, config.row_query
+     from exportd.destination_configs config
+     join (select config_version, model from exportd.batch_export_runs where batch_export_id = $1
+           union select $2::integer, $3) used on used.config_version = config.version
+     where config.batch_export_id = $1
+     order by config.version, used.model`,
+    [id, config_version, model],
+  );
+  try {
+    rows
+      .filter(({ config, model: of }) => tableLocationOf(config, of) === table)
+      .reduce<string | null>(
+        (schema, { model: of, row_query }) => withColumns(schema, exportedColumns(of, { query: row_query })),
+        null,
+      );
+  } catch (error) {
+    if (!(error instanceof DestinationError)) throw error;
+    throw new CommandRejected('invalid_input', error.message, 'dialect_query');
+  }
 }
 
 /**
@@ -102,7 +175,7 @@ async function readExportsWithConfig(
   teamId: number | null,
 ): Promise<ExportWithConfig[]> {
   const { rows } = await database.query<ExportWithConfig>(
-    `select export.id, export.team_id, export.model, stream.state->'revisions' as revisions, version.config
+    `select export.id, export.team_id, export.model, export.config_version, stream.state->'revisions' as revisions, version.config
      from exportd.batch_exports export
      join exportd.destination_configs version
        on version.batch_export_id = export.id and version.version = export.config_version

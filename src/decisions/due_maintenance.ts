@@ -50,19 +50,27 @@ export interface FailedDeletion {
   readonly reason: string;
 }
 
+/** SQL condition: a row `object` was written for a table, whose older versions readers may still read. */
+const isOfTable = `exists (select from exportd.destination_configs config
+  where config.batch_export_id = object.batch_export_id and config.version = object.config_version
+    and config.config->>'table_format' is not null)`;
+
 /**
- * SQL condition: the retention of a row `object` is over; $1 and $2 are `retentionPeriods`. A manifest at a former
+ * SQL condition: the retention of a row `object` is over; $1 to $3 are `retentionPeriods`. A manifest at a former
  * location waits for the active runs of its interval: the destination may have moved back, and a run may publish there.
  */
 const isObsolete = `object.obsolete_at is not null
   and object.obsolete_at <= clock_timestamp()
-    - make_interval(secs => case when object.publish_claimed then $1::bigint else $2::bigint end / 1000.0)
+    - make_interval(secs => case when not object.publish_claimed then $2::bigint
+        when object.object_type = 'file' and ${isOfTable} then greatest($1::bigint, $3::bigint)
+        else $1::bigint end / 1000.0)
   and not (object.object_type = 'manifest' and ${hasActiveRun('object')})`;
 
-/** Retention in milliseconds of objects that a manifest may refer to, and of all others. */
-const retentionPeriods = (policy: MaintenancePolicy): [number, number] => [
+/** Retention in milliseconds of objects that a manifest may refer to, of all others, and of files of tables. */
+const retentionPeriods = (policy: MaintenancePolicy): [number, number, number] => [
   policy.oldGenerationRetentionMs,
   policy.orphanRetentionMs,
+  policy.tableFileRetentionMs,
 ];
 
 /**
@@ -78,7 +86,7 @@ export async function readObsoleteObjects(
   const { rows } = await pool.query<ObsoleteObject>(
     `with object as (
        select object.*, row_number() over (partition by object.config_version order by ${deletionOrder}) as rank
-       from exportd.destination_objects object where object.batch_export_id = $3 and ${isObsolete}
+       from exportd.destination_objects object where object.batch_export_id = $4 and ${isObsolete}
      )
      select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
        object.data_interval_end, object.position, object.ordinal, object.run_id, object.object_type, object.key,
@@ -98,7 +106,7 @@ export async function readObsoleteObjects(
          and manifest.data_interval_start = object.data_interval_start
          and manifest.data_interval_end = object.data_interval_end
        order by manifest.generation desc limit 1) current on true
-     where object.rank <= $4 order by ${deletionOrder}`,
+     where object.rank <= $5 order by ${deletionOrder}`,
     [...retentionPeriods(policy), batchExportId, maxPerConfig],
   );
   return rows;
@@ -228,8 +236,8 @@ export async function readDueMaintenance(
     delayedTasks.map((name) => name.split('/')).flatMap(([of, ...input]) => (of === kind ? [input] : []));
   const { rows: exports } = await pool.query<{ batch_export_id: string }>(
     `select batch_export_id from exportd.destination_objects object
-     where ${isObsolete} and batch_export_id <> all($3::uuid[])
-     group by batch_export_id order by min(obsolete_at) limit $4`,
+     where ${isObsolete} and batch_export_id <> all($4::uuid[])
+     group by batch_export_id order by min(obsolete_at) limit $5`,
     [...retentionPeriods(policy), excluded('cleanUpExport').map(([id = '']) => id), maxTasks],
   );
   const groups = await readDueGroups(

@@ -1,10 +1,12 @@
-import { areInSameBucket } from '../destination/config_versions.ts';
+import { areInSameBucket, readPublicConfig } from '../destination/config_versions.ts';
+import { tableLocationOf } from '../destination/table_keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { nothingEarlier } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
   decidePublish,
+  decideTableCommit,
   decideWithdrawal,
   rangeOf,
   requireActive,
@@ -22,6 +24,7 @@ import {
   isActiveStatus,
   isFailureDue,
   type RangeAttempt,
+  type TableVersion,
 } from '../domain/run_state.ts';
 import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
 import { startComparisons } from './due_comparisons.ts';
@@ -35,6 +38,7 @@ import {
   readEarlierGenerations,
   readFiles,
   readLateKeys,
+  readNewestTableCommit,
   readPublishedFiles,
   readReplacedFiles,
   createFileRecorder,
@@ -118,6 +122,30 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
       ]);
     });
   },
+  /** Plans the commit of the run to a table before it is sent; `decideTableCommit` says when that changes nothing. */
+  planTableCommit: (runId: string, generation: number, { location, version }: TableVersion) =>
+    step(runId, async (stream) => {
+      await stream.append(
+        `generation:${generation}/table/${location}/${version}`,
+        decideTableCommit(stream.state(), generation, { location, version }),
+      );
+    }),
+  /** Records that the planned commit is in the log of the table. */
+  recordTableCommit: (runId: string, commit: RunEventData<'RunTableCommitted'>) =>
+    step(runId, async (stream) => {
+      requireGeneration(stream.state(), commit.generation);
+      await stream.append(`generation:${commit.generation}/table committed`, [
+        { type: 'RunTableCommitted', data: commit },
+      ]);
+    }),
+  /** The table that the run writes to, by its location; null without one. @throws ConfigVersionNotFound */
+  readTableLocation: async ({ spec }: ExistingRun): Promise<string | null> => {
+    const { config } = await readPublicConfig(journal.pool, spec.batch_export_id, spec.config_version);
+    return tableLocationOf(config, spec.model);
+  },
+  /** The newest commit to a table that runs of the export recorded; undefined without one. */
+  readNewestTableCommit: (run: ExistingRun, location: string) =>
+    readNewestTableCommit(journal.pool, run.spec, location),
   /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
   complete: async (
     runId: string,

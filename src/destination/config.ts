@@ -4,7 +4,7 @@ import { bounds, boundText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
-import type { EncodingOptions } from '../encoding/encoder.ts';
+import { type EncodingOptions, tableFormats } from '../encoding/encoder.ts';
 import { parquetEncoder } from '../encoding/parquet_encoder.ts';
 import { textEncoder } from '../encoding/encode_block.ts';
 import { FilterError } from '../filters/operand.ts';
@@ -30,6 +30,7 @@ import {
 } from './formats.ts';
 import { DestinationError, type KeySpec } from './destination.ts';
 import { fileKey, keyLengthProblem, manifestKey, prefixProblem, prefixVariables } from './keys.ts';
+import { tablePrefixProblem } from './table_keys.ts';
 
 /** The config field that decides about rows that are in the bucket and no longer in the source. */
 const missingRowsField = {
@@ -345,6 +346,10 @@ const fields = {
     description:
       'Parquet: bloom filters of uuid and distinct_id, with which readers skip row groups without a value. Files get a little larger.',
   }),
+  table_format: oneOf('table format', 'table formats', tableFormats).nullable().default(null).meta({
+    description:
+      'Parquet: publish each interval as a commit of a table of this format under the constant part of the prefix, for readers of tables. exportd must be the only writer. Empty for files and manifests alone.',
+  }),
   max_file_size_mb: z
     .int()
     .min(0, 'The max_file_size_mb must be an integer of at least 1 (MiB), or null or 0 for one file.')
@@ -426,8 +431,9 @@ function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
 }
 
 /** @throws CommandRejected when keys below the prefix would be invalid or too long */
-function checkPrefix({ prefix }: Pick<Fields, 'prefix'>): void {
-  const problem = prefixProblem(prefix) ?? keyLengthProblem(prefix);
+function checkPrefix({ prefix, table_format }: Pick<Fields, 'prefix' | 'table_format'>): void {
+  const problem =
+    prefixProblem(prefix) ?? keyLengthProblem(prefix) ?? (table_format && tablePrefixProblem(prefix));
   if (problem !== null) throw rejectField('prefix', problem);
 }
 
@@ -509,6 +515,7 @@ const previewFields = configSchema
     ...{
       compression_level: true,
       bloom_filters: true,
+      table_format: true,
       on_bad_row: true,
       include_events: true,
       exclude_events: true,
@@ -534,8 +541,9 @@ export function previewOf(config: unknown): DestinationPreview {
     include_events,
     exclude_events,
     filters,
+    table_format,
   } = parsed;
-  checkPrefix({ prefix });
+  checkPrefix({ prefix, table_format });
   const encoding = encodingOf({ ...parsed, ...fileFormatOf(parsed) });
   const nameOf = (key: string): string => `s3://${bucket_name}/${key}`;
   const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null };

@@ -6,6 +6,7 @@ import {
   type EncodingOptions,
   type ParquetCompression,
   parquetCompressions,
+  type TableFormat,
   type TextCompression,
   textCompressions,
 } from '../encoding/encoder.ts';
@@ -92,12 +93,16 @@ const compressions = {
 
 /**
  * A file format with a compression that it supports, and the level of the compression; null is its usual one. Only Parquet
- * has bloom filters.
+ * has bloom filters, and can be the files of a table.
  */
 export type FileFormat = (
   | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
   | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null }
-) & { readonly compression_level: number | null; readonly bloom_filters: boolean };
+) & {
+  readonly compression_level: number | null;
+  readonly bloom_filters: boolean;
+  readonly table_format: TableFormat | null;
+};
 
 /** The file formats; the first is the default. */
 export const fileFormats = [
@@ -110,26 +115,30 @@ export const fileFormats = [
  * Checks that a file format supports a compression, and the compression its level.
  * @throws CommandRejected with `compression`; the message repeats its value only if another format supports it
  * @throws CommandRejected with `compression_level`
- * @throws CommandRejected with `bloom_filters`
+ * @throws CommandRejected with `bloom_filters` or `table_format`
  */
 export function fileFormatOf({
   file_format,
   compression,
   compression_level,
   bloom_filters,
+  table_format,
 }: {
   readonly file_format: FileFormat['file_format'];
   readonly compression: string | null;
   readonly compression_level: number | null;
   readonly bloom_filters: boolean;
+  readonly table_format: TableFormat | null;
 }): FileFormat {
-  const options = { compression_level, bloom_filters };
+  const options = { compression_level, bloom_filters, table_format };
   const format =
     file_format === 'Parquet'
       ? { file_format, compression: supported(file_format, compression), ...options }
       : { file_format, compression: supported(file_format, compression), ...options };
   if (bloom_filters && file_format !== 'Parquet')
     throw rejectField('bloom_filters', "The field 'bloom_filters' requires 'file_format' to be 'Parquet'.");
+  if (table_format !== null && file_format !== 'Parquet')
+    throw rejectField('table_format', "The field 'table_format' requires 'file_format' to be 'Parquet'.");
   checkLevel(format);
   return format;
 }
@@ -168,11 +177,11 @@ function supported<Format extends FileFormat['file_format']>(
 
 /** The encoding options of a config. */
 export function encodingOf(config: FileFormat & Pick<EncodingOptions, 'on_bad_row'>): EncodingOptions {
-  const { compression_level, bloom_filters, on_bad_row } = config;
+  const { compression_level, bloom_filters, table_format, on_bad_row } = config;
   return config.file_format === 'Parquet'
     ? {
         ...{ file_format: config.file_format, compression: config.compression },
-        ...{ compression_level, bloom_filters, on_bad_row },
+        ...{ compression_level, bloom_filters, table_format, on_bad_row },
       }
     : { file_format: config.file_format, compression: config.compression, compression_level, on_bad_row };
 }

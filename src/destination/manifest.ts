@@ -60,7 +60,7 @@ const fingerprint = z
   .transform(({ buckets, ...facts }): Fingerprint => ({ ...facts, encoded_buckets: encodeBuckets(buckets) }));
 
 /** A fingerprint as readers get it. */
-const listedFingerprint = ({ hash, width_ms, encoded_buckets, all_events }: Fingerprint) => ({
+export const listedFingerprint = ({ hash, width_ms, encoded_buckets, all_events }: Fingerprint) => ({
   hash,
   width_ms,
   buckets: bucketsOf({ encoded_buckets }),
@@ -255,7 +255,7 @@ export function parseManifest(text: string): Manifest | undefined {
 }
 
 /** Whether parsing JSON takes little memory: twenty times that of a text of nothing but brackets otherwise. */
-function hasFewValues(text: string): boolean {
+export function hasFewValues(text: string): boolean {
   let values = 0;
   for (let at = 0; at < text.length; at += 1) {
     const code = text.charCodeAt(at);

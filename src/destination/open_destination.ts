@@ -1,5 +1,6 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
+import type { Model } from '../domain/batch_export.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Pool } from '../journal/database.ts';
@@ -32,6 +33,8 @@ import { encryptionOf, maxFileBytesOf, parseS3Config, type S3Config } from './co
 import { encodingOf } from './formats.ts';
 import { fileKey, fileKeyPattern, locationOf, manifestKey, rejectedKey } from './keys.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
+import { tableLocationOf, tableRejectedKey, tableRoot } from './table_keys.ts';
+import { openTableStore, type TableStore } from './table_store.ts';
 
 /**
  * The destination of an export, opened with one config version. All methods throw DestinationError; the functions that they
@@ -53,6 +56,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
     provesWrites: traits.conditional_put === true && traits.checksums !== false,
     testsConditions: traits.conditional_put === null,
   };
+  const tables = new Map<string, TableStore>();
   return {
     encoding: encodingOf(config) satisfies EncodingOptions,
     /** Maximum file size in bytes, checked after each block; null is unlimited. */
@@ -75,7 +79,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
       fileKey(config.prefix, spec, file, extension),
     /** The key of the rejected rows of a generation. */
     rejectedKey: (spec: KeySpec, file: Pick<FileIdentity, 'generation' | 'mark'>) =>
-      rejectedKey(config.prefix, spec, file),
+      (config.table_format === null ? rejectedKey : tableRejectedKey)(config.prefix, spec, file),
     manifestKey: (spec: KeySpec) => manifestKey(config.prefix, spec),
     /** The full name of an object for messages, e.g. `s3://bucket/key`. */
     nameOf: (key: string) => `s3://${config.bucket_name}/${key}`,
@@ -122,6 +126,21 @@ export function openS3(config: S3Config, context: DestinationContext) {
     /** Deletes a manifest that was read before, unless it has been replaced since. */
     deleteManifest: (key: string, { etag }: PresentManifest, signal: AbortSignal) =>
       deleteIfUnchanged(requests, key, etag, signal),
+    /** The store of the table that the files of a model belong to; null without a table. */
+    table: (model: Model): TableStore | null => {
+      const location = tableLocationOf(config, model);
+      if (location === null) return null;
+      const known = tables.get(location);
+      if (known) return known;
+      const {
+        EXPORTD_TABLE_FILE_RETENTION: fileRetentionMs,
+        EXPORTD_TABLE_CHECKPOINT_INTERVAL: checkpointInterval,
+      } = context.settings;
+      const place = { location, root: tableRoot(config.prefix, model), fileRetentionMs, checkpointInterval };
+      const table = openTableStore(requests, place, encryption, traits.conditional_put);
+      tables.set(location, table);
+      return table;
+    },
     close: requests.close,
   };
 }

@@ -34,6 +34,7 @@ import {
   type RunState,
   type RunStatus,
   sourceBefore,
+  type TableVersion,
   withFailure,
 } from './run_state.ts';
 
@@ -124,6 +125,13 @@ export type RunEvent =
   | { type: 'RunPublishResumed'; data: { generation: number } }
   /** The attempt that claimed publishing sent no manifest, so the run can be cancelled again. */
   | { type: 'RunPublishWithdrawn'; data: { generation: number } }
+  /** The commit of the run's files to a table gets this version, unless another commit has it when it is written. */
+  | { type: 'RunTableCommitPlanned'; data: { generation: number } & TableVersion }
+  /** `etag`: of the commit's object. `adds` and `removes`: how many files it has and takes away. */
+  | {
+      type: 'RunTableCommitted';
+      data: { generation: number; etag: string; adds: number; removes: number } & TableVersion;
+    }
   /**
    * `expires_at`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. `covers`: the generation
    * that is no longer needed; null if the run replaced none, or if its files stay.
@@ -216,6 +224,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
         rejected_file: null,
         claimed_by: [],
+        table_commit: undefined,
         finished: null,
       };
     case 'RunKeyTaken': {
@@ -261,6 +270,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         adopted: { ...event.data, files: addFiles(...adoptedFiles(event.data).map(totalsOf)) },
         replacement: null,
         claimed_by: [],
+        table_commit: undefined,
         publish_started_at: null,
       };
     case 'RunPublishStarted':
@@ -275,6 +285,14 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, publish_claims: state.publish_claims + 1, publish_resumed: true };
     case 'RunPublishWithdrawn':
       return { ...state, earlier_generations: nothingEarlier, publish_started_at: null };
+    case 'RunTableCommitPlanned': {
+      const { location, version } = event.data;
+      return { ...state, table_commit: { location, version, etag: null } };
+    }
+    case 'RunTableCommitted': {
+      const { location, version, etag } = event.data;
+      return { ...state, table_commit: { location, version, etag } };
+    }
     case 'RunCompleted':
       return {
         ...withBase(state),
@@ -479,6 +497,16 @@ export function decideFinish(
   return [{ type: 'RunExportFinished', data }];
 }
 
+/**
+ * Plans the commit of a run to a table, before it is sent. No event if it is planned already, or if another attempt has gone
+ * on to a later version: an attempt does that only once another commit has the version before.
+ */
+export function decideTableCommit(state: RunState, generation: number, table: TableVersion): RunEvent[] {
+  const { table_commit: planned } = requireGeneration(state, generation);
+  if (planned?.location === table.location && planned.version >= table.version) return [];
+  return [{ type: 'RunTableCommitPlanned', data: { generation, ...table } }];
+}
+
 /** Claims publishing of a finished generation. An attempt that finds a claim continues under it. */
 export function decidePublish(
   state: RunState,
@@ -593,4 +621,5 @@ const progressOf = (run: ExistingRun): RunProgress => ({
   rejected_file: run.rejected_file,
   claimed_by: run.claimed_by,
   cancel_requested: run.cancel_requested,
+  table_commit: run.table_commit,
 });

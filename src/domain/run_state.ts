@@ -85,6 +85,18 @@ export interface RangeStep {
   readonly range: number;
 }
 
+/** A version of a table: the commit that makes it is an object that is written once. */
+export interface TableVersion {
+  /** Server, bucket and folder of the table. */
+  readonly location: string;
+  readonly version: number;
+}
+
+/** A planned commit to a table. `etag` is null until it is known to be written. */
+export interface TableCommit extends TableVersion {
+  readonly etag: string | null;
+}
+
 /** The progress of exporting an interval under one config. A run that continues or retries another one inherits it. */
 export interface RunProgress {
   readonly records_total_count: number | null;
@@ -116,6 +128,8 @@ export interface RunProgress {
   readonly rejected_file: ExportedFile | null;
   /** Failed runs that claimed publishing of these files before: a manifest of one of them may be stored. */
   readonly claimed_by: readonly string[];
+  /** The commit of the run's files to a table; absent before it is planned, and without a table. */
+  readonly table_commit?: TableCommit | undefined;
   /** Why the run is to be cancelled once its bucket shows that nothing was published; null if it is not. */
   readonly cancel_requested: string | null;
 }

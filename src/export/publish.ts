@@ -47,6 +47,7 @@ import {
   withDestination,
   withPermit,
 } from './export_context.ts';
+import { checkTable, commitToTable, isInTable } from './publish_table.ts';
 import {
   areKeysUnreadable,
   createBucketSums,
@@ -137,7 +138,9 @@ async function findBase(
   const files = filesOf(replaced.run);
   if (keys.length === 0 || replaced.adopted_by !== null || files.count >= bounds.manifestFiles.max)
     return undefined;
+  const table = await recorder.readTableLocation(run);
   const isExtensible =
+    (table === null || isInTable(replaced, table)) &&
     (await hasSameSelection(readSelection, run.spec, replaced.run.spec)) &&
     (await recorder.areInSameBucket(run, replaced));
   const { rejected_file } = replaced.run;
@@ -464,8 +467,11 @@ async function publishOnce(
     if (run.status !== 'Completed') {
       const replaced = await recorder.findReplaced(run);
       await checkRows({ dependencies, runId, progress: { rows: 0 }, signal }, run, replaced);
-      const columns = source.columns(run.spec.model, await readSelection(run.spec));
+      const selection = await readSelection(run.spec);
+      const columns = source.columns(run.spec.model, selection);
       const files = await recorder.readPublishedFiles(runId, run);
+      const ofTable = { dependencies, runId, run, replaced, files, columns, selection, destination, signal };
+      if (!wasClaimed(run)) await checkTable(ofTable);
       const publication = publicationOf(recorder, { runId, run, replaced, files, columns });
       if (
         run.cancel_requested !== null &&
@@ -480,6 +486,8 @@ async function publishOnce(
           'WARNING',
           'The manifest was written but could not be read back. Grant the credentials s3:GetObject to have it verified.',
         );
+      // A run whose manifest is written can only complete, so that its commit is never one of a cancelled run.
+      await commitToTable(ofTable);
       await recorder.complete(runId, run.generation, manifest_key, expires_at);
     }
     const { rows } = filesOf(run.status === 'Completed' ? run : withBase(run));

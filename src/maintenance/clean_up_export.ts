@@ -12,6 +12,7 @@ import { parseManifest } from '../destination/manifest.ts';
 import { type DeletionResult, isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
+import { openDeltaTable } from '../tables/delta_table.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
 import { type LogLevel, writeLogLine } from '../journal/journal.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
@@ -128,6 +129,25 @@ function createManifestReader(locations: LocationCache, signal: AbortSignal): Ma
 /** Searches the text instead of parsing it, which also works for manifests of later versions or written by people. */
 const refersTo = (manifest: string, key: string): boolean => manifest.includes(JSON.stringify(key));
 
+/** Whether tables have files, each table read once. */
+type TableReader = (object: ObsoleteObject, location: Destination) => Promise<boolean>;
+
+/** A file that a table has stays, whatever the journal says: its export may write to another place now. */
+function createTableReader(signal: AbortSignal): TableReader {
+  const tables = new Map<string, Promise<ReadonlySet<string>>>();
+  return async ({ model, key }, location) => {
+    const store = location.table(model);
+    if (!store) return false;
+    const read = async (): Promise<ReadonlySet<string>> => {
+      const head = await openDeltaTable(store).head(signal);
+      return new Set([...(head?.live() ?? [])].map((file) => file.key));
+    };
+    const reading = tables.get(store.location) ?? read();
+    tables.set(store.location, reading);
+    return (await reading).has(key);
+  };
+}
+
 /** Writes to the export's log what was deleted, and what stays permanently: one line for each reason. */
 async function logDeletions(
   pool: Pool,
@@ -202,6 +222,7 @@ async function exampleOf(
 interface DeletionContext {
   readonly location: Destination;
   readonly manifests: ManifestReader;
+  readonly isInTable: TableReader;
   readonly signal: AbortSignal;
 }
 
@@ -308,13 +329,17 @@ async function isFromUpload(
 }
 
 async function deleteFile(object: ObsoleteObject, context: DeletionContext): Promise<void> {
-  const { location, manifests, signal } = context;
+  const { location, manifests, isInTable, signal } = context;
   const { key, upload_token, publish_claimed } = object;
   const reference = await manifests.referenceTo(object);
   // Its run was publishing when the export was deleted, and has succeeded. The file stays for the readers of the manifest.
   if (reference === 'referenced' && object.export_deleted) throw new Published();
   if (reference === 'referenced')
     throw stillReferenced('A manifest still refers to a file that a newer generation has replaced.');
+  if (publish_claimed && (await isInTable(object, location)))
+    throw stillReferenced(
+      'The table still has a file of an older generation: nothing was committed to it since.',
+    );
   // A manifest can only refer to the files of a run that claimed publishing.
   if (reference === 'unreadable' && publish_claimed) throw missingPermission('s3:GetObject');
   // Another export may own the key by now: one created after this export was deleted may write the same keys.
@@ -373,6 +398,7 @@ export async function cleanUpExport(
   const locations = createLocationCache(openLocation);
   const cleanUp: CleanUp = {
     locations,
+    isInTable: createTableReader(AbortSignal.any([cancelled, timeout.signal])),
     retryBudgetMs: policies.maintenance.orphanRetryBudgetMs,
     signal: AbortSignal.any([cancelled, timeout.signal]),
     failingConfigs: new Set(),
@@ -422,6 +448,7 @@ export async function cleanUpExport(
 /** State of one call. */
 interface CleanUp {
   readonly locations: LocationCache;
+  readonly isInTable: TableReader;
   readonly retryBudgetMs: number;
   readonly signal: AbortSignal;
   /** Config versions whose location failed: this call skips their remaining objects. */
@@ -435,7 +462,7 @@ interface CleanUp {
 }
 
 async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObject[]): Promise<Deletion[]> {
-  const { locations, retryBudgetMs, signal, failingConfigs, workingConfigs, errors } = cleanUp;
+  const { locations, isInTable, retryBudgetMs, signal, failingConfigs, workingConfigs, errors } = cleanUp;
   const isAborted = (): boolean => signal.aborted;
   const manifests = createManifestReader(locations, signal);
   const deletions: Deletion[] = [];
@@ -445,7 +472,10 @@ async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObjec
     if (isAborted()) break;
     if (failingConfigs.has(config_version)) continue;
     try {
-      const open = async () => ({ location: await locations.of(object, config_version), manifests, signal });
+      const open = async () => ({
+        location: await locations.of(object, config_version),
+        ...{ manifests, isInTable, signal },
+      });
       const deletion = await deleteObsoleteObject(object, open, retryBudgetMs, signal);
       deletions.push(deletion);
       if (deletion.deleted) workingConfigs.add(config_version);

@@ -488,6 +488,8 @@ const ignored: ReadonlySet<string> = new Set<RunEvent['type']>([
   'RunCounted',
   'RunReplacementChecked',
   'RunPublishResumed',
+  'RunTableCommitPlanned',
+  'RunTableCommitted',
   'RunExportStarted',
   'RunAttemptStarted',
   'RunAttemptFailed',
@@ -625,6 +627,8 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'RunCounted':
     case 'RunReplacementChecked':
     case 'RunPublishResumed':
+    case 'RunTableCommitPlanned':
+    case 'RunTableCommitted':
     case 'RunExportStarted':
     case 'RunAttemptStarted':
     case 'RunAttemptFailed':

@@ -151,7 +151,7 @@ export const runsTable: CachedTable = {
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 16,
+  version: 17,
   reads: [],
   owns: ['exportd.batch_export_runs'],
   tables: `
@@ -195,6 +195,12 @@ export const runsProjection: Projection = {
       retry_at timestamptz,
       -- Whether its destination did not respond in its time, so that its retry does not count.
       in_outage boolean not null default false,
+      -- The commit of its files to a table: the table, the version, the ETag of the commit, how many files came and went.
+      table_location text,
+      table_version bigint,
+      table_etag text,
+      table_adds integer,
+      table_removes integer,
       -- Rows and bytes of completed files, and by range those of the parts planned since.
       file_rows bigint not null default 0,
       file_bytes bigint not null default 0,
@@ -215,6 +221,8 @@ export const runsProjection: Projection = {
     create index batch_export_runs_failed on exportd.batch_export_runs (batch_export_id, data_interval_start)
       where ${isFailedRun()};
     create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
+    create index batch_export_runs_table on exportd.batch_export_runs (batch_export_id, table_location, table_version desc)
+      where table_version is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
   apply: async (connection, event) => {
     if (event.stream_type === 'run') await fold(connection, event);
@@ -279,6 +287,16 @@ function changesOf(event: RunEvent, at: string): Row | undefined {
     }
     case 'RunCompleted':
       return { ...ended('Completed', null), manifest_key: event.data.manifest_key, latest_error: null };
+    case 'RunTableCommitted': {
+      const { location, version, etag, adds, removes } = event.data;
+      return {
+        table_location: location,
+        table_version: version,
+        table_etag: etag,
+        table_adds: adds,
+        table_removes: removes,
+      };
+    }
     case 'RunFailed':
       return { ...ended('Failed', event.data.latest_error), ...(event.data.held && { held: true }) };
     case 'RunTerminated':
@@ -311,6 +329,7 @@ function changesOf(event: RunEvent, at: string): Row | undefined {
     case 'RunPublishStarted':
     case 'RunPublishResumed':
     case 'RunPublishWithdrawn':
+    case 'RunTableCommitPlanned':
     case 'RunObjectDeleted':
     case 'RunObjectDeletionFailed':
     case 'RunBarrierAdvanced':
@@ -457,6 +476,11 @@ async function insertRow(
     held: false,
     retry_at: null,
     in_outage: false,
+    table_location: null,
+    table_version: null,
+    table_etag: null,
+    table_adds: null,
+    table_removes: null,
     ...(resumed ? inheritedCounts(inherited.progress) : noCounts),
   });
 }

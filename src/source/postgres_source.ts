@@ -23,6 +23,7 @@ import {
   readSample,
 } from './read_ranges.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
+import type { ExportedColumn, RowQuery } from './row_selection.ts';
 import {
   countThreadReads,
   createProjectShares,
@@ -105,6 +106,14 @@ type SourceSettings = RelationSettings &
     | 'EXPORTD_SETTLE_POLL_INTERVAL'
     | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT'
   >;
+
+/** The columns of a selection's files: those of its query, else those of the model. */
+export const exportedColumns = (
+  model: Model,
+  { query }: { readonly query?: RowQuery | null } = {},
+): readonly ExportedColumn[] =>
+  query?.fields.map(({ name, type }) => ({ name, type })) ??
+  (model === 'events' ? eventsColumns : personsColumns);
 
 /**
  * Creates the PostgreSQL source. It connects on first use. Sessions that write rows must not use exportd's
@@ -225,9 +234,7 @@ export function createSource({
   };
 
   return {
-    columns: (model, { query } = {}) =>
-      query?.fields.map(({ name, type }) => ({ name, type })) ??
-      (model === 'events' ? eventsColumns : personsColumns),
+    columns: exportedColumns,
     checkBarrier: async (cutoff, state, signal) => {
       const onStandby =
         primary && (await checkStandbyBarrier({ primary, standby: checks }, cutoff, state, barrier));

@@ -16,6 +16,7 @@ describe('a destination of flags', () => {
       compression: 'zstd',
       compressionLevel: 3,
       bloomFilters: true,
+      tableFormat: 'delta',
       endpointUrl: 'http://127.0.0.1:9000',
     };
     expect(await newDestinationOf(options, {}, { ...keys, AWS_REGION: 'eu-west-1' })).toEqual({
@@ -28,6 +29,7 @@ describe('a destination of flags', () => {
         compression: 'zstd',
         compression_level: 3,
         bloom_filters: true,
+        table_format: 'delta',
         endpoint_url: 'http://127.0.0.1:9000',
         aws_access_key_id: 'AKIA1',
         aws_secret_access_key: 'secret',

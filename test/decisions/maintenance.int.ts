@@ -29,6 +29,7 @@ beforeEach(async () => {
 
 const policy = (more: Partial<MaintenancePolicy> = {}): MaintenancePolicy => ({
   oldGenerationRetentionMs: 0,
+  tableFileRetentionMs: 0,
   orphanRetentionMs: 0,
   orphanRetryBudgetMs: hour,
   comparisons: { firstMs: 0, maxIntervalMs: hour },

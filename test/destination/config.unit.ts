@@ -68,6 +68,27 @@ describe('the config of an S3 destination', () => {
     });
   });
 
+  it('accepts a table for Parquet under a prefix of its own alone', () => {
+    const table = { ...minimal, prefix: 'events/{year}', file_format: 'Parquet', table_format: 'delta' };
+    expect(parseS3Config(table, strict)).toMatchObject({ table_format: 'delta' });
+    expect(parseS3Config({ ...table, table_format: null }, strict)).toMatchObject({ table_format: null });
+    const attr = 'destination__config__table_format';
+    expect(rejectionOf({ ...table, file_format: 'CSV' })).toEqual({
+      attr,
+      detail: "The field 'table_format' requires 'file_format' to be 'Parquet'.",
+    });
+    expect(rejectionOf({ ...table, table_format: 'hudi' })).toEqual({
+      attr,
+      detail: "This table format is not supported. Supported table formats are ['delta'].",
+    });
+    for (const prefix of ['', '{year}', '{data_interval_start}/events'])
+      expect(rejectionOf({ ...table, prefix })).toEqual({
+        attr: 'destination__config__prefix',
+        detail: expect.stringContaining('The first segment of the prefix of a table'),
+      });
+    expect(parseS3Config({ ...table, prefix: '{table}' }, strict)).toMatchObject({ prefix: '{table}' });
+  });
+
   it('accepts bloom filters for Parquet alone', () => {
     expect(parseS3Config({ ...minimal, file_format: 'Parquet', bloom_filters: true }, strict)).toMatchObject({
       bloom_filters: true,

@@ -8,6 +8,7 @@ export const defaultConfig = {
   compression: null,
   compression_level: null,
   bloom_filters: false,
+  table_format: null,
   max_file_size_mb: null,
   on_bad_row: 'fail',
   on_missing_rows: 'keep',

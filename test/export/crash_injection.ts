@@ -20,6 +20,10 @@ export interface Interruptions {
   readonly putManifest?: () => Promise<void> | void;
   /** After the manifest was written. */
   readonly published?: () => Promise<void> | void;
+  /** Before a commit to a table is sent. */
+  readonly commit?: () => Promise<void> | void;
+  /** After a commit to a table was written, or its version was taken. */
+  readonly committed?: () => Promise<void> | void;
 }
 
 /** Dependencies of an attempt with hooks. It collects the sizes of sent parts by number, and the numbers of arrived and listed parts. */
@@ -64,6 +68,20 @@ export function withInterruptions(
         const written = await real.putFile(...input);
         await interruptions.written?.();
         return written;
+      },
+      table: (model) => {
+        const store = real.table(model);
+        return (
+          store && {
+            ...store,
+            create: async (...input) => {
+              await interruptions.commit?.();
+              const etag = await store.create(...input);
+              await interruptions.committed?.();
+              return etag;
+            },
+          }
+        );
       },
       putManifest: async (...input) => {
         await interruptions.putManifest?.();

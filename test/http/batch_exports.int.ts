@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { defaultConfig } from '../destination/default_config.ts';
 import { withinOneMinute } from '../setup/minutes.ts';
+import { randomUUID } from 'node:crypto';
 import { waitFor } from '../setup/wait_for.ts';
 import {
   exportBody,
@@ -206,6 +207,61 @@ describe('a batch export', () => {
     const path = `/api/environments/${api.otherProjectId}/batch_exports/`;
     const elsewhere = await api.call('POST', path, body, { authorization: `Bearer ${key}` });
     expect(elsewhere.status).toBe(201);
+  });
+
+  it('with a table is rejected in the folder of another, with other types of columns, and in a store that overwrites', async () => {
+    const prefix = `tables/${randomUUID()}`;
+    const table = { file_format: 'Parquet', table_format: 'delta' };
+    const bodyOf = (
+      config: Readonly<Record<string, unknown>>,
+      more: Readonly<Record<string, unknown>> = {},
+    ) => {
+      const { destination, ...body } = exportBody(more);
+      return {
+        ...body,
+        destination: { ...destination, config: { ...destination.config, ...table, ...config } },
+      };
+    };
+    const dialect_query = 'select uuid, _inserted_at, toInt(1) as n from events';
+    const created = await api.call(
+      'POST',
+      'batch_exports/',
+      bodyOf({ prefix: `${prefix}/{year}` }, { dialect_query }),
+    );
+    expect(created).toMatchObject({ status: 201, body: { destination: { config: table } } });
+    const id = String(created.body.id);
+    for (const other of [`${prefix}/{month}`, `${prefix}/inner/{year}`, 'tables'])
+      expect(await api.call('POST', 'batch_exports/', bodyOf({ prefix: other }))).toMatchObject({
+        status: 400,
+        body: {
+          attr: 'destination__config__prefix',
+          detail: expect.stringContaining(`The batch export ${id} has a table in the same folder`),
+        },
+      });
+    await api.database.pool.query(
+      `insert into exportd.batch_export_runs (id, position, batch_export_id, team_id, model, config_version, status,
+         data_interval_start, data_interval_end, created_at, last_updated_at, allow_shrink, is_scheduled, adopted_by_schedule)
+       values ($1, -1, $1, 1, 'events', 1, 'Completed', now(), now(), now(), now(), false, true, false)`,
+      [id],
+    );
+    const patch = (query: string) => api.call('PATCH', `batch_exports/${id}`, { dialect_query: query });
+    expect(await patch('select uuid, _inserted_at, toString(event) as n from events')).toMatchObject({
+      status: 400,
+      body: {
+        attr: 'dialect_query',
+        detail: expect.stringContaining('The column n of the table has the type'),
+      },
+    });
+    expect(await patch('select uuid, _inserted_at, event as m from events')).toMatchObject({ status: 200 });
+    await api.database.pool.query(
+      `insert into exportd.store_traits (team_id, location, conditional_put)
+       select team_id, 'aws /overwriting', false from exportd.batch_exports where id = $1`,
+      [id],
+    );
+    expect(await api.call('POST', 'batch_exports/', bodyOf({ bucket_name: 'overwriting' }))).toMatchObject({
+      status: 400,
+      body: { attr: 'destination__config__table_format' },
+    });
   });
 
   it('keeps its secrets and the rest of its config when a PATCH changes one field', async () => {

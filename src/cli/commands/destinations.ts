@@ -35,6 +35,7 @@ export interface DestinationOptions {
   readonly compression?: string;
   readonly compressionLevel?: number;
   readonly bloomFilters?: boolean;
+  readonly tableFormat?: string;
   readonly endpointUrl?: string;
   readonly virtualStyle?: boolean;
   readonly roleArn?: string;
@@ -61,6 +62,7 @@ export const withDestinationOptions = (command: Command): Command =>
       parseCount,
     )
     .option('--bloom-filters', 'of uuid and distinct_id, in Parquet files')
+    .option('--table-format <format>', 'of the table that Parquet files belong to: delta')
     .option('--endpoint-url <url>', 'S3 server other than AWS')
     .option('--virtual-style', 'address the bucket as part of the host name')
     .option('--role-arn <arn>', 'assume this role instead of using keys')
@@ -69,7 +71,7 @@ export const withDestinationOptions = (command: Command): Command =>
 /** The fields of a config that the flags name. */
 function destinationFieldsOf(options: DestinationOptions): JsonObject {
   const { bucket, region, prefix, format, compression, compressionLevel, bloomFilters } = options;
-  const { endpointUrl, virtualStyle, roleArn } = options;
+  const { tableFormat, endpointUrl, virtualStyle, roleArn } = options;
   const fields = {
     bucket_name: bucket,
     region,
@@ -78,6 +80,7 @@ function destinationFieldsOf(options: DestinationOptions): JsonObject {
     compression: compression === 'none' ? null : compression,
     compression_level: compressionLevel,
     bloom_filters: bloomFilters,
+    table_format: tableFormat,
     endpoint_url: endpointUrl,
     use_virtual_style_addressing: virtualStyle,
     role_arn: roleArn,

@@ -146,6 +146,16 @@ function describeStep(event: RunEvent): StepDescription {
       };
     case 'RunPublishWithdrawn':
       return { summary: 'Withdrew its claim of publishing', level: 'warning' };
+    case 'RunTableCommitPlanned':
+      return {
+        summary: `Planned version ${event.data.version} of the table`,
+        detail: event.data.location,
+      };
+    case 'RunTableCommitted':
+      return {
+        summary: `Committed version ${event.data.version} of the table`,
+        detail: `${event.data.adds} files added, ${event.data.removes} removed in ${event.data.location}`,
+      };
     case 'RunCompleted':
       return { summary: 'Published the manifest', detail: event.data.manifest_key };
     case 'RunFailed':

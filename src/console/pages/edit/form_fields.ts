@@ -190,6 +190,12 @@ export const fields: readonly FormField[] = [
       'Parquet: bloom filters of uuid and distinct_id, with which readers skip row groups without a value. Files get a ' +
       'little larger.',
   }),
+  field('More', 'destination__config__table_format', 'Table format', 'select', {
+    hint:
+      'Parquet: publish each interval as a commit of a table of this format under the constant part of the prefix, for ' +
+      'readers of tables. exportd must be the only writer. Empty for files and manifests alone.',
+    choices: ['delta'],
+  }),
   field('More', 'destination__config__on_bad_row', 'On bad row', 'select', {
     hint:
       'Rows that the format cannot represent: fail the run, or write them to a -rejected.jsonl file that the manifest ' +

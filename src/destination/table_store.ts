@@ -1,0 +1,163 @@
+/**
+ * The objects of a table's log. What tables rely on: an object is created once, whoever tries, which needs a store with
+ * conditional writes.
+ */
+import { setTimeout as wait } from 'node:timers/promises';
+import { randomUUID } from 'node:crypto';
+import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand } from '@aws-sdk/client-s3';
+import { bounds, boundText } from '../config/bounds.ts';
+import { DestinationError } from './destination.ts';
+import { conditionFailureCodes } from './errors.ts';
+import { deleteObject, isErrorType, listProgress, type ObjectOptions, openObject } from './objects.ts';
+import { type S3Requests, sendCommand } from './requests.ts';
+
+/** An object of a table that was read. */
+interface TableObject {
+  readonly bytes: Buffer;
+  readonly etag: string;
+}
+
+/** An object of a table as the store lists it. */
+export interface ListedTableObject {
+  /** Its key below the folder of the table. */
+  readonly name: string;
+  readonly etag: string;
+  readonly modified_at: Date;
+}
+
+/** Where the store of a table is, and the settings of its log. */
+export interface TablePlace {
+  /** How long removed files stay readable, in milliseconds. */
+  readonly fileRetentionMs: number;
+  /** After how many versions there is a checkpoint. */
+  readonly checkpointInterval: number;
+  /** Identifies the table: server, bucket and folder. */
+  readonly location: string;
+  /** The folder of the table, without a slash at its end. */
+  readonly root: string;
+}
+
+/** The store of a table; names are below its folder. All methods throw DestinationError. */
+export type TableStore = ReturnType<typeof openTableStore>;
+
+/** How often a request that conflicts with another one is repeated, and the wait in between in milliseconds. */
+const [maxConflicts, conflictPauseMs] = [10, 200];
+
+/** @param refusesOverwrites whether the store was seen to refuse overwrites; null is unknown */
+export function openTableStore(
+  requests: S3Requests,
+  { location, root, fileRetentionMs, checkpointInterval }: TablePlace,
+  options: ObjectOptions,
+  refusesOverwrites: boolean | null,
+) {
+  const keyOf = (name: string): string => `${root}/${name}`;
+  const put = async (
+    name: string,
+    bytes: Buffer,
+    conditions: { IfNoneMatch?: string },
+    signal: AbortSignal,
+  ) => {
+    const input = { Bucket: requests.bucket, Key: keyOf(name), Body: bytes, ...options, ...conditions };
+    const { ETag } = await sendCommand(requests, PutObjectCommand, input, signal);
+    return ETag ?? '';
+  };
+  /** @returns the ETag; null if the object exists, which a request that was repeated after a lost response may have made */
+  const create = async (name: string, bytes: Buffer, signal: AbortSignal): Promise<string | null> => {
+    for (let conflicts = 0; ; conflicts += 1)
+      try {
+        return await put(name, bytes, { IfNoneMatch: '*' }, signal);
+      } catch (error) {
+        if (isErrorType(error, 'NotImplemented')) throw unconditional();
+        if (!(error instanceof DestinationError) || !conditionFailureCodes.has(error.type)) throw error;
+        if (error.type === 'PreconditionFailed' || conflicts >= maxConflicts) return null;
+        // Another request for the key is in progress; afterwards the key is taken or free.
+        await wait(conflictPauseMs, undefined, { signal }).catch(() => {
+          throw signal.reason;
+        });
+      }
+  };
+  let isProven = refusesOverwrites === true;
+  return {
+    location,
+    root,
+    fileRetentionMs,
+    checkpointInterval,
+    /** The name of an object for messages. */
+    nameOf: (name: string): string => `s3://${requests.bucket}/${keyOf(name)}`,
+    /**
+     * Makes sure that the store refuses to overwrite, with an object that it deletes.
+     * @throws DestinationError `ConditionalWritesMissing`
+     */
+    requireConditionalWrites: async (signal: AbortSignal): Promise<void> => {
+      if (refusesOverwrites === false) throw unconditional();
+      if (isProven) return;
+      const name = `_exportd_test/${randomUUID()}`;
+      const bytes = Buffer.from('exportd tests whether an object can be overwritten.\n');
+      await create(name, bytes, signal);
+      try {
+        if ((await create(name, bytes, signal)) !== null) throw unconditional();
+      } finally {
+        await deleteObject(requests, keyOf(name), signal).catch(() => undefined);
+      }
+      isProven = true;
+    },
+    create,
+    /** Writes an object, whatever there is. */
+    replace: async (name: string, bytes: Buffer, signal: AbortSignal): Promise<void> => {
+      await put(name, bytes, {}, signal);
+    },
+    /** Reads an object; null if it does not exist. @throws DestinationError `TableTooLarge` */
+    read: async (name: string, signal: AbortSignal): Promise<TableObject | null> => {
+      const object = await openObject(requests, keyOf(name), signal);
+      if (!object) return null;
+      if (object.bytes > bounds.tableObject.max) {
+        object.close();
+        throw new DestinationError(
+          'TableTooLarge',
+          `The object ${keyOf(name)} of the log of the table has ${object.bytes} bytes, and at most ${boundText(bounds.tableObject)} are read.`,
+          { transient: false },
+        );
+      }
+      const chunks: Buffer[] = [];
+      for await (const chunk of object.chunks) chunks.push(chunk);
+      return { bytes: Buffer.concat(chunks), etag: object.etag ?? '' };
+    },
+    /** Lists the objects below a folder in the order of their names, after a name. */
+    list: async (folder: string, after: string, signal: AbortSignal): Promise<ListedTableObject[]> => {
+      const advance = listProgress('ListObjectsV2', bounds.tableLog);
+      const found: ListedTableObject[] = [];
+      let token: string | undefined;
+      do {
+        const input = {
+          Bucket: requests.bucket,
+          Prefix: keyOf(folder),
+          StartAfter: keyOf(`${folder}${after}`),
+          ...(token !== undefined && { ContinuationToken: token }),
+        };
+        const page: ListObjectsV2CommandOutput = await sendCommand(
+          requests,
+          ListObjectsV2Command,
+          input,
+          signal,
+        );
+        const contents = page.Contents ?? [];
+        token = page.IsTruncated ? page.NextContinuationToken : undefined;
+        if (token !== undefined) advance(contents.length, token, contents.at(-1)?.Key);
+        for (const { Key, ETag = '', LastModified = new Date() } of contents)
+          if (Key !== undefined)
+            found.push({ name: Key.slice(root.length + 1), etag: ETag, modified_at: LastModified });
+      } while (token !== undefined);
+      return found;
+    },
+    delete: async (name: string, signal: AbortSignal): Promise<void> => {
+      await deleteObject(requests, keyOf(name), signal);
+    },
+  };
+}
+
+const unconditional = (): DestinationError =>
+  new DestinationError(
+    'ConditionalWritesMissing',
+    'The S3 server does not refuse to overwrite an object (If-None-Match), which a table needs: two commits could have the same version. Use another store, or set table_format to null.',
+    { transient: false },
+  );

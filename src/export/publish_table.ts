@@ -1,0 +1,237 @@
+import type { NewestTableCommit } from '../decisions/record_files.ts';
+import { DestinationError } from '../destination/destination.ts';
+import { listedFingerprint } from '../destination/manifest.ts';
+import type { Destination } from '../destination/open_destination.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
+import type { ReplacedRun } from '../domain/replaced_generation.ts';
+import { requireGeneration, withBase } from '../domain/run.ts';
+import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
+import { writesTableFiles } from '../encoding/parquet/file.ts';
+import { filesHaveKeys } from '../source/read_ranges.ts';
+import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
+import { tableError } from '../tables/delta_state.ts';
+import { type DeltaHead, type DeltaTable, openDeltaTable } from '../tables/delta_table.ts';
+import type { FoundCommit, TablePublication } from '../tables/table_log.ts';
+import { type ExportDependencies, intervalOf } from './export_context.ts';
+
+/** A run whose files a table gets. */
+export interface TableRun {
+  readonly dependencies: Pick<ExportDependencies, 'recorder' | 'readSelection'>;
+  readonly runId: string;
+  /** The generation that is published. */
+  readonly run: ExistingRun;
+  readonly replaced: ReplacedRun | null;
+  readonly files: readonly CompletedFile[];
+  readonly columns: readonly ExportedColumn[];
+  readonly selection: RowSelection;
+  readonly destination: Destination;
+  readonly signal: AbortSignal;
+}
+
+const openTable = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): DeltaTable | null => {
+  const store = destination.table(run.spec.model);
+  return store && openDeltaTable(store);
+};
+
+/** Whether a run neither adds nor removes files: an interval without rows. */
+const isNothing = ({ files, replaced }: TableRun): boolean => files.length === 0 && replaced === null;
+
+/** Whether a run replaces files that the table has, as far as the journal knows. */
+export const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): boolean =>
+  adopted_by === null && run.table_commit?.location === location && run.table_commit.etag !== null;
+
+/**
+ * Checks before the manifest is written that the table would accept the commit of the run, so that manifest and table do not
+ * differ. Does nothing without a table, and for a run that only adds files to what it knows.
+ * @throws DestinationError
+ */
+export async function checkTable(call: TableRun): Promise<void> {
+  const table = openTable(call);
+  if (!table || isNothing(call)) return;
+  await table.requireConditionalWrites(call.signal);
+  const newest = await call.dependencies.recorder.readNewestTableCommit(call.run, table.location);
+  if (await onlyAdds(call, newest)) return;
+  const head = await readHead(table, newest, call.signal);
+  table.change(head, await publicationOf(call, call.run, table));
+}
+
+/** How many other commits a run may lose a version to in one attempt. */
+const maxRounds = 50;
+/** After so many the table is read: the journal may lack versions, as after it was restored. */
+const maxQuickRounds = 4;
+
+/**
+ * Commits the files of a run to the table of its destination, once however often it is repeated. The version is planned in
+ * the journal before the commit is sent. Whoever finds a plan reads that version: if it is the run's it is recorded, if it is
+ * missing it is sent again, and if another commit has it the next version is planned. A commit that arrives late finds its
+ * version taken. Does nothing without a table, and if the table is as the run wants it.
+ * @throws DestinationError, RunEnded, GenerationSuperseded
+ */
+export async function commitToTable(call: TableRun): Promise<void> {
+  const table = openTable(call);
+  if (!table || isNothing(call)) return;
+  const { dependencies, runId, signal } = call;
+  const { recorder } = dependencies;
+  const { generation } = call.run;
+  await table.requireConditionalWrites(signal);
+  for (let round = 0; round < maxRounds; round += 1) {
+    const run = requireGeneration(await recorder.read(runId), generation);
+    const planned = run.table_commit?.location === table.location ? run.table_commit : undefined;
+    if (planned && planned.etag !== null) return;
+    const found = planned && (await table.readCommit(planned.version, signal));
+    if (found && isOwn(found, runId, run)) {
+      await record(call, table, { ...found, ...countsOf(call) });
+      return;
+    }
+    const newest = await recorder.readNewestTableCommit(run, table.location);
+    const publication = await publicationOf(call, run, table);
+    const next =
+      round < maxQuickRounds ? await quickVersion(call, newest, planned ? found : undefined) : null;
+    let change;
+    if (next !== null) change = table.addition(next, publication);
+    else {
+      const head = await readHead(table, newest, signal);
+      // Another attempt of the run may have committed since; it has planned that before.
+      const { table_commit } = await recorder.read(runId);
+      if (
+        table_commit?.version !== run.table_commit?.version ||
+        table_commit?.etag !== run.table_commit?.etag
+      )
+        continue;
+      if (planned && (head?.version ?? -1) + 1 < planned.version) throw versionsLost(table);
+      change = table.change(head, publication);
+    }
+    if (!change) return;
+    await recorder.planTableCommit(runId, generation, { location: table.location, version: change.version });
+    const etag = await table.commit(change, signal);
+    if (etag === null) continue;
+    await record(call, table, { ...change, etag });
+    await maintain(call, table, change.version);
+    return;
+  }
+  throw new DestinationError(
+    'TableBusy',
+    `${maxRounds} other commits were written to the table while this one was tried.`,
+    { transient: true },
+  );
+}
+
+/** Whether a commit is that of the run, or of one whose files it inherited. */
+const isOwn = (
+  { publication }: FoundCommit,
+  runId: string,
+  { generation, claimed_by }: ExistingRun,
+): boolean => publication?.generation === generation && [runId, ...claimed_by].includes(publication.run_id);
+
+/** What a commit whose response was lost has, as far as it is known without reading the table. */
+const countsOf = ({ files, replaced }: TableRun) => ({
+  adds: files.length,
+  removes: replaced ? replaced.run.ranges.reduce((sum, range) => sum + range.files.count, 0) : 0,
+});
+
+/** Whether a run only adds files, with the columns of the newest commit, so that the table need not be read. */
+async function onlyAdds(
+  { dependencies: { readSelection }, run: { spec }, replaced, selection }: TableRun,
+  newest: NewestTableCommit | undefined,
+): Promise<boolean> {
+  if (replaced || newest?.model !== spec.model) return false;
+  if (newest.config_version === spec.config_version) return true;
+  const { query } = await readSelection({ ...newest, batch_export_id: spec.batch_export_id });
+  return JSON.stringify(query) === JSON.stringify(selection.query);
+}
+
+/**
+ * The next version if nothing of the table has to be read for it: that after the newest one of the journal, or after a commit
+ * of another run that got the planned version.
+ * @param found the commit with the planned version; undefined if none is planned, null if it is missing
+ */
+async function quickVersion(
+  call: TableRun,
+  newest: NewestTableCommit | undefined,
+  found: FoundCommit | null | undefined,
+): Promise<number | null> {
+  if (!newest || found === null || !(await onlyAdds(call, newest))) return null;
+  if (found === undefined) return newest.version + 1;
+  return found.isPlain ? Math.max(newest.version, found.version) + 1 : null;
+}
+
+/** Reads the table. @throws DestinationError `TableOverwritten`, `TableChanged` */
+async function readHead(
+  table: DeltaTable,
+  newest: NewestTableCommit | undefined,
+  signal: AbortSignal,
+): Promise<DeltaHead | null> {
+  const head = await table.head(signal);
+  if (newest) requireUnchanged(table, head, newest);
+  return head;
+}
+
+/** @throws DestinationError when the log is not that which the journal knows: not every writer asks before it writes */
+function requireUnchanged(
+  table: DeltaTable,
+  head: DeltaHead | null,
+  { version, etag }: NewestTableCommit,
+): void {
+  if (!head || head.version < version) throw versionsLost(table);
+  const found = head.etags.get(version);
+  if (found === undefined || found === '' || etag === '' || found === etag) return;
+  throw tableError(
+    'TableOverwritten',
+    `Version ${version} of the table ${table.location} is not the one that exportd wrote: another writer has overwritten it, as Spark does on S3. What the version added is not in the table. exportd must be the only writer of the table: use another prefix, and export the intervals again.`,
+  );
+}
+
+const versionsLost = (table: DeltaTable): DestinationError =>
+  tableError(
+    'TableChanged',
+    `The table ${table.location} lacks versions that exportd wrote: something has deleted them from its log. Restore them, or use another prefix.`,
+  );
+
+async function publicationOf(
+  { dependencies: { recorder }, runId, replaced, files, columns, selection }: TableRun,
+  run: ExistingRun,
+  table: DeltaTable,
+): Promise<TablePublication> {
+  return {
+    batch_export_id: run.spec.batch_export_id,
+    run_id: runId,
+    generation: run.generation,
+    interval: intervalOf(run.spec),
+    columns,
+    hasKeys: filesHaveKeys({ model: run.spec.model, selection }),
+    files,
+    earlier: run.earlier_generations.earlier,
+    replaced: replaced && {
+      files: await recorder.readReplacedFiles(replaced),
+      areInTable: isInTable(replaced, table.location),
+      areUnknown: replaced.adopted_by !== null,
+      canBeAdded: writesTableFiles(replaced.run.finished?.encoder ?? ''),
+    },
+    fingerprint: listedFingerprint(exportedFingerprint(withBase(run))),
+    now: Date.now(),
+  };
+}
+
+async function record(
+  { dependencies: { recorder }, runId, run: { generation } }: TableRun,
+  { location }: DeltaTable,
+  { version, etag, adds, removes }: { version: number; etag: string; adds: number; removes: number },
+): Promise<void> {
+  await recorder.recordTableCommit(runId, { generation, location, version, etag, adds, removes });
+}
+
+/** The commit is there, whatever happens to the checkpoint: the next one is written after as many commits. */
+async function maintain(call: TableRun, table: DeltaTable, version: number): Promise<void> {
+  if (!table.isMaintained(version)) return;
+  const { dependencies, run, runId, signal } = call;
+  const { recorder } = dependencies;
+  try {
+    const head = await table.maintain(signal);
+    const newest = await recorder.readNewestTableCommit(run, table.location);
+    if (newest && head && newest.version <= head.version) requireUnchanged(table, head, newest);
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof DestinationError)) throw error;
+    await recorder.log(run, runId, 'WARNING', `The log of the table was not maintained. ${error.message}`);
+  }
+}

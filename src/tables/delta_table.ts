@@ -1,0 +1,367 @@
+/**
+ * A Delta table whose only writer is exportd. A version is one object, `_delta_log/<version>.json`, which is created once: of
+ * two writers one gets the version, and the other reads what it lost to. The protocol is 1/2, which every reader knows.
+ */
+import type { ListedTableObject, TableStore } from '../destination/table_store.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
+import { decodeCheckpoint, encodeCheckpoint } from './delta_checkpoint.ts';
+import {
+  type Action,
+  type AddAction,
+  applyActions,
+  emptyState,
+  encodePath,
+  formatCommit,
+  parseCommit,
+  tableError,
+  type TableState,
+  withColumns,
+} from './delta_state.ts';
+import type { FoundCommit, ReplacedFiles, TableChange, TableHead, TablePublication } from './table_log.ts';
+
+/** How long the log stays before a checkpoint, in milliseconds. */
+const logRetentionMs = 30 * 86_400_000;
+
+const logFolder = '_delta_log/';
+const lastCheckpointName = `${logFolder}_last_checkpoint`;
+const padded = (version: number): string => String(version).padStart(20, '0');
+const commitName = (version: number): string => `${logFolder}${padded(version)}.json`;
+const checkpointName = (version: number): string => `${logFolder}${padded(version)}.checkpoint.parquet`;
+const commitPattern = /^_delta_log\/(\d{20})\.json$/;
+const checkpointPattern = /^_delta_log\/(\d{20})\.checkpoint\.parquet$/;
+
+/** The newest version of a Delta table. */
+export interface DeltaHead extends TableHead {
+  readonly state: TableState;
+  /** The version of the checkpoint that it was read from; null without one. */
+  readonly checkpoint: number | null;
+}
+
+/** A Delta table in a store. All methods throw DestinationError. */
+export type DeltaTable = ReturnType<typeof openDeltaTable>;
+
+export function openDeltaTable(store: TableStore) {
+  /** Reads the newest version: a checkpoint and the commits after it. Null if there is no table. */
+  const readHead = async (signal: AbortSignal): Promise<DeltaHead | null> => {
+    const hint = parseHint((await store.read(lastCheckpointName, signal))?.bytes);
+    let listed = await store.list(logFolder, hint === null ? '' : padded(hint), signal);
+    if (hint !== null && !listed.some(({ name }) => name === checkpointName(hint)))
+      listed = await store.list(logFolder, '', signal);
+    const checkpoint = versionsOf(listed, checkpointPattern).at(-1)?.version ?? null;
+    const commits = versionsOf(listed, commitPattern);
+    const newer = commits.filter(({ version }) => version > (checkpoint ?? -1));
+    if (checkpoint === null && newer.length === 0) return null;
+    const state =
+      checkpoint === null ? emptyState() : await readCheckpoint(store, checkpointName(checkpoint), signal);
+    let version = checkpoint ?? -1;
+    for (const commit of newer) {
+      if (commit.version !== version + 1) throw incomplete(store, version + 1);
+      const object = await store.read(commit.object.name, signal);
+      if (!object) throw incomplete(store, commit.version);
+      applyActions(state, parseCommit(object.bytes.toString(), store.nameOf(commit.object.name)));
+      version = commit.version;
+    }
+    if (!state.metaData || !state.protocol)
+      throw tableError(
+        'TableDamaged',
+        `The log of the table ${store.nameOf('')} has no schema or no protocol.`,
+      );
+    const etags = new Map(commits.map((commit) => [commit.version, commit.object.etag]));
+    return {
+      version,
+      checkpoint,
+      state,
+      etags,
+      *live() {
+        for (const [name, { size }] of state.live) yield { key: `${store.root}/${name}`, bytes: size };
+      },
+    };
+  };
+
+  return {
+    location: store.location,
+    /** Call it before the first commit of an activity. @throws DestinationError `ConditionalWritesMissing` */
+    requireConditionalWrites: store.requireConditionalWrites,
+    head: readHead,
+    /** Reads the commit of a version; null if there is none. */
+    readCommit: async (version: number, signal: AbortSignal): Promise<FoundCommit | null> => {
+      const object = await store.read(commitName(version), signal);
+      return (
+        object && {
+          version,
+          etag: object.etag,
+          ...describe(parseCommit(object.bytes.toString(), commitName(version))),
+        }
+      );
+    },
+    /**
+     * Decides what a run changes in the table. A file that it takes away must be there: after a foreign OPTIMIZE its rows are
+     * in another file, and would be there twice.
+     * @returns null if the table is as the run wants it
+     * @throws DestinationError `TableProtocol`, `TableOfAnother`, `TableChanged`, `TableColumnConflict`
+     */
+    change: (head: DeltaHead | null, publication: TablePublication): TableChange | null =>
+      changeOf(store, head, publication),
+    /** The commit of a run that replaces nothing and has the columns of the table: it adds files, whatever else is there. */
+    addition: (version: number, publication: TablePublication): TableChange => {
+      const adds = publication.files.map((file) => addOf(store, publication, file));
+      return toChange(version, publication, [], adds, []);
+    },
+    /** @returns the ETag; null if the version exists, which an earlier request of this commit may have made */
+    commit: ({ version, text }: Pick<TableChange, 'version' | 'text'>, signal: AbortSignal) =>
+      store.create(commitName(version), Buffer.from(text), signal),
+    /** Whether a version is one after which the table is to be maintained. */
+    isMaintained: (version: number): boolean => version > 0 && version % store.checkpointInterval === 0,
+    /** Writes a checkpoint of the newest version, and deletes commits and checkpoints that are older than the retention. */
+    maintain: async (signal: AbortSignal): Promise<DeltaHead | null> => {
+      const head = await readHead(signal);
+      if (!head) return null;
+      if (head.version !== head.checkpoint) await writeCheckpoint(store, head, signal);
+      await deleteOldLog(store, head.version, signal);
+      return head;
+    },
+  };
+}
+
+async function readCheckpoint(store: TableStore, name: string, signal: AbortSignal): Promise<TableState> {
+  const object = await store.read(name, signal);
+  if (!object)
+    throw tableError('TableDamaged', `The checkpoint ${store.nameOf(name)} of the table is missing.`);
+  return decodeCheckpoint(object.bytes, store.nameOf(name));
+}
+
+async function writeCheckpoint(
+  store: TableStore,
+  { version, state }: DeltaHead,
+  signal: AbortSignal,
+): Promise<void> {
+  const { bytes, actions } = encodeCheckpoint(state, Date.now() - store.fileRetentionMs);
+  // Another worker writes the same.
+  await store.replace(checkpointName(version), bytes, signal);
+  const last = { version, size: actions, sizeInBytes: bytes.length, numOfAddFiles: state.live.size };
+  await store.replace(lastCheckpointName, Buffer.from(JSON.stringify(last)), signal);
+}
+
+/** The checkpoint before the newest one stays too: a reader may have started with it. */
+async function deleteOldLog(store: TableStore, version: number, signal: AbortSignal): Promise<void> {
+  const before = Date.now() - logRetentionMs;
+  const listed = await store.list(logFolder, '', signal);
+  const needed = version - 2 * store.checkpointInterval;
+  for (const pattern of [commitPattern, checkpointPattern])
+    for (const { version: old, object } of versionsOf(listed, pattern))
+      if (old < needed && object.modified_at.getTime() < before) await store.delete(object.name, signal);
+}
+
+/** The version of the last checkpoint; null without one that can be used. */
+function parseHint(bytes: Buffer | undefined): number | null {
+  if (!bytes) return null;
+  try {
+    const { version } = JSON.parse(bytes.toString()) as { version?: unknown };
+    return typeof version === 'number' && Number.isSafeInteger(version) && version >= 0 ? version : null;
+  } catch {
+    return null;
+  }
+}
+
+/** The objects of a list that match, with their versions, in ascending order. */
+const versionsOf = (
+  listed: readonly ListedTableObject[],
+  pattern: RegExp,
+): { readonly version: number; readonly object: ListedTableObject }[] =>
+  listed
+    .flatMap((object) => {
+      const [, digits] = pattern.exec(object.name) ?? [];
+      return digits === undefined ? [] : [{ version: Number(digits), object }];
+    })
+    .sort((one, other) => one.version - other.version);
+
+const incomplete = (store: TableStore, version: number) =>
+  tableError(
+    'TableDamaged',
+    `The log of the table ${store.nameOf('')} lacks version ${version}. Something else has deleted it: restore it, or use another prefix.`,
+  );
+
+/** What a commit is to exportd. */
+function describe(actions: readonly Action[]): Pick<FoundCommit, 'publication' | 'isPlain'> {
+  const info = actions.find(({ commitInfo }) => commitInfo)?.commitInfo;
+  const isPlain = actions.every(({ metaData, protocol }) => !metaData && !protocol);
+  if (typeof info?.run_id !== 'string' || typeof info.generation !== 'number')
+    return { publication: null, isPlain: false };
+  return { publication: { run_id: info.run_id, generation: info.generation }, isPlain };
+}
+
+/** The protocol of the tables that exportd writes. Readers and writers of any version know it. */
+const protocol = { minReaderVersion: 1, minWriterVersion: 2 };
+
+/** @throws DestinationError when exportd may not commit to the table */
+function requireWritable(store: TableStore, { state }: DeltaHead, batchExportId: string): void {
+  const { minReaderVersion = 0, minWriterVersion = 0 } = state.protocol ?? {};
+  if (minReaderVersion > protocol.minReaderVersion || minWriterVersion > protocol.minWriterVersion)
+    throw tableError(
+      'TableProtocol',
+      `The table ${store.nameOf('')} was changed to protocol ${minReaderVersion}/${minWriterVersion} by another writer, and exportd writes ${protocol.minReaderVersion}/${protocol.minWriterVersion}. exportd must be its only writer: use another prefix.`,
+    );
+  if (state.metaData?.id !== batchExportId)
+    throw tableError(
+      'TableOfAnother',
+      `The table ${store.nameOf('')} belongs to another export or another writer. Use another prefix.`,
+    );
+  if (state.metaData.partitionColumns.length > 0)
+    throw tableError(
+      'TableProtocol',
+      `The table ${store.nameOf('')} has partitions, which exportd did not write.`,
+    );
+}
+
+function changeOf(
+  store: TableStore,
+  head: DeltaHead | null,
+  publication: TablePublication,
+): TableChange | null {
+  if (head) requireWritable(store, head, publication.batch_export_id);
+  const state = head?.state ?? emptyState();
+  const isLive = ({ key }: { readonly key: string }): boolean => state.live.has(nameIn(store, key) ?? '');
+  const { files, earlier, replaced } = publication;
+  requireLive(store, state, replaced, isLive);
+  // What stays of former generations, as far as a table can have it.
+  const addable = replaced?.canBeAdded === true && !replaced.areInTable ? replaced.files : [];
+  const stillNeeded = new Set(earlier.map(({ key }) => key));
+  const wanted = [...files, ...addable.filter(({ key }) => stillNeeded.has(key))];
+  const kept = new Set([...wanted, ...earlier].map(({ key }) => nameIn(store, key)));
+  const former = new Set(replaced?.files.map(({ key }) => nameIn(store, key)));
+  const adds = wanted.filter((file) => !isLive(file)).map((file) => addOf(store, publication, file));
+  const removes = [...state.live].flatMap(([name, add]) =>
+    (former.has(name) || isOfInterval(add, publication)) && !kept.has(name) ? [add] : [],
+  );
+  if (adds.length === 0 && removes.length === 0) return null;
+  const isNew = !head;
+  const schemaString = withColumns(
+    state.metaData?.schemaString ?? null,
+    adds.length === 0 && !isNew ? [] : publication.columns,
+  );
+  const metaData = state.metaData ?? newMetaData(store, publication, schemaString);
+  const definition: Action[] = [
+    ...(isNew ? [{ protocol }] : []),
+    ...(isNew || schemaString !== metaData.schemaString ? [{ metaData: { ...metaData, schemaString } }] : []),
+  ];
+  return toChange((head?.version ?? -1) + 1, publication, definition, adds, removes);
+}
+
+/** @throws DestinationError `TableChanged` when another writer has moved rows that the run replaces or keeps */
+function requireLive(
+  store: TableStore,
+  state: TableState,
+  replaced: ReplacedFiles | null,
+  isLive: (file: { readonly key: string }) => boolean,
+): void {
+  const missing = replaced?.files.find((file) => !isLive(file));
+  if (!replaced || !missing) return;
+  const isForeign = replaced.areUnknown && [...state.live.values()].some(({ tags }) => !tags?.[startTag]);
+  if (!replaced.areInTable && !isForeign) return;
+  throw tableError(
+    'TableChanged',
+    `The table ${store.nameOf('')} no longer has the file ${missing.key}, which this run replaces: another writer, such as OPTIMIZE, has moved its rows. Committing would double them, so nothing was committed. exportd must be the only writer of the table: restore its former version, or use another prefix.`,
+  );
+}
+
+const newMetaData = (
+  store: TableStore,
+  { batch_export_id, now }: TablePublication,
+  schemaString: string,
+) => ({
+  id: batch_export_id,
+  name: store.root.split('/').at(-1) ?? '',
+  format: { provider: 'parquet', options: {} },
+  schemaString,
+  partitionColumns: [],
+  configuration: {
+    'delta.deletedFileRetentionDuration': hoursOf(store.fileRetentionMs),
+    'delta.logRetentionDuration': hoursOf(logRetentionMs),
+    // deltalake takes a missing minimum of any other column for one that excludes every value.
+    'delta.dataSkippingStatsColumns': insertedAt,
+  },
+  createdTime: now,
+});
+
+const hoursOf = (ms: number): string => `interval ${Math.ceil(ms / 3_600_000)} hours`;
+
+function toChange(
+  version: number,
+  { batch_export_id, run_id, generation, interval, fingerprint, now }: TablePublication,
+  definition: readonly Action[],
+  adds: readonly AddAction[],
+  removes: readonly AddAction[],
+): TableChange {
+  const commitInfo = {
+    timestamp: now,
+    operation: 'WRITE',
+    operationParameters: { mode: 'Append' },
+    engineInfo: 'exportd',
+    isBlindAppend: removes.length === 0,
+    ...{ run_id, generation, interval, fingerprint },
+  };
+  const text = formatCommit([
+    { commitInfo },
+    ...definition,
+    // Versions only grow, so that the version of the table is that of the transaction too.
+    { txn: { appId: `exportd-${batch_export_id}`, version, lastUpdated: now } },
+    ...removes.map(({ path, partitionValues, size }) => ({
+      remove: {
+        ...{ path, deletionTimestamp: now, dataChange: true },
+        ...{ extendedFileMetadata: true, partitionValues, size },
+      },
+    })),
+    ...adds.map((add) => ({ add })),
+  ]);
+  return { version, text, adds: adds.length, removes: removes.length };
+}
+
+/** Tags of files that exportd added: their interval. */
+const [startTag, endTag] = ['exportd_interval_start', 'exportd_interval_end'];
+
+const isOfInterval = ({ tags }: AddAction, { interval }: TablePublication): boolean =>
+  tags?.[startTag] === interval.start && tags[endTag] === interval.end;
+
+const addOf = (
+  store: TableStore,
+  { interval, generation, hasKeys, now }: TablePublication,
+  file: CompletedFile,
+): AddAction => ({
+  path: encodePath(requiredName(store, file.key)),
+  partitionValues: {},
+  size: file.bytes,
+  modificationTime: now,
+  dataChange: true,
+  stats: statsOf(file, hasKeys),
+  tags: {
+    [startTag]: interval.start,
+    [endTag]: interval.end,
+    exportd_generation: String(file.generation ?? generation),
+  },
+});
+
+const insertedAt = '_inserted_at';
+const usualTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
+
+/** The statistics of a file. Its rows are sorted by insertion time, so readers skip it by that. */
+function statsOf({ rows, first, last }: CompletedFile, hasKeys: boolean): string {
+  const isUsual = first && last && usualTime.test(first.inserted_at) && usualTime.test(last.inserted_at);
+  if (!hasKeys || !isUsual) return JSON.stringify({ numRecords: rows });
+  return JSON.stringify({
+    numRecords: rows,
+    minValues: { [insertedAt]: first.inserted_at },
+    maxValues: { [insertedAt]: last.inserted_at },
+    nullCount: { [insertedAt]: 0 },
+  });
+}
+
+/** The name of a file below the folder of the table; undefined if it is elsewhere. */
+const nameIn = ({ root }: TableStore, key: string): string | undefined =>
+  key.startsWith(`${root}/`) ? key.slice(root.length + 1) : undefined;
+
+/** @throws DestinationError `TableChanged` when the key is not below the folder of the table */
+function requiredName(store: TableStore, key: string): string {
+  const name = nameIn(store, key);
+  if (name !== undefined) return name;
+  throw tableError('TableChanged', `The file ${key} is not in the folder of the table ${store.nameOf('')}.`);
+}

@@ -1,0 +1,558 @@
+import { randomUUID } from 'node:crypto';
+import { DeleteObjectCommand } from '@aws-sdk/client-s3';
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { createPolicies, createRun } from '../../src/decisions/create_run.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { createDestinationOpener } from '../../src/destination/open_destination.ts';
+import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';
+import { withCrash } from '../export/crash_injection.ts';
+import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
+import { createHours, createReruns } from '../export/rerun.ts';
+import { errorResponse, forgetTraits, knowTraits, withoutConditions } from '../export/stores.ts';
+import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
+import { createDeltaReader } from './delta_reader.ts';
+
+let harness: ExportHarness;
+let proxy: S3Proxy;
+const interceptions: (() => void)[] = [];
+const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
+  interceptions.push(proxy.intercept(...input));
+};
+const traits = { conditional_put: true, conditional_complete: true, checksums: true };
+const nextHour = createHours();
+beforeAll(async () => {
+  harness = await createExportHarness();
+  proxy = await createS3Proxy(harness.bucket.endpoint);
+});
+beforeEach(() => knowTraits(harness, proxy, traits));
+afterEach(() => {
+  for (const stop of interceptions.splice(0)) stop();
+});
+afterAll(async () => {
+  await proxy.close();
+  await harness.close();
+});
+
+const isCommit = ({ operation, key }: Pick<ProxiedRequest, 'operation' | 'key'>): boolean =>
+  operation === 'PutObject' && /\/_delta_log\/\d{20}\.json$/.test(key);
+
+/** An export to a table, several of its hours, and a reader of the table. */
+function createTable() {
+  const batchExportId = randomUUID();
+  const config = {
+    ...{ endpoint_url: proxy.endpoint, file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
+  };
+  const table = createDeltaReader(harness.bucket, batchExportId);
+  const hour = () => {
+    const of = nextHour();
+    const reruns = createReruns(harness, of, { batchExportId });
+    const exported = async (step?: { allow_shrink?: boolean }) => {
+      const { run_id } = await reruns.create({ config, ...step });
+      await reruns.count(run_id);
+      await harness.attempt().exportInterval({ run_id });
+      return run_id;
+    };
+    return {
+      ...reruns,
+      of,
+      exported,
+      run: (options: object = {}, attempt?: Parameters<typeof reruns.proceed>[1]) =>
+        reruns.run({ config: { ...config, ...options } }, attempt),
+      uuids: async (): Promise<string[]> => {
+        const { rows } = await harness.database.pool.query<{ uuid: string }>(
+          'select uuid::text from events where inserted_at >= $1 and inserted_at < $2 order by uuid',
+          [of.start, of.end],
+        );
+        return rows.map(({ uuid }) => uuid);
+      },
+    };
+  };
+  const commitsOf = async (runId: string): Promise<number[]> => {
+    const found: number[] = [];
+    for (const version of await table.versions())
+      if ((await table.linesOf(version)).some(({ commitInfo }) => commitInfo?.run_id === runId))
+        found.push(version);
+    return found;
+  };
+  const uuidsInTable = async (): Promise<string[]> =>
+    (await table.rows()).map(({ uuid }) => String(uuid)).sort();
+  /** Expects that the table has the rows of the hours, each once. */
+  const expectRows = async (...hours: readonly ReturnType<typeof hour>[]): Promise<void> => {
+    const expected = (await Promise.all(hours.map(({ uuids }) => uuids()))).flat().sort();
+    expect(await uuidsInTable()).toEqual(expected);
+  };
+  return { batchExportId, config, table, hour, commitsOf, expectRows };
+}
+
+const publish = (run_id: string, more: Parameters<ExportHarness['attempt']>[0] = {}) =>
+  harness.attempt(more).publishManifest({ run_id });
+
+describe('a table', () => {
+  it('gets a version with each interval that has rows, for one request more', async () => {
+    const { batchExportId, table, hour, expectRows } = createTable();
+    const hours = [hour(), hour(), hour()];
+    for (const { insert, run } of hours) {
+      await insert(1, 20);
+      expect(await run()).toMatchObject({ latest_error: null });
+    }
+    const before = proxy.requests.length;
+    const fourth = hour();
+    await fourth.insert(1, 5);
+    const { run_id } = await fourth.run();
+    expect(proxy.requests.slice(before).map(({ operation }) => operation)).toEqual([
+      ...['PutObject', 'PutObject', 'PutObject'],
+    ]);
+    const empty = hour();
+    await empty.run();
+    expect(await table.versions()).toEqual([0, 1, 2, 3]);
+    await expectRows(...hours, fourth);
+    const [first, newest] = [await table.linesOf(0), await table.linesOf(3)];
+    expect(first.slice(1, 3)).toMatchObject([
+      { protocol: { minReaderVersion: 1, minWriterVersion: 2 } },
+      {
+        metaData: {
+          ...{ id: batchExportId, partitionColumns: [] },
+          configuration: { 'delta.dataSkippingStatsColumns': '_inserted_at' },
+        },
+      },
+    ]);
+    expect(newest).toMatchObject([
+      {
+        commitInfo: { run_id, generation: 1, interval: fourth.of, fingerprint: { hash: expect.any(String) } },
+      },
+      { txn: { appId: `exportd-${batchExportId}`, version: 3 } },
+      {
+        add: { path: expect.stringMatching(/^2026\/\S+Z\.parquet$/), partitionValues: {}, dataChange: true },
+      },
+    ]);
+    const stats = JSON.parse(newest[2]?.add?.stats ?? '') as object;
+    const at = (second: number) => fourth.of.start.replace('00.000Z', `0${second}.000000Z`);
+    expect(stats).toEqual({
+      numRecords: 5,
+      minValues: { _inserted_at: at(1) },
+      maxValues: { _inserted_at: at(5) },
+      nullCount: { _inserted_at: 0 },
+    });
+    const { rows } = await harness.database.pool.query(
+      'select table_version, table_adds, table_removes from exportd.batch_export_runs where id = $1',
+      [run_id],
+    );
+    expect(rows).toEqual([{ table_version: 3, table_adds: 1, table_removes: 0 }]);
+  });
+
+  it('has the newest generation of an interval, and nothing of one that has no rows left', async () => {
+    const { table, hour, expectRows, commitsOf } = createTable();
+    const [one, other] = [hour(), hour()];
+    for (const { insert, run } of [one, other]) {
+      await insert(1, 20);
+      await run();
+    }
+    await one.insert(30, 40);
+    const { run_id, state } = await one.run();
+    expect(state).toMatchObject({ status: 'Completed', generation: 2 });
+    await expectRows(one, other);
+    expect(await commitsOf(run_id)).toEqual([2]);
+    expect((await table.linesOf(2)).filter(({ remove }) => remove)).toHaveLength(1);
+    await other.remove(1, 20);
+    expect(await other.run({ on_missing_rows: 'follow' })).toMatchObject({ latest_error: null });
+    await expectRows(one);
+    expect((await table.linesOf(3)).filter(({ add }) => add)).toEqual([]);
+    // The same rows again, in another file.
+    expect(await one.run()).toMatchObject({ latest_error: null });
+    await expectRows(one);
+  });
+
+  it('keeps the files that late rows are added to', async () => {
+    const { table, hour } = createTable();
+    const one = hour();
+    await one.insert(1, 20);
+    await one.run();
+    await one.remove(1, 3);
+    await one.insert(30, 31);
+    expect(await one.run()).toMatchObject({ latest_error: null, check: { outcome: 'late_rows_added' } });
+    expect(await table.rows()).toHaveLength(22);
+    expect((await table.linesOf(1)).filter(({ remove }) => remove)).toEqual([]);
+  });
+
+  it('has every column that its intervals ever had, and refuses another type before it publishes', async () => {
+    const { batchExportId, config, table, hour } = createTable();
+    const run = async (query: string) => {
+      const one = hour();
+      await one.insert(1, 3);
+      const { run_id } = await one.create({ config, query });
+      return { run_id, ...(await one.proceed(run_id)) };
+    };
+    await run('select uuid, _inserted_at, toInt(1) as n, event from events');
+    await run('select uuid, _inserted_at, event as name from events');
+    const fields = async (version: number) => {
+      const metaData = (await table.linesOf(version)).find((line) => line.metaData)?.metaData;
+      const { fields: found } = JSON.parse(metaData?.schemaString ?? '') as { fields: { name: string }[] };
+      return found.map(({ name }) => name);
+    };
+    expect(await fields(1)).toEqual(['uuid', '_inserted_at', 'n', 'event', 'name']);
+    const refused = await run('select uuid, _inserted_at, toString(event) as n from events');
+    expect(refused.latest_error).toMatch(/^TableColumnConflict: The column n of the table has the type/);
+    expect(await table.versions()).toEqual([0, 1]);
+    expect((await table.keysBelow(`${batchExportId}/_manifests/`)).length).toBe(2);
+  });
+
+  it('keeps the earlier files of persons, which may have the only state of one', async () => {
+    const { config, table, hour } = createTable();
+    const one = hour();
+    const { pool } = harness.database;
+    await pool.query(
+      `with person as (insert into persons (team_id, id, properties, created_at, updated_at)
+         select 1, gen_random_uuid(), jsonb_build_object('number', n), $1, $1 from generate_series(1, 3) n
+         returning id, properties ->> 'number' as number)
+       insert into person_distinct_ids (team_id, distinct_id, person_id, updated_at)
+       select 1, 'p' || number, id, $1 from person`,
+      [one.of.start],
+    );
+    const run = () =>
+      harness.createRun({ batchExportId: one.batchExportId, model: 'persons', of: one.of, config });
+    const export_ = async () => {
+      const { run_id } = await run();
+      return one.proceed(run_id);
+    };
+    expect(await export_()).toMatchObject({ latest_error: null });
+    // A changed person moves to a later interval.
+    await pool.query(`update persons set updated_at = $1 where properties ->> 'number' = '1'`, [one.of.end]);
+    expect(await export_()).toMatchObject({ latest_error: null });
+    const states = (await table.rows()).map(({ distinct_id }) => String(distinct_id));
+    expect(states.sort()).toEqual(['p1', 'p2', 'p2', 'p3', 'p3']);
+    expect((await table.linesOf(1)).filter(({ remove }) => remove)).toEqual([]);
+    // Whoever may shrink the interval takes all of them away.
+    const { run_id } = await harness.createRun({
+      ...{ batchExportId: one.batchExportId, model: 'persons', of: one.of, config, allow_shrink: true },
+    });
+    expect(await one.proceed(run_id)).toMatchObject({ latest_error: null });
+    expect((await table.rows()).map(({ distinct_id }) => distinct_id).sort()).toEqual(['p2', 'p3']);
+  });
+
+  it('gets checkpoints, from which it can be read without its older versions', async () => {
+    const { batchExportId, table, hour, expectRows } = createTable();
+    const openDestination = createDestinationOpener(harness.database.pool, harness.keyRing, {
+      ...harness.settings,
+      EXPORTD_TABLE_CHECKPOINT_INTERVAL: 3,
+    });
+    const hours = Array.from({ length: 5 }, hour);
+    for (const { insert, run } of hours) {
+      await insert(1, 4);
+      expect(await run({}, { openDestination })).toMatchObject({ latest_error: null });
+    }
+    expect(await table.keysBelow(`${batchExportId}/_delta_log/_last_checkpoint`)).toHaveLength(1);
+    for (const version of [0, 1, 2])
+      await harness.bucket.client.send(
+        new DeleteObjectCommand({ Bucket: harness.bucket.bucket, Key: `${table.nameOf(version)}.json` }),
+      );
+    await expectRows(...hours);
+    const [first] = hours;
+    await first?.insert(10, 12);
+    expect(await first?.run({}, { openDestination })).toMatchObject({ latest_error: null });
+    await expectRows(...hours);
+    expect(await table.versions()).toEqual([3, 4, 5]);
+    // The next checkpoint lacks what was removed.
+    const last = hour();
+    await last.insert(1, 4);
+    expect(await last.run({}, { openDestination })).toMatchObject({ latest_error: null });
+    for (const version of [3, 4, 5])
+      await harness.bucket.client.send(
+        new DeleteObjectCommand({ Bucket: harness.bucket.bucket, Key: `${table.nameOf(version)}.json` }),
+      );
+    await expectRows(...hours, last);
+  });
+});
+
+describe('a commit to a table', () => {
+  it.each([
+    ['before its manifest', 'putManifest'],
+    ['before the request', 'commit'],
+    ['after the request', 'committed'],
+  ] as const)('is made once if the worker is killed %s', async (_, at) => {
+    const { hour, commitsOf, expectRows } = createTable();
+    const [one, other] = [hour(), hour()];
+    await one.insert(1, 20);
+    await one.run();
+    await other.insert(1, 20);
+    const run_id = await other.exported();
+    await expect(publish(run_id, withCrash(harness, at))).rejects.toThrow();
+    await publish(run_id);
+    expect(await commitsOf(run_id)).toEqual([1]);
+    await expectRows(one, other);
+  });
+
+  it.each([
+    ['the connection breaks', 'after', 'broken'],
+    ['the response is an error', 'after', errorResponse(500, 'InternalError')],
+    ['the request is lost', 'before', 'broken'],
+    ['it is in conflict with another one', 'before', errorResponse(409, 'ConditionalRequestConflict')],
+  ] as const)('is made once if %s', async (_, when, outcome) => {
+    const { hour, commitsOf, expectRows } = createTable();
+    const one = hour();
+    await one.insert(1, 20);
+    let injected = 0;
+    intercept({
+      [when]: (request: ProxiedRequest) => (isCommit(request) && (injected += 1) === 1 ? outcome : undefined),
+    });
+    const { run_id, latest_error } = await one.run();
+    expect({ latest_error, isInjected: injected > 0 }).toEqual({ latest_error: null, isInjected: true });
+    expect(await commitsOf(run_id)).toEqual([0]);
+    await expectRows(one);
+  });
+
+  it('is made once by the retry of a run that failed after it', async () => {
+    for (const at of ['commit', 'committed'] as const) {
+      const { hour, table, commitsOf, expectRows } = createTable();
+      const [one, other] = [hour(), hour()];
+      await one.insert(1, 20);
+      await other.insert(1, 5);
+      const run_id = await one.exported();
+      await expect(publish(run_id, withCrash(harness, at))).rejects.toThrow();
+      const policies = createPolicies(harness.settings);
+      await endRun(harness.journal, policies, run_id, { status: 'FailedRetryable', latest_error: 'Silent.' });
+      // Another interval takes the next version meanwhile.
+      await other.run();
+      const { spec } = await harness.recorder.read(run_id);
+      const retry_id = randomUUID();
+      await harness.journal.transaction((transaction) =>
+        createRun(
+          transaction,
+          { team_id: spec.team_id, definition: spec } as unknown as Parameters<typeof createRun>[1],
+          {
+            ...{ id: retry_id, batch_export_id: spec.batch_export_id, backfill_id: null, retry_number: 1 },
+            interval: { start: spec.data_interval_start, end: spec.data_interval_end },
+            ...{ allow_shrink: false, retry_of_run_id: run_id },
+          },
+        ),
+      );
+      await harness.attempt().exportInterval({ run_id: retry_id });
+      await publish(retry_id);
+      const commits = [...(await commitsOf(run_id)), ...(await commitsOf(retry_id))];
+      expect(commits).toHaveLength(1);
+      expect(await table.versions()).toEqual([0, 1]);
+      await expectRows(one, other);
+    }
+  });
+
+  it('gets the next version if another worker gets the planned one first', async () => {
+    const { hour, table, commitsOf, expectRows } = createTable();
+    const hours = [hour(), hour(), hour()];
+    const ids: string[] = [];
+    for (const one of hours) {
+      await one.insert(1, 10);
+      ids.push(await one.exported());
+    }
+    const waiting = new Set<string>();
+    const all = Promise.withResolvers<undefined>();
+    intercept({
+      before: async (request) => {
+        if (!isCommit(request) || waiting.size >= hours.length) return undefined;
+        waiting.add(String(waiting.size));
+        if (waiting.size === hours.length) all.resolve(undefined);
+        await all.promise;
+        return undefined;
+      },
+    });
+    await Promise.all(ids.map((run_id) => publish(run_id)));
+    expect((await Promise.all(ids.map(commitsOf))).flat().sort()).toEqual([0, 1, 2]);
+    expect(await table.versions()).toEqual([0, 1, 2]);
+    await expectRows(...hours);
+  });
+
+  it('that arrives late finds its version taken', async () => {
+    const { hour, commitsOf, expectRows } = createTable();
+    const [one, other] = [hour(), hour()];
+    await one.insert(1, 10);
+    await other.insert(1, 10);
+    const run_id = await one.exported();
+    const reached = Promise.withResolvers<undefined>();
+    const released = Promise.withResolvers<undefined>();
+    let late: ProxiedRequest | undefined;
+    intercept({
+      before: async (request) => {
+        if (late || !isCommit(request)) return undefined;
+        late = request;
+        reached.resolve(undefined);
+        return released.promise;
+      },
+    });
+    const zombie = publish(run_id).catch(() => undefined);
+    await reached.promise;
+    // Another interval gets the version that the zombie planned.
+    await other.run();
+    await publish(run_id);
+    released.resolve(undefined);
+    await zombie;
+    expect(late?.status).toBe(412);
+    expect(await commitsOf(run_id)).toEqual([1]);
+    await expectRows(one, other);
+  });
+
+  it('is refused before anything is published by a store that overwrites', async () => {
+    const { batchExportId, hour, table } = createTable();
+    for (const known of [{ conditional_put: false }, {}]) {
+      await forgetTraits(harness);
+      await knowTraits(harness, proxy, known);
+      intercept(withoutConditions(harness));
+      const one = hour();
+      await one.insert(1, 3);
+      expect((await one.run()).latest_error).toMatch(/^ConditionalWritesMissing: .*table_format to null/);
+    }
+    expect(await table.versions()).toEqual([]);
+    expect(await table.keysBelow(`${batchExportId}/_manifests`)).toEqual([]);
+    expect(await table.keysBelow(`${batchExportId}/_exportd_test`)).toEqual([]);
+  });
+});
+
+describe('a table with another writer', () => {
+  /** Two hours in a table. */
+  async function twoHours() {
+    const created = createTable();
+    const [one, other] = [created.hour(), created.hour()];
+    for (const { insert, run } of [one, other]) {
+      await insert(1, 20);
+      await run();
+    }
+    return { ...created, one, other };
+  }
+
+  it('gets the next version after a foreign commit', async () => {
+    const { table, hour, one, other, expectRows } = await twoHours();
+    expect(await table.commit()).toBe(2);
+    const third = hour();
+    await third.insert(1, 5);
+    expect(await third.run()).toMatchObject({ latest_error: null });
+    expect(await table.versions()).toEqual([0, 1, 2, 3]);
+    await expectRows(one, other, third);
+  });
+
+  it('has no row twice after the other one has joined files, and fails the run that would replace one', async () => {
+    const { batchExportId, table, one, other, hour, expectRows } = await twoHours();
+    const [first] = [...(await table.live())];
+    const joined = { ...first?.[1], path: `joined-${first?.[0].split('/').at(-1) ?? ''}`, tags: undefined };
+    const { CopyObjectCommand } = await import('@aws-sdk/client-s3');
+    await harness.bucket.client.send(
+      new CopyObjectCommand({
+        Bucket: harness.bucket.bucket,
+        CopySource: `${harness.bucket.bucket}/${batchExportId}/${first?.[0] ?? ''}`,
+        Key: `${batchExportId}/${joined.path}`,
+      }),
+    );
+    await table.commit(
+      { remove: { path: first?.[0], dataChange: false } },
+      { add: { ...joined, dataChange: false } },
+    );
+    await expectRows(one, other);
+    const before = await one.uuids();
+    await one.insert(30, 31);
+    const { latest_error, state } = await one.run();
+    expect(latest_error).toMatch(/^TableChanged: .*no longer has the file .*OPTIMIZE/);
+    // Nothing was published.
+    expect(state.publish_started_at).toBeNull();
+    expect((await table.rows()).length).toBe(before.length + 20);
+    // Other intervals are not affected.
+    const third = hour();
+    await third.insert(1, 5);
+    expect(await third.run()).toMatchObject({ latest_error: null });
+    expect((await table.rows()).length).toBe(before.length + 25);
+  });
+
+  it.each([
+    [
+      'a newer protocol',
+      { protocol: { minReaderVersion: 3, minWriterVersion: 7 } },
+      /^TableProtocol: .*3\/7/,
+    ],
+    [
+      'another id',
+      {
+        metaData: {
+          ...{ id: randomUUID(), format: { provider: 'parquet', options: {} }, partitionColumns: [] },
+          ...{ schemaString: '{"type":"struct","fields":[]}', configuration: {} },
+        },
+      },
+      /^TableOfAnother: /,
+    ],
+  ])('is left alone once it has %s', async (_, line, message) => {
+    const { table, one, hour } = await twoHours();
+    await table.commit(line);
+    const third = hour();
+    await third.insert(1, 5);
+    expect((await third.run()).latest_error).toMatch(message);
+    await one.insert(30, 31);
+    expect((await one.run()).latest_error).toMatch(message);
+    expect(await table.versions()).toEqual([0, 1, 2]);
+  });
+
+  it('whose newest commit was overwritten fails the run that reads it', async () => {
+    const { table, one } = await twoHours();
+    await table.put(`${table.nameOf(1)}.json`, JSON.stringify({ commitInfo: { operation: 'OPTIMIZE' } }), {});
+    await one.insert(30, 31);
+    expect((await one.run()).latest_error).toMatch(/^TableOverwritten: Version 1 .*Spark/);
+    expect(await table.versions()).toEqual([0, 1]);
+  });
+
+  it('that has lost a version fails the run that reads it', async () => {
+    const { table, one } = await twoHours();
+    await harness.bucket.client.send(
+      new DeleteObjectCommand({ Bucket: harness.bucket.bucket, Key: `${table.nameOf(1)}.json` }),
+    );
+    await one.insert(30, 31);
+    expect((await one.run()).latest_error).toMatch(/^TableChanged: .*lacks versions/);
+  });
+});
+
+describe('the files that a commit took from a table', () => {
+  /** An interval of which the clean-up may delete the first generation. */
+  async function replaced(options: object = {}) {
+    const created = createTable();
+    const one = created.hour();
+    await one.insert(1, 10);
+    await one.run();
+    const [path = ''] = [...(await created.table.live()).keys()];
+    await one.insert(20, 25);
+    expect(await one.run(options)).toMatchObject({ latest_error: null });
+    const key = `${created.batchExportId}/${path}`;
+    const isStored = async () => (await created.table.keysBelow(key)).length === 1;
+    const cleanUp = (retention: string) =>
+      createMaintenanceHarness(harness)
+        .activities({ EXPORTD_TABLE_FILE_RETENTION: retention })
+        .cleanUpExport({ batch_export_id: created.batchExportId });
+    return { ...created, one, isStored, cleanUp };
+  }
+
+  it('are deleted once readers of older versions had their time', async () => {
+    const { one, isStored, cleanUp, expectRows } = await replaced();
+    await cleanUp('7d');
+    expect(await isStored()).toBe(true);
+    expect(await cleanUp('0s')).toMatchObject({ deleted: 1 });
+    expect(await isStored()).toBe(false);
+    await expectRows(one);
+  });
+
+  it('stay while the table has them, also after the export has moved to another', async () => {
+    const { batchExportId, isStored, cleanUp, table } = await replaced({ prefix: randomUUID() });
+    await expect(cleanUp('0s')).rejects.toThrow('The table still has a file');
+    expect(await isStored()).toBe(true);
+    expect(await table.rows()).toHaveLength(10);
+    expect(await table.keysBelow(`${batchExportId}/_delta_log/`)).toHaveLength(1);
+  });
+});
+
+describe('the rejected rows of a table', () => {
+  it('are in a folder that maintenance of tables leaves alone', async () => {
+    const { batchExportId, hour, table } = createTable();
+    const one = hour();
+    await one.insert(1, 3);
+    await harness.database.pool.query(
+      `update events set timestamp = 'infinity' where inserted_at = $1::timestamptz + interval '1 second'`,
+      [one.of.start],
+    );
+    expect(await one.run({ on_bad_row: 'reject' })).toMatchObject({ latest_error: null });
+    const keys = await table.keysBelow(`${batchExportId}/`);
+    expect(keys.filter((key) => key.endsWith('-rejected.jsonl'))).toEqual([
+      expect.stringMatching(new RegExp(`^${batchExportId}/_rejected/2026/`)),
+    ]);
+    expect(await table.rows()).toHaveLength(2);
+  });
+});
