@@ -62,6 +62,9 @@ export function createDeltaReader({ client, bucket }: TestBucket, root: string) 
       : undefined;
     const lines: DeltaLine[] =
       checkpoint === undefined ? [] : await rowsOf(await read(`${nameOf(checkpoint)}.checkpoint.parquet`));
+    const paths = lines.flatMap(({ add, remove }) => add?.path ?? remove?.path ?? []);
+    if (new Set(paths).size < paths.length)
+      throw new Error('A file of a checkpoint is both there and removed.');
     const newer = (await versions()).filter((version) => version > (checkpoint ?? -1));
     for (const [index, version] of newer.entries()) {
       if (version !== (checkpoint ?? -1) + 1 + index) throw new Error(`The log has a gap before ${version}.`);
