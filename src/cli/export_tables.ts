@@ -1,4 +1,6 @@
 import { type RunStatus, runStatusLabels } from '../domain/run_state.ts';
+import type { ReadingResponse } from '../http/intervals/schema.ts';
+import { CliError } from './cli_error.ts';
 import { counted, table } from './output.ts';
 import type { JsonObject } from './service_client.ts';
 
@@ -103,6 +105,41 @@ export const intervalTable = (intervals: readonly JsonObject[]): string[] =>
       intervalDetail(interval),
     ]),
   );
+
+/** Formats the manifests of an export. */
+export const manifestTable = (manifests: readonly JsonObject[]): string[] =>
+  table(
+    ['completed', 'interval start', 'interval end', 'generation', 'rows', 'bytes', 'key'],
+    manifests.map((manifest) => [
+      manifest.completed_at,
+      manifest.data_interval_start,
+      manifest.data_interval_end,
+      manifest.generation,
+      manifest.rows,
+      manifest.bytes,
+      manifest.key,
+    ]),
+  );
+
+/**
+ * The programs that read an export, each under its name; of one reader, the program alone. @throws CliError when there is none for
+ * the reader
+ */
+export function recipeLines(body: JsonObject, reader: string | undefined): string[] {
+  const recipes = (body as unknown as ReadingResponse).recipes;
+  if (reader === undefined)
+    return recipes.flatMap((recipe) => [
+      `=== ${recipe.reader}${recipe.tested ? '' : ' (the tests of exportd do not run it)'}`,
+      '',
+      recipe.code,
+    ]);
+  const found = recipes.find((recipe) => recipe.reader.toLowerCase() === reader.toLowerCase());
+  if (!found)
+    throw new CliError(
+      `There is no program for "${reader}". Readers of these files: ${recipes.map((recipe) => recipe.reader).join(', ')}.`,
+    );
+  return [found.code.trimEnd()];
+}
 
 const comparisonOf = ({ comparison }: JsonObject): string | null => {
   if (typeof comparison !== 'object' || comparison === null) return null;

@@ -210,7 +210,11 @@ const generationSuffix = ({ generation, mark }: Pick<FileIdentity, 'generation' 
 
 /** The key of an interval's manifest. It does not depend on the variables of the prefix. */
 export const manifestKey = (prefix: string, spec: KeySpec): string =>
-  join(constantPrefix(prefix), '_manifests', spec.batch_export_id, `${intervalName(spec)}.json`);
+  manifestFolder(prefix, spec.batch_export_id) + `${intervalName(spec)}.json`;
+
+/** The prefix of the keys of all manifests of an export. */
+export const manifestFolder = (prefix: string, batchExportId: string): string =>
+  `${join(constantPrefix(prefix), '_manifests', batchExportId)}/`;
 
 /** The key of the object that a destination test writes and deletes. */
 export const testKey = (prefix: string, testId: string): string =>

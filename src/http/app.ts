@@ -59,7 +59,7 @@ import { consoleQueryRoutes } from './console/query_editor.ts';
 import { sessionRoutes } from './console/session_routes.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
 import { attrOf, sendError } from './error_handler.ts';
-import { intervalRoutes, logRoutes } from './intervals/routes.ts';
+import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts';
 import { countRequests, monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -365,6 +365,7 @@ const resources = [
   runRoutes,
   backfillRoutes,
   intervalRoutes,
+  readingRoutes,
   logRoutes,
   webhookRoutes,
   webhookDeliveryRoutes,

@@ -256,6 +256,17 @@ describe('exportd', () => {
     expect(intervals.stdout).toMatch(
       /^2026-11-01T10:01:00.000Z +2026-11-01T10:02:00.000Z +running +- +- +- +- +[0-9a-f-]{36} +-$/m,
     );
+    expect(await jsonOutputOf(service, 'export', 'manifests', id, '--since', '-1h')).toMatchObject({
+      count: 0,
+    });
+    const reading = await exportd(service, 'export', 'reading', id);
+    expect(reading.stdout).toMatch(/^=== DuckDB$[^]*^=== Spark \(the tests of exportd do not run it\)$/m);
+    const program = await exportd(service, 'export', 'reading', id, '--reader', 'duckdb');
+    expect(program.stdout).toMatch(/^install httpfs;/);
+    expect(await exportd(service, 'export', 'reading', id, '--reader', 'excel')).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Readers of these files: DuckDB, Python, Spark, Snowflake.'),
+    });
     const updated = await jsonOutputOf(service, 'export', 'update', id, '{"name": "Renamed"}');
     expect(updated).toMatchObject({ name: 'Renamed', paused: true });
     const lines = await exportd(service, 'export', 'list');

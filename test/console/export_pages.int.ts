@@ -82,6 +82,7 @@ const pages: readonly NamedPage[] = [
   ['runs', () => `/exports/${id}?tab=runs`, heading('Runs')],
   ['backfills', () => `/exports/${id}?tab=backfills`, heading('Backfills')],
   ['log', () => `/exports/${id}?tab=log`, heading('Log')],
+  ['read', () => `/exports/${id}?tab=read`, heading('DuckDB')],
   ['settings', () => `/exports/${id}?tab=settings`, heading('History')],
   ['webhooks', () => `/exports/${id}?tab=webhooks`, heading('Webhooks')],
   ['interval', intervalPath, heading('Proof')],

@@ -37,6 +37,7 @@ async function pathsOf(demo: Demo): Promise<Readonly<Record<string, string>>> {
     runs: `${own}?tab=runs`,
     backfills: `${own}?tab=backfills`,
     log: `${own}?tab=log`,
+    read: `${own}?tab=read`,
     settings: `${own}?tab=settings`,
     webhooks: `${own}?tab=webhooks`,
     interval: `${own}/intervals/${encodeURIComponent(start)}`,

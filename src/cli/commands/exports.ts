@@ -8,6 +8,8 @@ import {
   intervalTable,
   type Lag,
   lagLines,
+  manifestTable,
+  recipeLines,
   runTable,
 } from '../export_tables.ts';
 import { counted, printer, table } from '../output.ts';
@@ -285,6 +287,30 @@ export function addExportCommands(program: Command): void {
       const path = `batch_exports/${encodeURIComponent(id)}/intervals/${search}`;
       const { body } = await openService(options).call('GET', path);
       printer(options)(body, () => intervalTable(results(body)));
+    });
+
+  serviceCommand(
+    exports,
+    'manifests',
+    'list the current manifests of a batch export, in the order of completion',
+  )
+    .argument('<id>')
+    .option('--since <time>', 'only those whose run completed at this ISO 8601 time or later')
+    .option('--limit <number>', 'maximum number', '100')
+    .action(async (id: string, options: Options & { since?: string; limit: string }) => {
+      const { since, limit } = options;
+      const path = `batch_exports/${encodeURIComponent(id)}/manifests/${searchOf({ since, limit })}`;
+      const { body } = await openService(options).call('GET', path);
+      printer(options)(body, () => manifestTable(results(body)));
+    });
+
+  serviceCommand(exports, 'reading', 'print programs that read the files of a batch export')
+    .argument('<id>')
+    .option('--reader <name>', 'only the one for this reader, for example duckdb')
+    .action(async (id: string, options: Options & { reader?: string }) => {
+      const path = `batch_exports/${encodeURIComponent(id)}/reading/`;
+      const { body } = await openService(options).call('GET', path);
+      printer(options)(body, () => recipeLines(body, options.reader));
     });
 
   serviceCommand(exports, 'acknowledge', 'say why the files of an interval may differ from the source')

@@ -1,5 +1,6 @@
 import { z } from 'zod';
-import type { LiveBatchExport } from '../../domain/batch_export.ts';
+import { manifestKey } from '../../destination/keys.ts';
+import type { LiveBatchExport, Model } from '../../domain/batch_export.ts';
 import { type UndecidedRange, undecidedRanges } from '../../domain/due_intervals.ts';
 import { countIntervals } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
@@ -7,7 +8,15 @@ import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals.ts'
 import { notFound } from '../api_error.ts';
 import { countRows, cursorTime, decodeCursor, encodeCursor, pageOf, unreadable } from '../paging.ts';
 import { describeWait, waitColumns, type WaitColumns } from '../runs/read_model.ts';
-import type { IntervalResponse, IntervalsQuery, IntervalStatus } from './schema.ts';
+import type {
+  IntervalResponse,
+  IntervalsQuery,
+  IntervalStatus,
+  manifestSchema,
+  ManifestsQuery,
+} from './schema.ts';
+
+type ManifestResponse = z.infer<typeof manifestSchema>;
 
 /** The start of an interval, after which a page begins, and whether the page is read backwards from there. */
 const cursorSchema = z.tuple([cursorTime, z.boolean()]);
@@ -174,6 +183,56 @@ export async function readIntervalPage(
     intervals: page.map((row) => toIntervalResponse(row, live)),
     next: next && encodeCursor(next.data_interval_start, false),
     previous: previous && encodeCursor(previous.data_interval_start, true),
+  };
+}
+
+/** A completed interval, and where a config of the export put its manifest. */
+interface ManifestRow extends Omit<z.infer<typeof manifestSchema>, 'key'> {
+  readonly prefix: string;
+}
+
+/** The time and interval after which a page begins. */
+const manifestCursor = z.tuple([cursorTime, cursorTime]);
+
+/** Reads a page of an export's current manifests in the order of their completion, with keyset pagination. */
+export async function readManifestPage(
+  pool: Pool,
+  { id, model }: { readonly id: string; readonly model: Model },
+  { since, cursor, limit }: ManifestsQuery,
+): Promise<{ readonly count: number; readonly next: string | null; readonly manifests: ManifestResponse[] }> {
+  const completed = `date_trunc('milliseconds', entry.completed_at)`;
+  const rest = `from exportd.intervals entry join exportd.batch_exports export on export.id = entry.batch_export_id
+    where entry.batch_export_id = $1 and entry.manifest_run_id is not null
+      and ($2::timestamptz is null or entry.completed_at >= $2)
+      and coalesce(least(entry.expires_at, entry.completed_at + make_interval(days => export.retention_days))
+        > statement_timestamp(), true)`;
+  const values = [id, since ?? null];
+  const [afterTime = null, afterStart = null] =
+    cursor === undefined ? [] : decodeCursor(cursor, manifestCursor);
+  const [count, { rows }] = await Promise.all([
+    countRows(pool, rest, values),
+    pool.query<ManifestRow>(
+      `select page.data_interval_start, page.data_interval_end, config.config->>'bucket_name' as bucket_name,
+         config.config->>'prefix' as prefix, page.generation, page.manifest_run_id as run_id, page.rows, page.bytes, page.files,
+         page.earlier_files, page.completed_at
+       from (select entry.* ${rest}
+         and ($3::timestamptz is null or (${completed}, entry.data_interval_start) > ($3, $4))
+         order by ${completed}, entry.data_interval_start limit $5) page
+       left join exportd.batch_export_runs run on run.id = page.manifest_run_id
+       join exportd.destination_configs config on config.batch_export_id = page.batch_export_id
+         and config.version = coalesce(page.collapsed_config_version, run.config_version)
+       order by ${completed.replace('entry', 'page')}, page.data_interval_start`,
+      [...values, afterTime, afterStart, limit + 1],
+    ),
+  ]);
+  const { page, next } = pageOf(rows, limit, { backwards: false, continued: false });
+  return {
+    count,
+    next: next && encodeCursor(next.completed_at, next.data_interval_start),
+    manifests: page.map(({ prefix, ...row }) => ({
+      ...row,
+      key: manifestKey(prefix, { ...row, batch_export_id: id, model }),
+    })),
   };
 }
 

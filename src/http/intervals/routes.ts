@@ -1,4 +1,8 @@
 import type { Pool } from '../../journal/database.ts';
+import { selectionOfConfig } from '../../destination/config_versions.ts';
+import { manifestFolder } from '../../destination/keys.ts';
+import { readingRecipes } from '../../destination/reading.ts';
+import { fileColumns } from '../../source/source.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
 import { acknowledgeDifferences } from '../../decisions/record_comparison.ts';
 import { ApiError, notFound } from '../api_error.ts';
@@ -9,7 +13,7 @@ import { batchExportPath } from '../batch_exports/schema.ts';
 import { resolveListTimes, countRows, offsetPage, withParameters } from '../paging.ts';
 import { parseChoices, type ProjectRoutes, readsExports, teamOf, writesExports } from '../command_service.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
-import { readIntervalPage } from './read_model.ts';
+import { readIntervalPage, readManifestPage } from './read_model.ts';
 import {
   acknowledgeBody,
   intervalSchema,
@@ -19,6 +23,9 @@ import {
   logLineSchema,
   type LogsQuery,
   logsQuery,
+  manifestSchema,
+  manifestsQuery,
+  readingSchema,
 } from './schema.ts';
 
 /** List the interval ledger of an export, and acknowledge differences. */
@@ -83,6 +90,58 @@ export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
       const [interval] = intervals;
       if (!interval) throw notFound();
       return interval;
+    },
+  );
+};
+
+/** List the current manifests of an export, and say how its files are read. */
+export const readingRoutes: ProjectRoutes = (app, { settings, pool, source }) => {
+  app.get(
+    '/batch_exports/:batch_export_id/manifests',
+    {
+      ...readsExports,
+      schema: {
+        summary: 'List batch export manifests',
+        description:
+          'The current manifest of each exported interval, in the order of completion, the oldest first. An interval that is ' +
+          'exported again comes again, with a higher generation: its files replace those of its former manifest.',
+        params: backfillsPath,
+        querystring: manifestsQuery,
+        response: { 200: pageOf(manifestSchema), ...errorResponses },
+      },
+    },
+    async (request) => {
+      const found = await requireBatchExport(pool, teamOf(request), request.params.batch_export_id);
+      const { since } = await resolveListTimes(pool, teamOf(request), { since: request.query.since });
+      const page = await readManifestPage(pool, found, { ...request.query, since });
+      return {
+        count: page.count,
+        next: page.next && withParameters(request, settings, { cursor: page.next }),
+        previous: null,
+        results: page.manifests,
+      };
+    },
+  );
+
+  app.get(
+    '/batch_exports/:batch_export_id/reading',
+    {
+      ...readsExports,
+      schema: {
+        summary: 'Retrieve how the files of a batch export are read',
+        description:
+          'Programs that read its current files, filled in with bucket, prefix, format and columns. They follow the manifests.',
+        params: backfillsPath,
+        response: { 200: readingSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const found = await requireBatchExport(pool, teamOf(request), request.params.batch_export_id);
+      const { id, model, config } = found;
+      const columns = fileColumns(source.columns(model, selectionOfConfig(found)));
+      const recipes = readingRecipes({ id, model, columns, config });
+      const { bucket_name, prefix } = config as { bucket_name: string; prefix: string };
+      return { bucket_name, manifests: manifestFolder(prefix, id), recipes };
     },
   );
 };

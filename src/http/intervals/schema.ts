@@ -127,6 +127,51 @@ export const intervalSchema = z
   .meta({ id: 'BatchExportInterval' });
 export type IntervalResponse = z.infer<typeof intervalSchema>;
 
+/** A current manifest in a response. */
+export const manifestSchema = z
+  .object({
+    data_interval_start: responseTimestampSchema,
+    data_interval_end: responseTimestampSchema,
+    bucket_name: z.string(),
+    key: z.string().describe('Key of the manifest in the bucket.'),
+    generation: z.number().int(),
+    run_id: z.string().describe('The run that wrote it.'),
+    rows: z.number().int(),
+    bytes: z.number().int(),
+    files: z.number().int(),
+    earlier_files: z.number().int().describe('Files of earlier generations that readers of persons need.'),
+    completed_at: responseTimestampSchema,
+  })
+  .meta({ id: 'BatchExportManifest' });
+
+export const manifestsQuery = z.strictObject({
+  limit: limitParameter,
+  cursor: z.string().optional(),
+  since: listTime
+    .optional()
+    .describe(
+      'Only manifests whose run completed at this time or later. To miss none that completes meanwhile, ask with the newest `completed_at` that you have, less a minute, and expect to see some again.',
+    ),
+});
+export type ManifestsQuery = z.infer<typeof manifestsQuery>;
+
+/** How the files of an export are read. */
+export const readingSchema = z
+  .object({
+    bucket_name: z.string(),
+    manifests: z.string().describe('The prefix of the keys of the manifests.'),
+    recipes: z.array(
+      z.object({
+        reader: z.string(),
+        language: z.enum(['sql', 'python']),
+        code: z.string(),
+        tested: z.boolean().describe("Whether exportd's tests run it."),
+      }),
+    ),
+  })
+  .meta({ id: 'BatchExportReading' });
+export type ReadingResponse = z.infer<typeof readingSchema>;
+
 /** Acknowledges the differences of an interval. */
 export const acknowledgeBody = z.strictObject({
   data_interval_start: timestampSchema,

@@ -9,6 +9,7 @@ import { Backfills } from './backfills.ts';
 import { ExportActions } from './export_actions.ts';
 import { Log, Runs } from './runs.ts';
 import { Overview } from './overview.ts';
+import { Reading } from './reading.ts';
 import { Settings } from './settings.ts';
 import { Webhooks } from './webhooks.ts';
 
@@ -17,11 +18,12 @@ const parts = [
   { id: 'runs', label: 'Runs', View: Runs },
   { id: 'backfills', label: 'Backfills', View: Backfills },
   { id: 'log', label: 'Log', View: Log },
+  { id: 'read', label: 'Read', View: Reading },
   { id: 'settings', label: 'Settings', View: Settings },
   { id: 'webhooks', label: 'Webhooks', View: Webhooks },
 ] as const;
 
-/** An export: its intervals, runs, backfills, log, settings and webhooks, and every action on it. */
+/** An export: its intervals, runs, backfills, log, how to read its files, settings and webhooks, and every action on it. */
 export default function ExportPage({ params }: PageProps): View {
   const id = params.id ?? '';
   const resource = useResource<BatchExportResponse>(`batch_exports/${id}/`, { live: id });
