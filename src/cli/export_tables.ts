@@ -1,8 +1,9 @@
+import { compareConditions, type Condition } from '../domain/condition.ts';
 import { type RunStatus, runStatusLabels } from '../domain/run_state.ts';
 import type { ReadingResponse } from '../http/intervals/schema.ts';
 import { CliError } from './cli_error.ts';
 import { counted, table } from './output.ts';
-import type { JsonObject } from './service_client.ts';
+import type { JsonObject, Readiness } from './service_client.ts';
 
 /** Units of time in seconds, the longest first. */
 const units = [
@@ -29,9 +30,19 @@ export function formatDuration(seconds: number): string {
 /** Formats batch exports. */
 export const exportTable = (exports: readonly JsonObject[]): string[] =>
   table(
-    ['id', 'name', 'model', 'interval', 'paused'],
-    exports.map((one) => [one.id, one.name, one.model, one.interval, one.paused]),
+    ['id', 'name', 'model', 'interval', 'paused', 'condition'],
+    exports.map((one) => [one.id, one.name, one.model, one.interval, one.paused, conditionIn(one).cause]),
   );
+
+/** The condition of a batch export in a response of the API. */
+export const conditionIn = ({ condition }: JsonObject): Condition => condition as Condition;
+
+/** Formats a condition: what it is, who has to act since when, and the commands that cure it. */
+export const conditionLines = ({ severity, cause, summary, since, owner, actions }: Condition): string[] => [
+  `Condition: ${cause} (${severity}): ${summary}`,
+  ...(severity === 'ok' ? [] : [`Since: ${since ?? 'unknown'}. To be cured by: ${owner}.`]),
+  ...actions.map(({ command }) => `  ${command}`),
+];
 
 /** Formats runs. */
 export const runTable = (runs: readonly JsonObject[]): string[] =>
@@ -192,65 +203,31 @@ export function lagLines(lag: Lag | null): string[] {
   ];
 }
 
-/** Why a batch export needs attention, the most urgent first. */
-const attentions = ['gaps', 'failing', 'behind', 'unknown', 'paused', 'ok'] as const;
-type Attention = (typeof attentions)[number];
+/** Whether somebody has to look at the service, or at one of these batch exports. */
+export const needsAttention = (
+  { status, operator_faults }: Readiness,
+  exports: readonly JsonObject[],
+): boolean =>
+  status !== 'ok' ||
+  (operator_faults ?? []).length > 0 ||
+  exports.some((one) => conditionIn(one).severity !== 'ok');
 
-const failedStatuses: ReadonlySet<unknown> = new Set(['Failed', 'FailedRetryable', 'TimedOut', 'Terminated']);
-
-interface ExportState {
-  readonly lag: Lag | null;
-  readonly latest_runs: readonly { readonly status: string; readonly latest_error: string | null }[];
-  readonly paused: boolean;
-}
-
-// The form of a batch export in the API.
-const stateOf = (batchExport: JsonObject): ExportState => batchExport as unknown as ExportState;
-
-/** Whether a batch export needs a person: gaps, failures, lag, or a pause. */
-export function attentionOf(batchExport: JsonObject): Attention {
-  const { lag, latest_runs, paused } = stateOf(batchExport);
-  if (lag !== null && lag.gaps.length > 0) return 'gaps';
-  if (failedStatuses.has(latest_runs[0]?.status)) return 'failing';
-  // The newest interval is being exported.
-  if (lag !== null && lag.intervals > 1) return 'behind';
-  if (paused) return 'paused';
-  return lag === null ? 'unknown' : 'ok';
-}
-
-/** The cells of each batch export, in the order of attention. */
+/** The cells of each batch export, the most urgent condition first. */
 export const statusRows = (exports: readonly JsonObject[]): unknown[][] =>
   exports
-    .map((one) => ({ one, attention: attentionOf(one) }))
-    .toSorted((first, second) => attentions.indexOf(first.attention) - attentions.indexOf(second.attention))
-    .map(({ one, attention }) => {
-      const { lag } = stateOf(one);
+    .map((one) => ({ one, condition: conditionIn(one) }))
+    .toSorted((first, second) => compareConditions(first.condition, second.condition))
+    .map(({ one, condition }) => {
+      const lag = one.lag as Lag | null;
       return [
-        attention,
+        condition.severity,
+        condition.cause,
         one.id,
         one.name,
         one.model,
         one.interval,
         lag && (lag.intervals === 0 ? 'none' : formatDuration(lag.seconds)),
         lag?.last_completed_interval_end,
-        statusDetail(stateOf(one), attention),
+        condition.severity === 'ok' ? null : condition.summary,
       ];
     });
-
-const gapCount = (lag: Lag | null): string => {
-  const gaps = lag?.gaps.length ?? 0;
-  return gaps === 1 ? '1 interval needs' : `${gaps} intervals need`;
-};
-
-function statusDetail({ lag, latest_runs }: ExportState, attention: Attention): string | null {
-  switch (attention) {
-    case 'gaps':
-      return `${gapCount(lag)} a retry: "exportd export show" lists them`;
-    case 'failing':
-      return latest_runs[0]?.latest_error ?? null;
-    case 'behind':
-      return `${lag?.intervals ?? 0} intervals are not exported yet`;
-    default:
-      return null;
-  }
-}

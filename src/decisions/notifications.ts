@@ -11,7 +11,7 @@ import {
 /** A notification to store. */
 interface NewNotification extends Omit<
   NotificationData,
-  'project_id' | 'batch_export_id' | 'batch_export_name' | keyof PublishedManifest
+  'project_id' | 'batch_export_id' | 'batch_export_name' | 'condition' | keyof PublishedManifest
 > {
   readonly type: NotificationType;
   /** Identifies what it reports: each cause is notified once. */
@@ -151,7 +151,7 @@ export async function storeNotification(
   notification: NewNotification,
 ): Promise<void> {
   const { type, cause, team_id, batch_export_id, manifest, ...fields } = notification;
-  const data: Omit<NotificationData, 'batch_export_name'> = {
+  const data: Omit<NotificationData, 'batch_export_name' | 'condition'> = {
     project_id: team_id,
     batch_export_id,
     ...fields,
@@ -185,7 +185,7 @@ const storeStatement = `with subscribed as (
     for key share of webhook),
   added as (
     insert into exportd.notifications (id, type, team_id, batch_export_id, run_id, data)
-    select $1, $2, $3, $4, $5, $6::jsonb || jsonb_build_object('batch_export_name', name)
+    select $1, $2, $3, $4, $5, $6::jsonb || jsonb_build_object('batch_export_name', name, 'condition', null)
     from exportd.batch_exports where id = $4 and not deleted
       and ($2 <> 'interval.published' or exists (select from subscribed))
     on conflict (id) do nothing returning id)

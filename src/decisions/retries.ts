@@ -115,15 +115,16 @@ export async function nextFailedInterval(
 export async function readExportsToRetry(
   pool: Pool,
   teamId: number,
-  since: string | null,
+  { since, batchExportId }: { readonly since: string | null; readonly batchExportId: string | null },
   keyOf: (batchExportId: string) => string | undefined,
 ): Promise<string[]> {
   const { rows } = await pool.query<{ id: string; failed: boolean }>(
     `select export.id, exists (
          select from exportd.batch_export_runs run where run.batch_export_id = export.id and ${isFailedRun('run')}
            and run.finished_at >= coalesce($2, '-infinity'::timestamptz)) as failed
-     from exportd.batch_exports export where export.team_id = $1 and not export.deleted order by export.created_at, export.id`,
-    [teamId, since],
+     from exportd.batch_exports export where export.team_id = $1 and not export.deleted and coalesce(export.id = $3, true)
+     order by export.created_at, export.id`,
+    [teamId, since, batchExportId],
   );
   const keys = new Map(rows.map(({ id }) => [id, keyOf(id)]));
   const stored = await pool.query<{ batch_export_id: string }>(

@@ -2,8 +2,11 @@ import { hostname } from 'node:os';
 import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import { type OverwritingStore, readOverwritingStores } from '../destination/store_traits.ts';
-import { findPooler, type Pool, type PoolMode } from '../journal/database.ts';
-import { poolerAdvice } from './classify_error.ts';
+import { activeRunStatuses } from '../domain/run_state.ts';
+import { connectionErrorCode, findPooler, type Pool, type PoolMode } from '../journal/database.ts';
+import { sourceUnavailable } from '../projections/export_conditions.ts';
+import { SourceBusy, type SourceMonitor } from '../source/source_connection.ts';
+import { classifyError, poolerAdvice } from './classify_error.ts';
 import { deterministicId } from '../journal/journal.ts';
 import { sendWebhook } from '../notifications/send_webhook.ts';
 import { plainSlackMessage } from '../notifications/notification.ts';
@@ -25,7 +28,7 @@ export interface OpenFault extends OperatorFault {
   readonly last_seen_at: string;
   /** Host and process id of the worker that saw it last: some faults are of one machine. */
   readonly last_seen_by: string;
-  /** Active runs that wait for it. */
+  /** Active runs that wait for it. While the source cannot be read, all do. */
   readonly waiting_runs: number;
 }
 
@@ -78,7 +81,11 @@ export async function storeResumption(pool: Pool, runId: string): Promise<void> 
 
 /** SQL: the members of an `OpenFault`. */
 const openFaultColumns = `id, type, message, opened_at, last_seen_at, last_seen_by,
-  (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null) as waiting_runs`;
+  case when type = '${sourceUnavailable}'
+    then (select count(*) from exportd.batch_export_runs
+      where status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')}))
+    else (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null)
+  end as waiting_runs`;
 
 /** Reads the open faults, oldest first. */
 export async function readOpenFaults(pool: Pool): Promise<OpenFault[]> {
@@ -87,6 +94,34 @@ export async function readOpenFaults(pool: Pool): Promise<OpenFault[]> {
      from exportd.operator_faults fault where resolved_at is null order by opened_at, id`,
   );
   return rows;
+}
+
+/** Stores whether this worker can read the source, which opens a fault or resolves the one that it has seen last. */
+async function storeSourceState(pool: Pool, fault: OperatorFault | undefined): Promise<void> {
+  const values = fault && valuesOf(fault);
+  if (values) await pool.query(openFault, values);
+  await pool.query(
+    `update exportd.operator_faults set resolved_at = clock_timestamp()
+     where type = '${sourceUnavailable}' and resolved_at is null and last_seen_by = $1 and id is distinct from $2`,
+    [worker, values?.[0] ?? null],
+  );
+}
+
+/** Workers that have not reported for this time are forgotten. */
+const forgottenAfter = `interval '1 day'`;
+
+/** Stores that this worker runs. */
+async function storeHeartbeat(pool: Pool): Promise<void> {
+  await pool.query(
+    `insert into exportd.worker_heartbeats (worker) values ($1)
+     on conflict (worker) do update set seen_at = clock_timestamp()`,
+    [worker],
+  );
+  await pool.query(
+    `delete from exportd.worker_heartbeats where seen_at < clock_timestamp() - ${forgottenAfter}
+       and worker <> $1`,
+    [worker],
+  );
 }
 
 /** Resolves the faults that no worker has seen for `unseenMs`, and forgets the waits of runs that have ended. */
@@ -159,11 +194,42 @@ const maxOverwritingStores = 10;
 /** Lease beyond the timeout of one request, after which another worker retries the notification. */
 const notificationPauseMs = 10_000;
 
+/** A check of the source that takes longer has failed, in milliseconds. */
+const sourceTimeoutMs = 4_000;
+
+/** Why this process cannot read the source; undefined if it can, or if its own statements use all connections. */
+async function checkSource(source: Pick<SourceMonitor, 'ping'>): Promise<OperatorFault | undefined> {
+  const signal = AbortSignal.timeout(sourceTimeoutMs);
+  try {
+    await source.ping(signal);
+    return undefined;
+  } catch (error) {
+    return error instanceof SourceBusy ? undefined : sourceFaultOf(error);
+  }
+}
+
+/** The message has no address: owners of exports read it. */
+function sourceFaultOf(error: unknown): OperatorFault {
+  const { owner, message } = classifyError(error);
+  const refuses = Error.isError(error) && connectionErrorCode(error) === 'ECONNREFUSED';
+  const reason = refuses ? 'The source refuses connections.' : 'The source does not respond.';
+  return {
+    type: sourceUnavailable,
+    message: owner === 'operator' ? `The source cannot be read: ${message}` : reason,
+  };
+}
+
 /**
- * Opens the faults of stores, resolves faults that no worker sees any more, and notifies the operator once of each open one. All workers check; the
- * database lets one of them act. `stop` waits for the check that is running.
+ * Reports that this worker runs and whether it can read the source, opens the faults of stores, resolves faults that no
+ * worker sees any more, and notifies the operator once of each open one. All workers check; the database lets one of them
+ * act. `stop` waits for the check that is running.
  */
-export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logger: Logger) {
+export function createFaultAlarm(
+  pool: Pool,
+  settings: FaultAlarmSettings,
+  logger: Logger,
+  source?: Pick<SourceMonitor, 'ping'>,
+) {
   const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
   let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
@@ -173,6 +239,8 @@ export function createFaultAlarm(pool: Pool, settings: FaultAlarmSettings, logge
 
   const check = async (): Promise<void> => {
     try {
+      await storeHeartbeat(pool);
+      if (source) await storeSourceState(pool, await checkSource(source));
       if (pooler === undefined) pooler = await findPooler(pool);
       if (pooler === 'transaction') await storeProcessFault(pool, sessionsShared);
       for (const store of await readOverwritingStores(pool, maxOverwritingStores))

@@ -1,11 +1,12 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
+import type { Condition } from '../domain/condition.ts';
 import { nominalLengthMs } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
+import { readStandings, sourceUnavailable } from '../projections/export_conditions.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { shareReading } from '../telemetry/metrics.ts';
 import type { TaskQueueState } from '../temporal/clients/pollers.ts';
-import { readLags } from './batch_exports/read_model.ts';
 
 /** A reading serves every scrape of this time, in milliseconds. */
 const maxAgeMs = 10_000;
@@ -44,6 +45,7 @@ interface Pending {
   readonly commands: number;
   readonly deliveries: number;
   readonly unavailable_destinations: number;
+  readonly source_unavailable: boolean;
 }
 
 /**
@@ -66,6 +68,11 @@ export function registerDeploymentMetrics(
   const queues = shareReading(describeTaskQueues, cacheMs);
   const pending = shareReading(() => readPending(pool), cacheMs);
   const isUp = (reading: unknown): number => (reading ? 1 : 0);
+  /** Whether workers can read the source: absent while the control database, which they report to, does not respond. */
+  const sourceSample = async (): Promise<Sample[]> => {
+    const found = await pending.read();
+    return found ? [{ labels: { dependency: 'source' }, value: isUp(!found.source_unavailable) }] : [];
+  };
   addGauge(
     metrics,
     'exportd_dependency_up',
@@ -74,6 +81,7 @@ export function registerDeploymentMetrics(
     async () => [
       { labels: { dependency: 'control_database' }, value: isUp(await pending.read()) },
       { labels: { dependency: 'temporal' }, value: isUp(await queues.read()) },
+      ...(await sourceSample()),
     ],
   );
   const queueGauge = (name: string, help: string, value: (state: TaskQueueState) => number): void => {
@@ -124,6 +132,8 @@ async function readPending(pool: Pool): Promise<Pending> {
   const { rows } = await pool.query<Pending>(
     `select (select count(*) from exportd.commands where status = 'pending') as commands,
        (select count(*) from exportd.webhook_deliveries where status = 'pending') as deliveries,
+       exists (select from exportd.operator_faults
+         where type = '${sourceUnavailable}' and resolved_at is null) as source_unavailable,
        -- Nobody probes a destination that no export uses any more.
        (select count(distinct circuit.destination) from exportd.destination_circuits circuit
         join exportd.destination_configs config on config.circuit = circuit.destination
@@ -165,7 +175,11 @@ interface ExportHealth {
   readonly team_id: number;
   readonly interval: string;
   readonly paused: boolean;
-  /** Seconds since the end of the newest interval that is exported or skipped; null if the schedule owes nothing more. */
+  readonly condition: Condition;
+  /**
+   * Seconds since the end of the newest interval that is exported or skipped, or since the creation of the export if that is
+   * later: what precedes it, the schedule does not owe. Null if it owes nothing more.
+   */
   readonly freshness_seconds: number | null;
   /** Ended intervals of the schedule without a manifest, and gaps. Null if its schedule cannot be read. */
   readonly missing_intervals: number | null;
@@ -179,7 +193,7 @@ interface ExportHealth {
   readonly comparison_overdue_seconds: number;
 }
 
-type Row = Omit<ExportHealth, 'missing_intervals'>;
+type Row = Omit<ExportHealth, 'missing_intervals' | 'condition'>;
 
 /** Reads the health of all live exports, with one statement for each index that it uses. */
 async function readExportHealth(
@@ -191,7 +205,7 @@ async function readExportHealth(
     `select export.id, export.team_id, export.interval, export.paused,
        case when not export.paused and coalesce(export.start_at <= now, true) and coalesce(export.end_at > now, true)
          then greatest(0, extract(epoch from
-           now - coalesce(decided.until, greatest(export.created_at, export.start_at))))::float8
+           now - greatest(decided.until, export.created_at, export.start_at)))::float8
        end as freshness_seconds,
        unexported.unsettled as unsettled_intervals, unexported.held as held_intervals,
        coalesce(differing.counts, '{}') as differing_intervals,
@@ -234,8 +248,16 @@ async function readExportHealth(
      where not export.deleted`,
     [firstComparisonMs],
   );
-  const lags = await readLags(pool, rows, onUnreadable);
-  return rows.map((row) => ({ ...row, missing_intervals: lags.get(row.id)?.intervals ?? null }));
+  const standings = await readStandings(
+    pool,
+    rows.map(({ id }) => id),
+    onUnreadable,
+  );
+  return rows.flatMap((row) => {
+    const standing = standings.get(row.id);
+    if (!standing) return [];
+    return { ...row, condition: standing.condition, missing_intervals: standing.lag?.intervals ?? null };
+  });
 }
 
 /** Exports that share the values of their labels. */
@@ -303,6 +325,21 @@ export function registerExportMetrics(
       }),
     );
   };
+  addGauge(
+    metrics,
+    'exportd_export_condition',
+    'Exports by their condition, as the API, the console and `exportd status` show it.',
+    [...ownLabels, 'severity', 'cause'],
+    async () =>
+      (await readSeries()).flatMap(({ labels, exports }) =>
+        [...Map.groupBy(exports, ({ condition }) => condition.cause).values()].flatMap((group) =>
+          group.slice(0, 1).map(({ condition: { severity, cause } }) => ({
+            labels: { ...labels, severity, cause },
+            value: group.length,
+          })),
+        ),
+      ),
+  );
   gaugeOf(
     'exportd_freshness_seconds',
     'Time since the end of the newest exported interval: how far behind the slowest export is. Without paused exports.',

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.ts';
+import type { Condition } from '../domain/condition.ts';
 
 /** Types of events that webhooks can subscribe to. */
 export const notificationTypes = [
@@ -40,6 +41,9 @@ export const noManifest: ManifestFields = {
   files: null,
 };
 
+/** What a message says of the condition of its export. */
+export type NotifiedCondition = Pick<Condition, 'severity' | 'cause' | 'summary' | 'since' | 'owner'>;
+
 /** The `data` of a message. It contains no secrets and no rows. Every field is present; null means no value. */
 export interface NotificationData extends ManifestFields {
   readonly project_id: number;
@@ -53,6 +57,8 @@ export interface NotificationData extends ManifestFields {
   readonly latest_error: string | null;
   readonly data_interval_start: string | null;
   readonly data_interval_end: string | null;
+  /** As it was when the message was first sent. Null before, in a test, and for `interval.published`. */
+  readonly condition: NotifiedCondition | null;
 }
 
 export const testNotificationData = (projectId: number): NotificationData => ({
@@ -65,6 +71,7 @@ export const testNotificationData = (projectId: number): NotificationData => ({
   latest_error: null,
   data_interval_start: null,
   data_interval_end: null,
+  condition: null,
   ...noManifest,
 });
 
@@ -138,6 +145,7 @@ function slackMessage(notification: Notification, url: string | null): SlackMess
     blocks: [
       section(`*${heading}*\n${escapeMarkup(description)}`),
       ...(data.latest_error === null ? [] : [section(code(data.latest_error))]),
+      ...(data.condition === null ? [] : [section(`Now: ${escapeMarkup(data.condition.summary)}`)]),
       ...(data.manifest_key === null ? [] : [section(`Manifest: \`${escapeMarkup(data.manifest_key)}\``)]),
       { type: 'context', elements: [markdown(`${type} · project ${data.project_id}`)] },
     ],

@@ -242,7 +242,8 @@ describe('exportd', () => {
       runs: 1,
       results: [{ batch_export: id, runs: 1 }],
     });
-    expect((await exportd(service, ...retryFailed)).stdout).toContain('Retrying 0 runs.');
+    expect((await exportd(service, ...retryFailed, id)).stdout).toContain('Retrying 0 runs.');
+    expect((await exportd(service, ...retryFailed, randomUUID())).stderr).toContain('Not found');
     expect(await exportd(service, 'export', 'retry', id)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('--failed'),
@@ -270,7 +271,7 @@ describe('exportd', () => {
     const updated = await jsonOutputOf(service, 'export', 'update', id, '{"name": "Renamed"}');
     expect(updated).toMatchObject({ name: 'Renamed', paused: true });
     const lines = await exportd(service, 'export', 'list');
-    expect(lines.stdout).toMatch(new RegExp(`^${id} +Renamed +events +every 1 minutes +true$`, 'm'));
+    expect(lines.stdout).toMatch(new RegExp(`^${id} +Renamed +events +every 1 minutes +true +paused$`, 'm'));
     expect(await jsonOutputOf(service, 'export', 'delete', id)).toEqual({ accepted: false, location: null });
   });
 
@@ -282,7 +283,7 @@ describe('exportd', () => {
       ...['export', 'create', '--interval', 'day', '--paused', ...flags],
     );
     expect([created.code, created.stderr]).toEqual([0, '']);
-    const [, id = ''] = /^([0-9a-f-]{36}) +bucket\/flags +events +day +true$/m.exec(created.stdout) ?? [];
+    const [, id = ''] = /^([0-9a-f-]{36}) +bucket\/flags +events +day +true +paused$/m.exec(created.stdout) ?? [];
     expect(created.stdout).toContain('Destination: S3 bucket/flags, Parquet');
     expect(created.stdout).not.toContain('AKIAEXAMPLE');
 
@@ -305,7 +306,7 @@ describe('exportd', () => {
     });
 
     const status = await exportd(service, 'status');
-    expect(status.stdout).toMatch(new RegExp(`^Service: .*\n[^]*^gaps +${id} +bucket/flags `, 'm'));
+    expect(status.stdout).toMatch(new RegExp(`^Service: .*\n[^]*^error +failed +${id} +bucket/flags `, 'm'));
   });
 
   it('tests a destination, and creates no export when a step fails', async () => {

@@ -77,7 +77,15 @@ describe('a destination of flags', () => {
 
 describe('exportd status', () => {
   const lag = { intervals: 0, seconds: 0, last_completed_interval_end: '2026-11-01T10:00:00.000Z', gaps: [] };
-  const gap = { data_interval_start: '', data_interval_end: '', run_id: 'run', status: 'Failed' };
+  const condition = {
+    severity: 'ok',
+    cause: 'ok',
+    summary: 'Every interval that has ended is exported.',
+    since: null,
+    owner: 'none',
+    affected: { intervals: 0, ranges: [] },
+    actions: [],
+  };
   const batchExport = (name: string, more: object = {}) => ({
     id: name,
     name,
@@ -86,6 +94,7 @@ describe('exportd status', () => {
     paused: false,
     latest_runs: [],
     lag,
+    condition,
     ...more,
   });
 
@@ -93,19 +102,26 @@ describe('exportd status', () => {
     it('lists first what needs attention', () => {
       const rows = statusRows([
         batchExport('fine'),
-        batchExport('paused', { paused: true }),
-        batchExport('unknown', { lag: null }),
-        batchExport('behind', { lag: { ...lag, intervals: 3, seconds: 10_800 } }),
-        batchExport('failing', { latest_runs: [{ status: 'Failed', latest_error: 'AccessDenied: no' }] }),
-        batchExport('gaps', { lag: { ...lag, intervals: 1, seconds: 3_600, gaps: [gap] } }),
+        batchExport('behind', {
+          lag: { ...lag, intervals: 3, seconds: 10_800 },
+          condition: { ...condition, severity: 'warning', cause: 'behind', summary: 'It is late.' },
+        }),
+        batchExport('held', {
+          condition: { ...condition, severity: 'error', cause: 'held', summary: 'It is held.' },
+        }),
       ]);
-      expect(rows.map(([state, , name, , , behind, , detail]) => [state, name, behind, detail])).toEqual([
-        ['gaps', 'gaps', '1 h', expect.stringContaining('1 interval needs a retry')],
-        ['failing', 'failing', 'none', 'AccessDenied: no'],
-        ['behind', 'behind', '3 h', '3 intervals are not exported yet'],
-        ['unknown', 'unknown', null, null],
-        ['paused', 'paused', 'none', null],
-        ['ok', 'fine', 'none', null],
+      expect(
+        rows.map(([severity, cause, , name, , , behind, , detail]) => [
+          severity,
+          cause,
+          name,
+          behind,
+          detail,
+        ]),
+      ).toEqual([
+        ['error', 'held', 'held', 'none', 'It is held.'],
+        ['warning', 'behind', 'behind', '3 h', 'It is late.'],
+        ['ok', 'ok', 'fine', 'none', null],
       ]);
     });
   });

@@ -10,17 +10,14 @@ const constant = (value: number): string => `${value}x30`;
 
 /** Series of a deployment in which no alert is true. Two servers report the state of exports. */
 export const healthySeries: Readonly<Record<string, string>> = {
-  'exportd_freshness_seconds{interval="hour",instance="one"}': constant(3_700),
-  'exportd_freshness_seconds{interval="hour",instance="two"}': constant(3_700),
-  'exportd_freshness_seconds{interval="day",instance="one"}': constant(80_000),
-  'exportd_interval_seconds{interval="hour",instance="one"}': constant(3_600),
-  'exportd_interval_seconds{interval="hour",instance="two"}': constant(3_600),
-  'exportd_interval_seconds{interval="day",instance="one"}': constant(86_400),
+  'exportd_export_condition{interval="hour",severity="ok",cause="ok",instance="one"}': constant(3),
+  'exportd_export_condition{interval="hour",severity="ok",cause="ok",instance="two"}': constant(3),
+  'exportd_export_condition{interval="day",severity="ok",cause="paused",instance="one"}': constant(1),
+  'exportd_export_condition{interval="day",severity="error",cause="no_worker",instance="one"}': constant(1),
   'exportd_runs_total{status="Completed",instance="worker"}': '0+1x30',
   'exportd_runs_total{status="Failed",instance="worker"}': constant(3),
   'exportd_unavailable_destinations{instance="one"}': constant(0),
   'exportd_unsettled_intervals{interval="hour",instance="one"}': constant(0),
-  'exportd_held_intervals{interval="hour",instance="one"}': constant(0),
   'exportd_differing_intervals{interval="hour",outcome="rows_missing",instance="one"}': constant(0),
   'exportd_comparison_overdue_seconds{interval="hour",instance="one"}': constant(600),
   'exportd_workers{queue="control",instance="one"}': constant(1),
@@ -34,9 +31,28 @@ export const healthySeries: Readonly<Record<string, string>> = {
 export const alertCases: readonly AlertCase[] = [
   {
     alert: 'ExportdBehind',
-    when: 'an hour is late by more than 21 minutes',
-    series: { 'exportd_freshness_seconds{interval="hour",instance="two"}': constant(4_900) },
-    result: { labels: '{interval="hour"}', value: 4_900 },
+    when: 'an hour is late',
+    series: {
+      'exportd_export_condition{interval="hour",severity="warning",cause="behind",instance="two"}':
+        constant(2),
+    },
+    result: { labels: '{interval="hour"}', value: 2 },
+  },
+  {
+    alert: 'ExportdExportError',
+    when: 'the source has lost rows',
+    series: {
+      'exportd_export_condition{interval="hour",severity="error",cause="held",instance="one"}': constant(1),
+    },
+    result: { labels: '{cause="held", interval="hour", severity="error"}', value: 1 },
+  },
+  {
+    alert: 'ExportdHoles',
+    when: 'a range between two backfills was never exported',
+    series: {
+      'exportd_export_condition{interval="day",severity="warning",cause="holes",instance="one"}': constant(1),
+    },
+    result: { labels: '{cause="holes", interval="day", severity="warning"}', value: 1 },
   },
   {
     alert: 'ExportdRunsFailing',
@@ -61,12 +77,6 @@ export const alertCases: readonly AlertCase[] = [
     when: 'a transaction of the source is open',
     series: { 'exportd_unsettled_intervals{interval="hour",instance="one"}': constant(2) },
     result: { labels: '{interval="hour"}', value: 2 },
-  },
-  {
-    alert: 'ExportdHeld',
-    when: 'the source has lost rows',
-    series: { 'exportd_held_intervals{interval="hour",instance="one"}': constant(1) },
-    result: { labels: '{interval="hour"}', value: 1 },
   },
   {
     alert: 'ExportdVerifyFailed',

@@ -14,6 +14,7 @@ import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { createDestinationTester } from '../../src/destination/destination_tests.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
+import { readCondition } from '../../src/projections/export_conditions.ts';
 import type {
   DestinationTestClient,
   VerificationClient,
@@ -150,7 +151,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
         : { tested: true, steps: await runDestinationTest(testId) };
     },
   };
-  const deliver = createDeliverer(pool, keyRing, settings);
+  const deliver = createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id));
   const webhookTests: WebhookTestClient = {
     test: async (deliveryId) => {
       if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');

@@ -74,19 +74,30 @@ describe('the metrics of exports', () => {
 
   it('say how old the newest exported data of the slowest export is', async () => {
     const metrics = exportMetrics();
-    // A minute that ends during the test can be exported instead.
-    const { rows } = await pool.query<{ until: string }>(
-      'select max(data_interval_end) as until from exportd.intervals where manifest_run_id is not null',
-    );
-    const age = (Date.now() - Date.parse(rows[0]?.until ?? '')) / 1_000;
+    const ageOf = async (interval: string): Promise<number> => {
+      const { rows } = await pool.query<{ age: number }>(
+        `select extract(epoch from statement_timestamp() - created_at)::float8 as age from exportd.batch_exports
+         where interval = $1`,
+        [interval],
+      );
+      return rows[0]?.age ?? NaN;
+    };
     const freshness = await valuesOf(metrics, 'exportd_freshness_seconds');
-    expect(freshness[minutely]).toBeCloseTo(age, -1);
-    // It has exported nothing and was created a moment ago.
-    expect(freshness['interval=hour']).toBeLessThan(3_600);
+    // Both were created a moment ago: one has exported nothing, the other minutes that its schedule does not owe.
+    expect(freshness[minutely]).toBeCloseTo(await ageOf('every 1 minutes'), -1);
+    expect(freshness['interval=hour']).toBeCloseTo(await ageOf('hour'), -1);
     expect(await valuesOf(metrics, 'exportd_interval_seconds')).toEqual({
       [minutely]: 60,
       'interval=hour': 3_600,
       'interval=day': 86_400,
+    });
+  });
+
+  it('count the exports in each condition', async () => {
+    expect(await valuesOf(exportMetrics(), 'exportd_export_condition')).toEqual({
+      [`cause=held,${minutely},severity=error`]: 1,
+      'cause=ok,interval=hour,severity=ok': 1,
+      'cause=paused,interval=day,severity=ok': 1,
     });
   });
 
@@ -222,6 +233,7 @@ describe('the metrics of the deployment', () => {
     expect(await valuesOf(metrics, 'exportd_dependency_up')).toEqual({
       'dependency=control_database': 1,
       'dependency=temporal': 1,
+      'dependency=source': 1,
     });
   });
 

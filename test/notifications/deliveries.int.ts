@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
+import { readCondition } from '../../src/projections/export_conditions.ts';
 import { maxPendingDeliveries, resendDelivery } from '../../src/notifications/deliveries.ts';
 import { findDelivery, listDeliveries } from '../../src/notifications/delivery_log.ts';
 import { testNotificationData } from '../../src/notifications/notification.ts';
@@ -93,7 +94,9 @@ async function createReceivingWebhook() {
     received,
     makeDue,
     deliver: (id: string, more?: Record<string, string>) =>
-      createDeliverer(database.pool, keyRing, settingsWith(more))(id),
+      createDeliverer(database.pool, keyRing, settingsWith(more), (id) => readCondition(database.pool, id))(
+        id,
+      ),
     find: (id: string) => findDelivery(database.pool, webhook.id, id),
   };
 }

@@ -20,6 +20,7 @@ import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
+import { readCondition } from '../../src/projections/export_conditions.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
 import type { QueryKinds } from '../../src/queries/query_executor.ts';
@@ -259,7 +260,10 @@ export async function createControlPlaneHarness(
           export: data.exportActivities,
           maintenance: {
             ...fakeMaintenanceActivities(behaviour, logger),
-            ...createNotificationActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
+            ...createNotificationActivities({
+              deliver: createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id)),
+              logger,
+            }),
             ...createVerificationActivities({ pool, keyRing, settings, logger }),
           },
           query: createQueryActivities(queries),

@@ -3,6 +3,8 @@ import { models } from '../../domain/batch_export.ts';
 import { parseJsonObject } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import {
+  conditionIn,
+  conditionLines,
   definitionLines,
   exportTable,
   intervalTable,
@@ -79,7 +81,7 @@ function addRetryCommand(exports: Command): void {
     .argument('[export id]')
     .argument('[run id]')
     .option(...allowShrinkOption)
-    .option('--failed', 'retry the failed runs of all batch exports of the project')
+    .option('--failed', 'retry the failed runs of the batch export, or without an id of all of the project')
     .option(
       '--since <time>',
       'with --failed: only runs that failed since then, as an ISO 8601 time or like -2h',
@@ -94,13 +96,15 @@ function addRetryCommand(exports: Command): void {
     });
 }
 
-/** Retries the failed runs of the project. */
-async function retryFailed(options: RetryOptions, ids: readonly (string | undefined)[]): Promise<void> {
-  if (ids.some((id) => id !== undefined))
-    throw new CliError('--failed retries the runs of all batch exports: pass no ids.');
+/** Retries the failed runs of an export, or of the project. */
+async function retryFailed(options: RetryOptions, [id, run]: readonly (string | undefined)[]): Promise<void> {
+  if (run !== undefined) throw new CliError('--failed retries all failed runs: pass no run.');
   if (options.allowShrink)
     throw new CliError('--failed never removes rows: retry single runs with --allow-shrink.');
-  const request = options.since === undefined ? {} : { since: options.since };
+  const request = {
+    ...(options.since !== undefined && { since: options.since }),
+    ...(id !== undefined && { batch_export: id }),
+  };
   const { body } = await openService(options).call('POST', 'batch_exports/retry_failed/', request);
   printer(options)(body, () => [
     ...table(
@@ -202,13 +206,14 @@ export function addExportCommands(program: Command): void {
     },
   );
 
-  serviceCommand(exports, 'show', 'show a batch export, its lag and its newest runs')
+  serviceCommand(exports, 'show', 'show a batch export, its condition, its lag and its newest runs')
     .argument('<id>')
     .action(async (id: string, options: Options) => {
       const { body } = await openService(options).call('GET', `batch_exports/${encodeURIComponent(id)}/`);
       printer(options)(body, () => [
         ...exportTable([body]),
         '',
+        ...conditionLines(conditionIn(body)),
         ...definitionLines(body),
         ...lagLines(body.lag as Lag | null),
         '',

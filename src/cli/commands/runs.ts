@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { attentionOf, backfillTable, fieldTable, runTable, statusRows } from '../export_tables.ts';
+import { backfillTable, needsAttention, fieldTable, runTable, statusRows } from '../export_tables.ts';
 import { printer, table } from '../output.ts';
 import {
   type JsonObject,
@@ -105,26 +105,29 @@ export function addBackfillCommands(program: Command): void {
       });
 }
 
+/** The exit code of `status` when somebody has to look; 1 is that of a command that failed. */
+const attentionExitCode = 2;
+
 /** `status`. */
 export function addStatusCommand(program: Command): void {
   serviceCommand(
     program,
     'status',
-    'show the state of the service and of every batch export, what needs attention first (uses the HTTP API)',
+    'show the state of the service and of every batch export, what needs attention first; exits with 2 if anything does (uses the HTTP API)',
   ).action(async (options: ServiceCommandOptions) => {
     const service = openService(options);
     const [readiness, exports] = await Promise.all([service.readiness(), readExports(service)]);
-    const json = {
-      service: readiness,
-      batch_exports: exports.map((one) => ({ ...one, attention: attentionOf(one) })),
-    };
-    printer(options)(json, () => [
+    if (needsAttention(readiness, exports)) process.exitCode = attentionExitCode;
+    printer(options)({ service: readiness, batch_exports: exports }, () => [
       ...readinessLines(readiness),
       '',
       ...(exports.length === 0
         ? ['No batch exports. Create one with "exportd export create".']
         : table(
-            ['state', 'id', 'name', 'model', 'interval', 'lag', 'newest completed interval', 'detail'],
+            [
+              ...['severity', 'condition', 'id', 'name', 'model', 'interval', 'lag'],
+              ...['newest completed interval', 'detail'],
+            ],
             statusRows(exports),
           )),
     ]);

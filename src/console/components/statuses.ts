@@ -1,3 +1,4 @@
+import type { ConditionCause } from '../../domain/condition.ts';
 import type { IntervalStatus } from '../../http/intervals/schema.ts';
 import { html, type View } from '../html.ts';
 
@@ -43,12 +44,29 @@ export const intervalLooks: Readonly<Record<IntervalStatus, StatusLook>> = {
   expired: { label: 'Expired', tone: 'neutral', shape: 'corners' },
 };
 
-/** How the statuses of exports, runs, backfills and deliveries look. */
-const otherLooks: Readonly<Record<string, StatusLook>> = {
-  // Exports
-  active: { label: 'Active', tone: 'good', shape: 'full' },
+/** How each cause of an export's condition looks. */
+export const conditionLooks: Readonly<Record<ConditionCause, StatusLook>> = {
+  unreadable: { label: 'Unreadable', tone: 'danger', shape: 'cross' },
+  no_worker: { label: 'No worker', tone: 'danger', shape: 'cross' },
+  source_unavailable: { label: 'Source unavailable', tone: 'danger', shape: 'cross' },
+  operator_fault: { label: 'Waits for operator', tone: 'danger', shape: 'cross' },
+  destination_unavailable: { label: 'Bucket unavailable', tone: 'danger', shape: 'cross' },
+  paused_by_failures: { label: 'Paused by failures', tone: 'danger', shape: 'middle' },
+  access_denied: { label: 'Access denied', tone: 'danger', shape: 'cross' },
+  failed: { label: 'Failed', tone: 'danger', shape: 'cross' },
+  held: { label: 'Held', tone: 'held', shape: 'bars' },
+  differs: { label: 'Differs', tone: 'danger', shape: 'cross' },
+  not_started: { label: 'Not started', tone: 'danger', shape: 'hollow' },
+  retrying: { label: 'Retrying', tone: 'attention', shape: 'cross' },
   behind: { label: 'Behind', tone: 'attention', shape: 'cutCorner' },
-  failing: { label: 'Failing', tone: 'danger', shape: 'cross' },
+  holes: { label: 'Holes', tone: 'attention', shape: 'hollow' },
+  unsettled: { label: 'Unsettled', tone: 'attention', shape: 'cutCorner' },
+  paused: { label: 'Paused', tone: 'neutral', shape: 'middle' },
+  ok: { label: 'Active', tone: 'good', shape: 'full' },
+};
+
+/** How the statuses of runs, backfills and deliveries look. */
+const otherLooks: Readonly<Record<string, StatusLook>> = {
   // Runs
   Starting: { label: 'Starting', tone: 'running', shape: 'baseline' },
   Running: { label: 'Running', tone: 'running', shape: 'lowerHalf' },
@@ -106,10 +124,19 @@ export function StatusSign({ look }: { readonly look: StatusLook }): View {
   </svg>`;
 }
 
-/** A status as sign and text. `label` replaces the text, not the look. */
-export function StatusBadge({ status, label }: { readonly status: string; readonly label?: string }): View {
-  const look = lookOf(status);
+/** A look as sign and text. */
+function Badge({ look }: { readonly look: StatusLook }): View {
   return html`<span class="status-badge tone-${look.tone}"
-    ><${StatusSign} look=${look} />${label ?? look.label}</span
+    ><${StatusSign} look=${look} />${look.label}</span
   >`;
+}
+
+/** A status as sign and text. */
+export function StatusBadge({ status }: { readonly status: string }): View {
+  return html`<${Badge} look=${lookOf(status)} />`;
+}
+
+/** The condition of an export as sign and text. */
+export function ConditionBadge({ cause }: { readonly cause: ConditionCause }): View {
+  return html`<${Badge} look=${conditionLooks[cause]} />`;
 }

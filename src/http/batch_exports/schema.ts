@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { bounds, boundText } from '../../config/bounds.ts';
 import { configDocument } from '../../destination/config.ts';
 import { models } from '../../domain/batch_export.ts';
+import { conditionCauses, conditionSeverities } from '../../domain/condition.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { dryRunField } from '../backfills/schema.ts';
@@ -42,6 +43,44 @@ const lagSchema = z
   .meta({ id: 'BatchExportLag' });
 export type LagResponse = z.infer<typeof lagSchema>;
 
+const actionSchema = z
+  .object({
+    label: z.string(),
+    method: z.enum(['POST']),
+    path: z.string(),
+    body: z.record(z.string(), z.unknown()),
+    command: z.string().describe('The same on the command line.'),
+  })
+  .meta({ id: 'BatchExportConditionAction' });
+
+/** How an export does: what every list, page, command, metric and message shows of it. */
+export const conditionSchema = z
+  .object({
+    severity: z
+      .enum(conditionSeverities)
+      .describe(
+        '`error`: somebody has to act. `warning`: it is late, incomplete or not certain yet. `ok`: neither.',
+      ),
+    cause: z.enum(conditionCauses).describe('Of several that hold, the most urgent one.'),
+    summary: z.string().describe('One sentence.'),
+    since: responseTimestampSchema.nullable().describe('Null if it is not known, and while all is well.'),
+    owner: z
+      .enum(['tenant', 'operator', 'none'])
+      .describe('Who has to act: the owner of the export, the operator of exportd, or nobody.'),
+    affected: z.object({
+      intervals: z.number().int(),
+      ranges: z
+        .array(z.object({ start: responseTimestampSchema, end: responseTimestampSchema }))
+        .describe('The 10 newest, newest first. Empty for an outage, which may concern any.'),
+    }),
+    actions: z
+      .array(actionSchema)
+      .describe(
+        'Operations that cure it, in this order. Without any, the summary says what has to be mended.',
+      ),
+  })
+  .meta({ id: 'BatchExportCondition' });
+
 const model = z.enum(models);
 
 /** A batch export in a response. */
@@ -80,6 +119,7 @@ export const batchExportSchema = z
     lag: lagSchema
       .nullable()
       .describe('Null if this version of exportd cannot read the schedule of the export.'),
+    condition: conditionSchema,
   })
   .meta({ id: 'BatchExport' });
 export type BatchExportResponse = z.infer<typeof batchExportSchema>;
@@ -168,6 +208,7 @@ const readOnlyFields = {
   latest_runs: readOnly,
   schema: readOnly,
   lag: readOnly,
+  condition: readOnly,
 };
 
 const writable = {

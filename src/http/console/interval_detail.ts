@@ -19,7 +19,13 @@ import { notFound } from '../api_error.ts';
 import { readIntervalPage } from '../intervals/read_model.ts';
 import type { IntervalResponse } from '../intervals/schema.ts';
 import { runColumns, type RunLink, type RunRow, toRunResponse } from '../runs/read_model.ts';
-import type { Generation, IntervalDetailResponse, IntervalFile, RowLocationResponse } from './schema.ts';
+import type {
+  Generation,
+  IntervalDetailResponse,
+  IntervalFile,
+  NewestCheck,
+  RowLocationResponse,
+} from './schema.ts';
 import { type ExportFields, fieldChanges, noFields, readConfigFields } from './settings_history.ts';
 
 /** A completed run of an interval: a generation. */
@@ -229,24 +235,113 @@ export async function readIntervalDetail(
 ): Promise<IntervalDetailResponse> {
   const interval = await readIntervalAt(pool, batchExportId, time);
   const bounds = { start: interval.data_interval_start, end: interval.data_interval_end };
-  const [around, runs, completed] = await Promise.all([
+  const [around, runs, completed, verified] = await Promise.all([
     readAround(pool, batchExportId, bounds),
     readRuns(pool, batchExportId, bounds),
     readCompletedRuns(pool, batchExportId, bounds),
+    readNewestVerification(pool, batchExportId, bounds),
   ]);
   const generations = await describeGenerations(pool, batchExportId, completed, {
     manifestRunId: interval.manifest_run_id,
     linkOf: runLink,
   });
   const current = completed.find(({ id }) => id === interval.manifest_run_id);
+  const manifest = current ? await readManifest(pool, source, current) : withoutManifest;
+  const held_at = interval.held === null ? null : (runs[0]?.finished_at ?? null);
   return {
     interval,
     ...around,
     runs: runs.map((run) => toRunResponse(run, runLink)),
     generations,
-    ...(current ? await readManifest(pool, source, current) : withoutManifest),
+    ...manifest,
+    newest_check: newestCheckOf({ interval, proof: manifest.proof, held_at, verified }),
   };
 }
+
+/** A verification that has ended with a report. */
+interface Verified {
+  readonly at: string;
+  readonly ok: boolean;
+  /** Numbers of rows. */
+  readonly found: Readonly<Record<'missing' | 'duplicate' | 'unexpected' | 'mismatched', number>>;
+}
+
+async function readNewestVerification(
+  pool: Pool,
+  batchExportId: string,
+  { start, end }: DataInterval,
+): Promise<Verified | undefined> {
+  const { rows } = await pool.query<Verified>(
+    `select created_at as at, (report->>'ok')::boolean as ok, json_build_object(
+         'missing', report->'missing', 'duplicate', report->'duplicate',
+         'unexpected', report->'unexpected', 'mismatched', report->'mismatched') as found
+     from exportd.verifications
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and report is not null
+     order by created_at desc limit 1`,
+    [batchExportId, start, end],
+  );
+  return rows[0];
+}
+
+/** The newest comparison of the current files with the source, whatever has made it. */
+export function newestCheckOf({
+  interval: { manifest_run_id, completed_at, comparison, held },
+  proof,
+  held_at,
+  verified,
+}: {
+  readonly interval: Pick<IntervalResponse, 'manifest_run_id' | 'completed_at' | 'comparison' | 'held'>;
+  readonly proof: Pick<NonNullable<IntervalDetailResponse['proof']>, 'is_equal'> | null;
+  /** When the run was held that left the interval held. */
+  readonly held_at: string | null;
+  readonly verified: Verified | undefined;
+}): NewestCheck | null {
+  if (manifest_run_id === null || completed_at === null) return null;
+  const differ = 'The files and the source differ';
+  const checks: NewestCheck[] = [];
+  if (proof)
+    checks.push({
+      kind: 'export',
+      at: completed_at,
+      is_equal: proof.is_equal,
+      summary: proof.is_equal ? 'The files have the rows of the source' : differ,
+    });
+  if (comparison) {
+    const is_equal = comparison.outcome === 'equal';
+    const { added_rows, missing_rows } = comparison;
+    checks.push({
+      kind: 'comparison',
+      at: comparison.compared_at,
+      is_equal: is_equal || comparison.outcome === 'source_expired',
+      summary: is_equal
+        ? 'The files have the rows of the source'
+        : comparison.outcome === 'source_expired'
+          ? 'The source has deleted the rows of the interval, and the files keep them'
+          : `${differ}: at least ${rowsOf(added_rows)} are only in the source and ${rowsOf(missing_rows)} only in the files`,
+    });
+  }
+  if (held && held_at !== null)
+    checks.push({
+      kind: 'held_run',
+      at: held_at,
+      is_equal: false,
+      summary: `${differ}: the source no longer has ${rowsOf(held.missing_rows)} of the files`,
+    });
+  if (verified && Date.parse(verified.at) >= Date.parse(completed_at)) {
+    const found = Object.entries(verified.found).filter(([, count]) => count > 0);
+    checks.push({
+      kind: 'verification',
+      at: verified.at,
+      is_equal: verified.ok,
+      summary: verified.ok
+        ? 'The files have the rows of the source'
+        : `${differ}: ${found.map(([what, count]) => `${count.toLocaleString('en')} ${what}`).join(', ')}`,
+    });
+  }
+  return checks.toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))[0] ?? null;
+}
+
+const rowsOf = (count: number): string => `${count.toLocaleString('en')} ${count === 1 ? 'row' : 'rows'}`;
 
 type ManifestFields = Pick<
   IntervalDetailResponse,

@@ -1,4 +1,5 @@
 import type { LiveBatchExport, Model } from '../../domain/batch_export.ts';
+import { compareConditions } from '../../domain/condition.ts';
 import { type UndecidedRange, undecidedRanges } from '../../domain/due_intervals.ts';
 import {
   type DataInterval,
@@ -8,17 +9,13 @@ import {
   type ScheduleRevision,
 } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
+import { type ExportStanding, readStandings } from '../../projections/export_conditions.ts';
 import { skipStatusOf } from '../../projections/intervals.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { lagsOf } from '../batch_exports/read_model.ts';
-import type { LagResponse } from '../batch_exports/schema.ts';
 import type { IntervalStatus } from '../intervals/schema.ts';
 import { type HttpApp, readsExports, type RouteContext, teamOf } from '../command_service.ts';
 import { errorResponses } from '../schemas.ts';
 import {
-  calmConditions,
-  type ExportCondition,
-  exportConditions,
   intervalLetters,
   type Overview,
   type OverviewItem,
@@ -26,15 +23,6 @@ import {
   overviewQuery,
   overviewSchema,
 } from './schema.ts';
-
-/** What the ledger of an export says about its condition. */
-interface LedgerSummary {
-  /** The status of the newest interval whose run has ended; null without one. */
-  readonly newest_ended: IntervalStatus | null;
-  readonly has_held: boolean;
-  /** Whether an interval whose files are still kept is unsettled. */
-  readonly has_unsettled: boolean;
-}
 
 /** An export whose ledger is read. */
 interface LedgerExport {
@@ -47,51 +35,6 @@ interface LedgerExport {
  */
 const isExpired = (retentionDays: string, at: string): string =>
   `least(expires_at, completed_at + make_interval(days => ${retentionDays})) <= ${at}`;
-
-/** Summarises the ledgers of exports with one statement, which reads few rows of each. */
-async function readLedgerSummaries(
-  pool: Pool,
-  exports: readonly LedgerExport[],
-  now: string,
-): Promise<ReadonlyMap<string, LedgerSummary>> {
-  const { rows } = await pool.query<LedgerSummary & { readonly id: string }>(
-    `with export as (select * from unnest($1::uuid[], $2::int[]) as export (id, retention_days)),
-     unfinished as (
-       select export.id, bool_or(interval.status = 'held') as has_held,
-         bool_or(interval.status = 'unsettled'
-           and ${isExpired('export.retention_days', '$3::timestamptz')} is not true) as has_unsettled
-       from export join exportd.intervals interval on interval.batch_export_id = export.id
-         and interval.status <> 'exported'
-       group by export.id
-     )
-     select export.id, newest.status as newest_ended, coalesce(unfinished.has_held, false) as has_held,
-       coalesce(unfinished.has_unsettled, false) as has_unsettled
-     from export
-     left join unfinished on unfinished.id = export.id
-     left join lateral (
-       select interval.status from exportd.intervals interval
-       where interval.batch_export_id = export.id and interval.status not in ('running', 'paused', 'excluded')
-       order by interval.data_interval_start desc limit 1
-     ) newest on true`,
-    [exports.map(({ id }) => id), exports.map(({ retention_days }) => retention_days), now],
-  );
-  return new Map(rows.map(({ id, ...summary }) => [id, summary]));
-}
-
-/** A newest interval that failed says more than a pause: exportd pauses exports that fail. */
-function conditionOf(
-  paused: boolean,
-  summary: LedgerSummary | undefined,
-  lag: LagResponse | null,
-): ExportCondition {
-  if (summary?.newest_ended === 'failed' || summary?.newest_ended === 'gap') return 'failing';
-  if ((lag?.gaps.length ?? 0) > 0) return 'gap';
-  if (summary?.has_held) return 'held';
-  if (paused) return 'paused';
-  // One interval is missing from its end until its run has completed.
-  if ((lag?.intervals ?? 0) > 1) return 'behind';
-  return summary?.has_unsettled ? 'unsettled' : 'active';
-}
 
 /** How many intervals of an export are shown. */
 const maxCells = 48;
@@ -245,16 +188,10 @@ interface ExportRow {
   readonly destination: string;
   readonly paused: boolean;
   readonly retention_days: number | null;
-  readonly state: LiveBatchExport;
-  readonly now: string;
 }
 
 /** An export with what decides its place in the list. */
-interface RankedExport extends ExportRow {
-  readonly condition: ExportCondition;
-  /** Null if this version cannot read the schedule. */
-  readonly lag: LagResponse | null;
-}
+type RankedExport = ExportRow & ExportStanding;
 
 /**
  * Reads the live exports of a project for the page that lists them, with a fixed number of statements. Intervals and
@@ -266,22 +203,23 @@ async function readOverview(
   { limit, search }: OverviewQuery,
 ): Promise<Overview> {
   const exports = await readExports(pool, teamId);
-  const now = exports[0]?.now ?? new Date().toISOString();
-  const [summaries, lags] = await Promise.all([
-    readLedgerSummaries(pool, exports, now),
-    lagsOf(pool, exports, (id, error) => {
+  const standings = await readStandings(
+    pool,
+    exports.map(({ id }) => id),
+    (id, error) => {
       logger.error({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.');
-    }),
-  ]);
-  const ranked = exports.map((row): RankedExport => {
-    const lag = lags.get(row.id) ?? null;
-    return { ...row, lag, condition: conditionOf(row.paused, summaries.get(row.id), lag) };
+    },
+  );
+  const ranked = exports.flatMap((row): RankedExport[] => {
+    const standing = standings.get(row.id);
+    return standing ? [{ ...row, ...standing }] : [];
   });
+  const now = ranked[0]?.now ?? new Date().toISOString();
   const found = ranked.filter(matches(search)).sort(byAttention);
   return {
     now,
-    count: exports.length,
-    needing_attention: ranked.filter(({ condition }) => !calmConditions.has(condition)).length,
+    count: ranked.length,
+    needing_attention: ranked.filter(({ condition }) => condition.severity !== 'ok').length,
     found: found.length,
     exports: await toItems(pool, found.slice(0, limit), now),
   };
@@ -291,13 +229,11 @@ const readExports = async (pool: Pool, teamId: number): Promise<ExportRow[]> =>
   (
     await pool.query<ExportRow>(
       `select export.id, export.name, export.model, export.interval, export.paused, export.retention_days,
-         concat_ws(' ', export.destination_type, version.config->>'bucket_name') as destination,
-         stream.state, statement_timestamp() as now
+         concat_ws(' ', export.destination_type, version.config->>'bucket_name') as destination
        from exportd.batch_exports export
-       join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
        join exportd.destination_configs version
          on version.batch_export_id = export.id and version.version = export.config_version
-       where export.team_id = $1 and not export.deleted and stream.state->>'status' = 'live'`,
+       where export.team_id = $1 and not export.deleted`,
       [teamId],
     )
   ).rows;
@@ -309,10 +245,9 @@ const matches = (search: string): ((row: ExportRow) => boolean) => {
 };
 
 async function toItems(pool: Pool, shown: readonly RankedExport[], now: string): Promise<OverviewItem[]> {
-  const [entries, volumes, problems] = await Promise.all([
+  const [entries, volumes] = await Promise.all([
     readNewestEntries(pool, shown, now),
     readVolumes(pool, shown, now),
-    readProblems(pool, shown),
   ]);
   const time = new Date(now);
   return shown.map((row) => {
@@ -320,41 +255,18 @@ async function toItems(pool: Pool, shown: readonly RankedExport[], now: string):
     return toItem(row, {
       stored,
       volumes: volumes.get(row.id) ?? stored.map((entry) => volumeOf(entry, time)),
-      problem: problems.get(row.id) ?? null,
       now: time,
     });
   });
 }
 
-/** The latest error of each export with a condition that one explains. */
-async function readProblems(
-  pool: Pool,
-  exports: readonly RankedExport[],
-): Promise<ReadonlyMap<string, string | null>> {
-  const troubled = exports.filter(({ condition }) => ['failing', 'gap', 'held'].includes(condition));
-  if (troubled.length === 0) return new Map();
-  const { rows } = await pool.query<{ id: string; problem: string | null }>(
-    `select export.id, newest.latest_error as problem from unnest($1::uuid[]) as export (id)
-     cross join lateral (
-       select run.latest_error from exportd.intervals interval
-       join exportd.batch_export_runs run on run.id = interval.run_id
-       where interval.batch_export_id = export.id and interval.status <> 'exported'
-         and interval.status in ('failed', 'gap', 'held')
-       order by interval.data_interval_start desc limit 1
-     ) newest`,
-    [troubled.map(({ id }) => id)],
-  );
-  return new Map(rows.map(({ id, problem }) => [id, problem]));
-}
-
 interface ItemFacts {
   readonly stored: readonly VolumeEntry[];
   readonly volumes: readonly HourlyVolume[];
-  readonly problem: string | null;
   readonly now: Date;
 }
 
-function toItem(row: RankedExport, { stored, volumes, problem, now }: ItemFacts): OverviewItem {
+function toItem(row: RankedExport, { stored, volumes, now }: ItemFacts): OverviewItem {
   const { lag } = row;
   const intervals =
     lag === null
@@ -368,7 +280,6 @@ function toItem(row: RankedExport, { stored, volumes, problem, now }: ItemFacts)
     destination: row.destination,
     paused: row.paused,
     condition: row.condition,
-    problem,
     behind_intervals: lag?.intervals ?? null,
     fresh_until: lag?.last_completed_interval_end ?? null,
     next_run_at: lag === null ? null : nextRunAt(row.state, now),
@@ -403,11 +314,9 @@ function toCells(intervals: readonly LedgerEntry[]): OverviewItem['cells'] {
   };
 }
 
-const rankOf = (condition: ExportCondition): number => exportConditions.indexOf(condition);
-
 /** Those that need attention first, then the least fresh, then by name. */
 const byAttention = (one: RankedExport, other: RankedExport): number =>
-  rankOf(one.condition) - rankOf(other.condition) ||
+  compareConditions(one.condition, other.condition) ||
   (other.lag?.intervals ?? 0) - (one.lag?.intervals ?? 0) ||
   one.name.localeCompare(other.name) ||
   one.id.localeCompare(other.id);

@@ -1,24 +1,10 @@
 import { z } from 'zod';
 import { models } from '../../domain/batch_export.ts';
+import { conditionSchema } from '../batch_exports/schema.ts';
 import { intervalSchema, intervalStatuses } from '../intervals/schema.ts';
 import { listTime } from '../paging.ts';
 import { runSchema } from '../runs/schema.ts';
 import { limitParameter, pathId, responseTimestampSchema } from '../schemas.ts';
-
-/** What an export's row says first. In the order in which exports need attention. */
-export const exportConditions = [
-  'failing',
-  'gap',
-  'held',
-  'behind',
-  'unsettled',
-  'active',
-  'paused',
-] as const;
-export type ExportCondition = (typeof exportConditions)[number];
-
-/** The conditions of exports that need no attention. */
-export const calmConditions: ReadonlySet<ExportCondition> = new Set(['active', 'paused']);
 
 /** The letters of interval statuses in `cells.statuses`. */
 export const intervalLetters = {
@@ -42,8 +28,7 @@ const overviewItemSchema = z.object({
   interval: z.string(),
   destination: z.string().describe('Type and bucket.'),
   paused: z.boolean(),
-  condition: z.enum(exportConditions),
-  problem: z.string().nullable().describe('The latest error of a failing or held export.'),
+  condition: conditionSchema,
   behind_intervals: z.number().int().nullable().describe('Null if the schedule cannot be read.'),
   fresh_until: responseTimestampSchema.nullable().describe('The end of the newest exported interval.'),
   next_run_at: responseTimestampSchema
@@ -273,6 +258,19 @@ const proof = z.object({
   buckets: z.array(proofBucket),
 });
 
+/** The newest of what has compared the files of an interval with the source. */
+const newestCheck = z.object({
+  kind: z
+    .enum(['export', 'held_run', 'comparison', 'verification'])
+    .describe(
+      '`export`: the fingerprints right after the export. `held_run`: a run that would have removed rows.',
+    ),
+  at: responseTimestampSchema,
+  is_equal: z.boolean(),
+  summary: z.string().describe('What it found, in one sentence.'),
+});
+export type NewestCheck = z.infer<typeof newestCheck>;
+
 /** Everything that exportd knows of one interval. */
 export const intervalDetailSchema = z.object({
   interval: intervalSchema,
@@ -286,6 +284,9 @@ export const intervalDetailSchema = z.object({
   kept: z.array(earlierFile),
   earlier: z.array(earlierFile),
   proof: proof.nullable().describe('Null without a manifest, or if persons decide which rows are selected.'),
+  newest_check: newestCheck
+    .nullable()
+    .describe('Null without a manifest, and while nothing has compared it.'),
   manifest: z
     .object({
       bucket: z.string(),

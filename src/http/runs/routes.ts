@@ -173,20 +173,20 @@ const maxConcurrent = 50;
 const minTimeoutMs = 1_000;
 
 /**
- * Retries the failed runs of all live exports of the caller's project, with one command for each export that has any.
+ * Retries the failed runs of all live exports of the caller's project, or of one of them, with one command for each export that has any.
  * @returns what was started for each of these exports, and the error where it was not
  * @throws ApiError when no command was accepted
  */
 async function retryFailedRuns(
   context: RouteContext,
   request: FastifyRequest,
-  since: string | null,
+  { since, batchExportId }: { readonly since: string | null; readonly batchExportId: string | null },
 ): Promise<RetriedExport[]> {
   const caller = callerOf(request);
   const key = idempotencyKeyOf(request);
   const keyOf = (batchExportId: string) =>
     key === undefined ? undefined : deterministicId('retry_failed', key, batchExportId);
-  const ids = await readExportsToRetry(context.pool, caller.project_id, since, keyOf);
+  const ids = await readExportsToRetry(context.pool, caller.project_id, { since, batchExportId }, keyOf);
   const deadline = performance.now() + context.settings.EXPORTD_COMMAND_TIMEOUT;
   const submit = (batch_export_id: string): Promise<SubmissionResult> =>
     context.commandService.submit({
@@ -233,7 +233,7 @@ export const failedRunRoutes: ProjectRoutes = (app, context) => {
     {
       ...writesExports,
       schema: {
-        summary: 'Retry failed runs of all batch exports',
+        summary: 'Retry failed runs of all batch exports, or of one',
         description:
           'After a fault was fixed: exports each interval of the project again whose newest run is Failed, ' +
           'FailedRetryable or TimedOut, paused exports included, with one backfill for each export. Runs that are held ' +
@@ -244,7 +244,12 @@ export const failedRunRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { since } = await resolveListTimes(context.pool, teamOf(request), { since: request.body.since });
-      const retried = await retryFailedRuns(context, request, since ? new Date(since).toISOString() : null);
+      const batchExportId = request.body.batch_export ?? null;
+      if (batchExportId !== null) await requireBatchExport(context.pool, teamOf(request), batchExportId);
+      const retried = await retryFailedRuns(context, request, {
+        since: since ? new Date(since).toISOString() : null,
+        batchExportId,
+      });
       // Another run of these intervals has been created since.
       const results = retried.filter((one) => one.runs !== 0);
       const runs = results.reduce((sum, one) => sum + (one.runs ?? 0), 0);

@@ -111,6 +111,9 @@ export const retryFailedBody = z.strictObject({
   since: listTime
     .nullish()
     .describe('Only runs that failed at or after this time, such as -2h. By default all failed runs.'),
+  batch_export: pathId
+    .nullish()
+    .describe('Only runs of this batch export. By default those of all exports of the project.'),
 });
 
 const retriedExportSchema = z.object({

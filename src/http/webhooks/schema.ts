@@ -2,6 +2,7 @@ import { z } from 'zod';
 import { deliveryStatuses } from '../../notifications/delivery_log.ts';
 import { notificationTypes, payloadFormats } from '../../notifications/notification.ts';
 import { isWebhookSecret } from '../../notifications/send_webhook.ts';
+import { conditionSchema } from '../batch_exports/schema.ts';
 import {
   limitParameter,
   offsetParameter,
@@ -205,6 +206,12 @@ export const webhookMessageSchema = z
         latest_error: z.string().nullable(),
         data_interval_start: responseTimestampSchema.nullable(),
         data_interval_end: responseTimestampSchema.nullable(),
+        condition: conditionSchema
+          .pick({ severity: true, cause: true, summary: true, since: true, owner: true })
+          .nullable()
+          .describe(
+            'Of the export, when the message was first sent. Null in `interval.published` and in a test.',
+          ),
         manifest_key: z
           .string()
           .nullable()

@@ -532,6 +532,13 @@ create table exportd.operator_fault_runs (
 );
 create index operator_fault_runs_waiting on exportd.operator_fault_runs (fault_id) where resumed_at is null;
 
+-- When each worker process last reported, every few seconds: whether any runs, without a request to Temporal.
+create table exportd.worker_heartbeats (
+  -- Host and process id.
+  worker text primary key,
+  seen_at timestamptz not null default clock_timestamp()
+);
+
 -- Dashboards: reference data ------------------------------------------------------------------------------------------
 
 -- Rows are updated in place. A deleted dashboard keeps its row so that it can be restored.

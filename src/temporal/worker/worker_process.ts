@@ -28,6 +28,7 @@ import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createOutages } from '../../failures/circuits.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { createDeliverer } from '../../notifications/deliver.ts';
+import { readCondition } from '../../projections/export_conditions.ts';
 import { openJournal } from '../../projections/registry.ts';
 import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { backgroundLimits, createQuerySlots } from '../../queries/query_slots.ts';
@@ -234,7 +235,7 @@ async function serve(
   };
   const outages = createOutages(pool, settings, logger);
   const { circuits } = outages;
-  const faultAlarm = createFaultAlarm(pool, settings, logger);
+  const faultAlarm = createFaultAlarm(pool, settings, logger, source);
   const problems = createProblemReporter(pool, settings, logger);
   const exportSlots = createExportSlots(settings);
   const exporting = {
@@ -329,7 +330,10 @@ async function serve(
             ...control,
             openLocation: createLocationOpener(pool, keyRing, settings, { circuits }),
           }),
-          ...createNotificationActivities({ deliver: createDeliverer(pool, keyRing, settings), logger }),
+          ...createNotificationActivities({
+            deliver: createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id)),
+            logger,
+          }),
           ...createVerificationActivities({ pool, keyRing, settings, logger }),
         },
         query: createQueryActivities(queries),

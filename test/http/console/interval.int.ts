@@ -106,6 +106,40 @@ describe('an interval', () => {
     });
   });
 
+  it('heads its proof with the newest comparison, whatever has made it', async () => {
+    const { id, run } = await createRun();
+    await completeRun(api.journal, run, { rows: 3 });
+    const newest = async () => (await api.call('GET', pathOf(id))).body.newest_check;
+    expect(await newest()).toMatchObject({ kind: 'export', is_equal: true });
+    await api.database.pool.query(
+      `update exportd.interval_comparisons set outcome = 'rows_missing', last_compared_at = clock_timestamp(),
+         added_rows = 0, missing_rows = 2, source_rows = 1 where run_id = $1`,
+      [run],
+    );
+    expect(await newest()).toMatchObject({
+      kind: 'comparison',
+      is_equal: false,
+      summary:
+        'The files and the source differ: at least 0 rows are only in the source and 2 rows only in the files',
+    });
+    await api.database.pool.query(
+      `insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep,
+         report, finished_at)
+       select batch_export_id, $2, $3, data_interval_start, data_interval_end, true,
+         '{"ok": false, "missing": 0, "duplicate": 0, "unexpected": 46, "mismatched": 0}', clock_timestamp()
+       from exportd.batch_export_runs where id = $1`,
+      [run, api.projectId, api.userId],
+    );
+    expect(await newest()).toMatchObject({
+      kind: 'verification',
+      is_equal: false,
+      summary: 'The files and the source differ: 46 unexpected',
+    });
+    const again = await retry(id, run);
+    await completeRun(api.journal, again, { rows: 1 });
+    expect(await newest()).toMatchObject({ kind: 'export', is_equal: true });
+  });
+
   it('has no manifest before a run has completed', async () => {
     const { id, run } = await createRun();
     const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }));

@@ -170,9 +170,7 @@ export function Overview({ found, reload }: PartProps): View {
       <${Loaded} resource=${timeline}>
         ${(data: TimelineResponse) =>
           data.entries.length === 0
-            ? html`<${EmptyState} title="No interval has ended in this time">
-                The first one is exported when it has ended. For the past, start a backfill.
-              <//>`
+            ? html`<${NoIntervals} found=${found} />`
             : html`<${Calendar} found=${found} entries=${data.entries} />
                 <${LandingPlots} exportId=${found.id} entries=${data.entries} />`}
       <//>
@@ -180,16 +178,28 @@ export function Overview({ found, reload }: PartProps): View {
   `;
 }
 
+/** What stands in place of the calendar while it has nothing to show. */
+function NoIntervals({ found }: Pick<PartProps, 'found'>): View {
+  const newest = found.lag?.last_completed_interval_end ?? null;
+  const backfills = `${paths.export(found.id)}?tab=backfills`;
+  if (newest === null)
+    return html`<${EmptyState} title="No interval has ended in this time">
+      The first one is exported when it has ended. For the past,
+      ${html`<a href=${backfills}>start a backfill</a>`}.
+    <//>`;
+  return html`<${EmptyState} title="Nothing was exported of this time">
+    The newest exported interval ended <${Moment} at=${newest} exact />.
+    <${Button} onClick=${() => setQuery({ before: newest })}>Show it<//>
+  <//>`;
+}
+
 function ExportFacts({ found }: Pick<PartProps, 'found'>): View {
-  const { lag } = found;
-  const missing = lag && `${formatQuantity(lag.intervals, 'interval')}, ${formatDuration(lag.seconds)}`;
+  const { lag, condition } = found;
   const facts = [
-    ['Behind', lag?.intervals === 0 ? 'up to date' : (missing ?? 'unknown')],
+    ['Condition', condition.summary],
     ['Exported until', html`<${Moment} at=${lag?.last_completed_interval_end} exact />`],
-    ['Gaps', formatCount(lag?.gaps.length ?? null)],
     ['Newest run', html`<${Moment} at=${found.latest_runs[0]?.created_at} />`],
     ['Created', html`<${Moment} at=${found.created_at} />`],
-    ...(found.paused ? [['Paused', html`<${Moment} at=${found.last_paused_at} />`]] : []),
   ];
   return html`<${Facts} look="card" facts=${facts} />`;
 }

@@ -1,7 +1,9 @@
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import { useResource, type Resource } from '../../api/resource.ts';
 import { Loaded, Page, Tabs } from '../../components/page.ts';
-import { StatusBadge } from '../../components/statuses.ts';
+import { type Action, ActionButton } from '../../components/actions.ts';
+import { Moment } from '../../components/moment.ts';
+import { ConditionBadge } from '../../components/statuses.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
@@ -44,12 +46,13 @@ function FoundExport({
     title=${found.name}
     parents=${[{ title: 'Exports', path: paths.exports }]}
     subtitle=${html`<span class="export-subtitle">
-      <${StatusBadge} status=${statusOf(found)} />
+      <${ConditionBadge} cause=${found.condition.cause} />
       <span>${found.model}, ${cadenceOf(found)}</span>
       <code>${locationOf(found)}</code>
     </span>`}
     actions=${html`<${ExportActions} found=${found} reload=${resource.reload} />`}
   >
+    <${ConditionNotice} condition=${found.condition} reload=${resource.reload} />
     <${Tabs}
       label="Parts of the export"
       tabs=${parts}
@@ -60,12 +63,53 @@ function FoundExport({
   <//>`;
 }
 
-/** The status of an export in one word, by what needs attention most. */
-function statusOf({ paused, lag }: BatchExportResponse): string {
-  if (paused) return 'paused';
-  if (lag && lag.gaps.length > 0) return 'failing';
-  return lag && lag.intervals > 1 ? 'behind' : 'active';
+const owners = { tenant: 'the owner of the export', operator: 'the operator of exportd', none: 'nobody' };
+
+/** What is wrong with an export, since when, who has to act, and the buttons that cure it. Nothing while all is well. */
+function ConditionNotice({
+  condition: { severity, summary, since, owner, actions },
+  reload,
+}: {
+  readonly condition: BatchExportResponse['condition'];
+  readonly reload: () => unknown;
+}): View {
+  if (severity === 'ok') return null;
+  return html`<div class="notice ${severity === 'error' ? 'notice-danger' : ''}" role="status">
+    <p>${summary}</p>
+    <p class="muted">
+      ${since !== null && html`Since <${Moment} at=${since} exact />. `}To be cured by ${owners[owner]}.
+    </p>
+    ${
+      actions.length > 0 &&
+      html`<div class="page-actions">
+        ${actions.map((action) => html`<${ActionButton} key=${action.command} action=${toAction(action, reload)} />`)}
+      </div>`
+    }
+  </div>`;
 }
+
+type ConditionAction = BatchExportResponse['condition']['actions'][number];
+
+const toAction = (
+  { label, method, path, body, command }: ConditionAction,
+  onDone: () => unknown,
+): Action => ({
+  label,
+  method,
+  path,
+  body,
+  // Without the name of the program, and no word has a space.
+  command: command.split(' ').slice(1),
+  done: 'Requested.',
+  onDone,
+  ...('allow_shrink' in body && {
+    kind: 'danger',
+    confirm: {
+      title: 'Publish what the source has now?',
+      text: 'Rows that the bucket has and the source no longer has are deleted from the bucket.',
+    },
+  }),
+});
 
 /** `every hour`, `every 5 minutes`. */
 const cadenceOf = ({ interval, timezone }: BatchExportResponse): string =>

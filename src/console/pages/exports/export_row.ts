@@ -3,7 +3,7 @@ import { useEffect } from 'preact/hooks';
 import type { OverviewItem } from '../../../http/console/schema.ts';
 import { type IntervalCell, IntervalCells } from '../../components/interval_cells.ts';
 import { Moment } from '../../components/moment.ts';
-import { StatusBadge, statusOfLetter } from '../../components/statuses.ts';
+import { ConditionBadge, statusOfLetter } from '../../components/statuses.ts';
 import { formatBytes, formatQuantity, formatShortCount } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { paths } from '../../router/paths.ts';
@@ -37,17 +37,17 @@ function Sparkline({ values, label }: { readonly values: readonly number[]; read
 
 /** An export in the list of all. */
 export function ExportRow({ item }: { readonly item: OverviewItem }): View {
-  const { id, name, model, interval, destination, problem, behind_intervals: behind } = item;
+  const { id, name, model, interval, destination, condition, behind_intervals: behind } = item;
   const rows = sumOf(item.rows_by_hour);
   const bytes = sumOf(item.bytes_by_hour);
   return html`<tr class="export-row">
     <td class="export-name">
       <a href=${paths.export(id)}>${name}</a>
       <div class="muted">${model}, ${nameOfInterval(interval)}, ${destination}</div>
-      ${problem && html`<div class="export-problem">${problem}</div>`}
+      ${condition.severity !== 'ok' && html`<div class="export-problem" title=${condition.summary}>${condition.summary}</div>`}
     </td>
     <td data-label="Status">
-      <${StatusBadge} status=${item.condition} label=${labelOf(item)} />
+      <${ConditionBadge} cause=${condition.cause} />
     </td>
     <td data-label="Fresh until">
       <div>
@@ -81,11 +81,6 @@ const sumOf = (values: readonly number[]): number => values.reduce((sum, value) 
 /** `hour` as people say it; `every 5 minutes` is said already. */
 const nameOfInterval = (interval: string): string =>
   interval.startsWith('every') ? interval : `every ${interval}`;
-
-function labelOf({ condition, paused }: OverviewItem): string | undefined {
-  if (condition === 'failing' && paused) return 'Paused, failing';
-  return undefined;
-}
 
 /** The intervals of the compact form. */
 function cellsOf({ cells }: OverviewItem): IntervalCell[] {

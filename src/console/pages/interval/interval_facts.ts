@@ -70,8 +70,8 @@ export function HeldNotice({
     <p>
       The source no longer has ${formatCount(held.missing_rows)} of the
       ${' '}${formatQuantity(held.bucket_rows, 'row')} that were exported; it has
-      ${formatCount(held.source_rows)}. Nothing was published, and the files stay. To publish what the source
-      has, allow fewer rows.
+      ${' '}${formatCount(held.source_rows)}. Nothing was published, and the files stay. To publish what the
+      source has, allow fewer rows.
     </p>
     ${newest && html`<${ActionButton} action=${retryAction(newest, reload, { allowShrink: true })} />`}
   </div>`;

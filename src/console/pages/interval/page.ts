@@ -72,7 +72,7 @@ function FoundInterval({
     }
     ${generations.length > 0 && html`<${Generations} generations=${generations} />`}
     ${detail.manifest && html`<${Files} exportId=${exportId} detail=${detail} />`}
-    ${detail.manifest && html`<${Proof} exportId=${exportId} detail=${detail} />`}
+    ${detail.manifest && html`<${Proof} exportId=${exportId} detail=${detail} reload=${reload} />`}
     ${detail.manifest && html`<${ManifestView} manifest=${detail.manifest} />`}
     ${
       newest !== undefined &&

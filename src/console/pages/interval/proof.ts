@@ -1,5 +1,5 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useRef } from 'preact/hooks';
 import type {
   IntervalDetailResponse,
   VerificationResponse,
@@ -60,9 +60,12 @@ const pollMs = 1_500;
 function Verifications({
   exportId,
   interval: { data_interval_start: start, data_interval_end: end },
+  onEnd,
 }: {
   readonly exportId: string;
   readonly interval: IntervalResponse;
+  /** Called when a verification has ended. */
+  readonly onEnd: () => unknown;
 }): View {
   const path = `console/batch_exports/${exportId}/intervals/${encodeURIComponent(start)}/verifications/`;
   const verifications = useResource<VerificationsResponse>(path);
@@ -73,6 +76,11 @@ function Verifications({
     const timer = window.setInterval(() => void reload(), pollMs);
     return () => window.clearInterval(timer);
   }, [isRunning, reload]);
+  const wasRunning = useRef(false);
+  useEffect(() => {
+    if (wasRunning.current && !isRunning) onEnd();
+    wasRunning.current = isRunning;
+  }, [isRunning]);
   const verify = (deep: boolean): Action => ({
     label: deep ? 'Verify every value' : 'Verify',
     method: 'POST',
@@ -166,13 +174,16 @@ const differs: StatusLook = { label: 'Differs', tone: 'danger', shape: 'cross' }
 export function Proof({
   exportId,
   detail,
+  reload,
 }: {
   readonly exportId: string;
   readonly detail: IntervalDetailResponse;
+  readonly reload: () => unknown;
 }): View {
-  const { proof, interval, next_comparison_at } = detail;
+  const { proof, interval, newest_check, next_comparison_at } = detail;
   return html`<${Section} title="Proof">
     <div class="card proof">
+      ${newest_check && html`<${Verdict} check=${newest_check} />`}
       ${
         proof
           ? html`<${Fingerprints} proof=${proof} />`
@@ -197,7 +208,7 @@ export function Proof({
         </p>`
       }
     </div>
-    <${Verifications} exportId=${exportId} interval=${interval} />
+    <${Verifications} exportId=${exportId} interval=${interval} onEnd=${reload} />
   <//>`;
 }
 
@@ -243,20 +254,34 @@ function Acknowledgement({
   </div>`;
 }
 
-function Fingerprints({ proof }: { readonly proof: ProofData }): View {
-  const { source, bucket, is_equal, buckets } = proof;
+type NewestCheck = NonNullable<IntervalDetailResponse['newest_check']>;
+
+/** What each kind of check has done. */
+const checkedBy: Readonly<Record<NewestCheck['kind'], string>> = {
+  export: 'at the export',
+  held_run: 'when a run was held',
+  comparison: 'when compared',
+  verification: 'when verified',
+};
+
+/** Whether the files have the rows of the source, by what has compared them last. */
+function Verdict({ check: { kind, at, is_equal, summary } }: { readonly check: NewestCheck }): View {
   const look = is_equal ? equal : differs;
+  return html`<p>
+    <span class="status-badge tone-${look.tone}"><${StatusSign} look=${look} />${summary}</span>
+    ${' '}<span class="muted">${checkedBy[kind]}, <${Moment} at=${at} exact /></span>
+  </p>`;
+}
+
+/** What the source and the files had at the export. */
+function Fingerprints({ proof }: { readonly proof: ProofData }): View {
+  const { source, bucket, buckets } = proof;
   const differing = buckets.filter((one) => !one.is_equal);
   return html`
-    <p class="status-badge tone-${look.tone}">
-      <${StatusSign} look=${look} />${
-        is_equal ? 'The files have the rows of the source' : 'The files and the source differ'
-      }
-    </p>
     <${Facts}
       facts=${[
-        ['Source, after the export', totalOf(source)],
-        ['Files and rejected rows', totalOf(bucket)],
+        ['At the export, in the source', totalOf(source)],
+        ['At the export, in files and rejected rows', totalOf(bucket)],
         ['Hash of the row ids', html`<code>${source.hash}</code>`],
       ]}
     />

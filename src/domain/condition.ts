@@ -1,0 +1,392 @@
+import type { OpenCircuit } from './circuit.ts';
+import type { ErrorOwner } from './errors.ts';
+import type { DataInterval } from './intervals.ts';
+
+/** How urgent a condition is. `ok` needs nobody. */
+export const conditionSeverities = ['error', 'warning', 'ok'] as const;
+export type ConditionSeverity = (typeof conditionSeverities)[number];
+
+interface CauseTraits {
+  readonly severity: ConditionSeverity;
+  readonly owner: ErrorOwner;
+}
+
+/** The causes of a condition, the most urgent first: of several that hold, an export has the first. */
+const causes = {
+  unreadable: { severity: 'error', owner: 'operator' },
+  no_worker: { severity: 'error', owner: 'operator' },
+  source_unavailable: { severity: 'error', owner: 'operator' },
+  operator_fault: { severity: 'error', owner: 'operator' },
+  destination_unavailable: { severity: 'error', owner: 'tenant' },
+  paused_by_failures: { severity: 'error', owner: 'tenant' },
+  access_denied: { severity: 'error', owner: 'tenant' },
+  failed: { severity: 'error', owner: 'tenant' },
+  held: { severity: 'error', owner: 'tenant' },
+  differs: { severity: 'error', owner: 'tenant' },
+  not_started: { severity: 'error', owner: 'operator' },
+  retrying: { severity: 'warning', owner: 'none' },
+  behind: { severity: 'warning', owner: 'none' },
+  holes: { severity: 'warning', owner: 'tenant' },
+  unsettled: { severity: 'warning', owner: 'operator' },
+  paused: { severity: 'ok', owner: 'tenant' },
+  ok: { severity: 'ok', owner: 'none' },
+} as const satisfies Readonly<Record<string, CauseTraits>>;
+
+/** Why an export is in its condition: a stable code. */
+export type ConditionCause = keyof typeof causes;
+export const conditionCauses = Object.keys(causes) as readonly ConditionCause[];
+
+export const severityOfCause = (cause: ConditionCause): ConditionSeverity => causes[cause].severity;
+
+/** Orders conditions by urgency, the most urgent first. */
+export const compareConditions = (one: Pick<Condition, 'cause'>, other: Pick<Condition, 'cause'>): number =>
+  conditionCauses.indexOf(one.cause) - conditionCauses.indexOf(other.cause);
+
+/** An operation of the API that cures a condition. */
+export interface ConditionAction {
+  /** A verb: `Retry`. */
+  readonly label: string;
+  readonly method: 'POST';
+  readonly path: string;
+  readonly body: Readonly<Record<string, unknown>>;
+  /** The same on the command line. */
+  readonly command: string;
+}
+
+/** How an export does, and what to do. */
+export interface Condition {
+  readonly severity: ConditionSeverity;
+  readonly cause: ConditionCause;
+  /** One sentence without relative times, so that it changes only with the facts. */
+  readonly summary: string;
+  /** ISO 8601; null if it is not known, and while all is well. */
+  readonly since: string | null;
+  /** Who has to act: the owner of the export, the operator of exportd, or nobody. */
+  readonly owner: ErrorOwner;
+  readonly affected: {
+    readonly intervals: number;
+    /** The newest of them, newest first; a range may have several. */
+    readonly ranges: DataInterval[];
+  };
+  readonly actions: ConditionAction[];
+}
+
+/** Intervals that have something in common. */
+export interface AffectedIntervals {
+  readonly intervals: number;
+  /** Since when; null if there are none, or if it is not known. */
+  readonly since: string | null;
+  /** The newest, newest first. `run_id`: their newest run, where they have one. */
+  readonly ranges: readonly (DataInterval & { readonly run_id: string | null })[];
+}
+
+/** The same with what the newest run of the newest one ended with. */
+export interface FailedIntervals extends AffectedIntervals {
+  readonly latest_error: string | null;
+}
+
+/** What the control database knows of an export. Times are ISO 8601. */
+export interface ConditionFacts {
+  readonly id: string;
+  readonly team_id: number;
+  readonly now: string;
+  /** Length of an interval, in milliseconds. */
+  readonly interval_ms: number;
+  /** False if this version cannot read the schedule. */
+  readonly is_readable: boolean;
+  /** Null unless it is paused. */
+  readonly pause: {
+    readonly at: string | null;
+    /** E-mail address of the user; null if it is not known. */
+    readonly by: string | null;
+    /** Failed runs in a row after which exportd paused it; null if a person did. */
+    readonly failed_runs: number | null;
+  } | null;
+  /** Whether the schedule will create a run without anybody's action. */
+  readonly is_scheduled: boolean;
+  /** Runs that have not ended. */
+  readonly active_runs: number;
+  /** Intervals that wait for their run to be created or to end, of the schedule and of backfills. */
+  readonly waiting: number;
+  /** Ended intervals of the schedule without manifest or held run. `oldest_end`: when the oldest of them ended. */
+  readonly missing: { readonly intervals: number; readonly oldest_end: string | null };
+  /** When the oldest interval ended that the schedule owes a run; null if it owes none. */
+  readonly unstarted_since: string | null;
+  /** When any worker has last reported; null if none ever has. */
+  readonly worker_seen_at: string | null;
+  readonly source_fault: { readonly message: string; readonly opened_at: string } | null;
+  /** What one of its runs waits for. */
+  readonly operator_fault: {
+    readonly type: string;
+    readonly message: string;
+    readonly opened_at: string;
+  } | null;
+  readonly circuit: Pick<OpenCircuit, 'error' | 'opened_at'> | null;
+  /** Intervals whose newest run failed, or was ended by a person. Those of `retrying` have an automatic retry. */
+  readonly failed: FailedIntervals & {
+    /** Those of them that a person ended, which are retried one by one. */
+    readonly ended_by_person: AffectedIntervals;
+  };
+  readonly retrying: FailedIntervals;
+  readonly held: AffectedIntervals;
+  /** Intervals whose files differ from the source, by the newest comparison or verification, unless it is acknowledged. */
+  readonly differing: AffectedIntervals;
+  readonly unsettled: AffectedIntervals;
+  /** Intervals between the first and the last exported one that are neither exported nor owed. */
+  readonly holes: AffectedIntervals;
+}
+
+/** A worker reports every few seconds. */
+const workerSilenceMs = 60_000;
+/** An interval is late by a tenth of its length and 15 minutes, which cover the settle delay, the jitter and the run. */
+const lateMs = (intervalMs: number): number => 0.1 * intervalMs + 15 * 60_000;
+
+/** Errors of the destination that its owner cures with other credentials or permissions. */
+const accessErrors =
+  /^(AccessDenied|InvalidAccessKeyId|SignatureDoesNotMatch|InvalidToken|AllAccessDisabled|AssumeRoleFailed|CredentialsProviderError)\b/;
+
+const none: AffectedIntervals = { intervals: 0, since: null, ranges: [] };
+
+/** Decides the condition of an export. Every surface shows this, and nothing else. */
+export function conditionOf(facts: ConditionFacts): Condition {
+  const cause = conditionCauses.find((one) => holds(one, facts)) ?? 'ok';
+  const affected = affectedBy(cause, facts);
+  return {
+    ...causes[cause],
+    cause,
+    summary: summaryOf(cause, facts),
+    since: sinceOf(cause, facts),
+    affected: {
+      intervals: affected.intervals,
+      ranges: affected.ranges.map(({ start, end }) => ({ start, end })),
+    },
+    actions: actionsOf(cause, facts),
+  };
+}
+
+const isLate = (end: string | null, { now, interval_ms }: ConditionFacts): boolean =>
+  end !== null && Date.parse(now) - Date.parse(end) > lateMs(interval_ms);
+
+/** Whether an outage keeps something of the export from happening now or at its next run. */
+const needsServers = ({ active_runs, waiting, is_scheduled }: ConditionFacts): boolean =>
+  is_scheduled || active_runs > 0 || waiting > 0;
+
+function holds(cause: ConditionCause, facts: ConditionFacts): boolean {
+  const { pause, failed, worker_seen_at, now } = facts;
+  switch (cause) {
+    case 'unreadable':
+      return !facts.is_readable;
+    case 'no_worker':
+      return (
+        needsServers(facts) &&
+        worker_seen_at !== null &&
+        Date.parse(now) - Date.parse(worker_seen_at) > workerSilenceMs
+      );
+    case 'source_unavailable':
+      return needsServers(facts) && facts.source_fault !== null;
+    case 'operator_fault':
+      return facts.operator_fault !== null;
+    case 'destination_unavailable':
+      return needsServers(facts) && facts.circuit !== null;
+    case 'paused_by_failures':
+      return pause !== null && pause.failed_runs !== null;
+    case 'access_denied':
+      return failed.intervals > 0 && accessErrors.test(failed.latest_error ?? '');
+    case 'failed':
+      return failed.intervals > 0;
+    case 'held':
+      return facts.held.intervals > 0;
+    case 'differs':
+      return facts.differing.intervals > 0;
+    case 'not_started':
+      return pause === null && facts.active_runs === 0 && isLate(facts.unstarted_since, facts);
+    case 'retrying':
+      return facts.retrying.intervals > 0;
+    case 'behind':
+      return pause === null && isLate(facts.missing.oldest_end, facts);
+    case 'holes':
+      return facts.holes.intervals > 0;
+    case 'unsettled':
+      return facts.unsettled.intervals > 0;
+    case 'paused':
+      return pause !== null;
+    case 'ok':
+      return true;
+  }
+}
+
+/** What a cause concerns. Of outages only the number of waiting intervals is known: they may be any. */
+function affectedBy(cause: ConditionCause, facts: ConditionFacts): AffectedIntervals {
+  switch (cause) {
+    case 'no_worker':
+    case 'source_unavailable':
+    case 'operator_fault':
+    case 'destination_unavailable':
+      return { ...none, intervals: facts.waiting };
+    case 'paused_by_failures':
+    case 'access_denied':
+    case 'failed':
+      return facts.failed;
+    case 'retrying':
+      return facts.retrying;
+    case 'held':
+      return facts.held;
+    case 'differs':
+      return facts.differing;
+    case 'holes':
+      return facts.holes;
+    case 'unsettled':
+      return facts.unsettled;
+    case 'not_started':
+    case 'behind':
+    case 'paused':
+      return { ...none, intervals: facts.missing.intervals };
+    case 'unreadable':
+    case 'ok':
+      return none;
+  }
+}
+
+function sinceOf(cause: ConditionCause, facts: ConditionFacts): string | null {
+  switch (cause) {
+    case 'no_worker':
+      return facts.worker_seen_at;
+    case 'source_unavailable':
+      return facts.source_fault?.opened_at ?? null;
+    case 'operator_fault':
+      return facts.operator_fault?.opened_at ?? null;
+    case 'destination_unavailable':
+      return facts.circuit?.opened_at ?? null;
+    case 'paused_by_failures':
+    case 'paused':
+      return facts.pause?.at ?? null;
+    case 'not_started':
+      return facts.unstarted_since;
+    case 'behind':
+      return facts.missing.oldest_end;
+    default:
+      return affectedBy(cause, facts).since;
+  }
+}
+
+const intervals = (count: number): string =>
+  `${count.toLocaleString('en')} interval${count === 1 ? '' : 's'}`;
+
+/** `since 2026-11-01 10:00:05 UTC`: to the second, as people read times. */
+const time = (at: string | null): string =>
+  at === null ? 'an unknown time' : `${at.slice(0, 19).replace('T', ' ')} UTC`;
+
+const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '');
+
+const waitingClause = ({ waiting }: ConditionFacts): string =>
+  waiting === 0 ? 'The next run will wait.' : `${intervals(waiting)} wait${waiting === 1 ? 's' : ''}.`;
+
+/** What the newest run ended with, as a clause that ends the sentence. */
+const errorClause = (error: string | null): string => (error === null ? '.' : `: ${withoutStop(error)}.`);
+
+function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
+  const { failed, retrying, held, differing, holes, unsettled, missing, pause } = facts;
+  const one = (count: number, singular: string, plural: string): string => (count === 1 ? singular : plural);
+  switch (cause) {
+    case 'unreadable':
+      return 'This version of exportd cannot read the schedule of the export.';
+    case 'no_worker':
+      return `No worker of exportd has reported since ${time(facts.worker_seen_at)}. ${waitingClause(facts)}`;
+    case 'source_unavailable':
+      return `${withoutStop(facts.source_fault?.message ?? '')}, since ${time(facts.source_fault?.opened_at ?? null)}. ${waitingClause(facts)}`;
+    case 'operator_fault':
+      return `${facts.operator_fault?.type}: ${withoutStop(facts.operator_fault?.message ?? '')}, since ${time(facts.operator_fault?.opened_at ?? null)}. ${waitingClause(facts)}`;
+    case 'destination_unavailable':
+      return facts.circuit === null
+        ? ''
+        : `The bucket does not respond since ${time(facts.circuit.opened_at)}: ${withoutStop(facts.circuit.error)}. ${waitingClause(facts)}`;
+    case 'paused_by_failures':
+      return `exportd paused the export at ${time(pause?.at ?? null)}, after ${pause?.failed_runs} failed runs in a row${errorClause(failed.latest_error)}`;
+    case 'access_denied':
+    case 'failed':
+      return `${intervals(failed.intervals)} failed and ${one(failed.intervals, 'is', 'are')} not retried automatically${errorClause(failed.latest_error)}`;
+    case 'held':
+      return `${intervals(held.intervals)} ${one(held.intervals, 'is', 'are')} held, because the source no longer has all rows that were exported.`;
+    case 'differs':
+      return `The files of ${intervals(differing.intervals)} differ from the source.`;
+    case 'not_started':
+      return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} late and no run has started: Temporal does not respond, or no worker has taken the task. The oldest ended at ${time(facts.unstarted_since)}.`;
+    case 'retrying':
+      return `${intervals(retrying.intervals)} failed and ${one(retrying.intervals, 'is', 'are')} retried automatically${errorClause(retrying.latest_error)}`;
+    case 'behind':
+      return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} not exported yet. The oldest ended at ${time(missing.oldest_end)}.`;
+    case 'holes':
+      return `${intervals(holes.intervals)} between the first and the last exported one ${one(holes.intervals, 'was', 'were')} never exported.`;
+    case 'unsettled':
+      return `${intervals(unsettled.intervals)} ${one(unsettled.intervals, 'was', 'were')} exported while transactions of the source were open, which may still add rows.`;
+    case 'paused':
+      return `Paused at ${time(pause?.at ?? null)}${pause?.by ? ` by ${pause.by}` : ''}.`;
+    case 'ok':
+      return missing.intervals === 0
+        ? 'Every interval that has ended is exported.'
+        : `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} being exported.`;
+  }
+}
+
+/** Actions of single intervals are listed for so many. */
+const maxActions = 3;
+
+function actionsOf(cause: ConditionCause, facts: ConditionFacts): ConditionAction[] {
+  const { id, team_id, failed, held, holes, differing } = facts;
+  const project = `/api/projects/${team_id}/batch_exports/`;
+  const path = (operation: string): string => `${project}${id}/${operation}/`;
+  const retryFailed: ConditionAction = {
+    label: 'Retry all failed',
+    method: 'POST',
+    path: `${project}retry_failed/`,
+    body: { batch_export: id },
+    command: `exportd export retry ${id} --failed`,
+  };
+  const unpause = (backfill: boolean): ConditionAction => ({
+    label: backfill ? 'Unpause and fill' : 'Unpause',
+    method: 'POST',
+    path: path('unpause'),
+    body: backfill ? { backfill: true } : {},
+    command: `exportd export unpause ${id}${backfill ? ' --backfill' : ''}`,
+  });
+  /** Retries of the newest of these intervals. */
+  const retries = ({ ranges }: AffectedIntervals, allowShrink = false): ConditionAction[] =>
+    ranges.slice(0, maxActions).flatMap(({ start, run_id }) =>
+      run_id === null
+        ? []
+        : {
+            label: `${allowShrink ? 'Allow fewer rows in' : 'Retry'} ${time(start)}`,
+            method: 'POST',
+            path: path(`runs/${run_id}/retry`),
+            body: allowShrink ? { allow_shrink: true } : {},
+            command: `exportd export retry ${id} ${run_id}${allowShrink ? ' --allow-shrink' : ''}`,
+          },
+    );
+  const retryAll = (): ConditionAction[] => [
+    ...(failed.intervals > failed.ended_by_person.intervals ? [retryFailed] : []),
+    ...retries(failed.ended_by_person),
+  ];
+  switch (cause) {
+    case 'paused_by_failures':
+      return [unpause(true), ...retryAll()];
+    case 'paused':
+      return [unpause(false), unpause(true)];
+    case 'access_denied':
+    case 'failed':
+      return retryAll();
+    case 'held':
+      return retries(held, true);
+    case 'differs':
+      return retries(differing);
+    case 'holes':
+      return holes.ranges.slice(0, maxActions).map(({ start, end }) => ({
+        label: `Backfill from ${time(start)}`,
+        method: 'POST',
+        path: path('backfill'),
+        body: { start_at: start, end_at: end },
+        command: `exportd export backfill ${id} --start-at ${start} --end-at ${end}`,
+      }));
+    default:
+      return [];
+  }
+}

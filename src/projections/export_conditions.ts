@@ -1,0 +1,513 @@
+import type { LiveBatchExport } from '../domain/batch_export.ts';
+import {
+  type AffectedIntervals,
+  type Condition,
+  type ConditionFacts,
+  conditionOf,
+  type FailedIntervals,
+} from '../domain/condition.ts';
+import { dueRanges } from '../domain/due_intervals.ts';
+import {
+  countIntervals,
+  type DataInterval,
+  intervalContaining,
+  nominalLengthMs,
+} from '../domain/intervals.ts';
+import { activeRunStatuses, type RunStatus } from '../domain/run_state.ts';
+import type { Pool } from '../journal/database.ts';
+
+/** The number of gaps in a lag; the newest are kept. */
+const maxGaps = 100;
+/** The number of ranges that a condition names. */
+const maxRanges = 10;
+
+/** How far behind an export is. */
+interface Lag {
+  /** Ended intervals of the schedule without a Completed run, and all gaps. */
+  readonly intervals: number;
+  readonly seconds: number;
+  readonly last_completed_interval_end: string | null;
+  readonly gaps: {
+    readonly data_interval_start: string;
+    readonly data_interval_end: string;
+    readonly run_id: string;
+    readonly status: RunStatus;
+  }[];
+}
+
+/** How a live export does. */
+export interface ExportStanding {
+  readonly condition: Condition;
+  /** Null if this version cannot read the schedule. */
+  readonly lag: Lag | null;
+  /** The state of the schedule, and the time of the database, that they follow from. */
+  readonly state: LiveBatchExport;
+  readonly now: string;
+}
+
+/**
+ * Reads the lag and the condition of each live export, by id. `onUnreadable` is called for those whose schedule this version
+ * cannot read. It needs five statements for any number of exports and intervals: intervals without runs are counted from
+ * the schedule's state and the database's clock. Without new events, outages or people, the result changes only when an
+ * interval ends or is late.
+ */
+export async function readStandings(
+  pool: Pool,
+  ids: readonly string[],
+  onUnreadable: (id: string, error: unknown) => void,
+): Promise<ReadonlyMap<string, ExportStanding>> {
+  const exports = await readExports(pool, ids);
+  const schedules = exports.map((row) => scheduleOf(row, onUnreadable));
+  const [ledgers, troubles, holes, differing] = await Promise.all([
+    readLedgers(pool, schedules),
+    readTroubles(pool, ids),
+    readHoles(pool, schedules),
+    readDiffering(pool, ids),
+  ]);
+  return new Map(
+    schedules.map((schedule) => {
+      const { row } = schedule;
+      const ledger = ledgers.get(row.id);
+      const facts = factsOf(schedule, ledger, {
+        troubles: troubles.get(row.id),
+        holes: holes.get(row.id) ?? [],
+        differing: differing.get(row.id),
+      });
+      const lag = schedule.is_readable ? lagOf(schedule, ledger) : null;
+      return [row.id, { condition: conditionOf(facts), lag, state: row.state, now: row.now }];
+    }),
+  );
+}
+
+/** Reads the condition of one export; undefined if it is not live. */
+export const readCondition = async (pool: Pool, id: string): Promise<Condition | undefined> =>
+  (await readStandings(pool, [id], () => undefined)).get(id)?.condition;
+
+/** An export with what is known of it besides its intervals. */
+interface ExportRow {
+  readonly id: string;
+  readonly team_id: number;
+  readonly state: LiveBatchExport;
+  readonly created_at: string;
+  readonly now: string;
+  readonly pause: {
+    readonly at: string;
+    readonly by: string | null;
+    readonly failed_runs: number | null;
+  } | null;
+  readonly active_runs: number;
+  /** Runs of unfinished backfills that have not ended, created or not; and the scheduled ones. */
+  readonly backfill_runs: number;
+  readonly scheduled_runs: number;
+  readonly circuit: { readonly error: string; readonly opened_at: string } | null;
+  readonly operator_fault: {
+    readonly type: string;
+    readonly message: string;
+    readonly opened_at: string;
+  } | null;
+  readonly source_fault: { readonly message: string; readonly opened_at: string } | null;
+  readonly worker_seen_at: string | null;
+}
+
+/** The type of the operator's fault that workers store while they cannot read the source. */
+export const sourceUnavailable = 'SourceUnavailable';
+
+const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
+
+/** SQL: a time in the form of responses. */
+const isoTime = (column: string): string =>
+  `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRow[]> {
+  const { rows } = await pool.query<ExportRow>(
+    `with active_run as materialized (
+       select id, batch_export_id, config_version, backfill_id from exportd.batch_export_runs
+       where batch_export_id = any($1) and status in (${active})
+     ), runs as (
+       select batch_export_id, count(*)::int as active_runs,
+         count(*) filter (where backfill_id is null)::int as scheduled_runs
+       from active_run group by 1
+     ), backfills as (
+       select batch_export_id,
+         sum(total_runs - completed_runs - failed_runs - cancelled_runs)::int as backfill_runs
+       from exportd.backfills where batch_export_id = any($1) and finished_at is null group by 1
+     ), fault as (
+       select distinct on (run.batch_export_id) run.batch_export_id, fault.type, fault.message, fault.opened_at
+       from active_run run
+       join exportd.operator_fault_runs waiting on waiting.run_id = run.id and waiting.resumed_at is null
+       join exportd.operator_faults fault on fault.id = waiting.fault_id and fault.resolved_at is null
+       order by run.batch_export_id, fault.opened_at
+     ), used_config as (
+       select id as batch_export_id, config_version from exportd.batch_exports where id = any($1)
+       union select batch_export_id, config_version from active_run
+     ), circuit as (
+       select distinct on (used.batch_export_id) used.batch_export_id, circuit.error, circuit.opened_at
+       from used_config used
+       join exportd.destination_configs config
+         on config.batch_export_id = used.batch_export_id and config.version = used.config_version
+       join exportd.destination_circuits circuit
+         on circuit.destination = config.circuit and circuit.opened_at is not null
+       order by used.batch_export_id, circuit.opened_at
+     ), source as (
+       select message, opened_at from exportd.operator_faults
+       where type = '${sourceUnavailable}' and resolved_at is null order by opened_at limit 1
+     ), worker as (select max(seen_at) as seen_at from exportd.worker_heartbeats)
+     select export.id, export.team_id, stream.state, ${isoTime('export.created_at')} as created_at,
+       ${isoTime('statement_timestamp()')} as now,
+       case when pause.recorded_at is not null then json_build_object('at', ${isoTime('pause.recorded_at')},
+         'by', pause.email, 'failed_runs', jsonb_array_length(pause.data->'run_ids')) end as pause,
+       coalesce(runs.active_runs, 0) as active_runs, coalesce(runs.scheduled_runs, 0) as scheduled_runs,
+       coalesce(backfills.backfill_runs, 0) as backfill_runs,
+       case when circuit.opened_at is not null then json_build_object('error', circuit.error,
+         'opened_at', ${isoTime('circuit.opened_at')}) end as circuit,
+       case when fault.type is not null then json_build_object('type', fault.type, 'message', fault.message,
+         'opened_at', ${isoTime('fault.opened_at')}) end as operator_fault,
+       case when source.opened_at is not null then json_build_object('message', source.message,
+         'opened_at', ${isoTime('source.opened_at')}) end as source_fault,
+       ${isoTime('worker.seen_at')} as worker_seen_at
+     from exportd.batch_exports export
+     join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
+     left join runs on runs.batch_export_id = export.id
+     left join backfills on backfills.batch_export_id = export.id
+     left join circuit on circuit.batch_export_id = export.id
+     left join fault on fault.batch_export_id = export.id
+     left join source on true
+     left join worker on true
+     left join lateral (
+       select event.recorded_at, event.data, users.email from exportd.journal_events event
+       left join exportd.commands command
+         on command.id = case when event.cause like 'command:%' then substr(event.cause, 9, 36)::uuid end
+       left join exportd.users users on users.id = command.user_id
+       where event.stream_type = 'batch_export' and event.stream_id = export.id
+         and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed')
+         and event.event_type = 'BatchExportPaused'
+       order by event.stream_version desc limit 1
+     ) pause on export.paused
+     where export.id = any($1) and stream.state->>'status' = 'live'`,
+    [ids],
+  );
+  return rows;
+}
+
+/** What the schedule of an export has not created runs for yet. */
+interface Schedule {
+  readonly row: ExportRow;
+  readonly is_readable: boolean;
+  readonly due: readonly DataInterval[];
+  readonly due_intervals: number;
+  readonly is_scheduled: boolean;
+  /** The start of its first interval: what precedes it is exported by backfills alone. */
+  readonly first_start: string | null;
+}
+
+function scheduleOf(row: ExportRow, onUnreadable: (id: string, error: unknown) => void): Schedule {
+  const { state, now, created_at } = row;
+  try {
+    const { revisions, definition, paused } = state;
+    const due = dueRanges(state, new Date(now));
+    const [first] = revisions;
+    const isOver = definition.end_at !== null && Date.parse(definition.end_at) <= Date.parse(now);
+    return {
+      row,
+      is_readable: true,
+      due,
+      due_intervals: sum(due.map((range) => countIntervals(revisions, range))),
+      is_scheduled: !paused && !isOver,
+      first_start: first
+        ? earliest(intervalContaining([first], new Date(created_at)).start, state.scheduled_until)
+        : null,
+    };
+  } catch (error) {
+    onUnreadable(row.id, error);
+    return { row, is_readable: false, due: [], due_intervals: 0, is_scheduled: false, first_start: null };
+  }
+}
+
+/** What the ledger says of the intervals of an export that have a run. */
+interface Ledger {
+  readonly id: string;
+  /** Intervals of the schedule with a run and without a manifest, and the gaps of backfills. */
+  readonly intervals: number;
+  readonly seconds: number;
+  /** Those of them that are gaps, and when the oldest of the others ended. */
+  readonly gap_intervals: number;
+  readonly oldest_end: string | null;
+  /** Intervals that a backfill completed before the schedule reached them. */
+  readonly completed_ahead: number;
+  readonly completed_ahead_seconds: number;
+  readonly last_completed_interval_end: string | null;
+  readonly gaps: Lag['gaps'];
+}
+
+/**
+ * Reads the intervals without a manifest from the ledger. Those in a range without runs are counted with the range: the
+ * schedule may have created their runs after the schedules were read, and a backfill's may have failed there.
+ */
+async function readLedgers(pool: Pool, schedules: readonly Schedule[]): Promise<ReadonlyMap<string, Ledger>> {
+  const ranges = schedules.flatMap(({ row, due }) => due.map((range) => ({ id: row.id, ...range })));
+  const { rows } = await pool.query<Ledger>(
+    `with due as (
+       select * from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[]) as due (id, range_start, range_end)
+     )
+     select export.id, with_run.intervals, with_run.seconds, with_run.gap_intervals, with_run.oldest_end, with_run.gaps,
+       coalesce(ahead.intervals, 0) as completed_ahead, coalesce(ahead.seconds, 0) as completed_ahead_seconds,
+       completed.last_completed_interval_end
+     from unnest($1::uuid[]) as export (id)
+     cross join lateral (
+       with without_manifest as (
+         select interval.data_interval_start, interval.data_interval_end, interval.run_id, interval.status,
+           interval.reason, interval.is_scheduled
+         from exportd.intervals interval
+         where interval.batch_export_id = export.id and interval.status <> 'exported'
+           and interval.manifest_run_id is null and interval.run_id is not null
+       )
+       select count(*) as intervals, ${totalSeconds} as seconds,
+         count(*) filter (where status = 'gap') as gap_intervals,
+         min(data_interval_end) filter (where status <> 'gap') as oldest_end,
+         (select coalesce(json_agg(gap), '[]') from (
+            select data_interval_start, data_interval_end, run_id, reason as status from without_manifest
+            where status = 'gap' order by data_interval_start desc limit $5) gap) as gaps
+       from without_manifest interval
+       where (is_scheduled or status = 'gap') and status <> 'held' and not exists (
+         select from due where due.id = export.id
+           and interval.data_interval_start >= due.range_start and interval.data_interval_end <= due.range_end)
+     ) with_run
+     left join (
+       select due.id, count(*) as intervals, ${totalSeconds} as seconds
+       from due join exportd.intervals interval on interval.batch_export_id = due.id
+         and interval.manifest_run_id is not null
+         and interval.data_interval_start >= due.range_start and interval.data_interval_end <= due.range_end
+       group by due.id
+     ) ahead on ahead.id = export.id
+     left join lateral (
+       select interval.data_interval_end as last_completed_interval_end from exportd.intervals interval
+       where interval.batch_export_id = export.id and interval.manifest_run_id is not null
+       order by interval.data_interval_start desc limit 1
+     ) completed on true`,
+    [
+      schedules.map(({ row }) => row.id),
+      ranges.map(({ id }) => id),
+      ranges.map(({ start }) => start),
+      ranges.map(({ end }) => end),
+      maxGaps,
+    ],
+  );
+  return new Map(rows.map((row) => [row.id, row]));
+}
+
+const totalSeconds = 'coalesce(sum(extract(epoch from data_interval_end - data_interval_start)), 0)::float8';
+
+/** Intervals of an export that need attention, by what their newest run ended with. */
+interface Trouble extends FailedIntervals {
+  readonly id: string;
+  readonly kind: 'held' | 'unsettled' | 'retrying' | 'ended_by_person' | 'failed';
+}
+
+/** SQL: the newest intervals of a group, newest first, as `ranges` of `AffectedIntervals`. */
+const newestRanges = `array_to_json((array_agg(json_build_object('start', ${isoTime('data_interval_start')},
+  'end', ${isoTime('data_interval_end')}, 'run_id', run_id) order by data_interval_start desc))[:${maxRanges}])`;
+
+async function readTroubles(
+  pool: Pool,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, readonly Trouble[]>> {
+  const { rows } = await pool.query<Trouble>(
+    `select id, kind, count(*)::int as intervals, ${isoTime('min(since)')} as since, ${newestRanges} as ranges,
+       (array_agg(latest_error order by data_interval_start desc))[1] as latest_error
+     from (
+       select interval.batch_export_id as id, interval.data_interval_start, interval.data_interval_end, interval.run_id,
+         run.latest_error, coalesce(case when interval.status = 'unsettled' then interval.completed_at end,
+           run.finished_at, interval.data_interval_end) as since,
+         case when interval.status in ('held', 'unsettled') then interval.status
+           when run.retry_at is not null then 'retrying'
+           when interval.reason in ('Cancelled', 'Terminated') then 'ended_by_person' else 'failed' end as kind
+       from exportd.intervals interval
+       join exportd.batch_exports export on export.id = interval.batch_export_id
+       left join exportd.batch_export_runs run on run.id = interval.run_id
+       where interval.batch_export_id = any($1) and interval.status <> 'exported'
+         and (interval.status in ('held', 'failed', 'gap') or interval.status = 'unsettled'
+           -- What the bucket has deleted gets no late rows.
+           and least(interval.expires_at, interval.completed_at + make_interval(days => export.retention_days))
+             <= statement_timestamp() is not true)
+     ) trouble group by 1, 2`,
+    [ids],
+  );
+  return Map.groupBy(rows, ({ id }) => id);
+}
+
+/** Reads which intervals differ from the source, by the newest comparison or verification of each. */
+async function readDiffering(
+  pool: Pool,
+  ids: readonly string[],
+): Promise<ReadonlyMap<string, AffectedIntervals>> {
+  const { rows } = await pool.query<AffectedIntervals & { readonly id: string }>(
+    `select id, count(*)::int as intervals, ${isoTime('min(since)')} as since, ${newestRanges} as ranges
+     from (
+       select batch_export_id as id, data_interval_start, data_interval_end, run_id, last_compared_at as since
+       from exportd.interval_comparisons
+       -- Late rows are exported by themselves.
+       where batch_export_id = any($1) and outcome in ('rows_missing', 'both') and acknowledgement is null
+       union
+       select newest.batch_export_id, newest.data_interval_start, newest.data_interval_end, interval.run_id, newest.created_at
+       from (
+         select distinct on (batch_export_id, data_interval_start, data_interval_end) *
+         from exportd.verifications where batch_export_id = any($1) and report is not null
+         order by batch_export_id, data_interval_start, data_interval_end, created_at desc
+       ) newest
+       join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)
+       where newest.has_findings and interval.completed_at <= newest.created_at
+     ) differing group by 1`,
+    [ids],
+  );
+  return new Map(rows.map(({ id, ...affected }) => [id, affected]));
+}
+
+interface Hole extends DataInterval {
+  readonly id: string;
+}
+
+/**
+ * Reads the ranges between the first and the last exported interval of each export that nothing has exported and nothing
+ * will: what lies between its backfills before its first scheduled interval, and pauses that were not filled. The schedule
+ * itself leaves no hole, so of the intervals that it created none is read.
+ */
+async function readHoles(
+  pool: Pool,
+  schedules: readonly Schedule[],
+): Promise<ReadonlyMap<string, readonly Hole[]>> {
+  const readable = schedules.filter(({ first_start }) => first_start !== null);
+  const { rows } = await pool.query<Hole>(
+    `with export as materialized (
+       select export.id, edge.first, edge.last, least(export.scheduled_from, edge.last) as until
+       from unnest($1::uuid[], $2::timestamptz[]) as export (id, scheduled_from)
+       cross join lateral (
+         select (select data_interval_start from exportd.intervals where batch_export_id = export.id
+             and manifest_run_id is not null order by data_interval_start limit 1) as first,
+           (select data_interval_end from exportd.intervals where batch_export_id = export.id
+             and manifest_run_id is not null order by data_interval_start desc limit 1) as last) edge
+       where edge.first is not null
+     ), backfill as materialized (
+       select batch_export_id, start_at, end_at from exportd.backfills
+       where batch_export_id = any($1) and finished_at is null and not is_repair and not retries_failed
+     )
+     select id, ${isoTime('starts')} as start, ${isoTime('ends')} as end from (
+       select export.id, before.covered_until as starts, before.starts as ends from export cross join lateral (
+         select entry.starts, max(entry.ends) over (
+           order by entry.starts, entry.ends rows between unbounded preceding and 1 preceding) as covered_until
+         from (
+           select data_interval_start as starts, data_interval_end as ends from exportd.intervals
+           where batch_export_id = export.id and data_interval_start >= export.first and data_interval_start < export.until
+           union all select start_at, end_at from backfill where batch_export_id = export.id
+             and start_at < export.until and end_at > export.first
+           union all select export.until, export.until where export.first < export.until
+         ) entry) before
+       where before.starts > before.covered_until
+       union all
+       select export.id, skipped.data_interval_start, skipped.data_interval_end
+       from export join exportd.intervals skipped on skipped.batch_export_id = export.id
+       where skipped.run_id is null and skipped.status = 'paused'
+         and skipped.data_interval_start >= export.first and skipped.data_interval_end <= export.last
+         and not exists (select from backfill where backfill.batch_export_id = export.id
+           and backfill.start_at <= skipped.data_interval_start and backfill.end_at >= skipped.data_interval_end)
+     ) hole order by id, starts desc`,
+    [readable.map(({ row }) => row.id), readable.map(({ first_start }) => first_start)],
+  );
+  return Map.groupBy(rows, ({ id }) => id);
+}
+
+const none: FailedIntervals = { intervals: 0, since: null, ranges: [], latest_error: null };
+
+function factsOf(
+  { row, is_readable, due, due_intervals, is_scheduled }: Schedule,
+  ledger: Ledger | undefined,
+  {
+    troubles = [],
+    holes,
+    differing,
+  }: {
+    readonly troubles: readonly Trouble[] | undefined;
+    readonly holes: readonly Hole[];
+    readonly differing: AffectedIntervals | undefined;
+  },
+): ConditionFacts {
+  const troubleOf = (kind: Trouble['kind']): FailedIntervals =>
+    troubles.find((trouble) => trouble.kind === kind) ?? none;
+  const { state } = row;
+  const [oldestDue] = due;
+  const unstarted = oldestDue ? intervalContaining(state.revisions, new Date(oldestDue.start)).end : null;
+  const oldestEnd = ledger?.oldest_end ?? null;
+  const failed = troubleOf('failed');
+  const ended_by_person = troubleOf('ended_by_person');
+  const gaps = troubles.filter(({ kind }) => kind === 'failed' || kind === 'ended_by_person');
+  const lag = is_readable ? lagOf({ due, due_intervals }, ledger) : null;
+  return {
+    id: row.id,
+    team_id: row.team_id,
+    now: row.now,
+    interval_ms: is_readable ? nominalLengthMs(state.definition.interval) : 0,
+    is_readable,
+    pause: state.paused ? (row.pause ?? { at: state.paused_recorded_at, by: null, failed_runs: null }) : null,
+    is_scheduled,
+    active_runs: row.active_runs,
+    waiting: (state.paused ? 0 : due_intervals) + row.scheduled_runs + row.backfill_runs,
+    missing: {
+      intervals: (lag?.intervals ?? 0) - (ledger?.gap_intervals ?? 0),
+      oldest_end: earliest(unstarted, oldestEnd && new Date(oldestEnd).toISOString()),
+    },
+    unstarted_since: unstarted,
+    worker_seen_at: row.worker_seen_at,
+    source_fault: row.source_fault,
+    operator_fault: row.operator_fault,
+    circuit: row.circuit,
+    failed: {
+      ...merged(gaps),
+      ended_by_person,
+      latest_error: failed.latest_error ?? ended_by_person.latest_error,
+    },
+    retrying: troubleOf('retrying'),
+    held: troubleOf('held'),
+    differing: differing ?? none,
+    unsettled: troubleOf('unsettled'),
+    holes: {
+      intervals: sum(holes.map((hole) => countIntervals(state.revisions, hole))),
+      since: null,
+      ranges: holes.slice(0, maxRanges).map(({ start, end }) => ({ start, end, run_id: null })),
+    },
+  };
+}
+
+/** The intervals of several groups as one. */
+const merged = (groups: readonly AffectedIntervals[]): AffectedIntervals => ({
+  intervals: sum(groups.map(({ intervals }) => intervals)),
+  since: groups.reduce<string | null>((since, group) => earliest(since, group.since), null),
+  ranges: groups
+    .flatMap(({ ranges }) => ranges)
+    .toSorted((one, other) => Date.parse(other.start) - Date.parse(one.start))
+    .slice(0, maxRanges),
+});
+
+const earliest = (one: string | null, other: string | null): string | null => {
+  if (one === null || other === null) return one ?? other;
+  return Date.parse(one) <= Date.parse(other) ? one : other;
+};
+
+function lagOf(
+  { due, due_intervals }: Pick<Schedule, 'due' | 'due_intervals'>,
+  ledger: Ledger | undefined,
+): Lag {
+  return {
+    intervals: (ledger?.intervals ?? 0) + due_intervals - (ledger?.completed_ahead ?? 0),
+    seconds: (ledger?.seconds ?? 0) + sum(due.map(secondsOf)) - (ledger?.completed_ahead_seconds ?? 0),
+    last_completed_interval_end: ledger?.last_completed_interval_end ?? null,
+    gaps: (ledger?.gaps ?? []).map((gap) => ({
+      data_interval_start: new Date(gap.data_interval_start).toISOString(),
+      data_interval_end: new Date(gap.data_interval_end).toISOString(),
+      run_id: gap.run_id,
+      status: gap.status,
+    })),
+  };
+}
+
+const secondsOf = ({ start, end }: DataInterval): number => (Date.parse(end) - Date.parse(start)) / 1_000;
+
+const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);

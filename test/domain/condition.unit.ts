@@ -1,0 +1,256 @@
+import { describe, expect, it } from '@jest/globals';
+import fc from 'fast-check';
+import { conditionLines, exportTable, needsAttention, statusRows } from '../../src/cli/export_tables.ts';
+import { conditionLooks } from '../../src/console/components/statuses.ts';
+import {
+  type AffectedIntervals,
+  compareConditions,
+  conditionCauses,
+  type ConditionFacts,
+  conditionOf,
+} from '../../src/domain/condition.ts';
+import { conditionSchema } from '../../src/http/batch_exports/schema.ts';
+import { messageBody, testNotificationData } from '../../src/notifications/notification.ts';
+import { randomCases } from '../setup/effort.ts';
+
+const none = { intervals: 0, since: null, ranges: [], latest_error: null };
+const now = '2026-11-01T12:00:00.000Z';
+/** An hourly export that has exported everything. */
+const fine: ConditionFacts = {
+  id: 'the-export',
+  team_id: 1,
+  now,
+  interval_ms: 3_600_000,
+  is_readable: true,
+  pause: null,
+  is_scheduled: true,
+  active_runs: 0,
+  waiting: 0,
+  missing: { intervals: 0, oldest_end: null },
+  unstarted_since: null,
+  worker_seen_at: now,
+  source_fault: null,
+  operator_fault: null,
+  circuit: null,
+  failed: { ...none, ended_by_person: none },
+  retrying: none,
+  held: none,
+  differing: none,
+  unsettled: none,
+  holes: none,
+};
+const some = (intervals: number, latest_error: string | null = null) => ({
+  intervals,
+  since: '2026-11-01T10:05:00.000Z',
+  ranges: [{ start: '2026-11-01T09:00:00.000Z', end: '2026-11-01T10:00:00.000Z', run_id: 'the-run' }],
+  latest_error,
+});
+const failed = (intervals: number, error: string, byPerson: AffectedIntervals = none) => ({
+  ...some(intervals, error),
+  ended_by_person: byPerson,
+});
+const at = '2026-11-01T11:00:00.000Z';
+
+describe('the condition of an export', () => {
+  it.each<[cause: string, facts: Partial<ConditionFacts>, summary: RegExp]>([
+    ['ok', {}, /^Every interval that has ended is exported\.$/],
+    [
+      'ok',
+      { active_runs: 1, missing: { intervals: 1, oldest_end: '2026-11-01T11:50:00.000Z' } },
+      /^1 interval is being exported/,
+    ],
+    ['unreadable', { is_readable: false }, /cannot read the schedule/],
+    [
+      'no_worker',
+      { worker_seen_at: '2026-11-01T11:58:00.000Z' },
+      /^No worker of exportd has reported since 2026-11-01 11:58:00 UTC/,
+    ],
+    [
+      'source_unavailable',
+      { source_fault: { message: 'It is gone.', opened_at: at }, waiting: 69 },
+      /^It is gone, since 2026-11-01 11:00:00 UTC\. 69 intervals wait\.$/,
+    ],
+    [
+      'operator_fault',
+      { operator_fault: { type: 'DiskFull', message: 'Full.', opened_at: at }, waiting: 1 },
+      /^DiskFull: Full, since .*\. 1 interval waits\.$/,
+    ],
+    [
+      'destination_unavailable',
+      { circuit: { error: 'Refused.', opened_at: at } },
+      /^The bucket does not respond since .* UTC: Refused\. The next run will wait\.$/,
+    ],
+    [
+      'paused_by_failures',
+      { pause: { at, by: null, failed_runs: 3 }, failed: failed(3, 'AccessDenied: No.') },
+      /^exportd paused the export at .*, after 3 failed runs in a row: AccessDenied: No\.$/,
+    ],
+    [
+      'access_denied',
+      { failed: failed(2, 'SignatureDoesNotMatch: No.') },
+      /^2 intervals failed .*: SignatureDoesNotMatch: No\.$/,
+    ],
+    [
+      'failed',
+      { failed: failed(1, 'NoSuchBucket: No.') },
+      /^1 interval failed and is not retried automatically/,
+    ],
+    ['held', { held: some(1), retrying: some(1) }, /^1 interval is held/],
+    ['differs', { differing: some(2) }, /^The files of 2 intervals differ/],
+    ['not_started', { unstarted_since: at, missing: { intervals: 1, oldest_end: at } }, /no run has started/],
+    [
+      'retrying',
+      { retrying: some(1, 'InternalError: 500.') },
+      /is retried automatically: InternalError: 500\.$/,
+    ],
+    [
+      'behind',
+      { active_runs: 1, missing: { intervals: 3, oldest_end: at } },
+      /^3 intervals are not exported yet/,
+    ],
+    [
+      'holes',
+      { holes: some(504) },
+      /^504 intervals between the first and the last exported one were never exported/,
+    ],
+    ['unsettled', { unsettled: some(1) }, /may still add rows/],
+    [
+      'paused',
+      { pause: { at, by: 'ada@example.com', failed_runs: null } },
+      /^Paused at 2026-11-01 11:00:00 UTC by ada@example\.com\.$/,
+    ],
+  ])('is %s', (cause, facts, summary) => {
+    const condition = conditionOf({ ...fine, ...facts });
+    expect([condition.cause, condition.summary]).toEqual([cause, expect.stringMatching(summary)]);
+  });
+
+  it('does not concern an outage that nothing of the export waits for', () => {
+    const idle = { ...fine, is_scheduled: false, pause: { at, by: null, failed_runs: null } };
+    const outage = {
+      circuit: { error: 'Refused.', opened_at: at },
+      source_fault: { message: 'Gone.', opened_at: at },
+      worker_seen_at: at,
+    };
+    expect(conditionOf({ ...idle, ...outage }).cause).toBe('paused');
+    expect(conditionOf({ ...idle, ...outage, active_runs: 1 }).cause).toBe('no_worker');
+  });
+
+  it('is not late before a tenth of the interval and 15 minutes have passed', () => {
+    const late = (minutes: number, interval_ms: number) =>
+      conditionOf({
+        ...fine,
+        interval_ms,
+        active_runs: 1,
+        missing: { intervals: 1, oldest_end: new Date(Date.parse(now) - minutes * 60_000).toISOString() },
+      }).cause;
+    expect([late(21, 3_600_000), late(22, 3_600_000)]).toEqual(['ok', 'behind']);
+    expect([late(158, 86_400_000), late(160, 86_400_000)]).toEqual(['ok', 'behind']);
+  });
+
+  it('retries what a person has ended one by one, and all else at once', () => {
+    const labels = (facts: Partial<ConditionFacts>) =>
+      conditionOf({ ...fine, ...facts }).actions.map(({ label }) => label);
+    expect(labels({ failed: failed(5, 'NoSuchBucket: No.') })).toEqual(['Retry all failed']);
+    expect(labels({ failed: failed(1, 'Terminated: No.', some(1)) })).toEqual([
+      'Retry 2026-11-01 09:00:00 UTC',
+    ]);
+    expect(labels({ failed: failed(5, 'NoSuchBucket: No.', some(1)) })).toEqual([
+      'Retry all failed',
+      'Retry 2026-11-01 09:00:00 UTC',
+    ]);
+    expect(labels({ pause: { at, by: null, failed_runs: 3 }, failed: failed(3, 'No: no.') })).toEqual([
+      'Unpause and fill',
+      'Retry all failed',
+    ]);
+  });
+});
+
+const time = fc
+  .date({ min: new Date('2026-10-01'), max: new Date(now), noInvalidDate: true })
+  .map((date) => date.toISOString());
+const text = fc.string({ maxLength: 40 });
+const affected = fc.record({
+  intervals: fc.integer({ min: 0, max: 2 }),
+  since: fc.option(time),
+  ranges: fc.array(fc.record({ start: time, end: time, run_id: fc.option(fc.uuid()) }), { maxLength: 4 }),
+  latest_error: fc.option(text),
+});
+const anyFacts: fc.Arbitrary<ConditionFacts> = fc.record({
+  id: fc.uuid(),
+  team_id: fc.integer({ min: 1, max: 9 }),
+  now: fc.constant(now),
+  interval_ms: fc.constantFrom(60_000, 3_600_000, 86_400_000),
+  is_readable: fc.boolean(),
+  pause: fc.option(
+    fc.record({ at: fc.option(time), by: fc.option(text), failed_runs: fc.option(fc.integer({ min: 1 })) }),
+  ),
+  is_scheduled: fc.boolean(),
+  active_runs: fc.integer({ min: 0, max: 2 }),
+  waiting: fc.integer({ min: 0, max: 2_000 }),
+  missing: fc.record({ intervals: fc.integer({ min: 0, max: 2_000 }), oldest_end: fc.option(time) }),
+  unstarted_since: fc.option(time),
+  worker_seen_at: fc.option(time),
+  source_fault: fc.option(fc.record({ message: text, opened_at: time })),
+  operator_fault: fc.option(fc.record({ type: text, message: text, opened_at: time })),
+  circuit: fc.option(fc.record({ error: text, opened_at: time })),
+  failed: fc.tuple(affected, affected).map(([all, byPerson]) => ({ ...all, ended_by_person: byPerson })),
+  retrying: affected,
+  held: affected,
+  differing: affected,
+  unsettled: affected,
+  holes: affected,
+});
+
+describe('for any facts, all surfaces agree', () => {
+  it('on what the response of the API says', () => {
+    fc.assert(
+      fc.property(fc.array(anyFacts, { minLength: 1, maxLength: 4 }), (facts) => {
+        const exports = facts.map((one) => ({ id: one.id, lag: null, condition: conditionOf(one) }));
+        for (const { id, condition } of exports) {
+          // What the API sends is what was decided.
+          expect(conditionSchema.parse(condition)).toEqual(condition);
+          // The console has a look for it, and `ok` is the only one in green.
+          expect(conditionLooks[condition.cause].tone === 'good').toBe(condition.cause === 'ok');
+          const { severity, cause, summary } = condition;
+          expect(conditionLines(condition)[0]).toBe(`Condition: ${cause} (${severity}): ${summary}`);
+          expect(exportTable([{ id, condition }])[1]?.endsWith(` ${cause}`)).toBe(true);
+          const { actions: _actions, affected: _affected, ...notified } = condition;
+          const message = messageBody(
+            'json',
+            {
+              id,
+              type: 'run.failed',
+              created_at: now,
+              data: { ...testNotificationData(1), condition: notified },
+            },
+            { EXPORTD_BASE_URL: undefined, EXPORTD_CONSOLE: false },
+          );
+          expect((JSON.parse(message) as { data: unknown }).data).toMatchObject({ condition: notified });
+        }
+        const sorted = exports.toSorted((one, other) => compareConditions(one.condition, other.condition));
+        expect(statusRows(exports).map(([severity, cause, id]) => [severity, cause, id])).toEqual(
+          sorted.map(({ id, condition }) => [condition.severity, condition.cause, id]),
+        );
+        expect(needsAttention({ status: 'ok' }, exports)).toBe(
+          exports.some(({ condition }) => condition.severity !== 'ok'),
+        );
+      }),
+      { numRuns: randomCases(300) },
+    );
+  });
+
+  it('and it says neither that all is well nor nothing while an interval is held, failed or missing between others', () => {
+    fc.assert(
+      fc.property(anyFacts, (facts) => {
+        const { severity, summary, cause } = conditionOf(facts);
+        const isIncomplete =
+          facts.held.intervals + facts.failed.intervals + facts.holes.intervals + facts.differing.intervals >
+          0;
+        expect(isIncomplete && severity === 'ok').toBe(false);
+        expect(conditionCauses).toContain(cause);
+        expect(summary).not.toBe('');
+      }),
+      { numRuns: randomCases(300) },
+    );
+  });
+});

@@ -1,0 +1,295 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Registry } from 'prom-client';
+import { readSettings } from '../../src/config/settings.ts';
+import { createPolicies } from '../../src/decisions/create_run.ts';
+import { storeNotification } from '../../src/decisions/notifications.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
+import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
+import { createFaultAlarm } from '../../src/failures/operator_faults.ts';
+import type { Overview } from '../../src/http/console/schema.ts';
+import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { exportd } from '../cli/command_line.ts';
+import { createCommander } from '../decisions/commander.ts';
+import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
+import { startReceiver, type Receiver } from '../notifications/receiver.ts';
+import { minuteAgo } from '../setup/minutes.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { valuesOf } from '../temporal/metrics/metric_values.ts';
+import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { createLaggingExport } from './lagging_export.ts';
+
+let api: ApiHarness;
+let receiver: Receiver;
+let baseUrl: string;
+let webhook: string;
+let runs: ReturnType<typeof createSimulatedRuns>;
+const settings = readSettings({ DATABASE_URL: 'unused' });
+const policies = createPolicies(settings);
+const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+
+beforeAll(async () => {
+  api = await openApiHarness({
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+    EXPORTD_WEBHOOK_TIMEOUT: '60s',
+    EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1000',
+  });
+  runs = createSimulatedRuns(
+    api.journal,
+    createRunRecorder(api.journal),
+    createCommander(api.journal, policies),
+  );
+  const secret = createWebhookSecret();
+  receiver = await startReceiver(secret);
+  baseUrl = await api.listen();
+  const { body } = await api.call('POST', 'webhooks/', { url: receiver.url, secret });
+  webhook = String(body.id);
+});
+afterAll(async () => {
+  await receiver.close();
+  await api.close();
+});
+
+/** An export of each minute, without an interval that is due, and the runs of a backfill of these minutes, oldest first. */
+async function createExport(name: string, ...backfills: readonly (readonly [from: number, to: number])[]) {
+  const id = await createLaggingExport(api, minuteAgo(0), {
+    name,
+    end_at: minuteAgo(0).toISOString(),
+  });
+  for (const [from, to] of backfills)
+    await api.call('POST', `batch_exports/${id}/backfill`, {
+      start_at: minuteAgo(from).toISOString(),
+      end_at: minuteAgo(to).toISOString(),
+    });
+  const { body } = await api.call('GET', `batch_exports/${id}/runs/?ordering=data_interval_start&limit=100`);
+  return { id, own: (body.results as { id: string }[]).map((run) => run.id) };
+}
+
+const publish = async (run: string): Promise<void> =>
+  runs.publish(run, await runs.start(run), `${run}.jsonl`, 1);
+
+const fail = (run: string, latest_error: string) =>
+  endRun(api.journal, policies, run, { status: 'Failed', latest_error });
+
+const conditionAt = async (id: string): Promise<Condition> =>
+  (await api.call('GET', `batch_exports/${id}/`)).body.condition as Condition;
+
+/** Sends a message about the export, and returns what it says of its condition. */
+async function notifiedCondition(id: string): Promise<unknown> {
+  const cause = randomUUID();
+  await inTransaction(api.database.pool, (connection) =>
+    storeNotification(connection, {
+      type: 'run.failed',
+      cause,
+      team_id: api.projectId,
+      batch_export_id: id,
+      backfill_id: null,
+      run_id: null,
+      status: 'Failed',
+      latest_error: cause,
+      data_interval_start: null,
+      data_interval_end: null,
+    }),
+  );
+  const { rows } = await api.database.pool.query<{ id: string }>(
+    `select delivery.id from exportd.webhook_deliveries delivery
+     join exportd.notifications notification on notification.id = notification_id
+     where notification.data->>'latest_error' = $1`,
+    [cause],
+  );
+  // As the reconciler does when the workflow of a delivery was lost.
+  await api.call('POST', `webhooks/${webhook}/deliveries/${rows[0]?.id}/resend/`, {});
+  const message = await waitFor(
+    () => receiver.messages.find(({ data }) => data.latest_error === cause),
+    'the message arrives',
+  );
+  return message.data.condition;
+}
+
+/** What every surface says of an export. */
+async function surfacesOf(id: string) {
+  const condition = await conditionAt(id);
+  const { body: list } = await api.call('GET', 'batch_exports/?limit=1000');
+  const { text } = await api.call('GET', 'console/overview/?limit=1000');
+  const { exports } = JSON.parse(text) as Overview;
+  const environment = { EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key };
+  const status = await exportd(environment, 'status');
+  const json = await exportd(environment, 'status', '--json');
+  const show = await exportd(environment, 'export', 'show', id);
+  const names = await exportd(environment, 'export', 'list');
+  const metrics = new Registry();
+  registerExportMetrics(metrics, {
+    pool: api.database.pool,
+    logger,
+    settings: { EXPORTD_METRICS_PER_EXPORT: true, EXPORTD_COMPARISON_FIRST: 3_600_000 },
+    cacheMs: 0,
+  });
+  const series = Object.entries(await valuesOf(metrics, 'exportd_export_condition')).filter(
+    ([labels, value]) => value > 0 && labels.includes(id),
+  );
+  const lineOf = (output: string): string => output.split('\n').find((line) => line.includes(id)) ?? '';
+  const { batch_exports } = JSON.parse(json.stdout) as {
+    batch_exports: { id: string; condition: Condition }[];
+  };
+  return {
+    condition,
+    others: {
+      list: (list.results as { id: string; condition: Condition }[]).find((one) => one.id === id)?.condition,
+      overview: exports.find((one) => one.id === id)?.condition,
+      statusJson: batch_exports.find((one) => one.id === id)?.condition,
+    },
+    notified: await notifiedCondition(id),
+    status: { code: status.code, line: lineOf(status.stdout) },
+    show: show.stdout,
+    names: lineOf(names.stdout),
+    series: series.map(([labels]) => labels),
+  };
+}
+
+/** Expects every surface to say the same cause and sentence, and returns the condition. */
+async function expectEverywhere(id: string, cause: ConditionCause): Promise<Condition> {
+  const found = await surfacesOf(id);
+  const { condition } = found;
+  expect(condition.cause).toBe(cause);
+  expect(found.others).toEqual({ list: condition, overview: condition, statusJson: condition });
+  const { severity, summary, since, owner } = condition;
+  expect(found.notified).toEqual({ severity, cause, summary, since, owner });
+  expect(found.status.line).toMatch(new RegExp(`^${severity} +${cause} `));
+  expect(found.show).toContain(`Condition: ${cause} (${severity}): ${summary}`);
+  expect(found.names).toMatch(new RegExp(` ${cause}$`));
+  expect(found.series).toEqual([expect.stringContaining(`cause=${cause},`)]);
+  expect(found.series[0]).toContain(`severity=${severity}`);
+  expect(found.status.line.endsWith(severity === 'ok' ? '-' : summary)).toBe(true);
+  return condition;
+}
+
+describe('every surface says the same of an export', () => {
+  it('whose intervals are all exported', async () => {
+    const { id, own } = await createExport('Exported', [4, 1]);
+    for (const run of own) await publish(run);
+    const { code, stdout } = await exportd({ EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key }, 'status');
+    expect([code, stdout]).toEqual([0, expect.stringContaining('Service: ok')]);
+    expect(await expectEverywhere(id, 'ok')).toEqual({
+      severity: 'ok',
+      cause: 'ok',
+      summary: 'Every interval that has ended is exported.',
+      since: null,
+      owner: 'none',
+      affected: { intervals: 0, ranges: [] },
+      actions: [],
+    });
+  });
+
+  it('with an interval that is held, also after a newer run has succeeded', async () => {
+    const { id, own } = await createExport('Held', [4, 1]);
+    const [first = '', ...rest] = own;
+    await runs.start(first);
+    await runs.hold(first, policies);
+    for (const run of rest) await publish(run);
+    const condition = await expectEverywhere(id, 'held');
+    expect((await exportd({ EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key }, 'status')).code).toBe(2);
+    expect(condition).toMatchObject({
+      severity: 'error',
+      owner: 'tenant',
+      affected: {
+        intervals: 1,
+        ranges: [{ start: minuteAgo(4).toISOString(), end: minuteAgo(3).toISOString() }],
+      },
+      actions: [
+        {
+          path: `/api/projects/${api.projectId}/batch_exports/${id}/runs/${first}/retry/`,
+          body: { allow_shrink: true },
+          command: `exportd export retry ${id} ${first} --allow-shrink`,
+        },
+      ],
+    });
+    // The action cures it.
+    const { path = '', body } = condition.actions[0] ?? {};
+    expect((await api.call('POST', path, body)).status).toBe(200);
+    const { body: newest } = await api.call('GET', `batch_exports/${id}/runs/?limit=1`);
+    await publish((newest.results as { id: string }[])[0]?.id ?? '');
+    await expectEverywhere(id, 'ok');
+  });
+
+  it('with a hole between two exported ranges, until a backfill of it is requested', async () => {
+    const { id, own } = await createExport('Holes', [30, 28], [10, 8]);
+    for (const run of own) await publish(run);
+    const condition = await expectEverywhere(id, 'holes');
+    const hole = { start: minuteAgo(28).toISOString(), end: minuteAgo(10).toISOString() };
+    expect(condition).toMatchObject({ severity: 'warning', affected: { intervals: 18, ranges: [hole] } });
+    const { path = '', body, command } = condition.actions[0] ?? {};
+    expect(command).toBe(`exportd export backfill ${id} --start-at ${hole.start} --end-at ${hole.end}`);
+    expect((await api.call('POST', path, body)).status).toBe(200);
+    expect((await conditionAt(id)).cause).toBe('ok');
+  });
+
+  it('whose bucket denies access, with a retry of all that failed', async () => {
+    const { id, own } = await createExport('Denied', [4, 1]);
+    for (const run of own) {
+      await runs.start(run);
+      await fail(run, 'SignatureDoesNotMatch: The S3 server rejected the signature of a request.');
+    }
+    const access = await expectEverywhere(id, 'access_denied');
+    expect(access.summary).toBe(
+      '3 intervals failed and are not retried automatically: SignatureDoesNotMatch: The S3 server rejected the signature of a request.',
+    );
+    const { path = '', body } = access.actions[0] ?? {};
+    const { body: retried } = await api.call('POST', path, body);
+    expect(retried).toMatchObject({ runs: 3, results: [{ batch_export: id }] });
+  });
+
+  it('that exportd has paused after failures, until it is unpaused and retried', async () => {
+    const id = await createLaggingExport(api, minuteAgo(3), {
+      name: 'Paused',
+      end_at: minuteAgo(0).toISOString(),
+    });
+    await api.advanceSchedule(id);
+    const { body } = await api.call('GET', `batch_exports/${id}/runs/`);
+    for (const { id: run } of body.results as { id: string }[])
+      await fail(run, 'NoSuchBucket: The bucket does not exist.');
+    await api.advanceSchedule(id);
+    const condition = await expectEverywhere(id, 'paused_by_failures');
+    expect(condition.summary).toMatch(
+      /^exportd paused the export at .* UTC, after 3 failed runs in a row: NoSuchBucket: The bucket does not exist\.$/,
+    );
+    expect(condition.affected.intervals).toBe(3);
+    for (const { path, body: request } of condition.actions)
+      expect((await api.call('POST', path, request)).status).toBe(200);
+    expect(condition.actions).toHaveLength(2);
+    expect((await conditionAt(id)).cause).toBe('ok');
+  });
+
+  it('while the source cannot be read, with what waits', async () => {
+    const { id, own } = await createExport('Waiting', [4, 1]);
+    expect(own).toHaveLength(3);
+    const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
+    const check = async (ping: () => Promise<void>): Promise<void> => {
+      const alarm = createFaultAlarm(api.database.pool, settings, logger, { ping });
+      alarm.start();
+      await alarm.stop();
+    };
+    const dependencies = async () => {
+      const metrics = new Registry();
+      const describeTaskQueues = () => Promise.resolve([]);
+      registerDeploymentMetrics(metrics, { pool: api.database.pool, describeTaskQueues, cacheMs: 0 });
+      return valuesOf(metrics, 'exportd_dependency_up');
+    };
+    await check(() => Promise.reject(refused));
+    const condition = await expectEverywhere(id, 'source_unavailable');
+    expect(condition).toMatchObject({ severity: 'error', owner: 'operator', affected: { intervals: 3 } });
+    expect(condition.summary).toMatch(/^The source refuses connections, since .* UTC\. 3 intervals wait\.$/);
+    expect(await dependencies()).toMatchObject({ 'dependency=source': 0 });
+    const { body } = await api.call('GET', '/readyz');
+    expect(body.operator_faults).toMatchObject([
+      { type: 'SourceUnavailable', message: 'The source refuses connections.' },
+    ]);
+    await check(() => Promise.resolve());
+    expect((await conditionAt(id)).cause).toBe('ok');
+    expect(await dependencies()).toMatchObject({ 'dependency=source': 1 });
+    await api.database.pool.query('delete from exportd.worker_heartbeats');
+  });
+});
