@@ -108,6 +108,19 @@ describe('with a mouse', () => {
     expect(decodeURIComponent(page.url())).toContain(minuteAgo(2).toISOString());
   });
 
+  it('the page and the list say the same of what is wrong, and a button cures it', async () => {
+    const { page } = opened;
+    const { body } = await api.call('GET', `batch_exports/${id}/`);
+    const { cause, summary } = body.condition as { cause: string; summary: string };
+    expect([cause, summary]).toEqual(['failed', expect.stringContaining('NoSuchBucket')]);
+    await page.goto('/');
+    await page.getByRole('row').getByText(summary).waitFor();
+    await page.goto(`/exports/${id}`);
+    await page.locator('.notice').getByText(summary).waitFor();
+    expect(await page.locator('.page-subtitle .status-badge').innerText()).toBe('Failed');
+    await page.getByRole('button', { name: 'Retry all failed', exact: true }).waitFor();
+  });
+
   it('a run shows its steps beside its log', async () => {
     const { page, problems } = opened;
     await page.goto(`/exports/${id}?tab=runs`);
