@@ -283,7 +283,8 @@ describe('exportd', () => {
       ...['export', 'create', '--interval', 'day', '--paused', ...flags],
     );
     expect([created.code, created.stderr]).toEqual([0, '']);
-    const [, id = ''] = /^([0-9a-f-]{36}) +bucket\/flags +events +day +true +paused$/m.exec(created.stdout) ?? [];
+    const [, id = ''] =
+      /^([0-9a-f-]{36}) +bucket\/flags +events +day +true +paused$/m.exec(created.stdout) ?? [];
     expect(created.stdout).toContain('Destination: S3 bucket/flags, Parquet');
     expect(created.stdout).not.toContain('AKIAEXAMPLE');
 

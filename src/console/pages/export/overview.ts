@@ -196,7 +196,8 @@ function NoIntervals({ found }: Pick<PartProps, 'found'>): View {
 function ExportFacts({ found }: Pick<PartProps, 'found'>): View {
   const { lag, condition } = found;
   const facts = [
-    ['Condition', condition.summary],
+    // The notice above says what is not.
+    ...(condition.severity === 'ok' ? [['Condition', condition.summary]] : []),
     ['Exported until', html`<${Moment} at=${lag?.last_completed_interval_end} exact />`],
     ['Newest run', html`<${Moment} at=${found.latest_runs[0]?.created_at} />`],
     ['Created', html`<${Moment} at=${found.created_at} />`],
