@@ -21,7 +21,7 @@ import { RowTooWide } from '../source/copy_out.ts';
 import { RelationNotFound } from '../source/relations.ts';
 import { UnsupportedSelection } from '../source/row_query/selected_rows.ts';
 import { SelectionRejected } from '../source/selection_rejected.ts';
-import { SourceBusy, SourceIsStandby } from '../source/source_connection.ts';
+import { isErrorOfSource, SourceBusy, SourceIsStandby } from '../source/source_connection.ts';
 import { ApiError, invalid, notFound, retryAfter } from './api_error.ts';
 
 /** Formats the path of a field as `attr`, for example `destination__config__prefix`. */
@@ -222,6 +222,10 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
         );
   const queryFailure = queryError(error, request);
   if (queryFailure) return queryFailure;
+  const isUnreadable =
+    error instanceof RelationNotFound || (isErrorOfSource(error) && isDatabaseUnavailable(error));
+  const ofSource = isUnreadable ? sourceError(error) : undefined;
+  if (ofSource) return ofSource;
   if (isDatabaseUnavailable(error))
     return new ApiError(
       503,

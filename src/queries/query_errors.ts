@@ -61,7 +61,7 @@ export class QueryNotStarted extends Error {
   override readonly name = 'QueryNotStarted';
 
   constructor() {
-    super('The query could not start in time: the database is not responding. Try again in a moment.');
+    super('The query could not start in time: the source is not responding. Try again in a moment.');
   }
 }
 

@@ -184,6 +184,12 @@ export class SourceBusy extends Error {
   override readonly name = 'SourceBusy';
 }
 
+const sourceErrors = new WeakSet<object>();
+
+/** Whether reading the source threw an error: those of the control database have the same types. */
+export const isErrorOfSource = (error: unknown): boolean =>
+  typeof error === 'object' && error !== null && sourceErrors.has(error);
+
 /** What every connection of a pool has in common. */
 interface PoolOptions {
   readonly sourceUrl: string;
@@ -420,7 +426,10 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     statementTimeoutMs: options.statementTimeoutMs,
     pool: readPool,
     async read(parameters, signal, work) {
-      const { connection, transaction } = await openTransaction(signal);
+      const { connection, transaction } = await openTransaction(signal).catch((error: unknown) => {
+        if (!signal?.aborted && typeof error === 'object' && error !== null) sourceErrors.add(error);
+        throw error;
+      });
       const cannotCancel = Promise.withResolvers<never>();
       cannotCancel.promise.catch(() => undefined);
       const ended = Promise.withResolvers<undefined>();
@@ -470,6 +479,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
             .then(() => forgetSession(connection))
             .catch((failure: unknown) => (broken = asError(failure)));
         else broken = asError(error);
+        if (!signal?.aborted && typeof error === 'object' && error !== null) sourceErrors.add(error);
         throw signal?.aborted ? signal.reason : error;
       } finally {
         signal?.removeEventListener('abort', cancel);

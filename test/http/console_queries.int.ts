@@ -92,3 +92,38 @@ it('is for keys that may query', async () => {
     (await api.call('POST', 'console/query/check/', { query: 'select 1' }, { authorization })).status,
   ).toBe(403);
 });
+
+describe('a source that cannot be read', () => {
+  const requests = (other: ApiHarness) =>
+    Promise.all([
+      other.call('POST', 'query/', { query: { kind: 'DialectQuery', query: 'select count() from events' } }),
+      other.call('POST', 'console/query/check/', { query: 'select count() from events' }),
+      other.call('GET', 'console/query/vocabulary/'),
+    ]);
+  const unreachable = 'postgres://role:password@127.0.0.1:1/none';
+
+  it.each([
+    [
+      'that refuses connections is not called the control database',
+      { SOURCE_DATABASE_URL: unreachable, EXPORTD_QUERY_DATABASE_URL: unreachable },
+      /^The source database cannot be reached/,
+    ],
+    [
+      'without the view of events is named with what it lacks',
+      { EXPORTD_EVENTS_RELATION: 'no_view' },
+      /no_view/,
+    ],
+  ])('%s', async (_, settings, message) => {
+    const other = await openApiHarness(settings);
+    try {
+      for (const { status, body } of await requests(other))
+        expect([status, body.code, body.detail]).toEqual([
+          503,
+          'source_unreachable',
+          expect.stringMatching(message),
+        ]);
+    } finally {
+      await other.close();
+    }
+  });
+});
