@@ -11,12 +11,14 @@ import {
   session,
   signOut,
   signOutEverywhere,
+  timezone,
   toFailure,
 } from './api/client.ts';
 import { useRequest } from './api/resource.ts';
 import { Button, Dialog, Toasts } from './components/actions.ts';
 import { EmptyState, FailureNotice, Page } from './components/page.ts';
 import { Facts } from './components/table.ts';
+import { formatMoment } from './formatting/format.ts';
 import { type Content, html, type View } from './html.ts';
 import { shortcuts, useShortcut } from './keyboard.ts';
 import { SignInPage } from './pages/sign_in/page.ts';
@@ -159,6 +161,55 @@ function MainLink({
   return html`<a href=${path} aria-current=${isCurrent ? 'page' : undefined}>${label}</a>`;
 }
 
+/** How often the state of the service is read, and how long a response may take, in milliseconds. */
+const [serviceMs, serviceTimeoutMs] = [10_000, 5_000];
+
+/** What `/readyz` says of the service. */
+interface ServiceState {
+  readonly act: string;
+  readonly operator_faults: readonly { readonly message: string; readonly opened_at: string }[] | null;
+}
+
+/** What is wrong with the service, a sentence each: servers that do not respond, and what its operator has to fix. */
+async function readServiceProblems(): Promise<string[]> {
+  try {
+    const response = await fetch('/readyz?for=read', { signal: AbortSignal.timeout(serviceTimeoutMs) });
+    const { act, operator_faults } = (await response.json()) as ServiceState;
+    return [
+      ...(act === 'ok' ? [] : [act]),
+      ...(operator_faults ?? []).map(
+        ({ message, opened_at }) => `${message} Since ${formatMoment(opened_at, timezone.value)}.`,
+      ),
+    ];
+  } catch {
+    return ['The exportd server does not respond. What is shown may be old.'];
+  }
+}
+
+/** A bar on every page while the service cannot do everything. Nothing else. */
+function ServiceBar(): View {
+  const problems = useSignal<readonly string[]>([]);
+  useEffect(() => {
+    let timer = 0;
+    let isCurrent = true;
+    const read = async () => {
+      const found = await readServiceProblems();
+      if (!isCurrent) return;
+      problems.value = found;
+      timer = window.setTimeout(() => void read(), serviceMs);
+    };
+    void read();
+    return () => {
+      isCurrent = false;
+      window.clearTimeout(timer);
+    };
+  }, [problems]);
+  if (problems.value.length === 0) return null;
+  return html`<div class="service-bar notice notice-danger" role="alert">
+    ${problems.value.map((problem) => html`<p key=${problem}>${problem}</p>`)}
+  </div>`;
+}
+
 /** What surrounds every page: navigation, project, colours, account, sign-out, and the skip link. */
 function Frame({ children }: { readonly children: Content }): View {
   const showsShortcuts = useSignal(false);
@@ -198,6 +249,7 @@ function Frame({ children }: { readonly children: Content }): View {
         <${Button} kind="quiet" onClick=${() => void signOut()}>Sign out<//>
       </div>
     </header>
+    <${ServiceBar} />
     <main id="content" tabindex="-1">${children}</main>
     <${Toasts} />
     ${showsShortcuts.value && html`<${ShortcutList} onClose=${() => (showsShortcuts.value = false)} />`}

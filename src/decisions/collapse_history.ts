@@ -392,6 +392,7 @@ const tablesOfExports = [
   'interval_comparisons',
   'interval_repairs',
   'incidents',
+  'notified_conditions',
   'notifications',
   'webhooks',
   'commands',

@@ -164,6 +164,23 @@ export function conditionOf(facts: ConditionFacts): Condition {
   };
 }
 
+/** The causes whose begin and end are notified, also while a more urgent cause hides them. */
+const notifiedCauses = ['source_unavailable', 'destination_unavailable', 'behind', 'held'] as const;
+export type NotifiedCause = (typeof notifiedCauses)[number];
+
+/** A cause that holds, and is notified. */
+export interface OpenCause extends Pick<Condition, 'summary' | 'since'> {
+  readonly cause: NotifiedCause;
+}
+
+/** The notified causes that hold of an export. An interval that nothing has started is behind as well. */
+export const openCausesOf = (facts: ConditionFacts): OpenCause[] =>
+  notifiedCauses.flatMap((cause) => {
+    const shown = cause === 'behind' && holds('not_started', facts) ? 'not_started' : cause;
+    if (!holds(shown, facts)) return [];
+    return { cause, summary: summaryOf(shown, facts), since: sinceOf(shown, facts) };
+  });
+
 const isLate = (end: string | null, { now, interval_ms }: ConditionFacts): boolean =>
   end !== null && Date.parse(now) - Date.parse(end) > lateMs(interval_ms);
 

@@ -34,16 +34,12 @@ export interface OpenFault extends OperatorFault {
 
 const worker = `${hostname()}:${process.pid}`;
 
-/** A fault that returns within this time is the same alarm, and the operator is not notified again. */
-const sameAlarm = `interval '1 hour'`;
-
 /** Opens a fault, unless it is open. Its parameters are `valuesOf` the fault. */
 const openFault = `insert into exportd.operator_faults as fault (id, type, message, last_seen_by) values ($1, $2, $3, $4)
   on conflict (id) do update set last_seen_at = clock_timestamp(), last_seen_by = excluded.last_seen_by,
     opened_at = case when fault.resolved_at is null then fault.opened_at else clock_timestamp() end,
-    notified_at = case when fault.resolved_at < clock_timestamp() - ${sameAlarm} then null
-      else fault.notified_at end,
-    resolved_at = null
+    notified_at = case when fault.resolved_at is null then fault.notified_at end,
+    end_notified_at = null, resolved_at = null
   returning id`;
 
 const valuesOf = (fault: OperatorFault): string[] => [
@@ -283,44 +279,80 @@ const overwritesAccepted = ({ team_id, location, server }: OverwritingStore): Op
   ),
 });
 
-/** Sends the notification of each open fault, until the webhook has received it. At least once, with the same id. */
+/** Takes a fault that is over, of which the operator was notified, and not of its end. */
+async function takeUnnotifiedEnd(
+  pool: Pool,
+  leaseMs: number,
+): Promise<(OpenFault & { readonly resolved_at: string }) | undefined> {
+  const { rows } = await pool.query<OpenFault & { readonly resolved_at: string }>(
+    `update exportd.operator_faults fault set notify_after = clock_timestamp() + $1 * interval '1 millisecond'
+     where id = (
+       select id from exportd.operator_faults
+       where resolved_at is not null and notified_at is not null and end_notified_at is null
+         and notify_after <= clock_timestamp()
+       order by resolved_at limit 1 for update skip locked)
+     returning ${openFaultColumns}, resolved_at`,
+    [leaseMs],
+  );
+  return rows[0];
+}
+
+/** Sends the notification of each open fault and of its end, until the webhook has received it. At least once, with the same id. */
 async function notifyOperator(pool: Pool, settings: FaultAlarmSettings, logger: Logger): Promise<void> {
   const { EXPORTD_OPERATOR_WEBHOOK_URL: url, EXPORTD_OPERATOR_WEBHOOK_SECRET: secret } = settings;
   if (url === undefined) return;
   const leaseMs = settings.EXPORTD_WEBHOOK_TIMEOUT + notificationPauseMs;
   // Ignore errors that happen once.
   const minOpenMs = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL / 3;
-  for (;;) {
-    const fault = await takeUnnotifiedFault(pool, { minOpenMs, leaseMs });
-    if (!fault) return;
-    const id = `${fault.id}-${Date.parse(fault.opened_at)}`;
+  const send = async (fault: OpenFault & { readonly resolved_at?: string }): Promise<void> => {
+    const isOver = fault.resolved_at !== undefined;
+    const id = `${fault.id}-${Date.parse(fault.opened_at)}${isOver ? '-resolved' : ''}`;
     const { delivered, detail } = await sendWebhook(
       { id, url, secret, body: messageOf(id, fault, settings) },
       // The operator may have it on any address.
       { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_WEBHOOK_TIMEOUT: settings.EXPORTD_WEBHOOK_TIMEOUT },
     );
     if (delivered)
-      await pool.query('update exportd.operator_faults set notified_at = clock_timestamp() where id = $1', [
-        fault.id,
-      ]);
+      await pool.query(
+        `update exportd.operator_faults set ${isOver ? 'end_notified_at' : 'notified_at'} = clock_timestamp(),
+           notify_after = clock_timestamp() where id = $1`,
+        [fault.id],
+      );
     else logger.warn({ operator_fault: fault.type }, `The operator's webhook was not notified. ${detail}`);
+  };
+  for (;;) {
+    const fault =
+      (await takeUnnotifiedFault(pool, { minOpenMs, leaseMs })) ?? (await takeUnnotifiedEnd(pool, leaseMs));
+    if (!fault) return;
+    await send(fault);
   }
 }
 
-/** The JSON body of the message: what delays runs of all exports, and what to fix. */
+/** The JSON body of the message: what delays runs of all exports and what to fix, or that it is fixed. */
 function messageOf(
   id: string,
-  { type, message, opened_at, last_seen_by, waiting_runs }: OpenFault,
+  {
+    type,
+    message,
+    opened_at,
+    last_seen_by,
+    waiting_runs,
+    resolved_at,
+  }: OpenFault & { readonly resolved_at?: string },
   { EXPORTD_OPERATOR_WEBHOOK_FORMAT: format }: FaultAlarmSettings,
 ): string {
+  const isOver = resolved_at !== undefined;
   if (format === 'slack')
     return JSON.stringify(
-      plainSlackMessage(`exportd: ${waiting_runs} runs wait for its operator`, `${type}: ${message}`),
+      plainSlackMessage(
+        isOver ? 'exportd: this is fixed' : `exportd: ${waiting_runs} runs wait for its operator`,
+        `${type}: ${message}`,
+      ),
     );
   return JSON.stringify({
     id,
-    type: 'operator_fault',
-    timestamp: opened_at,
+    type: isOver ? 'operator_fault.resolved' : 'operator_fault',
+    timestamp: resolved_at ?? opened_at,
     data: { type, message, opened_at, last_seen_by, waiting_runs },
   });
 }

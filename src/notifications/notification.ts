@@ -12,6 +12,12 @@ export const notificationTypes = [
   'batch_export.paused',
   'batch_export.recovered',
   'backfill.paused',
+  'source.unavailable',
+  'source.recovered',
+  'destination.unavailable',
+  'destination.recovered',
+  'export.behind',
+  'export.caught_up',
 ] as const;
 export type NotificationType = (typeof notificationTypes)[number];
 
@@ -105,7 +111,20 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
     case 'backfill.paused':
       return `backfill ${data.backfill_id ?? '?'} was paused after repeated failures`;
     case 'batch_export.recovered':
+      if (data.data_interval_start === null) return 'no interval of the batch export is held any more';
       return `${data.backfill_id === null ? 'the batch export' : `backfill ${data.backfill_id}`} recovered with the run of ${interval}`;
+    case 'source.unavailable':
+      return 'exportd cannot read the source';
+    case 'source.recovered':
+      return 'exportd can read the source again';
+    case 'destination.unavailable':
+      return 'the bucket does not respond';
+    case 'destination.recovered':
+      return 'the bucket responds again';
+    case 'export.behind':
+      return 'intervals of the batch export are late';
+    case 'export.caught_up':
+      return 'no interval of the batch export is late any more';
     case 'test':
       return 'test';
   }

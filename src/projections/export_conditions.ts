@@ -5,6 +5,8 @@ import {
   type ConditionFacts,
   conditionOf,
   type FailedIntervals,
+  type OpenCause,
+  openCausesOf,
 } from '../domain/condition.ts';
 import { dueRanges } from '../domain/due_intervals.ts';
 import {
@@ -40,6 +42,7 @@ export interface ExportStanding {
   readonly condition: Condition;
   /** Null if this version cannot read the schedule. */
   readonly lag: Lag | null;
+  readonly open_causes: readonly OpenCause[];
   /** The state of the schedule, and the time of the database, that they follow from. */
   readonly state: LiveBatchExport;
   readonly now: string;
@@ -74,7 +77,16 @@ export async function readStandings(
         differing: differing.get(row.id),
       });
       const lag = schedule.is_readable ? lagOf(schedule, ledger) : null;
-      return [row.id, { condition: conditionOf(facts), lag, state: row.state, now: row.now }];
+      return [
+        row.id,
+        {
+          condition: conditionOf(facts),
+          lag,
+          open_causes: openCausesOf(facts),
+          state: row.state,
+          now: row.now,
+        },
+      ];
     }),
   );
 }

@@ -121,6 +121,30 @@ describe('with a mouse', () => {
     await page.getByRole('button', { name: 'Retry all failed', exact: true }).waitFor();
   });
 
+  it('a bar on every page says what does not respond, also the server itself', async () => {
+    const { page } = opened;
+    const bar = page.locator('.service-bar');
+    await api.database.pool.query(
+      `insert into exportd.operator_faults (id, type, message, last_seen_by)
+       values (gen_random_uuid(), 'SourceUnavailable', 'The source refuses connections.', 'test')`,
+    );
+    try {
+      for (const path of ['/', `/exports/${id}?tab=runs`, '/query']) {
+        await page.goto(path);
+        await bar.getByText('The source refuses connections. Since').waitFor();
+      }
+      expect(await findViolations(page)).toEqual([]);
+    } finally {
+      await api.database.pool.query('delete from exportd.operator_faults');
+    }
+    await page.goto('/');
+    await page.getByRole('heading', { name: 'Exports' }).waitFor();
+    expect(await bar.count()).toBe(0);
+    await page.route('**/readyz*', (route) => route.abort());
+    await page.goto('/');
+    await bar.getByText('The exportd server does not respond.').waitFor();
+  });
+
   it('a run shows its steps beside its log', async () => {
     const { page, problems } = opened;
     await page.goto(`/exports/${id}?tab=runs`);

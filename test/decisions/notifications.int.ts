@@ -281,6 +281,7 @@ describe('notifications', () => {
       latest_error: null,
       data_interval_start,
       data_interval_end,
+      condition: null,
       manifest_key: 'the manifest',
       generation: 1,
       rows: 3,

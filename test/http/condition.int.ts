@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/create_run.ts';
-import { storeNotification } from '../../src/decisions/notifications.ts';
+import { notifyConditionChanges, storeNotification } from '../../src/decisions/notifications.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
@@ -110,6 +110,16 @@ async function notifiedCondition(id: string): Promise<unknown> {
   return message.data.condition;
 }
 
+/** The events of an export without those that this file sends itself, after conditions were compared once more. */
+async function eventsSince(id: string): Promise<string[]> {
+  await notifyConditionChanges(api.database.pool);
+  const { rows } = await api.database.pool.query<{ type: string }>(
+    `select type from exportd.notifications where batch_export_id = $1 and type <> 'run.failed' order by created_at`,
+    [id],
+  );
+  return rows.map(({ type }) => type);
+}
+
 /** What every surface says of an export. */
 async function surfacesOf(id: string) {
   const condition = await conditionAt(id);
@@ -209,10 +219,30 @@ describe('every surface says the same of an export', () => {
     });
     // The action cures it.
     const { path = '', body } = condition.actions[0] ?? {};
+    expect(await eventsSince(id)).toEqual(['run.held']);
     expect((await api.call('POST', path, body)).status).toBe(200);
     const { body: newest } = await api.call('GET', `batch_exports/${id}/runs/?limit=1`);
     await publish((newest.results as { id: string }[])[0]?.id ?? '');
     await expectEverywhere(id, 'ok');
+    expect(await eventsSince(id)).toEqual(['run.held', 'batch_export.recovered']);
+  });
+
+  it('that is late, until it is not, whatever pauses do meanwhile', async () => {
+    const id = await createLaggingExport(api, minuteAgo(30), {
+      name: 'Late',
+      end_at: minuteAgo(28).toISOString(),
+    });
+    await expectEverywhere(id, 'not_started');
+    expect(await eventsSince(id)).toEqual(['export.behind']);
+    await api.call('POST', `batch_exports/${id}/pause`);
+    expect(await eventsSince(id)).toEqual(['export.behind']);
+    await api.call('POST', `batch_exports/${id}/unpause`);
+    await api.advanceSchedule(id);
+    expect((await conditionAt(id)).cause).toBe('behind');
+    const { body } = await api.call('GET', `batch_exports/${id}/runs/`);
+    for (const { id: run } of body.results as { id: string }[]) await publish(run);
+    expect((await conditionAt(id)).cause).toBe('ok');
+    expect(await eventsSince(id)).toEqual(['export.behind', 'export.caught_up']);
   });
 
   it('with a hole between two exported ranges, until a backfill of it is requested', async () => {
@@ -265,6 +295,7 @@ describe('every surface says the same of an export', () => {
 
   it('while the source cannot be read, with what waits', async () => {
     const { id, own } = await createExport('Waiting', [4, 1]);
+    await createExport('Waiting too', [4, 1]);
     expect(own).toHaveLength(3);
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     const check = async (ping: () => Promise<void>): Promise<void> => {
@@ -287,8 +318,20 @@ describe('every surface says the same of an export', () => {
     expect(body.operator_faults).toMatchObject([
       { type: 'SourceUnavailable', message: 'The source refuses connections.' },
     ]);
+    expect(await eventsSince(id)).toEqual(['source.unavailable']);
     await check(() => Promise.resolve());
     expect((await conditionAt(id)).cause).toBe('ok');
+    expect(await eventsSince(id)).toEqual(['source.unavailable', 'source.recovered']);
+    // One message each for the webhook of the project, however many exports the outage concerns.
+    const { rows } = await api.database.pool.query<{ type: string; messages: number }>(
+      `select type, count(*)::int as messages from exportd.webhook_deliveries delivery
+       join exportd.notifications notification on notification.id = notification_id
+       where type like 'source.%' group by 1 order by 1`,
+    );
+    expect(rows).toEqual([
+      { type: 'source.recovered', messages: 1 },
+      { type: 'source.unavailable', messages: 1 },
+    ]);
     expect(await dependencies()).toMatchObject({ 'dependency=source': 1 });
     await api.database.pool.query('delete from exportd.worker_heartbeats');
   });

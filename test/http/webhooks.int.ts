@@ -34,6 +34,12 @@ const incidents = [
   'batch_export.paused',
   'batch_export.recovered',
   'backfill.paused',
+  'source.unavailable',
+  'source.recovered',
+  'destination.unavailable',
+  'destination.recovered',
+  'export.behind',
+  'export.caught_up',
 ];
 const create = async (more: object = {}) => {
   const created = await api.call('POST', 'webhooks/', { url: `${receiver.endpoint}/hook?a=1`, ...more });

@@ -202,7 +202,11 @@ describe("runs wait for the operator and resume by themselves after an operator'
     const { rows: paused } = await stack.pool.query('select from exportd.batch_exports where paused');
     expect(paused).toEqual([]);
     expect(await failedAttempts()).toEqual([]);
-    expect(operator.messages.slice(notified)).toMatchObject([{ type: 'operator_fault', signed: true }]);
+    await waitFor(() => operator.messages.length > notified + 1, 'the notification of the end');
+    expect(operator.messages.slice(notified)).toMatchObject([
+      { type: 'operator_fault', signed: true, data: { type } },
+      { type: 'operator_fault.resolved', signed: true, data: { type } },
+    ]);
   });
 
   it('one of two workers without the key', async () => {

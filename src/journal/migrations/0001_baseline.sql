@@ -499,6 +499,17 @@ create table exportd.incidents (
 );
 create index incidents_of_backfills on exportd.incidents (opened_at) where owner_id <> batch_export_id;
 
+-- What webhooks were notified of the condition of an export, until it is over. No journal: it follows from outages and from
+-- the clock.
+create table exportd.notified_conditions (
+  batch_export_id uuid not null,
+  team_id integer not null,
+  cause text not null,
+  -- When the cause began; the same for all exports that one outage concerns. Null if it is not known.
+  since timestamptz,
+  primary key (batch_export_id, cause)
+);
+
 -- Operator's faults ---------------------------------------------------------------------------------------------------
 
 -- What the operator has to fix, such as a refused login or a missing relation: one row for all exports. Attempts of waiting
@@ -516,7 +527,9 @@ create table exportd.operator_faults (
   resolved_at timestamptz,
   -- The operator's webhook: until then a worker sends the notification, and when the webhook has received it.
   notify_after timestamptz not null default clock_timestamp(),
-  notified_at timestamptz
+  notified_at timestamptz,
+  -- When the webhook has received that it is over; null until then, and if it was never notified.
+  end_notified_at timestamptz
 );
 
 -- The last wait of an active run for the operator. It stays after the wait, because that time does not count towards the

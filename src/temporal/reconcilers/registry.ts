@@ -5,6 +5,7 @@ import { deleteExpired } from '../../decisions/due_maintenance.ts';
 import { cleanUpTimeOf, eraseSecrets } from '../../decisions/erase_secrets.ts';
 import { findOverdueExports } from '../../decisions/overdue_exports.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
+import { notifyConditionChanges } from '../../decisions/notifications.ts';
 import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
@@ -296,6 +297,11 @@ async function reconcileMaintenance(dependencies: ReconcilerDependencies, pass: 
   );
 }
 
+/** Notifies webhooks of outages, late exports and held intervals, and of their end. The pass after it starts the deliveries. */
+async function notifyConditions({ journal }: ReconcilerDependencies, pass: Pass): Promise<void> {
+  pass.counts.repaired += await notifyConditionChanges(journal.pool);
+}
+
 /** Deletes log lines, notifications and incidents that have expired. */
 async function deleteExpiredRows({ journal, settings }: ReconcilerDependencies): Promise<void> {
   await deleteExpired(journal.pool, settings.EXPORTD_LOG_RETENTION);
@@ -356,6 +362,7 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   backfills: reconcileBackfills,
   maintenance: reconcileMaintenance,
   orphaned_executions: cancelOrphanedExecutions,
+  conditions: notifyConditions,
   deliveries: reconcileDeliveries,
   dropped_deliveries: cancelDroppedDeliveries,
   queries: reconcileQueries,

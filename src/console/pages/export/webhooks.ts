@@ -94,6 +94,12 @@ const webhookEvents: Readonly<Record<WebhookEvent, string>> = {
   'batch_export.paused': 'the export was paused after failures',
   'batch_export.recovered': 'it works again',
   'backfill.paused': 'a backfill was paused after failures',
+  'source.unavailable': 'the source cannot be read',
+  'source.recovered': 'the source can be read again',
+  'destination.unavailable': 'the bucket does not respond',
+  'destination.recovered': 'the bucket responds again',
+  'export.behind': 'intervals are late',
+  'export.caught_up': 'no interval is late any more',
 };
 
 const allEvents = Object.keys(webhookEvents) as WebhookEvent[];
