@@ -158,6 +158,12 @@ describe("runs wait for the operator and resume by themselves after an operator'
       fix: () => stack.pool.query('alter table renamed rename to events'),
     },
     {
+      name: 'the same relation once more, of which the operator is notified again',
+      type: 'RelationNotFound',
+      cause: () => stack.pool.query('alter table events rename to renamed'),
+      fix: () => stack.pool.query('alter table renamed rename to events'),
+    },
+    {
       name: 'a refused login',
       type: 'InvalidAuthorization',
       cause: async () => {
