@@ -7,7 +7,7 @@ import { addAuditCommand } from './commands/audit.ts';
 import { addDashboardCommands, addVariableCommands } from './commands/dashboards.ts';
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
-import { addExportCommands } from './commands/exports.ts';
+import { addExportCommands, addWhyCommand } from './commands/exports.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
 import { addProjectionCommands } from './commands/projections.ts';
@@ -71,6 +71,7 @@ function createProgram(): Command {
   addPropertyCommands(program);
   addWarehouseCommands(program);
   addStatusCommand(program);
+  addWhyCommand(program);
   addApplyCommand(program);
   addExportCommands(program);
   addRunCommands(program);

@@ -164,6 +164,73 @@ export function conditionOf(facts: ConditionFacts): Condition {
   };
 }
 
+/** A change of an export, and who made it. */
+export interface ExportChange {
+  readonly at: string;
+  readonly by: string;
+  /** The name of the API key; null if it is not known. */
+  readonly key: string | null;
+  /** The paths of the fields, such as `destination.config.endpoint_url`. */
+  readonly fields: string[];
+}
+
+/** Causes that a change of the destination or of the selection of rows can have. */
+const changeable: ReadonlySet<ConditionCause> = new Set([
+  'destination_unavailable',
+  'paused_by_failures',
+  'access_denied',
+  'failed',
+  'held',
+  'differs',
+  'retrying',
+]);
+
+/** A change this long before a cause began may be why, in milliseconds. */
+const suspectMs = 3_600_000;
+
+/** The newest change shortly before the cause of a condition began, if one can be its reason. */
+export const suspectOf = (
+  { cause, since }: Pick<Condition, 'cause' | 'since'>,
+  changes: readonly ExportChange[],
+): ExportChange | undefined => {
+  if (since === null || !changeable.has(cause)) return undefined;
+  const began = Date.parse(since);
+  return changes
+    .filter(({ at }) => Date.parse(at) <= began && Date.parse(at) >= began - suspectMs)
+    .toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))[0];
+};
+
+const ownerNames: Readonly<Record<ErrorOwner, string>> = {
+  tenant: 'The owner of the export has to act.',
+  operator: 'The operator of exportd has to act.',
+  none: 'It ends by itself.',
+};
+
+/**
+ * The chain from symptom to cause to owner, in words.
+ * @param others exports with the same bucket
+ */
+export function explain(
+  { severity, cause, summary, owner }: Condition,
+  suspect: ExportChange | undefined,
+  others: number,
+): string {
+  if (severity === 'ok') return summary;
+  const change =
+    suspect &&
+    `${suspect.fields.map(nameOfField).join(', ')} ${suspect.fields.length === 1 ? 'was' : 'were'} changed at ${time(suspect.at)} by ${suspect.by}${suspect.key === null ? '' : ` with the key "${suspect.key}"`}.`;
+  const shared =
+    sharedCauses.has(cause) && others > 0
+      ? `${others.toLocaleString('en')} other export${others === 1 ? ' shares' : 's share'} this bucket.`
+      : undefined;
+  return [summary, change, shared, ownerNames[owner]].filter((part) => part !== undefined).join(' ');
+}
+
+/** Causes of which other exports to the same bucket are likely to have the same. */
+const sharedCauses: ReadonlySet<ConditionCause> = new Set(['destination_unavailable', 'access_denied']);
+
+const nameOfField = (path: string): string => path.split('.').at(-1) ?? path;
+
 /** The causes whose begin and end are notified, also while a more urgent cause hides them. */
 const notifiedCauses = ['source_unavailable', 'destination_unavailable', 'behind', 'held'] as const;
 export type NotifiedCause = (typeof notifiedCauses)[number];

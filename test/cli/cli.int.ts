@@ -243,7 +243,7 @@ describe('exportd', () => {
       results: [{ batch_export: id, runs: 1 }],
     });
     expect((await exportd(service, ...retryFailed, id)).stdout).toContain('Retrying 0 runs.');
-    expect((await exportd(service, ...retryFailed, randomUUID())).stderr).toContain('Not found');
+    expect((await exportd(service, ...retryFailed, randomUUID())).stderr).toContain('batch_export: No batch');
     expect(await exportd(service, 'export', 'retry', id)).toMatchObject({
       code: 1,
       stderr: expect.stringContaining('--failed'),

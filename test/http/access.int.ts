@@ -21,6 +21,7 @@ const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:
   ['POST', 'batch_exports/:id/pause', 'batch_export:write', 200],
   ['POST', 'batch_exports/:id/unpause', 'batch_export:write', 200],
   ['GET', 'batch_exports/:id/logs', 'batch_export:read', 200],
+  ['GET', 'batch_exports/:id/why', 'batch_export:read', 200],
   ['GET', 'batch_exports/:id/runs', 'batch_export:read', 200],
   ['GET', 'batch_exports/:id/runs/:run', 'batch_export:read', 200],
   ['POST', 'batch_exports/:id/runs/:run/retry', 'batch_export:write', 409],

@@ -42,7 +42,10 @@ const operations: Readonly<Record<string, Expected>> = {
   'POST batch_exports/:id/pause': writes,
   'POST batch_exports/:id/unpause': writes,
   'POST batch_exports/:id/backfill': { ...writes, body: range },
-  'POST batch_exports/retry_failed': writes,
+  'POST batch_exports/retry_failed': {
+    ...writes,
+    foreignBodies: ({ batchExport }) => [{ batch_export: batchExport }],
+  },
   'GET batch_exports/:batch_export_id/runs': reads,
   'GET batch_exports/:batch_export_id/runs/:id': reads,
   'POST batch_exports/:batch_export_id/runs/:id/retry': writes,
@@ -59,6 +62,7 @@ const operations: Readonly<Record<string, Expected>> = {
     body: { data_interval_start: range.start_at, data_interval_end: range.end_at, reason: 'Erased' },
   },
   'GET batch_exports/:id/logs': reads,
+  'GET batch_exports/:id/why': reads,
   'GET webhooks': reads,
   'POST webhooks': {
     ...writes,

@@ -70,6 +70,15 @@ describe('a batch export', () => {
       retention_days: null,
       schema: null,
       lag: { intervals: 0, seconds: 0, last_completed_interval_end: null, gaps: [] },
+      condition: {
+        severity: 'ok',
+        cause: 'ok',
+        summary: 'Every interval that has ended is exported.',
+        since: null,
+        owner: 'none',
+        affected: { intervals: 0, ranges: [] },
+        actions: [],
+      },
     });
   });
 

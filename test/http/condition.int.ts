@@ -272,6 +272,47 @@ describe('every surface says the same of an export', () => {
     expect(retried).toMatchObject({ runs: 3, results: [{ batch_export: id }] });
   });
 
+  it('whose bucket does not respond, and why: who has changed its address before', async () => {
+    const { id, own } = await createExport('Refused', [4, 1]);
+    await createExport('Shares the bucket');
+    const { pool } = api.database;
+    await pool.query(`update exportd.api_keys set name = 'deploy' where name = ''`);
+    await api.call('PATCH', `batch_exports/${id}/`, {
+      destination: { config: { endpoint_url: 'http://127.0.0.1:1' } },
+    });
+    expect(own).toHaveLength(3);
+    const { rows } = await pool.query<{ circuit: string | null }>(
+      `select config.circuit from exportd.batch_exports export join exportd.destination_configs config
+         on config.batch_export_id = export.id and config.version = export.config_version where export.id = $1`,
+      [id],
+    );
+    await pool.query(
+      `insert into exportd.destination_circuits (destination, opened_at, error, next_probe_at)
+       values ($1, clock_timestamp(), 'The S3 server refused the connection.', clock_timestamp())`,
+      [rows[0]?.circuit],
+    );
+    const condition = await expectEverywhere(id, 'destination_unavailable');
+    expect(await eventsSince(id)).toEqual(['destination.unavailable']);
+    const { status, body } = await api.call('GET', `batch_exports/${id}/why/`);
+    expect([status, body.condition, body.change]).toEqual([
+      200,
+      condition,
+      {
+        at: expect.any(String),
+        by: 'ada@example.com',
+        key: 'deploy',
+        fields: ['destination.config.endpoint_url'],
+      },
+    ]);
+    expect(body.summary).toMatch(
+      /^The bucket does not respond since .*: The S3 server refused the connection\. 3 intervals wait\. endpoint_url was changed at .* UTC by ada@example\.com with the key "deploy"\. The owner of the export has to act\.$/,
+    );
+    const { stdout } = await exportd({ EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key }, 'why', id);
+    expect(stdout).toBe(`${String(body.summary)}\n`);
+    await pool.query('delete from exportd.destination_circuits');
+    expect(await eventsSince(id)).toEqual(['destination.unavailable', 'destination.recovered']);
+  });
+
   it('that exportd has paused after failures, until it is unpaused and retried', async () => {
     const id = await createLaggingExport(api, minuteAgo(3), {
       name: 'Paused',

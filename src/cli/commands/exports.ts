@@ -195,6 +195,24 @@ interface IntervalFilters {
   readonly limit: string;
 }
 
+/** `why`. */
+export function addWhyCommand(program: Command): void {
+  serviceCommand(
+    program,
+    'why',
+    'say why a batch export is not well: the cause, a change that may be the reason, who has to act, and the commands that cure it (uses the HTTP API)',
+  )
+    .argument('<export id>')
+    .action(async (id: string, options: Options) => {
+      const path = `batch_exports/${encodeURIComponent(id)}/why/`;
+      const { body } = await openService(options).call('GET', path);
+      printer(options)(body, () => [
+        String(body.summary),
+        ...conditionIn(body).actions.map(({ command }) => `  ${command}`),
+      ]);
+    });
+}
+
 /** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|acknowledge|logs`. */
 export function addExportCommands(program: Command): void {
   const exports = program.command('export').description('manage batch exports (uses the HTTP API)');

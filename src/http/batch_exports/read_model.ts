@@ -6,6 +6,7 @@ import {
   supportsDayOffset,
   supportsOffsets,
 } from '../../domain/batch_export.ts';
+import { explain, suspectOf } from '../../domain/condition.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { readStandings } from '../../projections/export_conditions.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
@@ -14,7 +15,8 @@ import { notFound } from '../api_error.ts';
 import { countRows, toReadableResponses } from '../paging.ts';
 import { latestRuns, type RunLink, toRunResponse } from '../runs/read_model.ts';
 import { runSchema } from '../runs/schema.ts';
-import { type BatchExportResponse, batchExportSchema } from './schema.ts';
+import { readSettingsHistory } from '../console/settings_history.ts';
+import { type BatchExportResponse, batchExportSchema, type WhyResponse } from './schema.ts';
 
 /** A live export as stored in the read model, with the public fields of its config. */
 export interface BatchExportRow extends BatchExportDefinition {
@@ -125,6 +127,40 @@ export async function toBatchExportResponses(
       schema: row_query && schemaOf(row_query),
     }),
   });
+}
+
+/** How many changes of an export are read: those within an hour before a cause began. */
+const maxChanges = 100;
+
+/** Explains the condition of an export: what may have caused it, and who has to act. */
+export async function readExplanation(
+  pool: Pool,
+  { id, team_id, config }: BatchExportRow,
+  condition: BatchExportResponse['condition'],
+): Promise<WhyResponse> {
+  const { results } = await readSettingsHistory(pool, id, { limit: maxChanges, offset: 0 });
+  const changes = results.flatMap(({ at, by, kind, changes: fields }) =>
+    kind === 'updated' && by.type === 'user' && fields.length > 0
+      ? {
+          at: new Date(at).toISOString(),
+          by: by.email,
+          key: by.key,
+          fields: fields.map(({ field }) => field),
+        }
+      : [],
+  );
+  const { rows } = await pool.query<{ others: number }>(
+    `select count(*)::int as others from exportd.batch_exports export
+     join exportd.destination_configs version
+       on version.batch_export_id = export.id and version.version = export.config_version
+     where export.team_id = $1 and not export.deleted and export.id <> $2
+       and version.config->>'bucket_name' = $3
+       and version.config->>'endpoint_url' is not distinct from $4`,
+    [team_id, id, config.bucket_name, config.endpoint_url],
+  );
+  const others = rows[0]?.others ?? 0;
+  const change = suspectOf(condition, changes);
+  return { summary: explain(condition, change, others), condition, change: change ?? null, others };
 }
 
 /** The columns that a query selects, as resolved. */

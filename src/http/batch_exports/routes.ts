@@ -44,7 +44,12 @@ import {
   rejectTypeChange,
   toUtc,
 } from './changes.ts';
-import { listBatchExports, requireBatchExport, toBatchExportResponses } from './read_model.ts';
+import {
+  listBatchExports,
+  readExplanation,
+  requireBatchExport,
+  toBatchExportResponses,
+} from './read_model.ts';
 import {
   backfillBody,
   batchExportPath,
@@ -57,6 +62,7 @@ import {
   pauseBody,
   unpauseBody,
   updateBody,
+  whySchema,
 } from './schema.ts';
 import { testDestination } from './test_destination.ts';
 
@@ -127,6 +133,26 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       },
     },
     (request) => readResponse(context, teamOf(request), request.params.id),
+  );
+
+  app.get(
+    '/batch_exports/:id/why',
+    {
+      ...readsExports,
+      schema: {
+        summary: 'Explain the condition of a batch export',
+        description:
+          'The condition with a change of the export that may have caused it, and how many exports share the bucket.',
+        params: batchExportPath,
+        response: { 200: whySchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const team = teamOf(request);
+      const row = await requireBatchExport(pool, team, request.params.id);
+      const { condition } = await readResponse(context, team, request.params.id);
+      return readExplanation(pool, row, condition);
+    },
   );
 
   app.patch(

@@ -81,6 +81,31 @@ export const conditionSchema = z
   })
   .meta({ id: 'BatchExportCondition' });
 
+/** Why an export is in its condition. */
+export const whySchema = z
+  .object({
+    summary: z
+      .string()
+      .describe(
+        'The chain from symptom to cause to owner: the summary of the condition, a change that may be why, who has to act.',
+      ),
+    condition: conditionSchema,
+    change: z
+      .object({
+        at: responseTimestampSchema,
+        by: z.string().describe('E-mail address of the user.'),
+        key: z.string().nullable().describe('The name of the API key; null if it is not known.'),
+        fields: z.array(z.string()),
+      })
+      .nullable()
+      .describe(
+        'The newest change of the export within an hour before the cause began, if it can be the reason.',
+      ),
+    others: z.number().int().describe('Other exports of the project with the same bucket.'),
+  })
+  .meta({ id: 'BatchExportWhy' });
+export type WhyResponse = z.infer<typeof whySchema>;
+
 const model = z.enum(models);
 
 /** A batch export in a response. */

@@ -164,7 +164,12 @@ export const settingsChangeSchema = z.object({
   kind: z.enum(changeKinds),
   summary: z.string(),
   by: z.discriminatedUnion('type', [
-    z.object({ type: z.literal('user'), email: z.string(), first_name: z.string() }),
+    z.object({
+      type: z.literal('user'),
+      email: z.string(),
+      first_name: z.string(),
+      key: z.string().nullable().describe('The name of the API key.'),
+    }),
     z
       .object({
         type: z.literal('signal'),

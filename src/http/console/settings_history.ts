@@ -68,6 +68,7 @@ type ChangeRow = BatchExportEvent & {
   readonly is_commanded: boolean;
   readonly email: string | null;
   readonly first_name: string | null;
+  readonly key_name: string | null;
   readonly signal_identity: string | null;
 };
 
@@ -91,11 +92,12 @@ export async function readSettingsHistory(
   const { rows } = await pool.query<ChangeRow>(
     `select event.stream_version, event.event_type as type, event.data, event.recorded_at,
        command.id is not null as is_commanded, users.email, users.first_name,
-       command.signal_identity
+       key.name as key_name, command.signal_identity
      from exportd.journal_events event
      left join exportd.commands command
        on command.id = case when event.cause like 'command:%' then substr(event.cause, 9, 36)::uuid end
      left join exportd.users users on users.id = command.user_id
+     left join exportd.api_keys key on key.id = command.key_id
      where ${isChange} order by event.stream_version desc limit $2 offset $3`,
     [batchExportId, limit, offset],
   );
@@ -160,12 +162,13 @@ function authorOf({
   is_commanded,
   email,
   first_name,
+  key_name,
   signal_identity: identity,
 }: ChangeRow): SettingsChange['by'] {
   if (!is_commanded) return { type: 'exportd' };
   return email === null
     ? { type: 'signal', identity }
-    : { type: 'user', email, first_name: first_name ?? '' };
+    : { type: 'user', email, first_name: first_name ?? '', key: key_name };
 }
 
 type Description = Pick<SettingsChange, 'kind' | 'summary'> & { backfill_id?: string; run_id?: string };

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { readExportsToRetry } from '../../decisions/retries.ts';
 import { isActiveStatus } from '../../domain/run_state.ts';
 import { deterministicId } from '../../journal/journal.ts';
-import { ApiError } from '../api_error.ts';
+import { ApiError, invalid } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
@@ -245,7 +245,11 @@ export const failedRunRoutes: ProjectRoutes = (app, context) => {
     async (request, reply) => {
       const { since } = await resolveListTimes(context.pool, teamOf(request), { since: request.body.since });
       const batchExportId = request.body.batch_export ?? null;
-      if (batchExportId !== null) await requireBatchExport(context.pool, teamOf(request), batchExportId);
+      if (batchExportId !== null)
+        await requireBatchExport(context.pool, teamOf(request), batchExportId).catch((error: unknown) => {
+          if (!(error instanceof ApiError)) throw error;
+          throw invalid('No batch export in this project has this id.', 'batch_export');
+        });
       const retried = await retryFailedRuns(context, request, {
         since: since ? new Date(since).toISOString() : null,
         batchExportId,

@@ -1,4 +1,4 @@
-import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
+import type { BatchExportResponse, WhyResponse } from '../../../http/batch_exports/schema.ts';
 import { useResource, type Resource } from '../../api/resource.ts';
 import { Loaded, Page, Tabs } from '../../components/page.ts';
 import { type Action, ActionButton } from '../../components/actions.ts';
@@ -52,7 +52,7 @@ function FoundExport({
     </span>`}
     actions=${html`<${ExportActions} found=${found} reload=${resource.reload} />`}
   >
-    <${ConditionNotice} condition=${found.condition} reload=${resource.reload} />
+    <${ConditionNotice} found=${found} reload=${resource.reload} />
     <${Tabs}
       label="Parts of the export"
       tabs=${parts}
@@ -63,22 +63,39 @@ function FoundExport({
   <//>`;
 }
 
-const owners = { tenant: 'the owner of the export', operator: 'the operator of exportd', none: 'nobody' };
-
-/** What is wrong with an export, since when, who has to act, and the buttons that cure it. Nothing while all is well. */
+/** What is wrong with an export and who has to act, and the buttons that cure it. Nothing while all is well. */
 function ConditionNotice({
-  condition: { severity, summary, since, owner, actions },
+  found: {
+    id,
+    condition: { severity, summary, since, actions },
+  },
   reload,
 }: {
-  readonly condition: BatchExportResponse['condition'];
+  readonly found: BatchExportResponse;
   readonly reload: () => unknown;
 }): View {
   if (severity === 'ok') return null;
+  return html`<${WrongCondition}
+    key=${summary}
+    id=${id}
+    condition=${{ severity, summary, since, actions }}
+    reload=${reload}
+  />`;
+}
+
+function WrongCondition({
+  id,
+  condition: { severity, summary, since, actions },
+  reload,
+}: {
+  readonly id: string;
+  readonly condition: Pick<BatchExportResponse['condition'], 'severity' | 'summary' | 'since' | 'actions'>;
+  readonly reload: () => unknown;
+}): View {
+  const why = useResource<WhyResponse>(`batch_exports/${id}/why/`, { live: id });
   return html`<div class="notice ${severity === 'error' ? 'notice-danger' : ''}" role="status">
-    <p>${summary}</p>
-    <p class="muted">
-      ${since !== null && html`Since <${Moment} at=${since} exact />. `}To be cured by ${owners[owner]}.
-    </p>
+    <p>${why.data?.summary ?? summary}</p>
+    ${since !== null && html`<p class="muted">Since <${Moment} at=${since} exact /></p>`}
     ${
       actions.length > 0 &&
       html`<div class="page-actions">
