@@ -33,6 +33,35 @@ describe('the OpenAPI document', () => {
     expect(references.filter((reference) => resolve(document, reference) === undefined)).toEqual([]);
   });
 
+  it('names every operation once, in words, and has no schema that nothing refers to', () => {
+    const { paths, webhooks, components } = document as Record<'paths' | 'webhooks', Schema> & {
+      components: { schemas: Schema };
+    };
+    const ids = [...Object.values(paths), ...Object.values(webhooks)].flatMap((operations) =>
+      Object.values(operations as Schema).map((operation) => (operation as Schema).operationId),
+    );
+    expect(ids.length).toBeGreaterThan(80);
+    expect(ids.filter((id) => !/^[a-z]+([A-Z][a-z]*)+$/.test(String(id)))).toEqual([]);
+    expect(new Set(ids).size).toBe(ids.length);
+    expect(ids).toEqual(
+      expect.arrayContaining(['listBackfills', 'listBackfillsInEnvironment', 'retrieveDraftSql']),
+    );
+    const referred = new Set([...objectsIn(document)].map(({ $ref }) => $ref));
+    const unused = Object.keys(components.schemas).filter(
+      (name) => !referred.has(`#/components/schemas/${name}`),
+    );
+    expect(unused).toEqual([]);
+  });
+
+  it('has patterns that Python reads as well', () => {
+    const patterns = [...objectsIn(document)].flatMap(({ pattern }) =>
+      typeof pattern === 'string' ? [pattern] : [],
+    );
+    expect(patterns.length).toBeGreaterThan(20);
+    // Categories of characters, named groups, and sets of sets.
+    expect(patterns.filter((pattern) => /\\[pP]\{|\(\?<[^=!]|\\u\{|--|&&/.test(pattern))).toEqual([]);
+  });
+
   it.each([
     ['BatchExportCreateInput', 'name', { maxLength: 255, pattern: '\\S' }],
     ['BatchExportCreateInput', 'interval', { pattern: expect.stringContaining('every') }],

@@ -63,9 +63,12 @@ export const allErrors: readonly ErrorExample[] = Object.values(errorsByKind).fl
 interface Document {
   readonly components?: { schemas?: Readonly<Record<string, unknown>> };
   readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly webhooks?: unknown;
 }
 interface Operation {
+  operationId?: string;
   tags?: readonly string[];
+  readonly summary?: string;
   readonly requestBody?: { readonly content?: Content };
   readonly responses?: Readonly<Record<string, Response>>;
 }
@@ -113,19 +116,55 @@ export const pathInProject = (path: string): string =>
   path.replace(/^\/api\/(projects|environments)\/\{project_id\}/, '');
 
 /**
- * Adds tags, descriptions of responses and examples to each operation of a document, in place. Sorts its schemas, which
- * have the order in which modules were loaded.
+ * Adds ids, tags, descriptions of responses and examples to each operation of a document, in place. Sorts its schemas, which
+ * have the order in which modules were loaded, and leaves out those that nothing refers to.
  */
 function completeDocument<Given extends object>(document: Given): Given {
-  const { components, paths } = document as Document;
-  if (components?.schemas)
+  const { components, paths, webhooks } = document as Document;
+  if (components?.schemas) {
+    const used = referredSchemas([paths, webhooks], components.schemas);
     components.schemas = Object.fromEntries(
-      Object.entries(components.schemas).sort(([one], [other]) => (one < other ? -1 : 1)),
+      Object.entries(components.schemas)
+        .filter(([name]) => used.has(name))
+        .sort(([one], [other]) => (one < other ? -1 : 1)),
     );
+  }
   for (const [path, operations] of Object.entries(paths ?? {}))
-    for (const [method, operation] of Object.entries(operations))
+    for (const [method, operation] of Object.entries(operations)) {
+      operation.operationId = operationIdOf(operation.summary ?? '', path);
       completeOperation(method.toUpperCase(), pathInProject(path), operation);
+    }
   return document;
+}
+
+/** The names of the schemas that a value refers to, and those that they refer to. */
+function referredSchemas(
+  value: unknown,
+  schemas: Readonly<Record<string, unknown>>,
+  found = new Set<string>(),
+): ReadonlySet<string> {
+  if (typeof value !== 'object' || value === null) return found;
+  for (const [key, inner] of Object.entries(value)) {
+    const name = key === '$ref' ? String(inner).replace('#/components/schemas/', '') : undefined;
+    if (name === undefined) referredSchemas(inner, schemas, found);
+    else if (!found.has(name)) {
+      found.add(name);
+      referredSchemas(schemas[name], schemas, found);
+    }
+  }
+  return found;
+}
+
+/**
+ * What clients that are made from the document call an operation: its summary without articles, such as `listBackfills`. The
+ * operations below `environments` are the same, and an id names one.
+ */
+function operationIdOf(summary: string, path: string): string {
+  const words = summary.split(' ').filter((word) => !/^(a|an|the)$/.test(word));
+  const [first = '', ...others] = words.map((word) => word[0]?.toUpperCase() + word.slice(1).toLowerCase());
+  return [first.toLowerCase(), ...others, path.startsWith('/api/environments/') ? 'InEnvironment' : ''].join(
+    '',
+  );
 }
 
 function completeOperation(method: string, path: string, operation: Operation): void {
@@ -214,6 +253,7 @@ const header = (name: string, description: string, example: string) => ({
 const outgoingMessages = {
   notification: {
     post: {
+      operationId: 'receiveMessage',
       tags: ['Webhooks'],
       summary: 'Message to a webhook',
       description:

@@ -13,6 +13,8 @@ const clientQueryId = z
   .max(200, 'Must be at most 200 characters.')
   .regex(/^\P{C}*$/u, 'Control characters are not allowed.')
   .refine((id) => !reservedIds.has(id), 'This id is reserved. Use another id.')
+  // Readers of the document in Python know no categories of characters: this allows a few more.
+  .meta({ pattern: '^[^\\u0000-\\u001f\\u007f-\\u009f]*$' })
   .describe(`Not one of ${[...reservedIds].map((id) => `\`${id}\``).join(', ')}.`);
 
 /** Any JSON value, as the body already is: a schema of all its parts would take hundreds of milliseconds. */
