@@ -5,7 +5,7 @@
  * new folder needs a place here.
  */
 const layers = [
-  ['src/concurrency', 'src/contract', 'src/domain', 'src/config', 'src/network', 'src/tracing'],
+  ['src/client', 'src/concurrency', 'src/contract', 'src/domain', 'src/config', 'src/network', 'src/tracing'],
   ['src/telemetry', 'src/dialect', 'src/journal'],
   ['src/filters'],
   ['src/source', 'src/projections', 'src/notifications'],
@@ -108,9 +108,16 @@ module.exports = {
       severity: 'error',
       from: { path: '^src/console/' },
       to: {
-        pathNot: '^(src/console/|node_modules/(preact|@preact|htm|uplot)/)',
+        pathNot: '^(src/console/|src/client/|node_modules/(preact|@preact|htm|uplot)/)',
         dependencyTypesNot: ['type-only'],
       },
+    },
+    {
+      name: 'client-imports-nothing',
+      comment: 'Programs of users and browsers load it.',
+      severity: 'error',
+      from: { path: '^src/client/' },
+      to: { pathNot: '^src/client/' },
     },
     {
       name: 'data-plane-stands-alone',

@@ -1,8 +1,12 @@
 import { type Command, Option } from 'commander';
+import { ApiError, type BatchExport, createClient, ExportdError } from '../client/client.ts';
 import { startCommand } from '../config/installation.ts';
 import { parseId } from './arguments.ts';
 import { CliError } from './cli_error.ts';
 import { readDemoService, requireOneInstallation, serverUrlOf } from './running_stack.ts';
+
+/** The largest page that the API sends. */
+const pageSize = 1_000;
 
 /** URL and API key of the service, and the project. */
 interface ServiceOptions {
@@ -37,7 +41,9 @@ export interface ServiceClient {
     method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
     path: string,
     body?: unknown,
-  ): Promise<{ status: number; body: Record<string, unknown>; location: string | null }>;
+  ): Promise<{ status: number; body: JsonObject; location: string | null }>;
+  /** Reads all batch exports of the project, newest first. @throws CliError */
+  exports(): Promise<BatchExport[]>;
 }
 
 /** Connects to the service that the options, the environment or the running demo name. @throws CliError */
@@ -51,67 +57,51 @@ export function openService(options: ServiceOptions): ServiceClient {
     );
   if (key === undefined) throw new CliError('No API key: pass --key or set EXPORTD_API_KEY.');
 
-  const send = (url: string, init?: RequestInit) =>
-    fetch(`${baseUrl.replace(/\/+$/, '')}${url}`, init).catch(() => {
-      throw new CliError(`Cannot connect to the service at ${baseUrl}.`);
-    });
-  const request = async (method: string, url: string, body?: unknown) => {
-    const response = await send(url, {
-      method,
-      headers: {
-        authorization: `Bearer ${key}`,
-        ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      },
-      ...(body === undefined ? {} : { body: JSON.stringify(body) }),
-    });
-    const text = await response.text();
-    const responseBody = text === '' ? {} : parseObject(text);
-    if (!response.ok) throw new CliError(errorMessageOf(responseBody, response.status));
-    return { status: response.status, body: responseBody, location: response.headers.get('location') };
-  };
-
-  let project: Promise<string> | undefined;
+  let project: Promise<number> | undefined;
+  const client = createClient({ baseUrl, key, project: () => (project ??= findProject()) });
   /** The project that the options name, or the only one of the key. */
   const findProject = async () => {
-    const { body } = await request('GET', '/api/projects/?limit=1000');
-    const projects = body.results as { id: number; name: string }[];
+    const { results: projects } = await client.get('/api/projects', { query: { limit: pageSize } });
     const names = projects.map(({ id, name }) => `${id} (${name})`).join(', ');
     const [first] = projects;
     if (!first) throw new CliError('The API key has no project.');
     if (options.project === undefined) {
-      if (projects.length === 1) return String(first.id);
+      if (projects.length === 1) return first.id;
       throw new CliError(`The API key has several projects: ${names}. Pass --project with the id of one.`);
     }
-    if (projects.some(({ id }) => id === options.project)) return String(options.project);
+    if (projects.some(({ id }) => id === options.project)) return options.project;
     throw new CliError(`The API key gives no access to project ${options.project}. It has: ${names}.`);
   };
   return {
     readiness: async () => {
       // It responds with 503 when it is not ready, and says why.
-      const response = await send('/readyz?for=act');
-      return { status: 'unknown', ...parseObject(await response.text()) };
+      const { body } = await client
+        .request('GET', '/readyz?for=act')
+        .catch((error: unknown) => (error instanceof ApiError ? error : rethrow(error)));
+      return { status: 'unknown', ...(body as JsonObject) };
     },
     call: async (method, path, body) => {
-      project ??= findProject();
-      return request(method, `/api/environments/${await project}/${path}`, body);
+      const response = await client.request(method, path, { body }).catch(rethrow);
+      return { ...response, body: (response.body ?? {}) as JsonObject };
+    },
+    exports: async () => {
+      const exports: BatchExport[] = [];
+      try {
+        for await (const one of client.list('/batch_exports', { query: { limit: pageSize } }))
+          exports.push(one);
+      } catch (error) {
+        rethrow(error);
+      }
+      return exports;
     },
   };
 }
 
-function parseObject(text: string): Record<string, unknown> {
-  try {
-    return JSON.parse(text) as Record<string, unknown>;
-  } catch {
-    throw new CliError('The response is not JSON. Is exportd running at this URL?');
-  }
-}
-
-function errorMessageOf(responseBody: Record<string, unknown>, status: number): string {
-  const detail =
-    typeof responseBody.detail === 'string'
-      ? responseBody.detail
-      : `The service responded with status ${status}.`;
-  return typeof responseBody.attr === 'string' ? `${responseBody.attr}: ${detail}` : detail;
+/** Throws an error of the service as one line, after the field that it is about. */
+function rethrow(error: unknown): never {
+  if (!(error instanceof ExportdError)) throw error;
+  const { attr, message } = error;
+  throw new CliError(attr === null ? message : `${attr}: ${message}`, 1, { cause: error });
 }
 
 /** Options of every command that uses the HTTP API. */
@@ -153,18 +143,4 @@ export function searchOf(parameters: Readonly<Record<string, string | undefined>
     value === undefined ? [] : [[name, value] as [string, string]],
   );
   return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
-}
-
-/** The largest page that the API sends. */
-const pageSize = 1_000;
-
-/** Reads all batch exports of the project, newest first, page by page. */
-export async function readExports(service: Pick<ServiceClient, 'call'>): Promise<JsonObject[]> {
-  const exports: JsonObject[] = [];
-  for (;;) {
-    const { body } = await service.call('GET', `batch_exports/?limit=${pageSize}&offset=${exports.length}`);
-    const page = results(body);
-    exports.push(...page);
-    if (typeof body.next !== 'string' || page.length === 0) return exports;
-  }
 }

@@ -2,7 +2,7 @@ import { effect, useSignal } from '@preact/signals';
 import { Component } from 'preact';
 import { useCallback, useEffect } from 'preact/hooks';
 import {
-  type ApiFailure,
+  type ExportdError,
   chooseProject,
   may,
   project,
@@ -259,7 +259,7 @@ function Frame({ children }: { readonly children: Content }): View {
 
 /** The console: the sign-in page, or the frame with the page of the current path. */
 export function App(): View {
-  const failure = useSignal<ApiFailure | undefined>(undefined);
+  const failure = useSignal<ExportdError | undefined>(undefined);
   const read = () =>
     readSession().then(
       () => {

@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import { newDestinationOf } from '../../src/cli/commands/destinations.ts';
 import { formatDuration, lagLines, statusRows } from '../../src/cli/export_tables.ts';
 import { stdoutFlushed } from '../../src/cli/output.ts';
-import { readExports } from '../../src/cli/service_client.ts';
 
 describe('a destination of flags', () => {
   const keys = { AWS_ACCESS_KEY_ID: 'AKIA1', AWS_SECRET_ACCESS_KEY: 'secret' };
@@ -177,19 +176,5 @@ describe('the output of a command', () => {
     await stdoutFlushed();
     await stdoutFlushed();
     expect(process.stdout.listenerCount('error')).toBe(before);
-  });
-});
-
-describe('the command line', () => {
-  it('reads all exports of a project, page by page', async () => {
-    const ids = Array.from({ length: 1_001 }, (_, index) => ({ id: index }));
-    const call = (_method: string, path: string) => {
-      const search = new URL(path, 'http://service').searchParams;
-      const [limit, offset] = [Number(search.get('limit')), Number(search.get('offset'))];
-      const next = offset + limit < ids.length ? 'http://service/next' : null;
-      const body = { next, results: ids.slice(offset, offset + limit) };
-      return Promise.resolve({ status: 200, body, location: null });
-    };
-    expect(await readExports({ call })).toEqual(ids);
   });
 });

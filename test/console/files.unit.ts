@@ -34,9 +34,11 @@ describe('the files of the console', () => {
     );
     const missing = texts.flatMap(([path, text]) =>
       [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].flatMap(([, specifier = '']) => {
-        const found = specifier.startsWith('.')
-          ? files.files.has(join(path, '..', specifier))
-          : specifier in files.imports;
+        const found =
+          files.files.has(join(path, '..', specifier)) ||
+          (specifier.startsWith('.')
+            ? new URL(specifier, `http://host${files.base}/${path}`).pathname
+            : specifier) in files.imports;
         return found ? [] : [`${path}: ${specifier}`];
       }),
     );

@@ -1,4 +1,7 @@
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { describe, expect, it, beforeAll } from '@jest/globals';
+import { describeOperations } from '../client/describe_operations.ts';
 import { describeApi } from './describe_api.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -51,6 +54,12 @@ describe('the OpenAPI document', () => {
       (name) => !referred.has(`#/components/schemas/${name}`),
     );
     expect(unused).toEqual([]);
+  });
+
+  it('is what the types of the client were made from', async () => {
+    const types = readFileSync(join(import.meta.dirname, '../../src/client/operations.ts'), 'utf8');
+    // After a change of the document: npm run client
+    expect(await describeOperations(document)).toBe(types);
   });
 
   it('has patterns that Python reads as well', () => {

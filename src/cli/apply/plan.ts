@@ -15,7 +15,7 @@ import { bounds, boundText } from '../../config/bounds.ts';
 import { secretFields } from '../../destination/config.ts';
 import { defaultDefinition } from '../../http/batch_exports/changes.ts';
 import { CliError } from '../cli_error.ts';
-import { type JsonObject, readExports, type ServiceClient } from '../service_client.ts';
+import { type JsonObject, type ServiceClient } from '../service_client.ts';
 
 /** An export as a file declares it. */
 export interface DeclaredExport {
@@ -291,7 +291,7 @@ export async function makePlan(
   declared: readonly DeclaredExport[],
   { prune }: { readonly prune: boolean },
 ): Promise<PlannedRequest[]> {
-  const existing = await readExports(service);
+  const existing = await service.exports();
   const problems: string[] = [];
   const requests: PlannedRequest[] = [];
   for (const one of declared) {
@@ -307,7 +307,7 @@ export async function makePlan(
   }
   if (problems.length > 0) throw new CliError(problems.join('\n'));
   const names = new Set(declared.map(({ name }) => name));
-  const undeclared = existing.filter(({ name }) => !names.has(String(name)));
+  const undeclared = existing.filter(({ name }) => !names.has(name));
   return [...requests, ...undeclared.map((one) => planUndeclared(one, prune))];
 }
 

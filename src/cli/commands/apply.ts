@@ -5,7 +5,6 @@ import { printer } from '../output.ts';
 import {
   type JsonObject,
   openService,
-  readExports,
   type ServiceClient,
   serviceCommand,
   type ServiceCommandOptions,
@@ -115,7 +114,7 @@ export function addGetCommand(exports: Command): void {
         throw new CliError(`Unknown format ${format}. Write yaml or json.`);
       const { exportsDocument, toDeclaration } = await import('../apply/plan.ts');
       const service = openService(options);
-      const found = ids.length > 0 ? await readNamed(service, ids) : (await readExports(service)).reverse();
+      const found = ids.length > 0 ? await readNamed(service, ids) : (await service.exports()).reverse();
       const declarations = { exports: found.map(toDeclaration) };
       printer({ json: format === 'json' })(declarations, () => [exportsDocument(found).trimEnd()]);
     });

@@ -18,7 +18,6 @@ import { counted, printer, table } from '../output.ts';
 import {
   type JsonObject,
   openService,
-  readExports,
   results,
   searchOf,
   serviceCommand,
@@ -219,7 +218,7 @@ export function addExportCommands(program: Command): void {
 
   serviceCommand(exports, 'list', 'list the batch exports of the project').action(
     async (options: Options) => {
-      const exports = await readExports(openService(options));
+      const exports = await openService(options).exports();
       printer(options)({ count: exports.length, results: exports }, () => exportTable(exports));
     },
   );

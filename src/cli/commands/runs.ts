@@ -4,7 +4,6 @@ import { printer, table } from '../output.ts';
 import {
   type JsonObject,
   openService,
-  readExports,
   type Readiness,
   results,
   searchOf,
@@ -116,7 +115,7 @@ export function addStatusCommand(program: Command): void {
     'show the state of the service and of every batch export, what needs attention first; exits with 2 if anything does (uses the HTTP API)',
   ).action(async (options: ServiceCommandOptions) => {
     const service = openService(options);
-    const [readiness, exports] = await Promise.all([service.readiness(), readExports(service)]);
+    const [readiness, exports] = await Promise.all([service.readiness(), service.exports()]);
     if (needsAttention(readiness, exports)) process.exitCode = attentionExitCode;
     printer(options)({ service: readiness, batch_exports: exports }, () => [
       ...readinessLines(readiness),

@@ -1,58 +1,30 @@
 import { computed, signal } from '@preact/signals';
+import { ApiError, ConnectionError, createClient, ExportdError } from '../../client/client.ts';
 import type { Scope } from '../../http/accounts.ts';
 import type { Session } from '../../http/projects/schema.ts';
 
-/** A response that is an error, or a request without a response. `attr` names the field, its path joined by `__`. */
-export class ApiFailure extends Error {
-  override readonly name = 'ApiFailure';
-  /** 0 without a response. */
-  readonly status: number;
-  readonly code: string;
-  readonly attr: string | null;
-
-  constructor(
-    status: number,
-    { code, detail, attr }: { readonly code: string; readonly detail: string; readonly attr: string | null },
-  ) {
-    super(detail);
-    this.status = status;
-    this.code = code;
-    this.attr = attr;
-  }
-}
-
-/** Reads the body of an error response; a proxy's may have another form. */
-async function failureOf(response: Response): Promise<ApiFailure> {
-  const body: unknown = await response.json().catch(() => null);
-  const { code, detail, attr } = (body ?? {}) as Record<string, unknown>;
-  return new ApiFailure(response.status, {
-    code: typeof code === 'string' ? code : 'error',
-    detail: typeof detail === 'string' ? detail : `The server responded with status ${response.status}.`,
-    attr: typeof attr === 'string' ? attr : null,
-  });
-}
-
 /** Any error as a failure, so that components show one kind. */
-export const toFailure = (error: unknown): ApiFailure =>
-  error instanceof ApiFailure
+export const toFailure = (error: unknown): ExportdError =>
+  error instanceof ExportdError
     ? error
-    : new ApiFailure(0, {
+    : new ConnectionError(0, {
         code: 'unreachable',
         detail: `The server did not respond: ${error instanceof Error ? error.message : String(error)}`,
-        attr: null,
       });
 
 const sessionPath = '/console/session';
 
+export type { ExportdError, Page as ListOf } from '../../client/client.ts';
+
 /** Who is signed in; null: nobody; undefined: not known yet. */
 export const session = signal<Session | null | undefined>(undefined);
 
-/** Reads who is signed in. @throws ApiFailure */
+/** Reads who is signed in. @throws ExportdError */
 export async function readSession(): Promise<void> {
   session.value = (await api.get<{ session: Session | null }>(sessionPath)).session;
 }
 
-/** Signs in with an API key, which the browser then keeps out of reach of scripts. @throws ApiFailure */
+/** Signs in with an API key, which the browser then keeps out of reach of scripts. @throws ExportdError */
 export async function signIn(key: string): Promise<void> {
   session.value = (await api.post<{ session: Session }>(sessionPath, { key })).session;
 }
@@ -63,7 +35,7 @@ export async function signOut(): Promise<void> {
   session.value = null;
 }
 
-/** Signs out all browsers of the user, this one too. @throws ApiFailure */
+/** Signs out all browsers of the user, this one too. @throws ExportdError */
 export async function signOutEverywhere(): Promise<void> {
   await api.delete('/console/sessions');
   session.value = null;
@@ -85,11 +57,10 @@ export const project = computed(() => {
 /** Its id, which stays the same when the session is read again. */
 export const projectId = computed(() => project.value?.id);
 
-/** @throws ApiFailure 401 if nobody is signed in */
+/** @throws ExportdError 401 if nobody is signed in */
 function requireProject(): number {
   const id = projectId.peek();
-  if (id === undefined)
-    throw new ApiFailure(401, { code: 'not_authenticated', detail: 'Sign in first.', attr: null });
+  if (id === undefined) throw new ApiError(401, { code: 'not_authenticated', detail: 'Sign in first.' });
   return id;
 }
 
@@ -113,8 +84,8 @@ interface RequestOptions {
   readonly signal?: AbortSignal | undefined;
 }
 
-/** What the server reads to tell requests of this page from those of other sites. */
-const consoleHeader = { 'x-exportd-console': '1' };
+/** Its header is what the server reads to tell requests of this page from those of other sites. */
+const client = createClient({ headers: { 'x-exportd-console': '1' } });
 
 /** The absolute path of an operation of the project: `batch_exports/` is `/api/projects/1/batch_exports/`. */
 export const apiPath = (path: string, query: Query = {}): string => {
@@ -128,41 +99,25 @@ export const apiPath = (path: string, query: Query = {}): string => {
 /**
  * Sends a request. `path` is relative to the project, or absolute if it begins with a slash. Returns the body, or null
  * without one.
- * @throws ApiFailure for every response that is not 2xx. A 401 shows the sign-in page.
+ * @throws ExportdError for every response that is not 2xx. A 401 shows the sign-in page.
  */
 export async function send<Result>(
   method: Method,
   path: string,
   { query, body, signal }: RequestOptions = {},
 ): Promise<Result> {
-  const response = await fetch(apiPath(path, query), {
-    method,
-    headers: {
-      accept: 'application/json',
-      ...(method === 'GET' ? {} : consoleHeader),
-      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-    },
-    body: body === undefined ? null : JSON.stringify(body),
-    signal: signal ?? null,
-  }).catch((error: unknown) => {
-    if (signal?.aborted) throw error;
-    throw new ApiFailure(0, {
-      code: 'unreachable',
-      detail: 'The exportd server does not respond. Check that it runs, then retry.',
-      attr: null,
-    });
-  });
-  if (!response.ok) {
-    const failure = await failureOf(response);
+  try {
+    return (await client.request(method, apiPath(path, query), { body, signal })).body as Result;
+  } catch (error) {
     // The key was revoked or the cookie is gone.
-    if (failure.status === 401) session.value = null;
-    throw failure;
+    if (error instanceof ApiError && error.status === 401) session.value = null;
+    if (!(error instanceof ConnectionError)) throw error;
+    const detail = 'The exportd server does not respond. Check that it runs, then retry.';
+    throw new ConnectionError(error.status, { code: error.code, detail }, { cause: error });
   }
-  const text = await response.text();
-  return (text === '' ? null : JSON.parse(text)) as Result;
 }
 
-/** Requests to the API. Each throws an ApiFailure for an error response. */
+/** Requests to the API. Each throws an ExportdError for an error response. */
 export const api = {
   get: <Result>(path: string, query?: Query, signal?: AbortSignal) =>
     send<Result>('GET', path, { query, signal }),
@@ -171,14 +126,6 @@ export const api = {
   patch: <Result>(path: string, body: unknown) => send<Result>('PATCH', path, { body }),
   delete: <Result>(path: string, body?: unknown) => send<Result>('DELETE', path, { body }),
 };
-
-/** A page of a list. */
-export interface ListOf<Item> {
-  readonly count: number;
-  readonly next: string | null;
-  readonly previous: string | null;
-  readonly results: readonly Item[];
-}
 
 /** A request that an action sends, and the `exportd` command that does the same. */
 export interface ActionRequest {

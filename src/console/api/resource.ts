@@ -1,6 +1,6 @@
 import { effect, type ReadonlySignal, signal, useSignal } from '@preact/signals';
 import { useCallback, useEffect, useRef } from 'preact/hooks';
-import { api, type ApiFailure, apiPath, projectId, type Query, readSession, toFailure } from './client.ts';
+import { api, type ExportdError, apiPath, projectId, type Query, readSession, toFailure } from './client.ts';
 
 /** What a message of the server says: the exports and runs whose events were recorded since the last one. */
 interface LiveChange {
@@ -83,7 +83,7 @@ function notify(change: LiveChange): void {
 /** What is known of a resource. `data` stays while it is read again, also when that fails. */
 export interface Resource<Data> {
   readonly data: Data | undefined;
-  readonly failure: ApiFailure | undefined;
+  readonly failure: ExportdError | undefined;
   /** Whether nothing was read yet. */
   readonly isLoading: boolean;
   readonly reload: () => Promise<void>;
@@ -154,7 +154,7 @@ interface SentRequest<Data> {
   readonly isBusy: boolean;
   /** What the last one returned, unless the newest has failed. */
   readonly data: Data | undefined;
-  readonly failure: ApiFailure | undefined;
+  readonly failure: ExportdError | undefined;
   readonly run: () => Promise<void>;
 }
 

@@ -1,6 +1,6 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Scope } from '../../http/accounts.ts';
-import type { ApiFailure, ListOf } from '../api/client.ts';
+import type { ExportdError, ListOf } from '../api/client.ts';
 import type { Resource } from '../api/resource.ts';
 import { type Content, html, type View } from '../html.ts';
 import { setQuery } from '../router/location.ts';
@@ -108,7 +108,7 @@ export function FailureNotice({
   failure,
   onRetry,
 }: {
-  readonly failure: ApiFailure;
+  readonly failure: ExportdError;
   readonly onRetry?: () => unknown;
 }): View {
   return html`<div class="notice notice-danger" role="alert">

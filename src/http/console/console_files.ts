@@ -121,6 +121,10 @@ const vendorModules: readonly VendorModule[] = [
   { name: 'uplot', file: 'uplot/dist/uPlot.iife.min.js', suffix: '\nexport default uPlot;\n' },
 ];
 
+/** The client of the API is outside of the console: by this URL, relative to one of its modules, browsers find it. */
+const clientUrl = '/console/assets/client/client.ts';
+const clientPath = 'vendor/exportd_client.js';
+
 const consoleFolder = installedPath('src/console');
 
 /** A file of the console as it is sent. */
@@ -184,7 +188,7 @@ function readSources(): ConsoleFiles {
     .sort();
   const modules = paths
     .filter((path) => path.endsWith('.ts'))
-    .map((path) => [path, readModule(path)] as const);
+    .map((path) => [path, readModule(join(consoleFolder, path))] as const);
   const styles = [
     ...paths.filter((path) => path.endsWith('.css')).map((path) => [path, readText(path)] as const),
     ['uplot.css', readPackageFile('uplot/dist/uPlot.min.css')] as const,
@@ -195,6 +199,7 @@ function readSources(): ConsoleFiles {
   const contents = new Map<string, string>([
     ...modules,
     ...vendor,
+    [clientPath, readModule(join(root, 'src/client/client.ts'))],
     ...paths.filter((path) => path.endsWith('.svg')).map((path) => [path, readText(path)] as const),
     [stylesheet, styles.map(([, text]) => text).join('\n')],
   ]);
@@ -204,8 +209,12 @@ function readSources(): ConsoleFiles {
   return {
     base,
     files,
-    imports: Object.fromEntries(vendorModules.map(({ name }) => [name, `${base}/${vendorPath(name)}`])),
+    imports: {
+      ...Object.fromEntries(vendorModules.map(({ name }) => [name, `${base}/${vendorPath(name)}`])),
+      [clientUrl]: `${base}/${clientPath}`,
+    },
     preloads: [
+      clientPath,
       ...vendorModules.filter(({ name }) => name !== 'uplot').map(({ name }) => vendorPath(name)),
       ...first,
     ],
@@ -226,7 +235,7 @@ const filesOf = (contents: ReadonlyMap<string, string>): Pick<ConsoleFiles, 'bas
 
 /** Replaces types by spaces, so that lines and columns in a browser's messages are those of the source. */
 const readModule = (path: string): string =>
-  withoutWarnings(() => module.stripTypeScriptTypes(readText(path), { mode: 'strip' }));
+  withoutWarnings(() => module.stripTypeScriptTypes(readFileSync(path, 'utf8'), { mode: 'strip' }));
 
 /**
  * Node warns that the function is experimental, between the JSON lines of the log. Which version of Node runs is fixed by

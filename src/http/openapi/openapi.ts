@@ -161,7 +161,9 @@ function referredSchemas(
  */
 function operationIdOf(summary: string, path: string): string {
   const words = summary.split(' ').filter((word) => !/^(a|an|the)$/.test(word));
-  const [first = '', ...others] = words.map((word) => word[0]?.toUpperCase() + word.slice(1).toLowerCase());
+  const [first = '', ...others] = words.map(
+    (word) => word.charAt(0).toUpperCase() + word.slice(1).toLowerCase(),
+  );
   return [first.toLowerCase(), ...others, path.startsWith('/api/environments/') ? 'InEnvironment' : ''].join(
     '',
   );

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import { type ActionRequest, api, type ApiFailure, toFailure } from '../../api/client.ts';
+import { type ActionRequest, api, type ExportdError, toFailure } from '../../api/client.ts';
 import { Button, CommandLines, toast } from '../../components/actions.ts';
 import { DestinationTestSteps, type DestinationTestResult } from '../../components/destination_test.ts';
 import { FailureNotice } from '../../components/page.ts';
@@ -31,7 +31,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
   const source = useCompletionSource();
   const before = useMemo(() => inputsOf(found), []);
   const inputs = useSignal<Inputs>(before);
-  const failure = useSignal<ApiFailure | undefined>(undefined);
+  const failure = useSignal<ExportdError | undefined>(undefined);
   const tested = useSignal<{ readonly body: string; readonly result: DestinationTestResult } | null>(null);
   const busy = useSignal<Busy>(null);
   const sourceChecks = useSignal(0);
@@ -154,7 +154,7 @@ function statusOf(busy: Busy, hasFailedTest: boolean): string {
 }
 
 /** The errors of fields, by their `attr`. */
-const errorsOf = (failures: readonly (ApiFailure | undefined)[]): Readonly<Record<string, string>> =>
+const errorsOf = (failures: readonly (ExportdError | undefined)[]): Readonly<Record<string, string>> =>
   Object.fromEntries(
     failures.flatMap((failure) => {
       const field = failure && fieldOfError(failure.attr);

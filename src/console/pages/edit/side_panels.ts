@@ -5,7 +5,7 @@ import type {
   PreviewResponse,
   SourceReportResponse,
 } from '../../../http/console/schema.ts';
-import { api, type ApiFailure, timezone, toFailure } from '../../api/client.ts';
+import { api, type ExportdError, timezone, toFailure } from '../../api/client.ts';
 import { useRequest, useResource } from '../../api/resource.ts';
 import { Button, CopyBlock } from '../../components/actions.ts';
 import { SelectField } from '../../components/field.ts';
@@ -110,7 +110,7 @@ function DraftedView({
 /** What an export would write, and why that is not known. */
 interface Preview {
   readonly data: PreviewResponse | undefined;
-  readonly failure: ApiFailure | undefined;
+  readonly failure: ExportdError | undefined;
   readonly isLoading: boolean;
 }
 

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { BackfillResponse, DryRunResponse } from '../../../http/backfills/schema.ts';
-import { api, type ApiFailure, type ListOf, may, timezone, toFailure } from '../../api/client.ts';
+import { api, type ExportdError, type ListOf, may, timezone, toFailure } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { type Action, ActionButton, Button, CommandLines, Dialog, toast } from '../../components/actions.ts';
 import { TextField } from '../../components/field.ts';
@@ -36,7 +36,7 @@ function BackfillDialog({
   const end = useSignal(toField(thisHour));
   const allowsShrink = useSignal(false);
   const preview = useSignal<DryRunResponse | undefined>(undefined);
-  const failure = useSignal<ApiFailure | undefined>(undefined);
+  const failure = useSignal<ExportdError | undefined>(undefined);
   const busy = useSignal<'preview' | 'start' | undefined>(undefined);
   const path = `batch_exports/${exportId}/backfills/`;
   const range = { start_at: fromField(start.value), end_at: fromField(end.value) };

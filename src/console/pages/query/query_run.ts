@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import { api, type ApiFailure, toFailure } from '../../api/client.ts';
+import { api, type ExportdError, toFailure } from '../../api/client.ts';
 
 /** What the query endpoint returns for a query in the dialect. */
 export interface QueryResult {
@@ -97,7 +97,7 @@ export type QueryState =
   | {
       readonly status: 'failed';
       readonly elapsedMs: number;
-      readonly failure: ApiFailure;
+      readonly failure: ExportdError;
       readonly query: string;
     }
   | { readonly status: 'completed'; readonly elapsedMs: number; readonly result: QueryResult };

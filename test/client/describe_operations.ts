@@ -1,0 +1,107 @@
+import openapiTypescript, { astToString } from 'openapi-typescript';
+
+type Schema = Readonly<Record<string, unknown>>;
+type Content = Readonly<Record<string, { readonly schema: Schema }>>;
+
+interface Operation {
+  readonly summary: string;
+  readonly description?: string;
+  readonly parameters?: readonly {
+    readonly name: string;
+    readonly in: 'path' | 'query';
+    readonly required?: boolean;
+    readonly schema: Schema;
+  }[];
+  readonly requestBody?: { readonly content: Content };
+  readonly responses: Readonly<Record<string, { readonly content?: Content }>>;
+}
+
+interface Document {
+  readonly paths: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  readonly components: { readonly schemas: Readonly<Record<string, Schema>> };
+}
+
+const prefix = '/api/projects/{project_id}';
+const jsonType = 'application/json';
+
+const objectOf = (properties: Readonly<Record<string, Schema>>, required: readonly string[]): Schema => ({
+  type: 'object',
+  properties,
+  required,
+  additionalProperties: false,
+});
+
+/** What requests and responses of an operation have, as one schema. */
+function schemaOf(
+  { summary, description, parameters = [], requestBody, responses }: Operation,
+  schemas: Readonly<Record<string, Schema>>,
+): Schema {
+  const resolved = (schema: Schema): Schema =>
+    schemas[String(schema.$ref).replace('#/components/schemas/', '')] ?? schema;
+  const parametersIn = (place: 'path' | 'query'): Schema => {
+    const given = parameters.filter((one) => one.in === place && one.name !== 'project_id');
+    return objectOf(
+      Object.fromEntries(given.map(({ name, schema }) => [name, schema])),
+      given.filter(({ required }) => place === 'path' || required === true).map(({ name }) => name),
+    );
+  };
+  const parts = { path: parametersIn('path'), query: parametersIn('query') };
+  const results = Object.entries(responses).flatMap(([status, { content }]): Schema[] =>
+    status.startsWith('2') ? [content?.[jsonType]?.schema ?? { type: 'null' }] : [],
+  );
+  const [first = {}, ...others] = results.filter(
+    ({ $ref }, index) => $ref === undefined || results.findIndex((one) => one.$ref === $ref) === index,
+  );
+  const body = requestBody?.content[jsonType]?.schema;
+  const isRequired = ({ required }: Schema): boolean => Array.isArray(required) && required.length > 0;
+  return {
+    description: [`${summary}.`, description].filter((text) => text !== undefined).join(' '),
+    ...objectOf(
+      {
+        ...Object.fromEntries(
+          Object.entries(parts).filter(([, { properties }]) => Object.keys(properties as object).length > 0),
+        ),
+        ...(body && { body }),
+        result: others.length === 0 ? first : { anyOf: [first, ...others] },
+      },
+      [
+        ...Object.entries(parts).flatMap(([name, part]) => (isRequired(part) ? [name] : [])),
+        // A missing body is an empty one.
+        ...(body && isRequired(resolved(body)) ? ['body'] : []),
+        'result',
+      ],
+    ),
+  };
+}
+
+/** Generates `src/client/operations.ts` from the OpenAPI document. */
+export async function describeOperations(document: unknown): Promise<string> {
+  const { paths, components } = document as Document;
+  const operations = Object.entries(paths)
+    .filter(([path]) => !path.startsWith('/api/environments/'))
+    .flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]): [string, Schema] => [
+        `${method.toUpperCase()} ${path.replace(prefix, '')}`,
+        schemaOf(operation, components.schemas),
+      ]),
+    );
+  const ast = await openapiTypescript(
+    JSON.stringify({
+      openapi: '3.1.0',
+      info: { title: 'exportd', version: '1' },
+      paths: {},
+      components: {
+        schemas: {
+          ...components.schemas,
+          Operations: objectOf(
+            Object.fromEntries(operations),
+            operations.map(([name]) => name),
+          ),
+        },
+      },
+    }),
+    { rootTypes: true, rootTypesNoSchemaPrefix: true, defaultNonNullable: false },
+  );
+  const types = astToString(ast).replace(/^export type (paths|webhooks|\$defs|operations) = .*\n/gm, '');
+  return `// Written by "npm run client" from the OpenAPI document.\n/* oxlint-disable */\n${types}`;
+}
