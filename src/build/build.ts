@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
+import typescript from 'typescript';
 import { buildFolder, root } from '../config/installation.ts';
 import {
   type BuiltContents,
@@ -103,6 +104,32 @@ async function buildPrograms(): Promise<void> {
     });
   const zstd = dirname(createRequire(import.meta.url).resolve('@bokuweb/zstd-wasm'));
   cpSync(join(zstd, 'zstd.wasm'), join(output, 'zstd.wasm'));
+}
+
+/** Compiles the client for programs of users, Node and browsers alike, with its types. */
+async function buildClient(): Promise<void> {
+  await build({
+    ...shared,
+    entryPoints: ['src/client/client.ts'],
+    outdir: output,
+    outbase: '.',
+    format: 'esm',
+    platform: 'neutral',
+    target: 'es2022',
+    keepNames: true,
+    sourcemap: 'linked',
+  });
+  for (const name of ['client', 'operations']) {
+    const fileName = `src/client/${name}.ts`;
+    const { outputText } = typescript.transpileDeclaration(readFileSync(join(root, fileName), 'utf8'), {
+      fileName,
+      compilerOptions: { isolatedDeclarations: true, target: typescript.ScriptTarget.ES2022 },
+    });
+    writeFileSync(
+      join(output, `src/client/${name}.d.ts`),
+      outputText.replaceAll("'./operations.ts'", "'./operations.js'"),
+    );
+  }
 }
 
 /** Compiles the console: the modules of each page, and what pages share. */
@@ -273,7 +300,7 @@ function writeBuildInformation(): void {
 
 rmSync(output, { recursive: true, force: true });
 mkdirSync(output);
-await Promise.all([buildWorkflows(), buildPrograms(), buildConsole()]);
+await Promise.all([buildWorkflows(), buildPrograms(), buildConsole(), buildClient()]);
 shortenSourceMaps();
 copyFiles();
 writeProgramsLock();

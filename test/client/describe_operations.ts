@@ -1,4 +1,5 @@
-import openapiTypescript, { astToString } from 'openapi-typescript';
+import { execFileSync } from 'node:child_process';
+import { join } from 'node:path';
 
 type Schema = Readonly<Record<string, unknown>>;
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
@@ -74,8 +75,11 @@ function schemaOf(
   };
 }
 
+const program = join(import.meta.dirname, '../../node_modules/.bin/openapi-typescript');
+const options = ['--root-types', '--root-types-no-schema-prefix', '--default-non-nullable=false'];
+
 /** Generates `src/client/operations.ts` from the OpenAPI document. */
-export async function describeOperations(document: unknown): Promise<string> {
+export function describeOperations(document: unknown): string {
   const { paths, components } = document as Document;
   const operations = Object.entries(paths)
     .filter(([path]) => !path.startsWith('/api/environments/'))
@@ -85,23 +89,25 @@ export async function describeOperations(document: unknown): Promise<string> {
         schemaOf(operation, components.schemas),
       ]),
     );
-  const ast = await openapiTypescript(
-    JSON.stringify({
-      openapi: '3.1.0',
-      info: { title: 'exportd', version: '1' },
-      paths: {},
-      components: {
-        schemas: {
-          ...components.schemas,
-          Operations: objectOf(
-            Object.fromEntries(operations),
-            operations.map(([name]) => name),
-          ),
-        },
+  const schemas = {
+    openapi: '3.1.0',
+    info: { title: 'exportd', version: '1' },
+    paths: {},
+    components: {
+      schemas: {
+        ...components.schemas,
+        Operations: objectOf(
+          Object.fromEntries(operations),
+          operations.map(([name]) => name),
+        ),
       },
-    }),
-    { rootTypes: true, rootTypesNoSchemaPrefix: true, defaultNonNullable: false },
-  );
-  const types = astToString(ast).replace(/^export type (paths|webhooks|\$defs|operations) = .*\n/gm, '');
+    },
+  };
+  const types = execFileSync(program, options, {
+    input: JSON.stringify(schemas),
+    encoding: 'utf8',
+    stdio: ['pipe', 'pipe', 'ignore'],
+    maxBuffer: 2 ** 26,
+  }).replace(/^export type (paths|webhooks|\$defs|operations) = .*\n/gm, '');
   return `// Written by "npm run client" from the OpenAPI document.\n/* oxlint-disable */\n${types}`;
 }

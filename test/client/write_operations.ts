@@ -6,5 +6,5 @@ import { describeOperations } from './describe_operations.ts';
 
 writeFileSync(
   join(import.meta.dirname, '../../src/client/operations.ts'),
-  await describeOperations(await describeApi()),
+  describeOperations(await describeApi()),
 );

