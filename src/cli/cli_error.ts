@@ -1,18 +1,3 @@
-import { SecretUnreadable } from '../config/key_ring.ts';
-import { SettingsError } from '../config/settings.ts';
-import { DestinationError } from '../destination/destination.ts';
-import { CommandRejected } from '../domain/errors.ts';
-import { ReadModelsDiffer } from '../journal/database.ts';
-import { CannotSwitch } from '../projections/read_models.ts';
-import { CannotRebuild } from '../projections/rebuild.ts';
-import { InvalidAccount } from '../http/accounts.ts';
-import { LaunchError } from '../local_stack/data_folder.ts';
-import { InvalidVariable } from '../queries/prepared_query.ts';
-import { InvalidProperty } from '../queries/property_definitions.ts';
-import { InvalidWarehouseTable } from '../queries/warehouse_tables.ts';
-import { InvalidRelationName, RelationNotFound } from '../source/relations.ts';
-import { CannotVerify } from '../verify/report.ts';
-
 /** A command failed. The message is one sentence for the user. */
 export class CliError extends Error {
   override readonly name = 'CliError';
@@ -24,29 +9,30 @@ export class CliError extends Error {
   }
 }
 
-const userErrors = [
-  CliError,
-  SettingsError,
-  InvalidAccount,
-  InvalidVariable,
-  InvalidProperty,
-  InvalidWarehouseTable,
-  LaunchError,
-  CannotVerify,
-  CannotRebuild,
-  CannotSwitch,
-  ReadModelsDiffer,
-  CommandRejected,
-  DestinationError,
-  SecretUnreadable,
-  InvalidRelationName,
-  RelationNotFound,
-];
+/** Errors whose message is for the user, by name: to load their modules takes a command a second. */
+const userErrors = new Set([
+  'CliError',
+  'SettingsError',
+  'InvalidAccount',
+  'InvalidVariable',
+  'InvalidProperty',
+  'InvalidWarehouseTable',
+  'LaunchError',
+  'CannotVerify',
+  'CannotRebuild',
+  'CannotSwitch',
+  'ReadModelsDiffer',
+  'CommandRejected',
+  'DestinationError',
+  'SecretUnreadable',
+  'InvalidRelationName',
+  'RelationNotFound',
+]);
 
 /** The message of an expected error, the stack trace of any other. */
 export function describeError(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
-  if (userErrors.some((type) => error instanceof type)) return error.message;
+  if (userErrors.has(error.name)) return error.message;
   const code = 'code' in error ? String(error.code) : '';
   switch (code) {
     case 'ECONNREFUSED':

@@ -22,17 +22,17 @@ import { stdoutFlushed } from './output.ts';
 import { commandSettings, databaseNameOf, serverUrlOf } from './running_stack.ts';
 
 /** What a command works on, for `--verbose`: a line for each server. */
-function describeInstallation(
+async function describeInstallation(
   environment: Readonly<Record<string, string | undefined>>,
   options: { readonly baseUrl?: string },
-): string[] {
+): Promise<string[]> {
   const server = serverUrlOf(environment, options.baseUrl) ?? 'none';
-  return [`server: ${server}`, ...describeServers(environment)];
+  return [`server: ${server}`, ...(await describeServers(environment))];
 }
 
-function describeServers(environment: Readonly<Record<string, string | undefined>>): string[] {
+async function describeServers(environment: Readonly<Record<string, string | undefined>>): Promise<string[]> {
   try {
-    const settings = commandSettings(environment);
+    const settings = await commandSettings(environment);
     return [
       `control database: ${databaseNameOf(settings.DATABASE_URL)}`,
       `source: ${databaseNameOf(settings.SOURCE_DATABASE_URL)}`,
@@ -50,10 +50,11 @@ function createProgram(): Command {
     .version(version, '-V, --version', 'print the version of exportd')
     .option('--verbose', 'print which servers and databases the command uses')
     .showHelpAfterError('(add --help for usage)')
-    .hook('preAction', (_, command) => {
+    .hook('preAction', async (_, command) => {
       const options = command.optsWithGlobals<{ verbose?: boolean; baseUrl?: string }>();
       if (options.verbose)
-        for (const line of describeInstallation(process.env, options)) process.stderr.write(`${line}\n`);
+        for (const line of await describeInstallation(process.env, options))
+          process.stderr.write(`${line}\n`);
     });
   addProcessCommands(program);
   addProjectionCommands(program);

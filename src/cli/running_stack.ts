@@ -3,10 +3,8 @@ import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import type { Command } from 'commander';
 import { startCommand } from '../config/installation.ts';
-import { readSettings, type Settings } from '../config/settings.ts';
-import { listUsers } from '../http/accounts.ts';
-import { recordAuditEvents } from '../journal/audit.ts';
-import { createPool, type Pool } from '../journal/database.ts';
+import type { Settings } from '../config/settings.ts';
+import type { Pool } from '../journal/database.ts';
 import { dataFolderPath, readStack } from '../local_stack/data_folder.ts';
 import { parseId } from './arguments.ts';
 import { version } from '../telemetry/version.ts';
@@ -20,7 +18,8 @@ type Environment = Readonly<Record<string, string | undefined>>;
  * environment. With DATABASE_URL, the local stack is ignored.
  * @throws CliError without a database. @throws SettingsError
  */
-export function commandSettings(environment: Environment): Settings {
+export async function commandSettings(environment: Environment): Promise<Settings> {
+  const { readSettings } = await import('../config/settings.ts');
   if (environment.DATABASE_URL) return readSettings(environment);
   const stack = readStack();
   if (!stack)
@@ -87,7 +86,11 @@ function isRunning(pid: number | undefined): boolean {
 /** Runs `work` with a connection pool of the control database. @throws CliError when another installation runs here */
 export async function withPool<Result>(work: (pool: Pool) => Promise<Result>): Promise<Result> {
   requireOneInstallation(process.env);
-  const pool = createPool(commandSettings(process.env).DATABASE_URL, { max: 2 });
+  const [{ createPool }, { DATABASE_URL }] = await Promise.all([
+    import('../journal/database.ts'),
+    commandSettings(process.env),
+  ]);
+  const pool = createPool(DATABASE_URL, { max: 2 });
   try {
     return await work(pool);
   } finally {
@@ -128,6 +131,7 @@ export const withAudit = <Result>(
 ): Promise<Result> =>
   withPool(async (pool) => {
     const result = await work(pool);
+    const { recordAuditEvents } = await import('../journal/audit.ts');
     await recordAuditEvents(pool, [
       {
         action,
@@ -150,6 +154,7 @@ export const withAudit = <Result>(
 
 /** The id of the given user, or of the first one. @throws CliError when there is no user. */
 export async function resolveUser(pool: Pool, userId: number | undefined): Promise<number> {
+  const { listUsers } = await import('../http/accounts.ts');
   const user = userId ?? (await listUsers(pool))[0]?.id;
   if (user === undefined) throw new CliError('There is no user yet: create one with "exportd user create".');
   return user;

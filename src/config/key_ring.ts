@@ -11,7 +11,7 @@ import {
   randomBytes,
   timingSafeEqual,
 } from 'node:crypto';
-import { SettingsError } from './settings.ts';
+import { SettingsError } from './settings_error.ts';
 
 const algorithm = 'aes-256-gcm';
 const keyBytes = 32;

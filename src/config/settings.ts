@@ -3,13 +3,11 @@ import { type ClientConfigProfile, loadClientConfigProfile } from '@temporalio/e
 import { z } from 'zod';
 import { exports, maintenance, schedules, source, workflows } from './export_settings.ts';
 import { queries } from './query_settings.ts';
+import { SettingsError } from './settings_error.ts';
 import { httpApi, process, security, servers, traces, webhooks } from './server_settings.ts';
 import { temporal } from './temporal_settings.ts';
 
-/** A setting that is missing, unknown or invalid. The message names it and says what to write. */
-export class SettingsError extends Error {
-  override readonly name = 'SettingsError';
-}
+export { SettingsError };
 
 /**
  * Reads how to reach Temporal: the profile of `temporal.toml`, overridden by the environment.

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process';
+import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,6 +7,8 @@ import { parse } from 'yaml';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { settingsOf } from '../deployment/settings_of.ts';
 import { exportd } from './command_line.ts';
+
+const main = join(import.meta.dirname, '../../src/cli/main.ts');
 
 let folder: string;
 beforeAll(() => {
@@ -40,6 +42,35 @@ describe('a mistyped', () => {
   ])('command %j gets a suggestion', async (args, suggestion) => {
     const { code, stderr } = await exportd({}, ...args);
     expect([code, stderr]).toEqual([1, expect.stringContaining(suggestion)]);
+  });
+});
+
+describe('a command that only asks', () => {
+  // What takes most of a second to load: Temporal's SDK, those of AWS, pg, zod, and the server.
+  it.each([
+    [['--help'], 'Usage: exportd'],
+    [['version'], ''],
+    [['status', '--base-url', 'http://127.0.0.1:1', '--key', 'exk_none'], 'Cannot connect'],
+    [['backfill', 'list', 'id', '--base-url', 'http://127.0.0.1:1', '--key', 'exk_none'], 'Cannot connect'],
+  ])('loads no package but that of the command line: %j', (args, printed) => {
+    const list = join(folder, 'packages.mjs');
+    writeFileSync(
+      list,
+      `import { registerHooks } from 'node:module';
+       const names = new Set();
+       registerHooks({ load(url, context, next) {
+         const name = /.*node_modules\\/((@[^/]+\\/)?[^/]+)/.exec(url)?.[1];
+         if (name) names.add(name);
+         return next(url, context);
+       } });
+       process.on('exit', () => process.stderr.write('packages: ' + [...names].sort() + '\\n'));`,
+    );
+    const { stdout, stderr } = spawnSync(process.execPath, [`--import=${list}`, main, ...args], {
+      encoding: 'utf8',
+      env: { EXPORTD_DATA_DIR: join(folder, 'no-stack') },
+    });
+    expect(stdout + stderr).toContain(printed);
+    expect(stderr).toMatch(/^packages: commander(,luxon)?$/m);
   });
 });
 

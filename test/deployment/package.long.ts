@@ -118,30 +118,24 @@ describe('the package, installed in an empty folder', () => {
         // @ts-expect-error: a status that no run has
         if (status === 'Complete') throw new ApiError(0, { code: known, detail: '' });
       }`;
-    writeFileSync(join(installed, 'steps.ts'), steps.replace('(ago)', '(ago: number)'));
-    writeFileSync(join(installed, 'wrong.ts'), wrong);
-    for (const [module, resolution] of [
-      ['nodenext', 'nodenext'],
-      ['esnext', 'bundler'],
-    ] as const) {
-      const options = [
-        '--noEmit',
-        '--strict',
-        '--target',
-        'es2022',
-        '--module',
-        module,
-        '--moduleResolution',
-        resolution,
-      ];
-      const types = ['--typeRoots', join(root, 'node_modules/@types'), '--types', 'node'];
-      await run(
+    writeFileSync(join(installed, 'steps.mts'), steps.replace('(ago)', '(ago: number)'));
+    writeFileSync(join(installed, 'wrong.mts'), wrong);
+    const compiler = join(root, 'node_modules/typescript/bin/tsc');
+    const options = ['--noEmit', '--strict', '--target', 'es2022', '--types', 'node'];
+    const types = ['--typeRoots', join(root, 'node_modules/@types'), 'steps.mts', 'wrong.mts'];
+    for (const resolution of [
+      ['--module', 'nodenext', '--moduleResolution', 'nodenext'],
+      ['--module', 'esnext', '--moduleResolution', 'bundler'],
+    ]) {
+      const { status, stdout } = spawnSync(
         process.execPath,
-        [join(root, 'node_modules/typescript/bin/tsc'), ...options, ...types, 'steps.ts', 'wrong.ts'],
+        [compiler, ...options, ...resolution, ...types],
         {
           cwd: installed,
+          encoding: 'utf8',
         },
       );
+      expect({ status, stdout }).toEqual({ status: 0, stdout: '' });
     }
   });
 
@@ -154,7 +148,8 @@ describe('the package, installed in an empty folder', () => {
     const exportd = async (...args: readonly string[]): Promise<string> =>
       (await run(program(), args, { cwd: place, env: environment, maxBuffer: 2 ** 26 })).stdout;
     beforeAll(async () => {
-      place = join(folder, nodeVersion);
+      // Below the installation, so that programs there find the client.
+      place = join(installed, nodeVersion);
       mkdirSync(place);
       const name = `node-${process.platform}-${process.arch}@${nodeVersion}`;
       await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', join(place, 'node'), name]);

@@ -218,7 +218,7 @@ export function addKeyCommands(program: Command): void {
       };
       const created = await withAudit(change, async (pool) => {
         const user_id = await resolveUser(pool, options.user);
-        const maxLifetimeMs = commandSettings(process.env).EXPORTD_KEY_MAX_LIFETIME;
+        const maxLifetimeMs = (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME;
         return createKey(
           pool,
           { user_id, project_ids: project, scopes: list, name, expires_at },
@@ -250,7 +250,7 @@ export function addKeyCommands(program: Command): void {
         : await withAudit({ action: 'key.rotate', object: `keys/${id}` }, async (pool) => {
             const successor = await rotateKey(pool, id, {
               overlapMs: overlap_seconds * 1_000,
-              maxLifetimeMs: commandSettings(process.env).EXPORTD_KEY_MAX_LIFETIME,
+              maxLifetimeMs: (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME,
               createdBy: null,
             });
             if (successor) return successor;

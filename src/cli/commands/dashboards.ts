@@ -5,13 +5,8 @@ import {
   accessLevels,
   type RestrictionLevel,
 } from '../../http/dashboards/access_levels.ts';
-import {
-  createDashboard,
-  listStoredDashboards,
-  type StoredDashboard,
-} from '../../http/dashboards/dashboards.ts';
-import { createDashboardBody } from '../../http/dashboards/schema.ts';
-import { listVariables, setVariable, type Variable } from '../../queries/prepared_query.ts';
+import type { StoredDashboard } from '../../http/dashboards/dashboards.ts';
+import type { Variable } from '../../queries/prepared_query.ts';
 import { parseId, parseRestrictionLevel } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
@@ -55,7 +50,8 @@ export function addDashboardCommands(program: Command): void {
     )
     .option('--json', 'print JSON')
     .action(async (options: CreateOptions) => {
-      const body = bodyOf(options);
+      const body = await bodyOf(options);
+      const { createDashboard, listStoredDashboards } = await import('../../http/dashboards/dashboards.ts');
       const change = { action: 'dashboard.create', team_id: options.project };
       const created = await withAudit(change, async (pool) => {
         const creator = { project_id: options.project, user_id: await resolveUser(pool, options.user) };
@@ -68,13 +64,15 @@ export function addDashboardCommands(program: Command): void {
   addListCommand(
     dashboard,
     'list all dashboards, regardless of access',
-    listStoredDashboards,
+    async (pool, project) =>
+      (await import('../../http/dashboards/dashboards.ts')).listStoredDashboards(pool, project),
     dashboardTable,
   );
 }
 
 /** Validates the options with the schema of the HTTP API. @throws CliError */
-function bodyOf(options: CreateOptions) {
+async function bodyOf(options: CreateOptions) {
+  const { createDashboardBody } = await import('../../http/dashboards/schema.ts');
   const parsed = createDashboardBody.safeParse({
     name: options.name,
     description: options.description,
@@ -135,13 +133,19 @@ export function addVariableCommands(program: Command): void {
       const { project: team_id, codeName: code_name, name } = options;
       const default_value = valueOf(options.default, options.type);
       const change = { action: 'variable.set', team_id, object: `variables/${code_name}` };
+      const { setVariable } = await import('../../queries/prepared_query.ts');
       const stored = await withAudit(change, (pool) =>
         setVariable(pool, { team_id, code_name, default_value, name }),
       );
       printer(options)(stored, () => variableTable([stored]));
     });
 
-  addListCommand(variable, 'list all variables', listVariables, variableTable);
+  addListCommand(
+    variable,
+    'list all variables',
+    async (pool, project) => (await import('../../queries/prepared_query.ts')).listVariables(pool, project),
+    variableTable,
+  );
 }
 
 /** Parses a default value by its type. @throws CliError */

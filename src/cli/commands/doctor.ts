@@ -3,8 +3,7 @@ import type { Command } from 'commander';
 import { installedPath } from '../../config/installation.ts';
 import { createKeyRing, type KeyRing, SecretUnreadable } from '../../config/key_ring.ts';
 import type { Settings } from '../../config/settings.ts';
-import { createPool, type Pool } from '../../journal/database.ts';
-import { reportVersions } from '../../projections/registry.ts';
+import type { Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer, table } from '../output.ts';
 import { commandSettings, databaseNameOf, requireOneInstallation, serverUrlOf } from '../running_stack.ts';
@@ -33,7 +32,7 @@ export function addDoctorCommand(program: Command): void {
 
 /** Prints all checks of the installation that the environment names. @returns the names of those that failed */
 export async function runDoctor(options: { readonly json?: boolean }): Promise<string[]> {
-  const results = await runChecks(commandSettings(process.env));
+  const results = await runChecks(await commandSettings(process.env));
   printer(options)(results, () =>
     table(
       ['', 'check', 'result'],
@@ -44,6 +43,7 @@ export async function runDoctor(options: { readonly json?: boolean }): Promise<s
 }
 
 async function runChecks(settings: Settings): Promise<CheckResult[]> {
+  const { createPool } = await import('../../journal/database.ts');
   const pool = createPool(settings.DATABASE_URL, { max: 2 });
   const source = createPool(settings.SOURCE_DATABASE_URL, {
     max: 1,
@@ -97,6 +97,7 @@ async function describeMigrations(pool: Pool): Promise<string> {
     .map((file) => file.replace(/\.sql$/, ''))
     .filter((name) => !applied.has(name));
   if (missing.length > 0) throw new Error(`missing ${missing.join(', ')}: run "exportd migrate"`);
+  const { reportVersions } = await import('../../projections/registry.ts');
   const { differs, needs_newer } = await reportVersions(pool);
   if (differs !== null) throw new Error(differs);
   if (needs_newer !== null) throw new Error(needs_newer);

@@ -26,7 +26,7 @@ export function addProcessCommands(program: Command): void {
     .description('run the HTTP server')
     .action(async () => {
       const { runServer } = await import('../../http/server.ts');
-      const settings = commandSettings(process.env);
+      const settings = await commandSettings(process.env);
       await withOwnSignals(() => runServer(settings));
     });
 
@@ -36,7 +36,7 @@ export function addProcessCommands(program: Command): void {
     .action(async () => {
       limitSemiSpaceGrowth();
       const { runWorker } = await import('../../temporal/worker/worker_process.ts');
-      const settings = commandSettings(process.env);
+      const settings = await commandSettings(process.env);
       await withOwnSignals(() => runWorker(settings));
     });
 
@@ -57,14 +57,14 @@ export function addProcessCommands(program: Command): void {
     .action(async (options: { source?: boolean; dryRun?: boolean; json?: boolean }) => {
       if (options.dryRun) {
         const { findPendingChanges } = await import('../../migrate/migrate.ts');
-        const changes = await findPendingChanges(commandSettings(process.env).DATABASE_URL);
+        const changes = await findPendingChanges((await commandSettings(process.env)).DATABASE_URL);
         printer(options)(changes, () => pendingChangeLines(changes));
         return;
       }
       const { migrateControl } = await import('../../migrate/migrate.ts');
       const { migrateSource } = await import('../../migrate/migrate.ts');
-      const settings = commandSettings(process.env);
-      const { applied, switched } = await migrateControl(settings.DATABASE_URL, rebuildOptions());
+      const settings = await commandSettings(process.env);
+      const { applied, switched } = await migrateControl(settings.DATABASE_URL, await rebuildOptions());
       if (options.source) applied.push(...(await migrateSource(settings.SOURCE_DATABASE_URL)));
       printer(options)({ applied, ...(switched && { switched }) }, () =>
         applied.length === 0 && !switched
@@ -108,7 +108,7 @@ export function addTemporalCommands(program: Command): void {
     .option('--print', 'print what to register and which dynamic config is useful, and change nothing')
     .option('--json', 'print JSON')
     .action(async (options: SetupOptions) => {
-      const settings = commandSettings(process.env);
+      const settings = await commandSettings(process.env);
       const { setupInstructions } = await import('../../temporal/search_attributes.ts');
       const instructions = setupInstructions(settings);
       if (options.print === true) {

@@ -17,7 +17,7 @@ export function addProjectionCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const { rebuild } = await import('../../projections/registry.ts');
-      const events = await withPool((pool) => rebuild(pool, rebuildOptions()));
+      const events = await withPool(async (pool) => rebuild(pool, await rebuildOptions()));
       printer(options)({ events }, () => [`Rebuilt the read models from ${counted(events, 'event')}.`]);
     });
 
@@ -58,7 +58,7 @@ export function addProjectionCommands(program: Command): void {
         const chosen = names.length > 0 || options.all ? names : await findChangedProjections(pool);
         if (chosen.length === 0 && !options.all) return null;
         return buildProjections(pool, {
-          ...rebuildOptions(),
+          ...(await rebuildOptions()),
           ...(chosen.length > 0 && { names: chosen }),
           restarts: options.restart === true,
         });
@@ -78,15 +78,15 @@ export function addProjectionCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const { switchProjections } = await import('../../projections/registry.ts');
-      const switched = await withPool((pool) => switchProjections(pool, rebuildOptions()));
+      const switched = await withPool(async (pool) => switchProjections(pool, await rebuildOptions()));
       printer(options)(switched, () => [describeSwitch(switched)]);
     });
 }
 
 /** How commands rebuild: they report progress on stderr, and keep the former version for a while. */
-export const rebuildOptions = () => ({
+export const rebuildOptions = async () => ({
   onProgress: reportProgress(),
-  keepPreviousMs: commandSettings(process.env).EXPORTD_OLD_READ_MODEL_RETENTION,
+  keepPreviousMs: (await commandSettings(process.env)).EXPORTD_OLD_READ_MODEL_RETENTION,
 });
 
 /** What a switch did, as a line. */

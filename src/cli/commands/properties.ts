@@ -1,5 +1,4 @@
 import { type Command, Option } from 'commander';
-import { createPool, type Pool } from '../../journal/database.ts';
 import {
   defineProperty,
   listProperties,
@@ -10,15 +9,8 @@ import {
   propertyTypes,
   removeProperty,
 } from '../../queries/property_definitions.ts';
-import { queryRoleOf } from '../../queries/query_role/query_role.ts';
-import { findRegistrableRelation, type WarehouseRequest } from '../../queries/registrable_relation.ts';
-import {
-  addWarehouseTable,
-  listWarehouseTables,
-  type RegistrableRelation,
-  removeWarehouseTable,
-  type WarehouseTable,
-} from '../../queries/warehouse_tables.ts';
+import type { WarehouseRequest } from '../../queries/registrable_relation.ts';
+import type { RegistrableRelation, WarehouseTable } from '../../queries/warehouse_tables.ts';
 import { relationsOf } from '../../source/relations.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
@@ -117,6 +109,7 @@ export function addWarehouseCommands(program: Command): void {
       const { project: team_id, name, relation, teamColumn: team_column = null } = options;
       const found = await findRelation({ name, relation, team_column });
       const change = { action: 'warehouse_table.add', team_id, object: `warehouse_tables/${name}` };
+      const { addWarehouseTable } = await import('../../queries/warehouse_tables.ts');
       const stored = await withAudit(change, (pool) =>
         addWarehouseTable(pool, { team_id, name, relation: found }),
       );
@@ -124,7 +117,13 @@ export function addWarehouseCommands(program: Command): void {
       await updateQueryRole();
     });
 
-  addListCommand(warehouse, 'list all registered tables', listWarehouseTables, warehouseTable);
+  addListCommand(
+    warehouse,
+    'list all registered tables',
+    async (pool, project) =>
+      (await import('../../queries/warehouse_tables.ts')).listWarehouseTables(pool, project),
+    warehouseTable,
+  );
 
   warehouse
     .command('remove')
@@ -135,6 +134,7 @@ export function addWarehouseCommands(program: Command): void {
     .action(async (options: NamedTableOptions) => {
       const { project: team_id, name } = options;
       const change = { action: 'warehouse_table.remove', team_id, object: `warehouse_tables/${name}` };
+      const { removeWarehouseTable } = await import('../../queries/warehouse_tables.ts');
       await withAudit(change, (pool) => removeWarehouseTable(pool, { team_id, name }));
       printer(options)({ removed: name }, () => ['Removed.']);
       await updateQueryRole();
@@ -143,7 +143,8 @@ export function addWarehouseCommands(program: Command): void {
 
 /** Lets the role of queries read the registered tables, and no others. */
 async function updateQueryRole(): Promise<void> {
-  const settings = commandSettings(process.env);
+  const settings = await commandSettings(process.env);
+  const { queryRoleOf } = await import('../../queries/query_role/query_role.ts');
   const role = queryRoleOf(settings);
   if (!role) return;
   const { setUpQueryRole } = await import('../../queries/query_role/set_up_query_role.ts');
@@ -157,8 +158,12 @@ async function updateQueryRole(): Promise<void> {
 }
 
 async function findRelation(request: WarehouseRequest): Promise<RegistrableRelation> {
-  const settings = commandSettings(process.env);
-  const source: Pool = createPool(settings.SOURCE_DATABASE_URL, {
+  const settings = await commandSettings(process.env);
+  const [{ createPool }, { findRegistrableRelation }] = await Promise.all([
+    import('../../journal/database.ts'),
+    import('../../queries/registrable_relation.ts'),
+  ]);
+  const source = createPool(settings.SOURCE_DATABASE_URL, {
     max: 1,
     allowsStandby: true,
   });

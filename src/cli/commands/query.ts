@@ -1,7 +1,6 @@
 import type { Command } from 'commander';
-import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
-import { queryRoleOf, type QueryRole } from '../../queries/query_role/query_role.ts';
+import type { QueryRole } from '../../queries/query_role/query_role.ts';
 import type { QueryRoleSetup, QueryRoleSetupOptions } from '../../queries/query_role/set_up_query_role.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
@@ -35,8 +34,8 @@ export function addQueryCommands(program: Command): void {
     )
     .option('--json', 'print JSON')
     .action(async (options: SetupOptions) => {
-      const settings = commandSettings(process.env);
-      const role = roleOf(settings);
+      const settings = await commandSettings(process.env);
+      const role = await roleOf(settings);
       const setup = { closeCatalog: options.closeCatalog ?? false };
       if (options.print === true) {
         const { sql } = await prepare(settings, role, setup);
@@ -65,7 +64,7 @@ export function addQueryCommands(program: Command): void {
     .action(async (text: string, options: ExplainOptions) => {
       const { explainForProject } = await import('../../queries/query_source.ts');
       const { explainedLines } = await import('../../dialect/compile/compile_query.ts');
-      const settings = commandSettings(process.env);
+      const settings = await commandSettings(process.env);
       const { tree, statement } = await withPool((pool) =>
         explainForProject(pool, settings, options.project, text),
       ).catch((error: unknown) => {
@@ -81,7 +80,8 @@ export function addQueryCommands(program: Command): void {
     });
 }
 
-function roleOf(settings: Settings): QueryRole {
+async function roleOf(settings: Settings): Promise<QueryRole> {
+  const { queryRoleOf } = await import('../../queries/query_role/query_role.ts');
   const role = queryRoleOf(settings);
   if (!role)
     throw new CliError(
@@ -112,7 +112,7 @@ async function apply(
       setUpQueryRole(pool, settings, role, options),
     );
   } catch (error) {
-    if (error instanceof pg.DatabaseError && error.code === insufficientPrivilege)
+    if (error instanceof Error && 'code' in error && error.code === insufficientPrivilege)
       throw new CliError(
         `The role of SOURCE_DATABASE_URL may not set up another one (${error.message}). Set SOURCE_DATABASE_URL to a superuser for this command, or run the SQL of "exportd query setup --print" as one.`,
       );

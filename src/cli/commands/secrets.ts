@@ -53,7 +53,7 @@ export function addSecretCommands(program: Command): void {
     .action(async (options: { json?: boolean }) => {
       const { rotateConfigSecrets } = await import('../../destination/config_versions.ts');
       const { rotateWebhookSecrets } = await import('../../notifications/webhooks.ts');
-      const keyRing = createKeyRing(commandSettings(process.env).EXPORTD_ENCRYPTION_KEYS);
+      const keyRing = createKeyRing((await commandSettings(process.env)).EXPORTD_ENCRYPTION_KEYS);
       const { configs, webhooks } = await withAudit({ action: 'secrets.rotate' }, async (pool) => ({
         configs: await rotateConfigSecrets(pool, keyRing),
         webhooks: await rotateWebhookSecrets(pool, keyRing),

@@ -87,7 +87,7 @@ export function addSourceCommands(program: Command): void {
         import('../../source/check/check_source.ts'),
         import('../open_source.ts'),
       ]);
-      const settings = commandSettings(sourceEnvironment(process.env));
+      const settings = await commandSettings(sourceEnvironment(process.env));
       const report = await withSource(settings, (connections) =>
         checkSource(connections, { ...settings, ...namedRelations(options) }, { model: options.model }),
       );

@@ -110,7 +110,7 @@ async function verify(batchExportId: string, { from, to, deep, fast }: Options):
     import('../../verify/verify_batch_export.ts'),
     import('../running_stack.ts'),
   ]);
-  const settings = commandSettings(process.env);
+  const settings = await commandSettings(process.env);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
   const sourceUrl = settings.SOURCE_DATABASE_URL;
   const progress = createProgress(process.stderr.isTTY);
