@@ -99,7 +99,7 @@ describe('the package, installed in an empty folder', () => {
     expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: '' });
   });
 
-  it('has a client with types for Node and bundlers, which imports nothing', async () => {
+  it('has a client with types for Node and bundlers, which imports nothing', () => {
     const entry = join(installed, 'node_modules/exportd/dist/src/client/client.js');
     expect(readFileSync(entry, 'utf8')).not.toMatch(/\b(import|require)\b|node:/);
     const [steps = ''] = codeBlocks('Steps', 'ts', clientReadme);
