@@ -430,6 +430,13 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     },
     trustProxy: settings.EXPORTD_TRUSTED_PROXIES ?? false,
     return503OnClosing: true,
+    // Without them, fastify loads two compilers of JSON Schema.
+    schemaController: {
+      compilersFactory: {
+        buildValidator: () => validatorCompiler,
+        buildSerializer: () => serializerCompiler,
+      },
+    },
     // Requests with an undecodable URL reach neither a route nor the error handler.
     frameworkErrors: (error, request, reply) => {
       void sendError(error, request, reply);
@@ -438,8 +445,6 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   app.server.maxConnections = settings.EXPORTD_HTTP_MAX_CONNECTIONS;
   closeUnusedConnections(app);
   paceConnections(app.server);
-  app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
     throw notFound();

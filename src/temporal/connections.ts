@@ -14,7 +14,7 @@ import {
 import type { Payload, PayloadCodec } from '@temporalio/common';
 import { toClientOptions } from '@temporalio/envconfig';
 import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry';
-import { type ActivityInterceptorsFactory, type InjectedSinks, NativeConnection } from '@temporalio/worker';
+import type { ActivityInterceptorsFactory, InjectedSinks, NativeConnection } from '@temporalio/worker';
 import { type Settings, SettingsError } from '../config/settings.ts';
 import type { Tracing } from '../telemetry/trace_provider.ts';
 import { sendsTraces, type TracingSettings } from '../telemetry/tracing.ts';
@@ -208,8 +208,11 @@ const withTimeout =
     new InterceptingCall(nextCall({ ...options, deadline: options.deadline ?? Date.now() + timeoutMs }));
 
 /** Connects the workers of a process. */
-export const connectWorkers = (settings: ConnectionSettings): Promise<NativeConnection> =>
-  NativeConnection.connect(connectionOptions(settings));
+export async function connectWorkers(settings: ConnectionSettings): Promise<NativeConnection> {
+  // Servers and commands need no native library, which takes half a second to load.
+  const { NativeConnection } = await import('@temporalio/worker');
+  return NativeConnection.connect(connectionOptions(settings));
+}
 
 /**
  * The task queues of a deployment. Decisions are separate from exports, so that a pause never waits for rows; maintenance
