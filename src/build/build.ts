@@ -6,6 +6,7 @@ import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { basename, dirname, join, relative } from 'node:path';
+import { brotliCompressSync } from 'node:zlib';
 import typescript from 'typescript';
 import { buildFolder, root } from '../config/installation.ts';
 import {
@@ -15,6 +16,8 @@ import {
   readConsoleFiles,
 } from '../http/console/console_files.ts';
 import type { ProgramsLock } from '../local_stack/servers/postgresql.ts';
+import { createServerlessApp } from '../http/serverless_app.ts';
+import { builtDocumentFile } from '../http/openapi/openapi.ts';
 import { bundleWorkflows } from '../temporal/worker/bundle.ts';
 import { buildInformationFile, type BuildInformation } from '../telemetry/version.ts';
 
@@ -237,6 +240,14 @@ async function buildWorkflows(): Promise<void> {
   );
 }
 
+/** Makes the OpenAPI document, so that a server starts without. */
+async function buildDocument(): Promise<void> {
+  const app = await createServerlessApp();
+  const { body } = await app.inject('/api/schema');
+  await app.close();
+  writeFileSync(join(output, builtDocumentFile), brotliCompressSync(body));
+}
+
 /** Files that are read as they are. */
 function copyFiles(): void {
   for (const path of ['src/journal/migrations', 'src/source/migrations', '.config/systemd'])
@@ -300,7 +311,7 @@ function writeBuildInformation(): void {
 
 rmSync(output, { recursive: true, force: true });
 mkdirSync(output);
-await Promise.all([buildWorkflows(), buildPrograms(), buildConsole(), buildClient()]);
+await Promise.all([buildWorkflows(), buildPrograms(), buildConsole(), buildClient(), buildDocument()]);
 shortenSourceMaps();
 copyFiles();
 writeProgramsLock();

@@ -5,7 +5,7 @@ import type { FastifyInstance } from 'fastify';
 import { type Scope, scopes } from '../../src/http/accounts.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { openApiHarness, type ApiHarness, type ApiResponse } from './api_harness.ts';
-import { createServerlessApp } from './describe_api.ts';
+import { createServerlessApp } from '../../src/http/serverless_app.ts';
 
 type Method = Parameters<ApiHarness['call']>[0];
 

@@ -242,11 +242,12 @@ export async function createWorkers({
   const queues = taskQueues(settings);
   const maxHeartbeatThrottleInterval = heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT);
   const cacheSize = maxCachedWorkflows(settings);
-  const control = await Worker.create({
+  const sinks = await workflowSinks(tracing);
+  const creatingControl = Worker.create({
     ...shared,
     taskQueue: queues.control,
     workflowBundle,
-    sinks: await workflowSinks(tracing),
+    sinks,
     activities: activities.control,
     maxCachedWorkflows: cacheSize,
     stickyQueueScheduleToStartTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
@@ -261,14 +262,14 @@ export async function createWorkers({
     // it again from the journal.
     workflowFailureErrorTypes: { '*': ['NondeterminismError'] },
   });
-  const data = await Worker.create({
+  const creatingData = Worker.create({
     ...shared,
     taskQueue: queues.export,
     activities: activities.export,
     tuner: { ...activityWorkerSlots, activityTaskSlotSupplier: exportSlots.supplier },
     maxHeartbeatThrottleInterval,
   });
-  const maintenance = await Worker.create({
+  const creatingMaintenance = Worker.create({
     ...shared,
     taskQueue: queues.maintenance,
     activities: activities.maintenance,
@@ -277,7 +278,7 @@ export async function createWorkers({
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval,
   });
-  const query = await Worker.create({
+  const creatingQuery = Worker.create({
     ...shared,
     taskQueue: queues.query,
     activities: activities.query,
@@ -285,7 +286,9 @@ export async function createWorkers({
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval: heartbeatIntervalMs(settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT),
   });
-  const workers = [control, data, maintenance, query];
+  // Together, since the first waits for its thread to load the workflows.
+  const workers = await Promise.all([creatingControl, creatingData, creatingMaintenance, creatingQuery]);
+  const [control] = workers;
   let measured = performance.eventLoopUtilization();
   let measuredAt = performance.now();
   let utilization = 0;

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import type { HttpApp } from '../../../src/http/command_service.ts';
 import { launchBrowser, openConsole, takeScreenshot } from '../../console/browser.ts';
-import { createServerlessApp } from '../describe_api.ts';
+import { createServerlessApp } from '../../../src/http/serverless_app.ts';
 
 let app: HttpApp;
 let browser: Browser;

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
 import type { HttpApp } from '../../../src/http/command_service.ts';
-import { createServerlessApp } from '../describe_api.ts';
+import { createServerlessApp } from '../../../src/http/serverless_app.ts';
 
 let app: HttpApp;
 beforeAll(async () => {

@@ -1,0 +1,20 @@
+import { Registry } from 'prom-client';
+import { readSettings } from '../config/settings.ts';
+import { createApp, type HttpDependencies } from './app.ts';
+import type { HttpApp } from './command_service.ts';
+import { createLogger } from '../telemetry/logger.ts';
+
+/** The HTTP API without its servers, which its OpenAPI document and its pages do not need. */
+export function createServerlessApp(): Promise<HttpApp> {
+  const settings = readSettings({
+    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    EXPORTD_LOG_LEVEL: 'silent',
+  });
+  return createApp({
+    settings,
+    logger: createLogger('server', settings),
+    metrics: new Registry(),
+    pool: { connect: () => Promise.reject(new Error('No database.')) },
+    queries: { settings, running: { interrupt: () => undefined } },
+  } as unknown as HttpDependencies);
+}
