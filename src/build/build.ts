@@ -28,8 +28,24 @@ const { dependencies } = readJson('package.json') as { dependencies: Readonly<Re
 /** Programs that run on their own: the command line, and what threads run. */
 const programs = ['src/cli/main.ts', 'src/encoding/encoder_thread.ts', 'src/queries/threads/query_thread.ts'];
 
+/** The files that became part of the build, packages among them. */
+const bundled = new Set<string>();
+
+/** Remembers what esbuild bundles. */
+const rememberInputs: Plugin = {
+  name: 'remember inputs',
+  setup: (builder) =>
+    builder.onEnd(({ metafile }) => {
+      for (const { inputs } of Object.values(metafile?.outputs ?? {}))
+        for (const [path, { bytesInOutput }] of Object.entries(inputs))
+          if (bytesInOutput > 0) bundled.add(path);
+    }),
+};
+
 const shared: BuildOptions = {
   absWorkingDir: root,
+  metafile: true,
+  plugins: [rememberInputs],
   bundle: true,
   minifyWhitespace: true,
   minifySyntax: true,
@@ -71,7 +87,7 @@ async function buildPrograms(): Promise<void> {
     ...shared,
     entryPoints: programs,
     inject: ['src/build/node_20/globals.ts'],
-    plugins: [modulesForNode20, withoutUnusedParts],
+    plugins: [modulesForNode20, withoutUnusedParts, rememberInputs],
     // Modules of ES, of which only what is used becomes part of the build.
     mainFields: ['module', 'main'],
     external: ['@temporalio/*', ...Object.keys(dependencies).flatMap((name) => [name, `${name}/*`])],
@@ -130,7 +146,9 @@ async function buildClient(): Promise<void> {
     });
     writeFileSync(
       join(output, `src/client/${name}.d.ts`),
-      outputText.replaceAll("'./operations.ts'", "'./operations.js'"),
+      outputText
+        .replaceAll("'./operations.ts'", "'./operations.js'")
+        .replaceAll(/^(?: {4})+/gm, ({ length }) => '\t'.repeat(length / 4)),
     );
   }
 }
@@ -151,7 +169,6 @@ async function buildConsole(): Promise<void> {
     target: 'es2022',
     minifyIdentifiers: true,
     sourcemap: 'linked',
-    metafile: true,
   });
   for (const path of ['console.css', 'icon.svg'])
     writeFileSync(join(folder, path), await textOf(source, path));
@@ -232,6 +249,7 @@ async function buildWorkflows(): Promise<void> {
     sourcefile: 'workflows.js',
     legalComments: 'none',
   });
+  for (const path of (JSON.parse(map) as SourceMap).sources) bundled.add(path);
   const short = withLinesAlone(JSON.parse(map) as SourceMap);
   const base64 = Buffer.from(JSON.stringify({ ...short, file: 'workflows.js' })).toString('base64');
   writeFileSync(
@@ -252,6 +270,37 @@ async function buildDocument(): Promise<void> {
 function copyFiles(): void {
   for (const path of ['src/journal/migrations', 'src/source/migrations', '.config/systemd'])
     cpSync(join(root, path), join(output, path), { recursive: true });
+}
+
+/** Files with the licence of a package, and with what it asks to be repeated. */
+const licenceFiles = /^(licen[cs]e|notice|copying)/i;
+
+/** The licences of the packages that became part of the build: their texts once, after the names of those that have them. */
+function writeNotices(): void {
+  // Copied, and the parts of uPlot and Zstandard that no module imports.
+  for (const name of ['@bokuweb/zstd-wasm', 'uplot']) bundled.add(`node_modules/${name}/package.json`);
+  const packages = new Set(
+    [...bundled].flatMap(
+      (path) => /node_modules\/(?:.*node_modules\/)?(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
+    ),
+  );
+  const namesOf = new Map<string, string[]>();
+  for (const path of [...packages].sort()) {
+    const folder = join(root, path);
+    const { name, version, license } = JSON.parse(
+      readFileSync(join(folder, 'package.json'), 'utf8'),
+    ) as Record<'name' | 'version' | 'license', string>;
+    const texts = readdirSync(folder)
+      .filter((file) => licenceFiles.test(file))
+      .map((file) => readFileSync(join(folder, file), 'utf8').trim());
+    const text = texts.length > 0 ? texts.join('\n\n') : `Licence: ${license}`;
+    namesOf.set(text, [...(namesOf.get(text) ?? []), `${name} ${version}`]);
+  }
+  const notices = [...namesOf].map(([text, names]) => `${names.join(', ')}\n\n${text}\n`);
+  writeFileSync(
+    join(output, 'THIRD_PARTY_NOTICES'),
+    ['exportd contains these packages, with their licences:\n', ...notices].join(`\n${'-'.repeat(80)}\n\n`),
+  );
 }
 
 /** What `exportd up` installs of PostgreSQL, with the checksums of the lock file. */
@@ -313,6 +362,7 @@ rmSync(output, { recursive: true, force: true });
 mkdirSync(output);
 await Promise.all([buildWorkflows(), buildPrograms(), buildConsole(), buildClient(), buildDocument()]);
 shortenSourceMaps();
+writeNotices();
 copyFiles();
 writeProgramsLock();
 writeBuildInformation();

@@ -164,6 +164,15 @@ addBenchmark(workers, async () => {
   return { run: runWorkersBench, tables: workersTables };
 });
 
+const start = bench
+  .command('start')
+  .description('benchmark the start of the build: a server with a worker, and commands that only ask')
+  .option('--repeat <number>', 'number of measurements', parseId, 3);
+addBenchmark(start, async () => {
+  const { runStartBench, startTables } = await import('./start/start_bench.ts');
+  return { run: runStartBench, tables: startTables };
+});
+
 try {
   await bench.parseAsync();
   await stdoutFlushed();

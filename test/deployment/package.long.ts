@@ -13,6 +13,7 @@ import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import pg from 'pg';
 import { codeBlocks } from '../readme/readme_blocks.ts';
 import { programPath } from '../setup/programs.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -72,6 +73,89 @@ async function runInPython(place: string): Promise<void> {
   expect(stdout).toMatch(/^(\d{4}-\S+ \S+ exported \d+\n){3}$/);
 }
 
+interface Demo {
+  readonly database_url: string;
+  readonly temporal_address: string;
+}
+
+/** The commands of a unit, and the variables of its files. */
+function readUnit(path: string): { commands: string[][]; variables: Record<string, string> } {
+  const lines = readFileSync(path, 'utf8').split('\n');
+  const valuesOf = (key: string): string[] =>
+    lines.filter((line) => line.startsWith(`${key}=`)).map((line) => line.slice(key.length + 1));
+  const variables = valuesOf('EnvironmentFile')
+    .flatMap((file) => readFileSync(file, 'utf8').split('\n'))
+    .filter((line) => /^\w+=/.test(line))
+    .map((line) => [line.slice(0, line.indexOf('=')), line.slice(line.indexOf('=') + 1)] as const);
+  return {
+    commands: valuesOf('ExecStart').map((line) => line.split(' ')),
+    variables: Object.fromEntries(variables),
+  };
+}
+
+/** Makes an installation on the servers of the demo in `place` with `init`, runs what its units run, and ends it. */
+async function runInstallation(
+  program: string,
+  place: string,
+  environment: NodeJS.ProcessEnv,
+): Promise<void> {
+  const demo = JSON.parse(readFileSync(join(place, '.exportd/demo.json'), 'utf8')) as Demo;
+  const control = new URL(demo.database_url);
+  control.pathname = '/installation';
+  const database = new pg.Client({ connectionString: demo.database_url });
+  await database.connect();
+  await database.query('create database installation');
+  await database.end();
+  const given = {
+    ...environment,
+    DATABASE_URL: control.href,
+    SOURCE_DATABASE_URL: control.href,
+    EXPORTD_EVENTS_RELATION: 'public.events',
+    TEMPORAL_ADDRESS: demo.temporal_address,
+    EXPORTD_BASE_URL: 'http://127.0.0.1:1',
+  };
+  const init = await run(program, ['init', 'own'], { cwd: place, env: given });
+  // It ends with the checks of doctor.
+  expect(init.stdout).toMatch(/^ok +control database +PostgreSQL/m);
+  expect(init.stdout).toMatch(/^Still to do: .*migrations/m);
+
+  const unitOf = (name: string) => {
+    const { commands, variables } = readUnit(join(place, 'own/systemd', name));
+    return { commands, env: { ...environment, ...variables, EXPORTD_TASK_QUEUE_PREFIX: 'own' } };
+  };
+  const migrate = unitOf('exportd-migrate.service');
+  for (const [file = '', ...args] of migrate.commands)
+    await run(file, [...args, '--source'], { cwd: place, env: migrate.env });
+  const started = ['exportd-server.service', 'exportd-worker@.service'].map((name) => {
+    const { commands, env } = unitOf(name);
+    const [[file = '', ...args] = []] = commands;
+    const child = spawn(file, args, { cwd: '/', env, stdio: ['ignore', 'ignore', 'pipe'] });
+    const state = { child, env, log: '' };
+    child.stderr.setEncoding('utf8').on('data', (text: string) => (state.log += text));
+    return state;
+  });
+  try {
+    const [server, worker] = started;
+    const urlOf = (): string | undefined =>
+      /"url":"([^"]+)","msg":"Server is listening/.exec(server?.log ?? '')?.[1];
+    await waitFor(
+      () => urlOf() !== undefined && (worker?.log.includes('The worker is running') ?? false),
+      () => started.map(({ log }) => log).join('\n'),
+      60_000,
+    );
+    const doctor = { ...worker?.env, EXPORTD_BASE_URL: urlOf() ?? '' };
+    const checks = await run(program, ['doctor'], { cwd: place, env: doctor });
+    expect(checks.stdout).toMatch(/^ok +Temporal /m);
+    for (const { child } of started) {
+      const exited = new Promise((resolve) => child.once('exit', resolve));
+      child.kill('SIGTERM');
+      expect(await exited).toBe(0);
+    }
+  } finally {
+    for (const { child } of started) child.kill('SIGKILL');
+  }
+}
+
 describe('the package, installed in an empty folder', () => {
   it('is small', () => {
     const size = sizeOf(join(installed, 'node_modules/exportd'));
@@ -82,7 +166,7 @@ describe('the package, installed in an empty folder', () => {
     expect([beside < maxInstalledBesideNativeLibrary, beside]).toEqual([true, beside]);
   });
 
-  it('writes units that systemd accepts', async () => {
+  it('writes units that systemd accepts, and a file that docker-compose does', async () => {
     const exportd = join(installed, 'node_modules/.bin/exportd');
     execFileSync(exportd, ['init', 'new'], {
       cwd: installed,
@@ -97,6 +181,9 @@ describe('the package, installed in an empty folder', () => {
       { encoding: 'utf8', env: { ...process.env, SYSTEMD_UNIT_PATH: `${join(installed, 'new/systemd')}:` } },
     );
     expect({ status, output: stdout + stderr }).toEqual({ status: 0, output: '' });
+    const compose = await programPath('docker-compose');
+    const file = join(installed, 'new/compose.yaml');
+    await expect(run(compose, ['--file', file, 'config', '--quiet'])).resolves.toMatchObject({ stdout: '' });
   });
 
   it('has a client with types for Node and bundlers, which imports nothing', () => {
@@ -155,7 +242,13 @@ describe('the package, installed in an empty folder', () => {
       await run('npm', ['install', '--no-audit', '--no-fund', '--prefix', join(place, 'node'), name]);
       environment = environmentOf(join(place, 'node/node_modules/.bin'));
     });
-    afterAll(() => void stack?.kill('SIGKILL'));
+    afterAll(async () => {
+      if (stack?.exitCode !== null) return;
+      const ended = new Promise((resolve) => stack?.once('exit', resolve));
+      // It stops its servers.
+      stack.kill('SIGTERM');
+      await ended;
+    });
 
     it('names its build', async () => {
       expect(JSON.parse(await exportd('version', '--json'))).toEqual({
@@ -204,6 +297,7 @@ describe('the package, installed in an empty folder', () => {
       expect(modules.length).toBeLessThan(20);
       for (const path of modules) expect((await fetch(`${url}${path ?? ''}`)).status).toBe(200);
       if (nodeVersion === nodeVersions.at(-1)) await runInPython(place);
+      await runInstallation(program(), place, environment);
       const ended = new Promise((resolve) => stack?.once('exit', resolve));
       stack.kill('SIGTERM');
       await ended;
