@@ -83,9 +83,11 @@ describe('the Dockerfile', () => {
     // The Node of the image is that of the lock file.
     const node = join(root, 'node_modules/.bin');
     const environment = {
-      HOME: process.env.HOME,
+      ...process.env,
       PATH: [node, process.env.PATH].join(delimiter),
       SOURCE_COMMIT: commit,
+      // Its own, since a step empties it.
+      npm_config_cache: join(folder, 'npm'),
     };
     await takeSteps(build, buildFolder, environment, (source) => join(root, source));
     for (const name of ['npm', 'yarn']) symlinkSync('/nothing', join(image, 'usr/local/bin', name));
