@@ -169,6 +169,7 @@ async function buildConsole(): Promise<void> {
     target: 'es2022',
     minifyIdentifiers: true,
     sourcemap: 'linked',
+    metafile: true,
   });
   for (const path of ['console.css', 'icon.svg'])
     writeFileSync(join(folder, path), await textOf(source, path));

@@ -433,8 +433,8 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     // Without them, fastify loads two compilers of JSON Schema.
     schemaController: {
       compilersFactory: {
-        buildValidator: () => validatorCompiler,
-        buildSerializer: () => serializerCompiler,
+        buildValidator: () => validatorCompiler as never,
+        buildSerializer: () => serializerCompiler as never,
       },
     },
     // Requests with an undecodable URL reach neither a route nor the error handler.
@@ -445,6 +445,8 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   app.server.maxConnections = settings.EXPORTD_HTTP_MAX_CONNECTIONS;
   closeUnusedConnections(app);
   paceConnections(app.server);
+  app.setValidatorCompiler(validatorCompiler);
+  app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
   app.setNotFoundHandler(() => {
     throw notFound();

@@ -110,15 +110,16 @@ async function timeOf(args: readonly string[], env: NodeJS.ProcessEnv): Promise<
 export function startTables({ measured }: StartBenchResult): ResultTable[] {
   const rows = (['empty', 'full'] as const).map((cache) => {
     const all = measured.filter((one) => one.cache === cache);
-    const median = (valueOf: (one: (typeof all)[number]) => number | null): number =>
+    const medianBy = (valueOf: (one: (typeof all)[number]) => number | null): number =>
       medianOf(all.map((one) => valueOf(one) ?? Number.NaN));
+    const median = (valueOf: Parameters<typeof medianBy>[0]): string => medianBy(valueOf).toFixed(2);
     return [
       cache,
       median(({ server, worker }) => Math.max(server.seconds, worker.seconds)),
       median(({ server }) => server.cpu_seconds),
       median(({ worker }) => worker.cpu_seconds),
-      megabytes(median(({ server }) => server.resident)),
-      megabytes(median(({ worker }) => worker.resident)),
+      megabytes(medianBy(({ server }) => server.resident)),
+      megabytes(medianBy(({ worker }) => worker.resident)),
       median(({ help }) => help),
       median(({ status }) => status),
     ];
