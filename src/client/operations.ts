@@ -226,6 +226,7 @@ export interface components {
                     compression?: (string | null) | null;
                     compression_level?: (number | null) | null;
                     bloom_filters?: boolean | null;
+                    table_format?: ("delta" | null) | null;
                     max_file_size_mb?: (number | null) | null;
                     on_bad_row?: ("fail" | "reject") | null;
                     on_missing_rows?: ("keep" | "follow") | null;
@@ -504,6 +505,7 @@ export interface components {
                     compression?: (string | null) | null;
                     compression_level?: (number | null) | null;
                     bloom_filters?: boolean | null;
+                    table_format?: ("delta" | null) | null;
                     max_file_size_mb?: (number | null) | null;
                     on_bad_row?: ("fail" | "reject") | null;
                     on_missing_rows?: ("keep" | "follow") | null;
@@ -831,6 +833,7 @@ export interface components {
                     compression?: (string | null) | null;
                     compression_level?: (number | null) | null;
                     bloom_filters?: boolean | null;
+                    table_format?: ("delta" | null) | null;
                     max_file_size_mb?: (number | null) | null;
                     on_bad_row?: ("fail" | "reject") | null;
                     on_missing_rows?: ("keep" | "follow") | null;
@@ -922,6 +925,7 @@ export interface components {
                     compression?: (string | null) | null;
                     compression_level?: (number | null) | null;
                     bloom_filters?: boolean | null;
+                    table_format?: ("delta" | null) | null;
                     max_file_size_mb?: (number | null) | null;
                     on_bad_row?: ("fail" | "reject") | null;
                     on_missing_rows?: ("keep" | "follow") | null;
@@ -1441,6 +1445,7 @@ export interface components {
                             compression?: (string | null) | null;
                             compression_level?: (number | null) | null;
                             bloom_filters?: boolean | null;
+                            table_format?: ("delta" | null) | null;
                             max_file_size_mb?: (number | null) | null;
                             on_bad_row?: ("fail" | "reject") | null;
                             on_missing_rows?: ("keep" | "follow") | null;
@@ -1540,6 +1545,7 @@ export interface components {
                             compression?: (string | null) | null;
                             compression_level?: (number | null) | null;
                             bloom_filters?: boolean | null;
+                            table_format?: ("delta" | null) | null;
                             max_file_size_mb?: (number | null) | null;
                             on_bad_row?: ("fail" | "reject") | null;
                             on_missing_rows?: ("keep" | "follow") | null;
@@ -1641,6 +1647,7 @@ export interface components {
                             compression?: (string | null) | null;
                             compression_level?: (number | null) | null;
                             bloom_filters?: boolean | null;
+                            table_format?: ("delta" | null) | null;
                             max_file_size_mb?: (number | null) | null;
                             on_bad_row?: ("fail" | "reject") | null;
                             on_missing_rows?: ("keep" | "follow") | null;
