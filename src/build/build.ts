@@ -285,7 +285,8 @@ function writeNotices(): void {
       (path) => /node_modules\/(?:.*node_modules\/)?(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
     ),
   );
-  const namesOf = new Map<string, string[]>();
+  // Many have the same text, but for who has the copyright.
+  const ownersOf = new Map<string, string[]>();
   for (const path of [...packages].sort()) {
     const folder = join(root, path);
     const { name, version, license } = JSON.parse(
@@ -294,10 +295,17 @@ function writeNotices(): void {
     const texts = readdirSync(folder)
       .filter((file) => licenceFiles.test(file))
       .map((file) => readFileSync(join(folder, file), 'utf8').trim());
-    const text = texts.length > 0 ? texts.join('\n\n') : `Licence: ${license}`;
-    namesOf.set(text, [...(namesOf.get(text) ?? []), `${name} ${version}`]);
+    const lines = (texts.length > 0 ? texts.join('\n\n') : `Licence: ${license}`).split('\n');
+    const isOwner = (line: string): boolean => /^\s*copyright\b.*\d{4}/i.test(line);
+    const text = lines
+      .filter((line) => !isOwner(line))
+      .join(' ')
+      .replaceAll(/\s+/g, ' ')
+      .trim();
+    const owners = [`${name} ${version}`, ...lines.filter(isOwner).map((line) => `  ${line.trim()}`)];
+    ownersOf.set(text, [...(ownersOf.get(text) ?? []), ...owners]);
   }
-  const notices = [...namesOf].map(([text, names]) => `${names.join(', ')}\n\n${text}\n`);
+  const notices = [...ownersOf].map(([text, owners]) => `${owners.join('\n')}\n\n${text}\n`);
   writeFileSync(
     join(output, 'THIRD_PARTY_NOTICES'),
     ['exportd contains these packages, with their licences:\n', ...notices].join(`\n${'-'.repeat(80)}\n\n`),

@@ -199,50 +199,7 @@ export interface components {
                 type: string;
                 config?: ({
                     [key: string]: unknown;
-                } | {
-                    /** Bucket */
-                    bucket_name: string;
-                    /**
-                     * @description The region of the bucket. Servers other than AWS often accept us-east-1.
-                     * @example eu-central-1
-                     * @example us-east-1
-                     * @example eu-west-1
-                     * @example us-west-2
-                     * @example auto
-                     */
-                    region: string;
-                    /**
-                     * @description Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} {data_interval_end} {table}. Dates are those of the interval's start in UTC.
-                     * @example events/{year}/{month}/{day}
-                     */
-                    prefix: string;
-                    aws_access_key_id?: string | null;
-                    aws_secret_access_key?: string | null;
-                    role_arn?: (string | null) | null;
-                    external_id?: (string | null) | null;
-                    endpoint_url?: (string | null) | null;
-                    use_virtual_style_addressing?: boolean | null;
-                    file_format?: ("JSONLines" | "CSV" | "Parquet") | null;
-                    compression?: (string | null) | null;
-                    compression_level?: (number | null) | null;
-                    bloom_filters?: boolean | null;
-                    table_format?: ("delta" | null) | null;
-                    max_file_size_mb?: (number | null) | null;
-                    on_bad_row?: ("fail" | "reject") | null;
-                    on_missing_rows?: ("keep" | "follow") | null;
-                    include_events?: string[] | null;
-                    exclude_events?: string[] | null;
-                    filters?: {
-                        /** @enum {string} */
-                        type: "event" | "person" | "event_metadata" | "hogql" | "dialect";
-                        key: string;
-                        /** @default exact */
-                        operator?: ("exact" | "is_not" | "in" | "not_in" | "is_cleaned_path_exact" | "icontains" | "not_icontains" | "regex" | "not_regex" | "gt" | "gte" | "lt" | "lte" | "min" | "max" | "between" | "not_between" | "is_set" | "is_not_set" | "is_date_exact" | "is_date_before" | "is_date_after") | null;
-                        value?: unknown;
-                    }[] | null;
-                    encryption?: (("AES256" | "aws:kms") | null) | null;
-                    kms_key_id?: (string | null) | null;
-                }) | null;
+                } | components["schemas"]["S3Config"]) | null;
             };
             /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
             timezone?: string | null;
@@ -478,50 +435,7 @@ export interface components {
                 type?: string;
                 config?: ({
                     [key: string]: unknown;
-                } | {
-                    /** Bucket */
-                    bucket_name?: string;
-                    /**
-                     * @description The region of the bucket. Servers other than AWS often accept us-east-1.
-                     * @example eu-central-1
-                     * @example us-east-1
-                     * @example eu-west-1
-                     * @example us-west-2
-                     * @example auto
-                     */
-                    region?: string;
-                    /**
-                     * @description Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} {data_interval_end} {table}. Dates are those of the interval's start in UTC.
-                     * @example events/{year}/{month}/{day}
-                     */
-                    prefix?: string;
-                    aws_access_key_id?: string | null;
-                    aws_secret_access_key?: string | null;
-                    role_arn?: (string | null) | null;
-                    external_id?: (string | null) | null;
-                    endpoint_url?: (string | null) | null;
-                    use_virtual_style_addressing?: boolean | null;
-                    file_format?: ("JSONLines" | "CSV" | "Parquet") | null;
-                    compression?: (string | null) | null;
-                    compression_level?: (number | null) | null;
-                    bloom_filters?: boolean | null;
-                    table_format?: ("delta" | null) | null;
-                    max_file_size_mb?: (number | null) | null;
-                    on_bad_row?: ("fail" | "reject") | null;
-                    on_missing_rows?: ("keep" | "follow") | null;
-                    include_events?: string[] | null;
-                    exclude_events?: string[] | null;
-                    filters?: {
-                        /** @enum {string} */
-                        type: "event" | "person" | "event_metadata" | "hogql" | "dialect";
-                        key: string;
-                        /** @default exact */
-                        operator?: ("exact" | "is_not" | "in" | "not_in" | "is_cleaned_path_exact" | "icontains" | "not_icontains" | "regex" | "not_regex" | "gt" | "gte" | "lt" | "lte" | "min" | "max" | "between" | "not_between" | "is_set" | "is_not_set" | "is_date_exact" | "is_date_before" | "is_date_after") | null;
-                        value?: unknown;
-                    }[] | null;
-                    encryption?: (("AES256" | "aws:kms") | null) | null;
-                    kms_key_id?: (string | null) | null;
-                }) | null;
+                } | components["schemas"]["S3Config"]) | null;
             };
             /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
             timezone?: string | null;
@@ -806,50 +720,7 @@ export interface components {
                 type: string;
                 config?: ({
                     [key: string]: unknown;
-                } | {
-                    /** Bucket */
-                    bucket_name: string;
-                    /**
-                     * @description The region of the bucket. Servers other than AWS often accept us-east-1.
-                     * @example eu-central-1
-                     * @example us-east-1
-                     * @example eu-west-1
-                     * @example us-west-2
-                     * @example auto
-                     */
-                    region: string;
-                    /**
-                     * @description Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} {data_interval_end} {table}. Dates are those of the interval's start in UTC.
-                     * @example events/{year}/{month}/{day}
-                     */
-                    prefix: string;
-                    aws_access_key_id?: string | null;
-                    aws_secret_access_key?: string | null;
-                    role_arn?: (string | null) | null;
-                    external_id?: (string | null) | null;
-                    endpoint_url?: (string | null) | null;
-                    use_virtual_style_addressing?: boolean | null;
-                    file_format?: ("JSONLines" | "CSV" | "Parquet") | null;
-                    compression?: (string | null) | null;
-                    compression_level?: (number | null) | null;
-                    bloom_filters?: boolean | null;
-                    table_format?: ("delta" | null) | null;
-                    max_file_size_mb?: (number | null) | null;
-                    on_bad_row?: ("fail" | "reject") | null;
-                    on_missing_rows?: ("keep" | "follow") | null;
-                    include_events?: string[] | null;
-                    exclude_events?: string[] | null;
-                    filters?: {
-                        /** @enum {string} */
-                        type: "event" | "person" | "event_metadata" | "hogql" | "dialect";
-                        key: string;
-                        /** @default exact */
-                        operator?: ("exact" | "is_not" | "in" | "not_in" | "is_cleaned_path_exact" | "icontains" | "not_icontains" | "regex" | "not_regex" | "gt" | "gte" | "lt" | "lte" | "min" | "max" | "between" | "not_between" | "is_set" | "is_not_set" | "is_date_exact" | "is_date_before" | "is_date_after") | null;
-                        value?: unknown;
-                    }[] | null;
-                    encryption?: (("AES256" | "aws:kms") | null) | null;
-                    kms_key_id?: (string | null) | null;
-                }) | null;
+                } | components["schemas"]["S3Config"]) | null;
             };
             /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
             timezone?: string | null;
@@ -898,50 +769,7 @@ export interface components {
                 type?: string;
                 config?: ({
                     [key: string]: unknown;
-                } | {
-                    /** Bucket */
-                    bucket_name?: string;
-                    /**
-                     * @description The region of the bucket. Servers other than AWS often accept us-east-1.
-                     * @example eu-central-1
-                     * @example us-east-1
-                     * @example eu-west-1
-                     * @example us-west-2
-                     * @example auto
-                     */
-                    region?: string;
-                    /**
-                     * @description Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} {data_interval_end} {table}. Dates are those of the interval's start in UTC.
-                     * @example events/{year}/{month}/{day}
-                     */
-                    prefix?: string;
-                    aws_access_key_id?: string | null;
-                    aws_secret_access_key?: string | null;
-                    role_arn?: (string | null) | null;
-                    external_id?: (string | null) | null;
-                    endpoint_url?: (string | null) | null;
-                    use_virtual_style_addressing?: boolean | null;
-                    file_format?: ("JSONLines" | "CSV" | "Parquet") | null;
-                    compression?: (string | null) | null;
-                    compression_level?: (number | null) | null;
-                    bloom_filters?: boolean | null;
-                    table_format?: ("delta" | null) | null;
-                    max_file_size_mb?: (number | null) | null;
-                    on_bad_row?: ("fail" | "reject") | null;
-                    on_missing_rows?: ("keep" | "follow") | null;
-                    include_events?: string[] | null;
-                    exclude_events?: string[] | null;
-                    filters?: {
-                        /** @enum {string} */
-                        type: "event" | "person" | "event_metadata" | "hogql" | "dialect";
-                        key: string;
-                        /** @default exact */
-                        operator?: ("exact" | "is_not" | "in" | "not_in" | "is_cleaned_path_exact" | "icontains" | "not_icontains" | "regex" | "not_regex" | "gt" | "gte" | "lt" | "lte" | "min" | "max" | "between" | "not_between" | "is_set" | "is_not_set" | "is_date_exact" | "is_date_before" | "is_date_after") | null;
-                        value?: unknown;
-                    }[] | null;
-                    encryption?: (("AES256" | "aws:kms") | null) | null;
-                    kms_key_id?: (string | null) | null;
-                }) | null;
+                } | components["schemas"]["S3Config"]) | null;
             };
             /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
             timezone?: string | null;
@@ -1305,6 +1133,51 @@ export interface components {
             readonly created_at?: unknown;
             readonly last_delivery?: unknown;
         };
+        /** S3 */
+        S3Config: {
+            /** Bucket */
+            bucket_name?: string;
+            /**
+             * @description The region of the bucket. Servers other than AWS often accept us-east-1.
+             * @example eu-central-1
+             * @example us-east-1
+             * @example eu-west-1
+             * @example us-west-2
+             * @example auto
+             */
+            region?: string;
+            /**
+             * @description Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} {data_interval_end} {table}. Dates are those of the interval's start in UTC.
+             * @example events/{year}/{month}/{day}
+             */
+            prefix?: string;
+            aws_access_key_id?: string | null;
+            aws_secret_access_key?: string | null;
+            role_arn?: (string | null) | null;
+            external_id?: (string | null) | null;
+            endpoint_url?: (string | null) | null;
+            use_virtual_style_addressing?: boolean | null;
+            file_format?: ("JSONLines" | "CSV" | "Parquet") | null;
+            compression?: (string | null) | null;
+            compression_level?: (number | null) | null;
+            bloom_filters?: boolean | null;
+            table_format?: ("delta" | null) | null;
+            max_file_size_mb?: (number | null) | null;
+            on_bad_row?: ("fail" | "reject") | null;
+            on_missing_rows?: ("keep" | "follow") | null;
+            include_events?: string[] | null;
+            exclude_events?: string[] | null;
+            filters?: {
+                /** @enum {string} */
+                type: "event" | "person" | "event_metadata" | "hogql" | "dialect";
+                key: string;
+                /** @default exact */
+                operator?: ("exact" | "is_not" | "in" | "not_in" | "is_cleaned_path_exact" | "icontains" | "not_icontains" | "regex" | "not_regex" | "gt" | "gte" | "lt" | "lte" | "min" | "max" | "between" | "not_between" | "is_set" | "is_not_set" | "is_date_exact" | "is_date_before" | "is_date_after") | null;
+                value?: unknown;
+            }[] | null;
+            encryption?: (("AES256" | "aws:kms") | null) | null;
+            kms_key_id?: (string | null) | null;
+        };
         Operations: {
             /** @description List projects. */
             "GET /api/projects": {
@@ -1418,50 +1291,7 @@ export interface components {
                         type?: string;
                         config?: ({
                             [key: string]: unknown;
-                        } | {
-                            /** Bucket */
-                            bucket_name?: string;
-                            /**
-                             * @description The region of the bucket. Servers other than AWS often accept us-east-1.
-                             * @example eu-central-1
-                             * @example us-east-1
-                             * @example eu-west-1
-                             * @example us-west-2
-                             * @example auto
-                             */
-                            region?: string;
-                            /**
-                             * @description Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} {data_interval_end} {table}. Dates are those of the interval's start in UTC.
-                             * @example events/{year}/{month}/{day}
-                             */
-                            prefix?: string;
-                            aws_access_key_id?: string | null;
-                            aws_secret_access_key?: string | null;
-                            role_arn?: (string | null) | null;
-                            external_id?: (string | null) | null;
-                            endpoint_url?: (string | null) | null;
-                            use_virtual_style_addressing?: boolean | null;
-                            file_format?: ("JSONLines" | "CSV" | "Parquet") | null;
-                            compression?: (string | null) | null;
-                            compression_level?: (number | null) | null;
-                            bloom_filters?: boolean | null;
-                            table_format?: ("delta" | null) | null;
-                            max_file_size_mb?: (number | null) | null;
-                            on_bad_row?: ("fail" | "reject") | null;
-                            on_missing_rows?: ("keep" | "follow") | null;
-                            include_events?: string[] | null;
-                            exclude_events?: string[] | null;
-                            filters?: {
-                                /** @enum {string} */
-                                type: "event" | "person" | "event_metadata" | "hogql" | "dialect";
-                                key: string;
-                                /** @default exact */
-                                operator?: ("exact" | "is_not" | "in" | "not_in" | "is_cleaned_path_exact" | "icontains" | "not_icontains" | "regex" | "not_regex" | "gt" | "gte" | "lt" | "lte" | "min" | "max" | "between" | "not_between" | "is_set" | "is_not_set" | "is_date_exact" | "is_date_before" | "is_date_after") | null;
-                                value?: unknown;
-                            }[] | null;
-                            encryption?: (("AES256" | "aws:kms") | null) | null;
-                            kms_key_id?: (string | null) | null;
-                        }) | null;
+                        } | components["schemas"]["S3Config"]) | null;
                     };
                     /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
                     timezone?: string | null;
@@ -1518,50 +1348,7 @@ export interface components {
                         type?: string;
                         config?: ({
                             [key: string]: unknown;
-                        } | {
-                            /** Bucket */
-                            bucket_name?: string;
-                            /**
-                             * @description The region of the bucket. Servers other than AWS often accept us-east-1.
-                             * @example eu-central-1
-                             * @example us-east-1
-                             * @example eu-west-1
-                             * @example us-west-2
-                             * @example auto
-                             */
-                            region?: string;
-                            /**
-                             * @description Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} {data_interval_end} {table}. Dates are those of the interval's start in UTC.
-                             * @example events/{year}/{month}/{day}
-                             */
-                            prefix?: string;
-                            aws_access_key_id?: string | null;
-                            aws_secret_access_key?: string | null;
-                            role_arn?: (string | null) | null;
-                            external_id?: (string | null) | null;
-                            endpoint_url?: (string | null) | null;
-                            use_virtual_style_addressing?: boolean | null;
-                            file_format?: ("JSONLines" | "CSV" | "Parquet") | null;
-                            compression?: (string | null) | null;
-                            compression_level?: (number | null) | null;
-                            bloom_filters?: boolean | null;
-                            table_format?: ("delta" | null) | null;
-                            max_file_size_mb?: (number | null) | null;
-                            on_bad_row?: ("fail" | "reject") | null;
-                            on_missing_rows?: ("keep" | "follow") | null;
-                            include_events?: string[] | null;
-                            exclude_events?: string[] | null;
-                            filters?: {
-                                /** @enum {string} */
-                                type: "event" | "person" | "event_metadata" | "hogql" | "dialect";
-                                key: string;
-                                /** @default exact */
-                                operator?: ("exact" | "is_not" | "in" | "not_in" | "is_cleaned_path_exact" | "icontains" | "not_icontains" | "regex" | "not_regex" | "gt" | "gte" | "lt" | "lte" | "min" | "max" | "between" | "not_between" | "is_set" | "is_not_set" | "is_date_exact" | "is_date_before" | "is_date_after") | null;
-                                value?: unknown;
-                            }[] | null;
-                            encryption?: (("AES256" | "aws:kms") | null) | null;
-                            kms_key_id?: (string | null) | null;
-                        }) | null;
+                        } | components["schemas"]["S3Config"]) | null;
                     };
                     /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
                     timezone?: string | null;
@@ -1620,50 +1407,7 @@ export interface components {
                         type?: string;
                         config?: ({
                             [key: string]: unknown;
-                        } | {
-                            /** Bucket */
-                            bucket_name?: string;
-                            /**
-                             * @description The region of the bucket. Servers other than AWS often accept us-east-1.
-                             * @example eu-central-1
-                             * @example us-east-1
-                             * @example eu-west-1
-                             * @example us-west-2
-                             * @example auto
-                             */
-                            region?: string;
-                            /**
-                             * @description Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} {data_interval_end} {table}. Dates are those of the interval's start in UTC.
-                             * @example events/{year}/{month}/{day}
-                             */
-                            prefix?: string;
-                            aws_access_key_id?: string | null;
-                            aws_secret_access_key?: string | null;
-                            role_arn?: (string | null) | null;
-                            external_id?: (string | null) | null;
-                            endpoint_url?: (string | null) | null;
-                            use_virtual_style_addressing?: boolean | null;
-                            file_format?: ("JSONLines" | "CSV" | "Parquet") | null;
-                            compression?: (string | null) | null;
-                            compression_level?: (number | null) | null;
-                            bloom_filters?: boolean | null;
-                            table_format?: ("delta" | null) | null;
-                            max_file_size_mb?: (number | null) | null;
-                            on_bad_row?: ("fail" | "reject") | null;
-                            on_missing_rows?: ("keep" | "follow") | null;
-                            include_events?: string[] | null;
-                            exclude_events?: string[] | null;
-                            filters?: {
-                                /** @enum {string} */
-                                type: "event" | "person" | "event_metadata" | "hogql" | "dialect";
-                                key: string;
-                                /** @default exact */
-                                operator?: ("exact" | "is_not" | "in" | "not_in" | "is_cleaned_path_exact" | "icontains" | "not_icontains" | "regex" | "not_regex" | "gt" | "gte" | "lt" | "lte" | "min" | "max" | "between" | "not_between" | "is_set" | "is_not_set" | "is_date_exact" | "is_date_before" | "is_date_after") | null;
-                                value?: unknown;
-                            }[] | null;
-                            encryption?: (("AES256" | "aws:kms") | null) | null;
-                            kms_key_id?: (string | null) | null;
-                        }) | null;
+                        } | components["schemas"]["S3Config"]) | null;
                     };
                     /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
                     timezone?: string | null;
@@ -2238,4 +1982,5 @@ export type WebhookDeliveryStatus = components['schemas']['WebhookDeliveryStatus
 export type WebhookMessage = components['schemas']['WebhookMessage'];
 export type WebhookTest = components['schemas']['WebhookTest'];
 export type WebhookUpdateInput = components['schemas']['WebhookUpdateInput'];
+export type S3Config = components['schemas']['S3Config'];
 export type Operations = components['schemas']['Operations'];

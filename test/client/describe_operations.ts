@@ -75,12 +75,26 @@ function schemaOf(
   };
 }
 
+/** Gives the configs of destinations names, since seven bodies have them. Those without required fields are of changes. */
+function nameConfigs(document: Document): { document: Document; configs: Readonly<Record<string, Schema>> } {
+  const configs: Record<string, Schema> = {};
+  const name = (_: string, value: unknown): unknown => {
+    const schema = value as Schema | null;
+    if (schema?.title !== 'S3') return value;
+    const own = Array.isArray(schema.required) ? 'S3Config' : 'S3ConfigChanges';
+    configs[own] = schema;
+    return { $ref: `#/components/schemas/${own}` };
+  };
+  return { document: JSON.parse(JSON.stringify(document), name) as Document, configs };
+}
+
 const program = join(import.meta.dirname, '../../node_modules/.bin/openapi-typescript');
 const options = ['--root-types', '--root-types-no-schema-prefix', '--default-non-nullable=false'];
 
 /** Generates `src/client/operations.ts` from the OpenAPI document. */
 export function describeOperations(document: unknown): string {
-  const { paths, components } = document as Document;
+  const { document: shared, configs } = nameConfigs(document as Document);
+  const { paths, components } = shared;
   const operations = Object.entries(paths)
     .filter(([path]) => !path.startsWith('/api/environments/'))
     .flatMap(([path, methods]) =>
@@ -96,6 +110,7 @@ export function describeOperations(document: unknown): string {
     components: {
       schemas: {
         ...components.schemas,
+        ...configs,
         Operations: objectOf(
           Object.fromEntries(operations),
           operations.map(([name]) => name),
