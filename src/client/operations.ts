@@ -369,6 +369,38 @@ export interface components {
             /** @description Intervals whose runs have all ended, none Completed or held, and none with a pending automatic retry. The 100 newest, newest first. Retry the run or backfill the interval. */
             gaps: components["schemas"]["BatchExportGap"][];
         };
+        BatchExportManifest: {
+            /** Format: date-time */
+            data_interval_start: string;
+            /** Format: date-time */
+            data_interval_end: string;
+            bucket_name: string;
+            /** @description Key of the manifest in the bucket. */
+            key: string;
+            generation: number;
+            /** @description The run that wrote it. */
+            run_id: string;
+            rows: number;
+            bytes: number;
+            files: number;
+            /** @description Files of earlier generations that readers of persons need. */
+            earlier_files: number;
+            /** Format: date-time */
+            completed_at: string;
+        };
+        BatchExportReading: {
+            bucket_name: string;
+            /** @description The prefix of the keys of the manifests. */
+            manifests: string;
+            recipes: {
+                reader: string;
+                /** @enum {string} */
+                language: "sql" | "python";
+                code: string;
+                /** @description Whether exportd's tests run it. */
+                tested: boolean;
+            }[];
+        };
         BatchExportRun: {
             id: string;
             status: components["schemas"]["BatchExportRunStatus"];
@@ -1651,6 +1683,33 @@ export interface components {
                 };
                 result: components["schemas"]["BatchExportInterval"];
             };
+            /** @description List batch export manifests. The current manifest of each exported interval, in the order of completion, the oldest first. An interval that is exported again comes again, with a higher generation: its files replace those of its former manifest. */
+            "GET /batch_exports/{batch_export_id}/manifests": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                };
+                query?: {
+                    /** @default 100 */
+                    limit?: number;
+                    cursor?: string;
+                    since?: string;
+                };
+                result: {
+                    count: number;
+                    next: string | null;
+                    previous: string | null;
+                    results: components["schemas"]["BatchExportManifest"][];
+                };
+            };
+            /** @description Retrieve how the files of a batch export are read. Programs that read its current files, filled in with bucket, prefix, format and columns. They follow the manifests. */
+            "GET /batch_exports/{batch_export_id}/reading": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                };
+                result: components["schemas"]["BatchExportReading"];
+            };
             /** @description Retrieve batch export logs. */
             "GET /batch_exports/{id}/logs": {
                 path: {
@@ -1943,6 +2002,8 @@ export type BatchExportGap = components['schemas']['BatchExportGap'];
 export type BatchExportInterval = components['schemas']['BatchExportInterval'];
 export type BatchExportIntervalStatus = components['schemas']['BatchExportIntervalStatus'];
 export type BatchExportLag = components['schemas']['BatchExportLag'];
+export type BatchExportManifest = components['schemas']['BatchExportManifest'];
+export type BatchExportReading = components['schemas']['BatchExportReading'];
 export type BatchExportRun = components['schemas']['BatchExportRun'];
 export type BatchExportRunStatus = components['schemas']['BatchExportRunStatus'];
 export type BatchExportUpdateInput = components['schemas']['BatchExportUpdateInput'];
