@@ -133,6 +133,7 @@ export interface components {
             } | null;
             /** @description Null if this version of exportd cannot read the schedule of the export. */
             lag: components["schemas"]["BatchExportLag"] | null;
+            condition: components["schemas"]["BatchExportCondition"];
         };
         BatchExportBackfill: {
             id: string;
@@ -180,6 +181,50 @@ export interface components {
             changes: string[];
             /** @description Those of them that are secrets, which responses never contain. */
             secrets: string[];
+        };
+        BatchExportCondition: {
+            /**
+             * @description `error`: somebody has to act. `warning`: it is late, incomplete or not certain yet. `ok`: neither.
+             * @enum {string}
+             */
+            severity: "error" | "warning" | "ok";
+            /**
+             * @description Of several that hold, the most urgent one.
+             * @enum {string}
+             */
+            cause: "unreadable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
+            /** @description One sentence. */
+            summary: string;
+            /** @description Null if it is not known, and while all is well. */
+            since: string | null;
+            /**
+             * @description Who has to act: the owner of the export, the operator of exportd, or nobody.
+             * @enum {string}
+             */
+            owner: "tenant" | "operator" | "none";
+            affected: {
+                intervals: number;
+                /** @description The 10 newest, newest first. Empty for an outage, which may concern any. */
+                ranges: {
+                    /** Format: date-time */
+                    start: string;
+                    /** Format: date-time */
+                    end: string;
+                }[];
+            };
+            /** @description Operations that cure it, in this order. Without any, the summary says what has to be mended. */
+            actions: components["schemas"]["BatchExportConditionAction"][];
+        };
+        BatchExportConditionAction: {
+            label: string;
+            /** @enum {string} */
+            method: "POST";
+            path: string;
+            body: {
+                [key: string]: unknown;
+            };
+            /** @description The same on the command line. */
+            command: string;
         };
         BatchExportCreateInput: {
             name: string;
@@ -229,6 +274,7 @@ export interface components {
             readonly latest_runs?: unknown;
             readonly schema?: unknown;
             readonly lag?: unknown;
+            readonly condition?: unknown;
         };
         BatchExportDryRun: {
             /** @constant */
@@ -497,6 +543,24 @@ export interface components {
             readonly latest_runs?: unknown;
             readonly schema?: unknown;
             readonly lag?: unknown;
+            readonly condition?: unknown;
+        };
+        BatchExportWhy: {
+            /** @description The chain from symptom to cause to owner: the summary of the condition, a change that may be why, who has to act. */
+            summary: string;
+            condition: components["schemas"]["BatchExportCondition"];
+            /** @description The newest change of the export within an hour before the cause began, if it can be the reason. */
+            change: {
+                /** Format: date-time */
+                at: string;
+                /** @description E-mail address of the user. */
+                by: string;
+                /** @description The name of the API key; null if it is not known. */
+                key: string | null;
+                fields: string[];
+            } | null;
+            /** @description Other exports of the project with the same bucket. */
+            others: number;
         };
         CreatedApiKey: {
             id: string;
@@ -577,7 +641,7 @@ export interface components {
             id: string;
             /** @description With `batch_export:write` the whole URL, where the server can decrypt it; else its origin and `…`, since its path is often a credential. */
             url: string;
-            events: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused")[];
+            events: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up")[];
             /**
              * @description `json`: id, type, time and data of the event. `slack`: a message for an incoming webhook of Slack.
              * @enum {string}
@@ -782,6 +846,7 @@ export interface components {
             readonly latest_runs?: unknown;
             readonly schema?: unknown;
             readonly lag?: unknown;
+            readonly condition?: unknown;
         };
         DestinationTestOfInput: {
             name?: string;
@@ -831,6 +896,7 @@ export interface components {
             readonly latest_runs?: unknown;
             readonly schema?: unknown;
             readonly lag?: unknown;
+            readonly condition?: unknown;
         };
         DraftedSql: {
             /** @description A query in the SQL dialect that compiles for the project. */
@@ -1002,7 +1068,7 @@ export interface components {
             id: string;
             /** @description With `batch_export:write` the whole URL, where the server can decrypt it; else its origin and `…`, since its path is often a credential. */
             url: string;
-            events: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused")[];
+            events: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up")[];
             /**
              * @description `json`: id, type, time and data of the event. `slack`: a message for an incoming webhook of Slack.
              * @enum {string}
@@ -1024,7 +1090,7 @@ export interface components {
         };
         WebhookCreateInput: {
             url: string;
-            events?: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused")[] | null;
+            events?: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up")[] | null;
             format?: ("json" | "slack") | null;
             batch_export?: string | null;
             enabled?: boolean | null;
@@ -1037,7 +1103,7 @@ export interface components {
             id: string;
             webhook: string;
             /** @enum {string} */
-            event: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused";
+            event: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up";
             /** @description The header `webhook-id`, which is the same in every attempt and resend of the notification. */
             message_id: string;
             batch_export: string | null;
@@ -1065,7 +1131,7 @@ export interface components {
             id: string;
             webhook: string;
             /** @enum {string} */
-            event: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused";
+            event: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up";
             /** @description The header `webhook-id`, which is the same in every attempt and resend of the notification. */
             message_id: string;
             batch_export: string | null;
@@ -1118,7 +1184,7 @@ export interface components {
             /** @description The header `webhook-id`: the same in every attempt and resend. */
             id: string;
             /** @enum {string} */
-            type: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "test";
+            type: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "test";
             /**
              * Format: date-time
              * @description The time of the event.
@@ -1137,6 +1203,28 @@ export interface components {
                 latest_error: string | null;
                 data_interval_start: string | null;
                 data_interval_end: string | null;
+                /** @description Of the export, when the message was first sent. Null in `interval.published` and in a test. */
+                condition: {
+                    /**
+                     * @description `error`: somebody has to act. `warning`: it is late, incomplete or not certain yet. `ok`: neither.
+                     * @enum {string}
+                     */
+                    severity: "error" | "warning" | "ok";
+                    /**
+                     * @description Of several that hold, the most urgent one.
+                     * @enum {string}
+                     */
+                    cause: "unreadable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
+                    /** @description One sentence. */
+                    summary: string;
+                    /** @description Null if it is not known, and while all is well. */
+                    since: string | null;
+                    /**
+                     * @description Who has to act: the owner of the export, the operator of exportd, or nobody.
+                     * @enum {string}
+                     */
+                    owner: "tenant" | "operator" | "none";
+                } | null;
                 /** @description The manifest that was published. This and the following fields are null in other messages. */
                 manifest_key: string | null;
                 /** @description Counts how often the interval was published, from 1. The highest one wins. */
@@ -1155,7 +1243,7 @@ export interface components {
         };
         WebhookUpdateInput: {
             url?: string;
-            events?: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused")[] | null;
+            events?: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up")[] | null;
             format?: ("json" | "slack") | null;
             batch_export?: string | null;
             enabled?: boolean | null;
@@ -1271,6 +1359,14 @@ export interface components {
                 };
                 result: components["schemas"]["Accepted"] | null;
             };
+            /** @description Explain the condition of a batch export. The condition with a change of the export that may have caused it, and how many exports share the bucket. */
+            "GET /batch_exports/{id}/why": {
+                path: {
+                    /** Format: uuid */
+                    id: string;
+                };
+                result: components["schemas"]["BatchExportWhy"];
+            };
             /** @description Check a new batch export. Validates the body as creating the export does, and creates nothing. */
             "POST /batch_exports/check": {
                 body: components["schemas"]["BatchExportCreateInput"];
@@ -1353,6 +1449,7 @@ export interface components {
                     readonly latest_runs?: unknown;
                     readonly schema?: unknown;
                     readonly lag?: unknown;
+                    readonly condition?: unknown;
                 };
                 result: null | components["schemas"]["Accepted"];
             };
@@ -1410,6 +1507,7 @@ export interface components {
                     readonly latest_runs?: unknown;
                     readonly schema?: unknown;
                     readonly lag?: unknown;
+                    readonly condition?: unknown;
                     /** @description Also backfill the intervals missed since the export was paused. */
                     backfill?: boolean;
                 };
@@ -1469,6 +1567,7 @@ export interface components {
                     readonly latest_runs?: unknown;
                     readonly schema?: unknown;
                     readonly lag?: unknown;
+                    readonly condition?: unknown;
                     /** @description Export what the source has now, even if rows are missing there that the bucket has: these leave the bucket. */
                     allow_shrink?: boolean | null;
                     /** @description Preview: return what the backfill would export without starting it. */
@@ -1476,11 +1575,13 @@ export interface components {
                 };
                 result: components["schemas"]["BatchExportDryRun"] | components["schemas"]["Accepted"];
             };
-            /** @description Retry failed runs of all batch exports. After a fault was fixed: exports each interval of the project again whose newest run is Failed, FailedRetryable or TimedOut, paused exports included, with one backfill for each export. Runs that are held because rows are missing in the source are left out. */
+            /** @description Retry failed runs of all batch exports, or of one. After a fault was fixed: exports each interval of the project again whose newest run is Failed, FailedRetryable or TimedOut, paused exports included, with one backfill for each export. Runs that are held because rows are missing in the source are left out. */
             "POST /batch_exports/retry_failed": {
                 body?: {
                     /** @description Only runs that failed at or after this time, such as -2h. By default all failed runs. */
                     since?: (string) | null;
+                    /** @description Only runs of this batch export. By default those of all exports of the project. */
+                    batch_export?: string | null;
                 };
                 result: components["schemas"]["RetriedFailedRuns"];
             };
@@ -1996,6 +2097,8 @@ export type AuditEvent = components['schemas']['AuditEvent'];
 export type BatchExport = components['schemas']['BatchExport'];
 export type BatchExportBackfill = components['schemas']['BatchExportBackfill'];
 export type BatchExportCheck = components['schemas']['BatchExportCheck'];
+export type BatchExportCondition = components['schemas']['BatchExportCondition'];
+export type BatchExportConditionAction = components['schemas']['BatchExportConditionAction'];
 export type BatchExportCreateInput = components['schemas']['BatchExportCreateInput'];
 export type BatchExportDryRun = components['schemas']['BatchExportDryRun'];
 export type BatchExportGap = components['schemas']['BatchExportGap'];
@@ -2007,6 +2110,7 @@ export type BatchExportReading = components['schemas']['BatchExportReading'];
 export type BatchExportRun = components['schemas']['BatchExportRun'];
 export type BatchExportRunStatus = components['schemas']['BatchExportRunStatus'];
 export type BatchExportUpdateInput = components['schemas']['BatchExportUpdateInput'];
+export type BatchExportWhy = components['schemas']['BatchExportWhy'];
 export type CreatedApiKey = components['schemas']['CreatedApiKey'];
 export type CreatedBatchExportBackfill = components['schemas']['CreatedBatchExportBackfill'];
 export type CreatedWebhook = components['schemas']['CreatedWebhook'];
