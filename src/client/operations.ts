@@ -1575,7 +1575,7 @@ export interface components {
                 };
                 result: components["schemas"]["BatchExportDryRun"] | components["schemas"]["Accepted"];
             };
-            /** @description Retry failed runs of all batch exports, or of one. After a fault was fixed: exports each interval of the project again whose newest run is Failed, FailedRetryable or TimedOut, paused exports included, with one backfill for each export. Runs that are held because rows are missing in the source are left out. */
+            /** @description Retry failed runs of batch exports. After a fault was fixed: exports each interval of the project again whose newest run is Failed, FailedRetryable or TimedOut, paused exports included, with one backfill for each export. Runs that are held because rows are missing in the source are left out. */
             "POST /batch_exports/retry_failed": {
                 body?: {
                     /** @description Only runs that failed at or after this time, such as -2h. By default all failed runs. */

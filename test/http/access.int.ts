@@ -27,6 +27,8 @@ const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:
   ['POST', 'batch_exports/:id/runs/:run/retry', 'batch_export:write', 409],
   ['POST', 'batch_exports/:id/runs/:run/cancel', 'batch_export:write', 200],
   ['GET', 'batch_exports/:id/intervals', 'batch_export:read', 200],
+  ['GET', 'batch_exports/:id/manifests', 'batch_export:read', 200],
+  ['GET', 'batch_exports/:id/reading', 'batch_export:read', 200],
   ['POST', 'batch_exports/:id/intervals/acknowledge', 'batch_export:write', 400],
   ['GET', 'batch_exports/:id/backfills', 'batch_export:read', 200],
   ['POST', 'batch_exports/:id/backfills', 'batch_export:write', 400],

@@ -233,7 +233,7 @@ export const failedRunRoutes: ProjectRoutes = (app, context) => {
     {
       ...writesExports,
       schema: {
-        summary: 'Retry failed runs of all batch exports, or of one',
+        summary: 'Retry failed runs of batch exports',
         description:
           'After a fault was fixed: exports each interval of the project again whose newest run is Failed, ' +
           'FailedRetryable or TimedOut, paused exports included, with one backfill for each export. Runs that are held ' +

@@ -90,7 +90,7 @@ describe('the fields of the form', () => {
     const shown = new Set(fields.map(({ attr }) => attr.split('__')[0]));
     expect(Object.keys(updateBody.shape).filter((name) => !shown.has(name))).toEqual([
       ...['last_paused_at', 'id', 'team_id', 'created_at'],
-      ...['last_updated_at', 'latest_runs', 'schema', 'lag'],
+      ...['last_updated_at', 'latest_runs', 'schema', 'lag', 'condition'],
     ]);
   });
 
