@@ -1,6 +1,7 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { manifestFolder } from './keys.ts';
+import { tableRoot } from './table_keys.ts';
 
 /** What decides how the files of an export are read. */
 export interface ReadableExport {
@@ -30,6 +31,8 @@ interface Store {
   readonly use_virtual_style_addressing: boolean;
   readonly file_format: 'JSONLines' | 'CSV' | 'Parquet';
   readonly compression: string | null;
+  /** Absent in configs of former versions. */
+  readonly table_format?: string | null;
 }
 
 /** What the recipes share. */
@@ -102,6 +105,7 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
     code: withNote(found.model, reader, '#', code),
   });
   return [
+    ...(store.table_format ? [script('deltalake', deltalake(recipe), true)] : []),
     ...(isBrotliText || !isPlain ? [] : [sql('DuckDB', duckdb(recipe), true)]),
     ...pythonPrograms(recipe).map(([reader, code]) => script(reader, code, true)),
     script('Spark', spark(recipe)),
@@ -224,6 +228,24 @@ print(rows.height)
   ];
 }
 
+/** The table, which has the current files without manifests. */
+function deltalake({ model, store }: Recipe): string {
+  const { bucket_name, region, endpoint_url, prefix } = store;
+  const options = [
+    `"AWS_REGION": ${python(region)}`,
+    ...(endpoint_url === null ? [] : [`"AWS_ENDPOINT_URL": ${python(endpoint_url)}`]),
+    ...(endpoint_url?.startsWith('http:') ? ['"AWS_ALLOW_HTTP": "true"'] : []),
+  ];
+  return `import deltalake  # pip install deltalake pyarrow
+
+# AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
+options = {${options.join(', ')}}
+table = deltalake.DeltaTable(${python(`s3://${bucket_name}/${tableRoot(prefix, model)}`)}, storage_options=options)
+rows = table.to_pyarrow_table()
+print(rows.num_rows)
+`;
+}
+
 function pythonLines(recipe: Recipe): string {
   const packages = { zstd: 'zstandard', brotli: 'brotli' }[recipe.store.compression ?? ''];
   const [imported, lines] = {
@@ -266,7 +288,8 @@ function athena({ id, model, columns, store, folder }: Recipe): string {
   const suffix = id.slice(0, 8);
   const root = folder.slice(0, folder.indexOf('_manifests/'));
   const typed = columns.map(
-    ({ name, type }) => `\`${name}\` ${type === 'uuid' ? 'binary' : types.spark[type].toLowerCase()}`,
+    ({ name, type }) =>
+      `\`${name}\` ${type === 'uuid' && !store.table_format ? 'binary' : types.spark[type].toLowerCase()}`,
   );
   return `create external table manifests_${suffix} (
   created_at string, files array<struct<key:string>>, earlier array<struct<key:string>>)

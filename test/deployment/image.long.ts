@@ -107,7 +107,7 @@ describe('the Dockerfile', () => {
     );
     expect(readdirSync(join(image, 'exportd/node_modules'))).not.toContain('esbuild');
 
-    // As in the image: by the link, as a user without rights, who can write nothing.
+    // By the link, as in the image; not as its user and not on a read-only root.
     const entry = join(image, 'exportd/src/cli/exportd.mjs');
     const program = [entry, 'version', '--json'];
     const { stdout } = await run(join(node, 'node'), program, { env: { PATH: environment.PATH } });

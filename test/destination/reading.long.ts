@@ -56,6 +56,7 @@ const readersOf = {
 it.each([
   ['Parquet', 'zstd', {}],
   ['Parquet', null, { prefix: "it's [a]/{year} b" }],
+  ['Parquet', 'snappy', { table_format: 'delta' }],
   ['JSONLines', 'gzip', {}],
   ['JSONLines', 'zstd', { max_file_size_mb: 1 }],
   ['JSONLines', null, {}],
@@ -87,15 +88,20 @@ it.each([
     const { body } = await stack.call('GET', `/batch_exports/${id}/reading/`);
     for (const { key } of manifests) expect(key.startsWith(String(body.manifests))).toBe(true);
     const recipes = (body.recipes as ReadingRecipe[]).filter(({ tested }) => tested);
-    expect(recipes.map(({ reader }) => reader)).toEqual(
-      readersOf[file_format].filter((reader) => reader !== 'DuckDB' || !('prefix' in config)),
-    );
+    expect(recipes.map(({ reader }) => reader)).toEqual([
+      ...('table_format' in config ? ['deltalake'] : []),
+      ...readersOf[file_format].filter((reader) => reader !== 'DuckDB' || !('prefix' in config)),
+    ]);
     for (const recipe of recipes) {
       const newer = recipe.code
         .replace('since = ""', `since = "${since}"`)
         .replace("'-infinity'::timestamptz", `'${since}'::timestamptz`);
       const read = [await rowsReadBy(recipe), await rowsReadBy({ ...recipe, code: newer })];
-      expect([recipe.reader, ...read]).toEqual([recipe.reader, 2 * rowsOfHour, rowsOfHour]);
+      expect([recipe.reader, ...read]).toEqual([
+        ...[recipe.reader, 2 * rowsOfHour],
+        // A table has no `since`.
+        recipe.reader === 'deltalake' ? 2 * rowsOfHour : rowsOfHour,
+      ]);
     }
   },
 );

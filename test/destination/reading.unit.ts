@@ -23,6 +23,8 @@ describe('the programs that read an export', () => {
   it('are for the readers that know its format', () => {
     const readers = (config: object) => recipesOf(config).map(({ reader }) => reader);
     expect(readers({})).toEqual(['DuckDB', 'pyarrow', 'polars', 'Spark', 'Athena', 'Snowflake']);
+    expect(readers({ table_format: 'delta' }).slice(0, 2)).toEqual(['deltalake', 'DuckDB']);
+    expect(codeOf('deltalake', { table_format: 'delta' })).toContain('"s3://exports/events"');
     expect(readers({ file_format: 'JSONLines' })).toEqual(['DuckDB', 'Python', 'Spark', 'Snowflake']);
     expect(readers({ file_format: 'CSV' })).toEqual(['DuckDB', 'pyarrow', 'Spark', 'Snowflake']);
     expect(readers({ file_format: 'CSV', compression: 'brotli' })).toEqual(['pyarrow', 'Spark']);
