@@ -4,7 +4,7 @@ import { readFileSync } from 'node:fs';
 import { brotliDecompressSync } from 'node:zlib';
 import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyReply } from 'fastify';
-import { jsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
+import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { installedPath, isBuild } from '../../config/installation.ts';
 import { ApiError } from '../api_error.ts';
 import audit from '../audit/examples.json' with { type: 'json' };
@@ -316,7 +316,8 @@ export const documentOptions: FastifyDynamicSwaggerOptions = {
     tags: documentTags,
     webhooks: outgoingMessages,
   },
-  transform: jsonSchemaTransform,
+  // The one that the library exports keeps the schemas of the first document of a process, also where others were loaded since.
+  transform: createJsonSchemaTransform({}),
   transformObject: (document) => completeDocument(jsonSchemaTransformObject(document)),
 };
 
