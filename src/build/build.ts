@@ -243,8 +243,9 @@ function shortenSourceMaps(): void {
 async function buildWorkflows(): Promise<void> {
   const { code: bundle } = await bundleWorkflows();
   const { code, map } = await transform(bundle, {
-    minifyWhitespace: true,
-    minifySyntax: true,
+    minify: true,
+    // Temporal shows the names of functions and classes.
+    keepNames: true,
     sourcemap: 'external',
     sourcesContent: false,
     sourcefile: 'workflows.js',
