@@ -92,7 +92,7 @@ export async function readSettingsHistory(
   const { rows } = await pool.query<ChangeRow>(
     `select event.stream_version, event.event_type as type, event.data, event.recorded_at,
        command.id is not null as is_commanded, users.email, users.first_name,
-       key.name as key_name, command.signal_identity
+       nullif(key.name, '') as key_name, command.signal_identity
      from exportd.journal_events event
      left join exportd.commands command
        on command.id = case when event.cause like 'command:%' then substr(event.cause, 9, 36)::uuid end
