@@ -8,6 +8,7 @@ import {
   type NotificationData,
   type NotificationType,
   type PublishedManifest,
+  withoutRun,
 } from '../notifications/notification.ts';
 
 /** A notification to store. */
@@ -293,15 +294,6 @@ async function hasOutage(
   const { rows } = await connection.query<{ found: boolean }>(isStoredOutage, [team_id, cause, since]);
   return rows[0]?.found ?? false;
 }
-
-const withoutRun = {
-  backfill_id: null,
-  run_id: null,
-  status: null,
-  latest_error: null,
-  data_interval_start: null,
-  data_interval_end: null,
-} as const;
 
 async function beginCause(
   connection: Connection,

@@ -67,16 +67,21 @@ export interface NotificationData extends ManifestFields {
   readonly condition: NotifiedCondition | null;
 }
 
-export const testNotificationData = (projectId: number): NotificationData => ({
-  project_id: projectId,
-  batch_export_id: null,
-  batch_export_name: null,
+/** The data of a message that no run and no backfill caused. */
+export const withoutRun = {
   backfill_id: null,
   run_id: null,
   status: null,
   latest_error: null,
   data_interval_start: null,
   data_interval_end: null,
+} as const;
+
+export const testNotificationData = (projectId: number): NotificationData => ({
+  project_id: projectId,
+  batch_export_id: null,
+  batch_export_name: null,
+  ...withoutRun,
   condition: null,
   ...noManifest,
 });
