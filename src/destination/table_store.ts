@@ -1,5 +1,5 @@
 /**
- * The objects of a table's log. What tables rely on: an object is created once, whoever tries, which needs a store with
+ * The objects of a table's log. What tables rely on: an object is created once, by one of several writers, which needs a store with
  * conditional writes.
  */
 import { setTimeout as wait } from 'node:timers/promises';

@@ -62,7 +62,7 @@ const maxQuickRounds = 4;
 
 /**
  * Commits the files of a run to the table of its destination, once however often it is repeated. The version is planned in
- * the journal before the commit is sent. Whoever finds a plan reads that version: if it is the run's it is recorded, if it is
+ * the journal before the commit is sent. An attempt that finds a plan reads that version: if it is the run's it is recorded, if it is
  * missing it is sent again, and if another commit has it the next version is planned. A commit that arrives late finds its
  * version taken. Does nothing without a table, and if the table is as the run wants it.
  * @throws DestinationError, RunEnded, GenerationSuperseded

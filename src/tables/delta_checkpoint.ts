@@ -136,7 +136,7 @@ export async function decodeCheckpoint(bytes: Buffer, name: string): Promise<Tab
   return state;
 }
 
-/** Decompressors that unpack no more than a bound: whoever owns the bucket can write a checkpoint. */
+/** Decompressors that unpack no more than a bound: the owner of the bucket can write a checkpoint. */
 function withinBudget(): Compressors {
   let unpacked = 0;
   return Object.fromEntries(

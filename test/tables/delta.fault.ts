@@ -221,7 +221,7 @@ describe('a table', () => {
     const states = (await table.rows()).map(({ distinct_id }) => String(distinct_id));
     expect(states.sort()).toEqual(['p1', 'p2', 'p2', 'p3', 'p3']);
     expect((await table.linesOf(1)).filter(({ remove }) => remove)).toEqual([]);
-    // Whoever may shrink the interval takes all of them away.
+    // A run that may shrink the interval removes all of them.
     const { run_id } = await harness.createRun({
       ...{ batchExportId: one.batchExportId, model: 'persons', of: one.of, config, allow_shrink: true },
     });

@@ -212,7 +212,7 @@ export function addWhyCommand(program: Command): void {
     });
 }
 
-/** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|acknowledge|logs`. */
+/** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|manifests|reading|acknowledge|logs`. */
 export function addExportCommands(program: Command): void {
   const exports = program.command('export').description('manage batch exports (uses the HTTP API)');
 
