@@ -15,6 +15,7 @@ import type { Registry } from 'prom-client';
 import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
+import { searchAttributes } from '../../workflows/activity_options.ts';
 import { type DeploymentSettings, workflowIds } from '../contract/workflow_inputs.ts';
 import type { Pool } from '../journal/database.ts';
 import { createEncoderPool } from '../encoding/encode_blocks.ts';
@@ -49,6 +50,7 @@ import {
 } from './command_service.ts';
 import { paceConnections } from './connection_pace.ts';
 import { consoleRoutes } from './console/console_routes.ts';
+import { consoleCoverageRoutes } from './console/coverage.ts';
 import { consoleExportRoutes } from './console/export.ts';
 import { consoleIntervalRoutes, consoleVerificationRoutes } from './console/interval_routes.ts';
 import { createLiveChanges } from './console/live_changes.ts';
@@ -66,7 +68,6 @@ import { keyRoutes } from './keys/routes.ts';
 import { projectRoutes } from './projects/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
 import { createRequestShares } from './request_shares.ts';
-import type { RunLink } from './runs/read_model.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import type { ResendService } from './webhooks/requested_deliveries.ts';
 import { webhookDeliveryRoutes, webhookRoutes } from './webhooks/routes.ts';
@@ -320,14 +321,20 @@ export function addRequestSpans(app: FastifyInstance): void {
   });
 }
 
-/** Links runs to the Temporal UI: to the workflow id of the run's interval, which lists all runs of that interval. */
-function createRunLink(
+/**
+ * Links to the Temporal UI: of a run to the workflow id of its interval, which lists all runs of that interval; of an export to
+ * its workflows, by their search attribute.
+ */
+function createTemporalLinks(
   settings: DeploymentSettings & Pick<Settings, 'TEMPORAL_UI_URL' | 'TEMPORAL_NAMESPACE'>,
-): RunLink {
+): Pick<RouteContext, 'runLink' | 'exportLink'> {
   const { TEMPORAL_UI_URL, TEMPORAL_NAMESPACE } = settings;
-  if (TEMPORAL_UI_URL === undefined) return () => null;
+  if (TEMPORAL_UI_URL === undefined) return { runLink: () => null, exportLink: () => null };
   const base = `${TEMPORAL_UI_URL.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(TEMPORAL_NAMESPACE)}/workflows`;
-  return (run) => `${base}/${encodeURIComponent(workflowIds(settings).run(run))}`;
+  return {
+    runLink: (run) => `${base}/${encodeURIComponent(workflowIds(settings).run(run))}`,
+    exportLink: (id) => `${base}?query=${encodeURIComponent(`${searchAttributes.batchExport.name}="${id}"`)}`,
+  };
 }
 
 /** What the HTTP API is built from. */
@@ -381,6 +388,7 @@ const consoleResources = [
   consoleOverviewRoutes,
   consoleLiveRoutes,
   consoleExportRoutes,
+  consoleCoverageRoutes,
   consoleIntervalRoutes,
   consoleVerificationRoutes,
   consolePreviewRoutes,
@@ -496,7 +504,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     commandService,
     liveChanges,
     queryRateLimiter: createQueryRateLimiter(pool, settings.EXPORTD_QUERIES_PER_HOUR),
-    runLink: createRunLink(settings),
+    ...createTemporalLinks(settings),
   };
 
   countRequests(app, dependencies.metrics);

@@ -34,7 +34,7 @@ import type { DestinationTestService } from './batch_exports/test_destination.ts
 import type { LiveChanges } from './console/live_changes.ts';
 import { rejectionError } from './error_handler.ts';
 import type { RequestShares } from './request_shares.ts';
-import type { RunLink } from './runs/read_model.ts';
+import type { ExportLink, RunLink } from './runs/read_model.ts';
 import type { ResendService, WebhookTestService } from './webhooks/requested_deliveries.ts';
 
 /** Waits for the outcomes of commands. */
@@ -448,6 +448,7 @@ export interface RouteContext
   readonly queries: QueryService;
   readonly queryRateLimiter: QueryRateLimiter;
   readonly runLink: RunLink;
+  readonly exportLink: ExportLink;
   readonly liveChanges: LiveChanges;
   /** Encodes rows of previews in a thread. */
   readonly encoders: EncoderPool;

@@ -95,6 +95,23 @@ export async function readStandings(
 export const readCondition = async (pool: Pool, id: string): Promise<Condition | undefined> =>
   (await readStandings(pool, [id], () => undefined)).get(id)?.condition;
 
+/** The schedule of a live export, and the ranges between its exported intervals that nothing exports, newest first. */
+export interface ScheduleWithHoles {
+  readonly state: LiveBatchExport;
+  readonly now: string;
+  readonly holes: readonly DataInterval[];
+}
+
+/** Reads the schedule of an export with its holes. Undefined if it is not live, or if this version cannot read it. */
+export async function readScheduleWithHoles(pool: Pool, id: string): Promise<ScheduleWithHoles | undefined> {
+  const [row] = await readExports(pool, [id]);
+  if (!row) return undefined;
+  const schedule = scheduleOf(row, () => undefined);
+  if (!schedule.is_readable) return undefined;
+  const holes = await readHoles(pool, [schedule]);
+  return { state: row.state, now: row.now, holes: holes.get(id) ?? [] };
+}
+
 /** An export with what is known of it besides its intervals. */
 interface ExportRow {
   readonly id: string;

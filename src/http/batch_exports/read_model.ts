@@ -149,18 +149,27 @@ export async function readExplanation(
         }
       : [],
   );
-  const { rows } = await pool.query<{ others: number }>(
-    `select count(*)::int as others from exportd.batch_exports export
+  const others = (await readExportsOfBucket(pool, { id, team_id, config })).length;
+  const change = suspectOf(condition, changes);
+  return { summary: explain(condition, change, others), condition, change: change ?? null, others };
+}
+
+/** Reads the other exports of the project that write to the same bucket. */
+export async function readExportsOfBucket(
+  pool: Pool,
+  { id, team_id, config }: Pick<BatchExportRow, 'id' | 'team_id' | 'config'>,
+): Promise<{ readonly id: string; readonly name: string }[]> {
+  const { rows } = await pool.query<{ id: string; name: string }>(
+    `select export.id, export.name from exportd.batch_exports export
      join exportd.destination_configs version
        on version.batch_export_id = export.id and version.version = export.config_version
      where export.team_id = $1 and not export.deleted and export.id <> $2
        and version.config->>'bucket_name' = $3
-       and version.config->>'endpoint_url' is not distinct from $4`,
+       and version.config->>'endpoint_url' is not distinct from $4
+     order by export.name, export.id`,
     [team_id, id, config.bucket_name, config.endpoint_url],
   );
-  const others = rows[0]?.others ?? 0;
-  const change = suspectOf(condition, changes);
-  return { summary: explain(condition, change, others), condition, change: change ?? null, others };
+  return rows;
 }
 
 /** The columns that a query selects, as resolved. */

@@ -1,8 +1,9 @@
 import type { RunEvent } from '../../domain/run.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
+import { readStandings } from '../../projections/export_conditions.ts';
 import { backfillsPath } from '../backfills/schema.ts';
-import { requireBatchExport } from '../batch_exports/read_model.ts';
+import { readExportsOfBucket, requireBatchExport } from '../batch_exports/read_model.ts';
 import { readIntervalPage } from '../intervals/read_model.ts';
 import { resolveListTimes, offsetPage } from '../paging.ts';
 import { type ProjectRoutes, readsExports, teamOf } from '../command_service.ts';
@@ -14,6 +15,7 @@ import {
   type RunStep,
   type RunStepsResponse,
   runStepsSchema,
+  sameTroubleSchema,
   settingsChangeSchema,
   timelineQuery,
   type TimelineResponse,
@@ -350,6 +352,9 @@ async function readLandings(
   };
 }
 
+/** The exports of a response, which are cured with one click. */
+const maxSameTrouble = 100;
+
 /** What the console shows of an export, beside the documented resources. */
 export const consoleExportRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool, runLink } = context;
@@ -389,6 +394,32 @@ export const consoleExportRoutes: ProjectRoutes = (app, context) => {
       await requireBatchExport(pool, teamOf(request), batch_export_id);
       const range = await resolveListTimes(pool, teamOf(request), request.query);
       return readTimeline(pool, batch_export_id, range);
+    },
+  );
+
+  app.get(
+    '/console/batch_exports/:batch_export_id/same_trouble',
+    {
+      ...readsExports,
+      schema: {
+        hide: true,
+        params: backfillsPath,
+        response: { 200: sameTroubleSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const { batch_export_id: id } = request.params;
+      const others = await readExportsOfBucket(pool, await requireBatchExport(pool, teamOf(request), id));
+      const shown = others.slice(0, maxSameTrouble);
+      const ids = [id, ...shown.map((other) => other.id)];
+      const standings = await readStandings(pool, ids, () => undefined);
+      const cause = standings.get(id)?.condition.cause;
+      return {
+        exports: shown.flatMap((other) => {
+          const condition = standings.get(other.id)?.condition;
+          return condition !== undefined && condition.cause === cause ? [{ ...other, condition }] : [];
+        }),
+      };
     },
   );
 

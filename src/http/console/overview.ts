@@ -289,7 +289,7 @@ function toItem(row: RankedExport, { stored, volumes, now }: ItemFacts): Overvie
 }
 
 /** When the next interval ends; its run starts after that and the jitter. */
-function nextRunAt({ paused, definition, revisions }: LiveBatchExport, now: Date): string | null {
+export function nextRunAt({ paused, definition, revisions }: LiveBatchExport, now: Date): string | null {
   if (paused) return null;
   const { start_at, end_at } = definition;
   const current = intervalContaining(revisions, now).end;

@@ -139,6 +139,55 @@ export const timelineQuery = z.strictObject({
   before: listTime.optional().describe('Only intervals that start before this time.'),
 });
 
+/** What a range of the coverage is. `paused` and `missing` ranges are exported by nobody; `owed` ones by a run that waits or is active. */
+export const coverageKinds = ['exported', 'held', 'failed', 'owed', 'missing', 'paused', 'excluded'] as const;
+export type CoverageKind = (typeof coverageKinds)[number];
+
+const coverageSegment = z.object({
+  start: responseTimestampSchema,
+  end: responseTimestampSchema,
+  kind: z.enum(coverageKinds),
+  intervals: z.number().int(),
+});
+export type CoverageSegment = z.infer<typeof coverageSegment>;
+
+/** What is exported of the time of an export, and its schedule. */
+export const coverageSchema = z.object({
+  now: responseTimestampSchema,
+  segments: z
+    .array(coverageSegment)
+    .describe(
+      'Adjacent ranges up to the newest ended interval, oldest first, each of another kind than the next.',
+    ),
+  is_complete: z.boolean().describe('False if older ranges were left out.'),
+  newest_interval: z
+    .object({ start: responseTimestampSchema, end: responseTimestampSchema })
+    .describe('The newest interval that has ended.'),
+  next_run_at: responseTimestampSchema
+    .nullable()
+    .describe('The end of the current interval; null if paused.'),
+  run_seconds: z
+    .number()
+    .nullable()
+    .describe('How long a run of the export takes; null before the first one.'),
+  concurrent_runs: z.number().int().describe('Runs of a backfill that are active at once.'),
+  temporal_ui: z.string().nullable().describe('Link to the workflows of the export in the Temporal UI.'),
+});
+export type CoverageResponse = z.infer<typeof coverageSchema>;
+
+/** When the source inserted the first row of an export's model and project. */
+export const firstRowSchema = z.object({
+  at: responseTimestampSchema.nullable().describe('Null if there is no row, or if it is not known.'),
+  detail: z.string().nullable().describe('Why it is not known.'),
+});
+export type FirstRowResponse = z.infer<typeof firstRowSchema>;
+
+/** Exports with the same bucket whose condition has the same cause. */
+export const sameTroubleSchema = z.object({
+  exports: z.array(z.object({ id: z.string(), name: z.string(), condition: conditionSchema })),
+});
+export type SameTroubleResponse = z.infer<typeof sameTroubleSchema>;
+
 /** What can be in the history of an export, beside what its schedule does by itself. */
 const changeKinds = [
   'created',

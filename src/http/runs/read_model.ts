@@ -55,6 +55,8 @@ const cancelRequested =
 
 /** Returns the URL of a run's workflow in the Temporal UI; null when no UI is configured. */
 export type RunLink = (run: RunRow) => string | null;
+/** Returns the URL of the list of an export's workflows in the Temporal UI; null when no UI is configured. */
+export type ExportLink = (batchExportId: string) => string | null;
 
 /** A run as stored in the read model. */
 export interface RunRow

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readSettings } from '../../../src/config/settings.ts';
+import { createPolicies } from '../../../src/decisions/create_run.ts';
+import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../../src/domain/run.ts';
 import { fileOf } from '../../decisions/simulated_runs.ts';
@@ -124,6 +127,104 @@ describe('the timeline', () => {
   });
 });
 
+interface Coverage {
+  readonly segments: readonly { start: string; end: string; kind: string; intervals: number }[];
+  readonly newest_interval: { readonly start: string };
+  readonly next_run_at: string | null;
+  readonly run_seconds: number | null;
+  readonly temporal_ui: string | null;
+}
+
+describe('the coverage', () => {
+  const backfill = (id: string, from: number, to: number) =>
+    api.call('POST', `batch_exports/${id}/backfill`, {
+      start_at: minuteAgo(from).toISOString(),
+      end_at: minuteAgo(to).toISOString(),
+    });
+  const runOf = async (id: string, minute: number): Promise<string> => {
+    const start = minuteAgo(minute).toISOString();
+    const { body } = await api.call(
+      'GET',
+      `batch_exports/${id}/runs/?start=${start}&ordering=data_interval_start`,
+    );
+    return (body.results as { id: string }[])[0]?.id ?? '';
+  };
+  /** `9-8 exported (1)`: the minutes before now between which each segment lies, and its intervals. */
+  const shown = ({ segments }: Coverage) =>
+    segments.map(({ start, end, kind, intervals }) => {
+      const minutes = [start, end].map((time) => (minuteAgo(0).getTime() - Date.parse(time)) / 60_000);
+      return `${minutes.join('-')} ${kind} (${intervals})`;
+    });
+
+  it('says of each range what it is, and merges intervals of a kind', async () => {
+    const id = await createLaggingExport(api, minuteAgo(3), { paused: true });
+    await backfill(id, 9, 7);
+    await backfill(id, 5, 4);
+    for (const minute of [9, 8, 5]) await completeRun(api.journal, await runOf(id, minute), { rows: 2 });
+    await backfill(id, 2, 1);
+    const coverage = await read<Coverage>(`${id}/coverage`);
+    expect(shown(coverage).slice(0, 4)).toEqual([
+      '9-7 exported (2)',
+      '7-5 missing (2)',
+      '5-4 exported (1)',
+      '4-3 missing (1)',
+    ]);
+    // The rest is due until the pause, which may be a minute later.
+    expect(coverage.segments.at(4)?.kind).toBe('owed');
+    expect(coverage.run_seconds).toBeGreaterThanOrEqual(0);
+    expect(coverage.next_run_at).toBeNull();
+    expect(coverage.temporal_ui).toBe(
+      `http://temporal.test:8233/namespaces/default/workflows?query=${encodeURIComponent(`ExportdBatchExport="${id}"`)}`,
+    );
+  });
+
+  it('names the newest ended interval and the next one of an export without any', async () => {
+    const id = await api.createExport({ end_at: null });
+    const coverage = await read<Coverage>(`${id}/coverage`);
+    const newest = Date.parse(coverage.newest_interval.start);
+    expect(Date.parse(coverage.next_run_at ?? '') - newest).toBe(120_000);
+    expect(coverage.run_seconds).toBeNull();
+  });
+
+  it('begins with the first row of the source, and says when it is not known', async () => {
+    const id = await api.createExport({ paused: true });
+    const inserted_at = '2021-05-06T07:08:09.000Z';
+    expect(await read(`${id}/first_row`)).toEqual({ at: null, detail: null });
+    await api.database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+       values ($1, gen_random_uuid(), 'click', 'ada', '{}', $2, $2)`,
+      [api.projectId, inserted_at],
+    );
+    expect(await read(`${id}/first_row`)).toEqual({ at: inserted_at, detail: null });
+    await api.database.pool.query('alter table events rename to elsewhere');
+    try {
+      expect(await read(`${id}/first_row`)).toEqual({ at: null, detail: expect.stringContaining('events') });
+    } finally {
+      await api.database.pool.query('alter table elsewhere rename to events');
+    }
+  });
+});
+
+it('finds the exports with the same bucket and the same trouble', async () => {
+  const failing = async (name: string): Promise<string> => {
+    const { id, runs } = await createBackfilledExport(1);
+    await api.call('PATCH', `batch_exports/${id}`, { name });
+    await endRun(api.journal, createPolicies(readSettings({ DATABASE_URL: 'unused' })), runs[0] ?? '', {
+      status: 'Failed',
+      latest_error: 'NoSuchBucket: It does not exist.',
+    });
+    return id;
+  };
+  const id = await failing('One');
+  await failing('Another');
+  await api.createExport({ name: 'Well', paused: true });
+  const { exports } = await read<{ exports: { name: string; condition: { actions: unknown[] } }[] }>(
+    `${id}/same_trouble`,
+  );
+  expect(exports.map(({ name }) => name)).toEqual(['Another']);
+  expect(exports[0]?.condition.actions).toHaveLength(1);
+});
+
 /** Starts a run and sends one part of a file. */
 async function sendPart(run: string): Promise<void> {
   const recorder = createRunRecorder(api.journal);
@@ -184,7 +285,7 @@ it('says nothing of an export or a run that another project or another export ha
   const other = await api.createExport({ paused: true });
   const { key } = await api.newKey(api.otherProjectId);
   const headers = { authorization: `Bearer ${key}` };
-  for (const part of ['history', 'timeline', 'active_runs']) {
+  for (const part of ['history', 'timeline', 'active_runs', 'coverage', 'first_row', 'same_trouble']) {
     const path = `/api/projects/${api.otherProjectId}/console/batch_exports/${id}/${part}`;
     expect((await api.call('GET', path, undefined, headers)).status).toBe(404);
   }
