@@ -6,6 +6,7 @@ import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { createLaggingExport } from '../http/lagging_export.ts';
 import { completeRun } from '../http/console/complete_run.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
@@ -16,6 +17,8 @@ let api: ApiHarness;
 let browser: Browser;
 let baseUrl: string;
 let id: string;
+/** An export whose backfills have left three minutes between them. */
+let holes: string;
 const bucket = useTestBucket();
 const event = randomUUID();
 
@@ -28,6 +31,7 @@ beforeAll(async () => {
   baseUrl = await api.listen();
   browser = await launchBrowser();
   id = await createHistory();
+  holes = await createHoles();
 });
 afterAll(async () => {
   await browser.close();
@@ -69,6 +73,36 @@ async function createHistory(): Promise<string> {
   return created;
 }
 
+async function createHoles(): Promise<string> {
+  const created = await api.createExport({ name: 'Holes', end_at: null });
+  for (const minute of [9, 5]) {
+    await api.call('POST', `batch_exports/${created}/backfill`, {
+      start_at: minuteAgo(minute).toISOString(),
+      end_at: minuteAgo(minute - 1).toISOString(),
+    });
+    const { body } = await api.call('GET', `batch_exports/${created}/runs/?limit=1`);
+    await completeRun(api.journal, (body.results as { id: string }[])[0]?.id ?? '', { rows: 4 });
+  }
+  return created;
+}
+
+/** An export whose destination lacks its bucket, which exportd has paused after three failures. */
+async function createPaused(): Promise<string> {
+  const created = await createLaggingExport(api, minuteAgo(3), {
+    name: 'Paused by failures',
+    end_at: minuteAgo(0).toISOString(),
+  });
+  await api.advanceSchedule(created);
+  const { body } = await api.call('GET', `batch_exports/${created}/runs/`);
+  for (const run of body.results as { id: string }[])
+    await endRun(api.journal, createPolicies(readSettings({ DATABASE_URL: 'unused' })), run.id, {
+      status: 'Failed',
+      latest_error: 'NoSuchBucket: The bucket does not exist.',
+    });
+  await api.advanceSchedule(created);
+  return created;
+}
+
 const intervalPath = () => `/exports/${id}/intervals/${encodeURIComponent(minuteAgo(1).toISOString())}`;
 
 /** Shows a page when it has this heading. What follows it is read by other requests. */
@@ -79,6 +113,8 @@ const heading =
 
 const pages: readonly NamedPage[] = [
   ['overview', () => `/exports/${id}`, heading('Intervals')],
+  ['holes', () => `/exports/${holes}`, (page) => page.locator('button.calendar-cell').first().waitFor()],
+  ['no export', () => `/exports/${randomUUID()}`, heading('Not found')],
   ['runs', () => `/exports/${id}?tab=runs`, heading('Runs')],
   ['backfills', () => `/exports/${id}?tab=backfills`, heading('Backfills')],
   ['log', () => `/exports/${id}?tab=log`, heading('Log')],
@@ -119,6 +155,107 @@ describe('with a mouse', () => {
     await page.locator('.notice').getByText(summary).waitFor();
     expect(await page.locator('.page-subtitle .status-badge').innerText()).toBe('Failed');
     await page.getByRole('button', { name: 'Retry all failed', exact: true }).waitFor();
+  });
+
+  it('an export that exportd has paused says why, and one button cures it and others of its bucket', async () => {
+    const { page, problems } = opened;
+    const [paused, other] = [await createPaused(), await createPaused()];
+    await page.goto(`/exports/${paused}`);
+    const notice = page.locator('.notice');
+    await notice
+      .getByText(/^exportd paused the export at .* after 3 failed runs in a row: NoSuchBucket/)
+      .waitFor();
+    await notice.getByRole('link', { name: 'Edit' }).waitFor();
+    await notice.getByRole('button', { name: 'Test destination' }).waitFor();
+    await notice.getByRole('link', { name: 'Paused by failures' }).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await notice.getByRole('button', { name: 'Unpause, backfill and retry 3', exact: true }).waitFor();
+    await notice.getByRole('button', { name: 'Retry all 2', exact: true }).click();
+    await page.getByText('Requested.').waitFor();
+    for (const cured of [paused, other])
+      expect((await api.call('GET', `batch_exports/${cured}/`)).body).toMatchObject({
+        paused: false,
+        condition: { cause: 'ok' },
+      });
+    expect(problems).toEqual([]);
+    for (const cured of [paused, other]) await api.call('DELETE', `batch_exports/${cured}/`);
+  });
+
+  it('an export says when it runs next, and exports its newest interval now', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${holes}`);
+    await page.getByText(/^Next run/).waitFor();
+    const query = new URL(
+      (await page.getByRole('link', { name: 'Workflows in Temporal' }).getAttribute('href')) ?? '',
+    ).searchParams.get('query');
+    expect(query).toBe(`ExportdBatchExport="${holes}"`);
+    const runsOf = async () => (await api.call('GET', `batch_exports/${holes}/runs/`)).body.count as number;
+    const before = await runsOf();
+    await page.getByRole('button', { name: 'Run now', exact: true }).click();
+    await page.getByText(/^A run of .* was requested\.$/).waitFor();
+    expect(await runsOf()).toBe(before + 1);
+  });
+
+  it('what nothing has exported is shown as such, and one click backfills it', async () => {
+    const { page, problems } = opened;
+    await page.goto(`/exports/${holes}`);
+    const cells = page.locator('button.calendar-cell');
+    await cells.first().waitFor();
+    const dialog = page.getByRole('dialog');
+    const from = dialog.getByLabel('From (UTC)');
+    expect(await cells.first().getAttribute('title')).toContain('not exported');
+    await cells.first().click();
+    expect(await from.inputValue()).toBe(minuteAgo(8).toISOString().slice(0, 16));
+    expect(await dialog.getByLabel('To (UTC)').inputValue()).toBe(minuteAgo(5).toISOString().slice(0, 16));
+    await page.keyboard.press('Escape');
+
+    const parts = page.getByRole('group', { name: 'Exported time, UTC' }).getByRole('button');
+    await parts.first().focus();
+    await page.keyboard.press('Shift+ArrowRight');
+    await page.keyboard.press('Enter');
+    expect(await from.inputValue()).toBe(minuteAgo(9).toISOString().slice(0, 16));
+    await dialog.getByRole('button', { name: /^Only what is missing/ }).click();
+    await dialog.getByRole('button', { name: 'Dry run' }).click();
+    await dialog.getByText('Takes about').waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Start backfill' }).click();
+    await page.getByText(/have started\.$|has started\.$/).waitFor();
+    await cells.first().waitFor({ state: 'detached' });
+    expect(problems).toEqual([]);
+  });
+
+  it('a range of the coverage is dragged, and begins with the first row of the source', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${holes}`);
+    const bar = page.getByRole('group', { name: 'Exported time, UTC' });
+    const first = `${minuteAgo(1).toISOString().slice(0, 10)}`;
+    await page.locator('.coverage-ends').getByText(first).first().waitFor();
+    await bar.scrollIntoViewIfNeeded();
+    const box = await bar.boundingBox();
+    if (!box) throw new Error('The bar is not shown.');
+    const y = box.y + box.height / 2;
+    await page.mouse.move(box.x + box.width * 0.25, y);
+    await page.mouse.down();
+    await page.mouse.move(box.x + box.width * 0.75, y, { steps: 4 });
+    await page.locator('.coverage-selection').waitFor();
+    await page.mouse.up();
+    const dialog = page.getByRole('dialog');
+    const times = await Promise.all(
+      ['From (UTC)', 'To (UTC)'].map(async (label) => dialog.getByLabel(label).inputValue()),
+    );
+    expect(Date.parse(`${times[0]}Z`)).toBeLessThan(Date.parse(`${times[1]}Z`));
+    expect(Date.parse(`${times[0]}Z`)).toBeGreaterThan(minuteAgo(30).getTime());
+  });
+
+  it('runs are searched by the days of their intervals', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${id}?tab=runs`);
+    await page.getByText(/^\d+ runs$/).waitFor();
+    await page.getByLabel('From', { exact: true }).fill('2030-01-01');
+    await page.getByText('0 runs').or(page.getByText('No runs')).first().waitFor();
+    expect(new URL(page.url()).searchParams.get('from')).toBe('2030-01-01');
+    await page.getByLabel('From', { exact: true }).fill(minuteAgo(10).toISOString().slice(0, 10));
+    await page.getByText(/^\d+ runs$/).waitFor();
   });
 
   it('a bar on every page says what does not respond, also the server itself', async () => {
@@ -164,7 +301,7 @@ describe('with a mouse', () => {
     await page.getByRole('button', { name: 'Start backfill' }).click();
     await page.locator('.field-error').waitFor();
     const line = await page.getByLabel('exportd command', { exact: true }).inputValue();
-    expect(line).toContain(`npx exportd export backfill ${id} --start-at 2030-01-01T00:00:00Z`);
+    expect(line).toContain(`npx exportd export backfill ${id} --start-at 2030-01-01T00:00:00.000Z`);
   });
 
   it('unpausing asks nothing, and deleting asks first', async () => {
@@ -194,7 +331,7 @@ describe('with a mouse', () => {
   it('the test of the destination shows each step', async () => {
     const { page } = opened;
     await page.goto(`/exports/${id}?tab=settings`);
-    await page.getByRole('button', { name: 'Test destination', exact: true }).click();
+    await page.locator('.destination-test').getByRole('button', { name: 'Test destination' }).click();
     await page.getByText('Passed').first().waitFor();
     expect(await findViolations(page)).toEqual([]);
   });

@@ -167,7 +167,12 @@ export interface Action extends ActionRequest {
   readonly done: string;
   readonly onDone?: (response: unknown) => unknown;
   readonly disabled?: boolean;
+  /** Requests that follow it, in order. */
+  readonly more?: readonly ActionRequest[];
 }
+
+/** How many requests of an action are shown as lines. */
+const shownRequests = 4;
 
 /**
  * A button that sends a request, and beside it one that shows the same as a `curl` and as an `exportd` line. An action with
@@ -176,13 +181,21 @@ export interface Action extends ActionRequest {
 export function ActionButton({ action }: { readonly action: Action }): View {
   const isBusy = useSignal(false);
   const isOpen = useSignal(false);
-  const { label, scope = 'batch_export:write', kind = 'plain', confirm, disabled = false } = action;
+  const {
+    label,
+    scope = 'batch_export:write',
+    kind = 'plain',
+    confirm,
+    disabled = false,
+    more = [],
+  } = action;
   if (!may(scope)) return null;
 
   const perform = async () => {
     isBusy.value = true;
     try {
       const response = await send<unknown>(action.method, action.path, { body: action.body });
+      for (const { method, path, body } of more) await send<unknown>(method, path, { body });
       isOpen.value = false;
       toast(action.done);
       await action.onDone?.(response);
@@ -213,7 +226,7 @@ export function ActionButton({ action }: { readonly action: Action }): View {
           >`}
       >
         ${confirm?.text && html`<div class="dialog-text">${confirm.text}</div>`}
-        <${CommandLines} request=${action} />
+        ${[action, ...more].slice(0, shownRequests).map((request) => html`<${CommandLines} key=${request.path} request=${request} />`)}
       <//>`
     }
   </span>`;

@@ -54,7 +54,7 @@ export function TextField({
   readonly hint?: string | undefined;
   readonly error?: string | undefined;
   readonly required?: boolean;
-  readonly type?: 'text' | 'password' | 'number' | 'email' | 'url' | 'search' | 'datetime-local';
+  readonly type?: 'text' | 'password' | 'number' | 'email' | 'url' | 'search' | 'date' | 'datetime-local';
   readonly placeholder?: string | undefined;
   readonly autocomplete?: string;
 }): View {

@@ -4,7 +4,14 @@ import { timezone } from '../api/client.ts';
 import { formatInterval } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';
 import { navigate } from '../router/location.ts';
-import { intervalLooks, type Shape, shapePath, StatusSign, type Tone } from './statuses.ts';
+import {
+  type IntervalLook,
+  intervalLooks,
+  type Shape,
+  shapePath,
+  StatusSign,
+  type Tone,
+} from './statuses.ts';
 
 /** An interval of a ledger. */
 export interface IntervalCell {
@@ -95,7 +102,7 @@ const shiftedPath = (shape: Shape, x: number): string =>
   shapePath(shape).replaceAll(/M([\d.]+) /g, (_, from: string) => `M${x + Number(from)} `);
 
 /** What the shapes and colours of intervals mean. */
-export function IntervalLegend({ statuses }: { readonly statuses: readonly IntervalStatus[] }): View {
+export function IntervalLegend({ statuses }: { readonly statuses: readonly IntervalLook[] }): View {
   return html`<ul class="legend">
     ${statuses.map(
       (status) =>

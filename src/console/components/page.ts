@@ -4,6 +4,7 @@ import type { ExportdError, ListOf } from '../api/client.ts';
 import type { Resource } from '../api/resource.ts';
 import { type Content, html, type View } from '../html.ts';
 import { setQuery } from '../router/location.ts';
+import { paths } from '../router/paths.ts';
 import { Button } from './actions.ts';
 
 /** A page: its title, also of the document, what stands above and beside it, and the content. */
@@ -130,6 +131,27 @@ export function Loaded<Data>({
     ${failure && html`<${FailureNotice} failure=${failure} onRetry=${reload} />`}
     ${data === undefined ? !failure && html`<div class="loading" />` : children(data)}
   </div>`;
+}
+
+/** The same for the resource of a whole page, whose address may name one that does not exist. */
+export function LoadedPage<Data>({
+  resource,
+  what,
+  children,
+}: {
+  readonly resource: Resource<Data>;
+  /** What the address names: `export`. */
+  readonly what: string;
+  readonly children: (data: Data) => Content;
+}): View {
+  if (resource.data !== undefined || resource.failure?.status !== 404)
+    return html`<${Loaded} resource=${resource}>${children}<//>`;
+  return html`<${Page} title="Not found">
+    <${EmptyState} title="There is no such ${what}">
+      It was deleted, belongs to another project, or its address is wrong.
+      <a href=${paths.exports}>Show all exports</a>
+    <//>
+  <//>`;
 }
 
 /** A part of a page that is shown alone. */

@@ -98,8 +98,13 @@ export function RunTable({
         </div>`,
     },
     { header: 'Generation', align: 'right', secondary: true, render: (run) => run.generation ?? '–' },
-    { header: 'Rows', align: 'right', render: (run) => formatCount(run.records_completed) },
-    { header: 'Bytes', align: 'right', secondary: true, render: (run) => formatBytes(run.bytes) },
+    { header: 'Rows', align: 'right', render: (run) => formatCount(published(run, run.records_completed)) },
+    {
+      header: 'Bytes',
+      align: 'right',
+      secondary: true,
+      render: (run) => formatBytes(published(run, run.bytes)),
+    },
     { header: 'Took', align: 'right', render: (run) => formatDuration(secondsOf(run)) },
     { header: 'By', secondary: true, render: (run) => (run.backfill_id === null ? 'Schedule' : 'Backfill') },
     {
@@ -122,6 +127,10 @@ export function RunTable({
     empty=${empty}
   />`;
 }
+
+/** An amount of a run; null if it ended without publishing it. */
+const published = (run: RunResponse, amount: number): number | null =>
+  isActive(run) || run.manifest_key !== null ? amount : null;
 
 /** Seconds from the creation of a run to its end; null while it is active. */
 const secondsOf = ({ created_at, finished_at }: RunResponse): number | null =>

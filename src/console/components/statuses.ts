@@ -23,6 +23,7 @@ const shapes = {
   baseline: 'M0 9h12v3h-12z',
   middle: 'M0 4.5h12v3h-12z',
   dot: 'M4 4h4v4h-4z',
+  rails: 'M0 0h12v2h-12z M0 10h12v2h-12z',
   corners: 'M0 0h4v2h-2v2h-2z M12 12h-4v-2h2v-2h2z',
 } as const;
 export type Shape = keyof typeof shapes;
@@ -30,8 +31,11 @@ export type Shape = keyof typeof shapes;
 /** The outline of a shape as the `d` of an SVG path, drawn with `fill-rule="evenodd"`. */
 export const shapePath = (shape: Shape): string => shapes[shape];
 
-/** How each status of an interval looks. */
-export const intervalLooks: Readonly<Record<IntervalStatus, StatusLook>> = {
+/** What an interval is shown as: by its status, or as one that nothing has exported and nothing will. */
+export type IntervalLook = IntervalStatus | 'missing';
+
+/** How each of them looks. */
+export const intervalLooks: Readonly<Record<IntervalLook, StatusLook>> = {
   exported: { label: 'Exported', tone: 'good', shape: 'full' },
   running: { label: 'Running', tone: 'running', shape: 'lowerHalf' },
   held: { label: 'Held', tone: 'held', shape: 'bars' },
@@ -42,6 +46,7 @@ export const intervalLooks: Readonly<Record<IntervalStatus, StatusLook>> = {
   paused: { label: 'Paused', tone: 'neutral', shape: 'middle' },
   excluded: { label: 'Excluded', tone: 'neutral', shape: 'dot' },
   expired: { label: 'Expired', tone: 'neutral', shape: 'corners' },
+  missing: { label: 'Not exported', tone: 'attention', shape: 'rails' },
 };
 
 /** How each cause of an export's condition looks. */
@@ -59,7 +64,7 @@ export const conditionLooks: Readonly<Record<ConditionCause, StatusLook>> = {
   not_started: { label: 'Not started', tone: 'danger', shape: 'hollow' },
   retrying: { label: 'Retrying', tone: 'attention', shape: 'cross' },
   behind: { label: 'Behind', tone: 'attention', shape: 'cutCorner' },
-  holes: { label: 'Holes', tone: 'attention', shape: 'hollow' },
+  holes: { label: 'Holes', tone: 'attention', shape: 'rails' },
   unsettled: { label: 'Unsettled', tone: 'attention', shape: 'cutCorner' },
   paused: { label: 'Paused', tone: 'neutral', shape: 'middle' },
   ok: { label: 'Active', tone: 'good', shape: 'full' },
@@ -121,6 +126,13 @@ export const statusOfLetter = (letter: string): IntervalStatus => statusesByLett
 export function StatusSign({ look }: { readonly look: StatusLook }): View {
   return html`<svg class="status-sign tone-${look.tone}" viewBox="0 0 12 12" aria-hidden="true">
     <path fill-rule="evenodd" d=${shapePath(look.shape)} />
+  </svg>`;
+}
+
+/** The shape of an interval, as wide and high as its cell. Its tone is the cell's. */
+export function CellShape({ status }: { readonly status: IntervalLook }): View {
+  return html`<svg viewBox="0 0 12 12" preserveAspectRatio="none" aria-hidden="true">
+    <path fill-rule="evenodd" d=${shapePath(intervalLooks[status].shape)} />
   </svg>`;
 }
 

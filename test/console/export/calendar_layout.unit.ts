@@ -3,6 +3,7 @@ import {
   layOutCalendar,
   spanMsOf,
   type TimelineEntry,
+  withMissing,
 } from '../../../src/console/pages/export/calendar_layout.ts';
 
 const hourMs = 3_600_000;
@@ -112,4 +113,25 @@ describe('the calendar', () => {
     ] as const)
       expect(spanMsOf(interval) / (minutes * 60_000)).toBeLessThanOrEqual(1_000);
   });
+});
+
+it('shows what is missing between the entries, as far as the calendar goes', () => {
+  const [first = entryOf('', 1), last = entryOf('', 1)] = [
+    entryOf('2026-11-22T00:00:00.000Z', 1),
+    entryOf('2026-11-22T05:00:00.000Z', 1),
+  ];
+  const hole = {
+    start: '2026-11-22T01:00:00.000Z',
+    end: '2026-11-22T05:00:00.000Z',
+    kind: 'missing' as const,
+    intervals: 4,
+  };
+  const shown = (after: string, before: string) =>
+    withMissing([first, last], [hole], `2026-11-22T${after}:00.000Z`, `2026-11-22T${before}:00.000Z`).map(
+      ({ data_interval_start, intervals, status }) =>
+        `${data_interval_start.slice(11, 13)} ${status} ${intervals}`,
+    );
+  expect(shown('00:00', '06:00')).toEqual(['00 exported 1', '01 missing 4', '05 exported 1']);
+  expect(shown('02:30', '04:00')).toEqual(['00 exported 1', '02 missing 2', '05 exported 1']);
+  expect(shown('05:00', '06:00')).toEqual(['00 exported 1', '05 exported 1']);
 });

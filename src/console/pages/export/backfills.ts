@@ -1,6 +1,17 @@
 import { useSignal } from '@preact/signals';
 import type { BackfillResponse, DryRunResponse } from '../../../http/backfills/schema.ts';
-import { api, type ExportdError, type ListOf, may, timezone, toFailure } from '../../api/client.ts';
+import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
+import type { CoverageResponse } from '../../../http/console/schema.ts';
+import {
+  type ActionRequest,
+  api,
+  type ExportdError,
+  type ListOf,
+  may,
+  send,
+  timezone,
+  toFailure,
+} from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { type Action, ActionButton, Button, CommandLines, Dialog, toast } from '../../components/actions.ts';
 import { TextField } from '../../components/field.ts';
@@ -8,49 +19,91 @@ import { Moment } from '../../components/moment.ts';
 import { EmptyState, Loaded, Section } from '../../components/page.ts';
 import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Facts, Table } from '../../components/table.ts';
-import { formatCount, formatInterval, formatQuantity } from '../../formatting/format.ts';
+import {
+  formatCount,
+  formatDuration,
+  formatInterval,
+  formatQuantity,
+  momentOfClocks,
+  toClocks,
+} from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
+import { coverageFrom, type TimeRange } from './coverage.ts';
 import type { PartProps } from './export_actions.ts';
 
-const dayMs = 86_400_000;
-const hourMs = 3_600_000;
+/** What a backfill exports: the range of the fields, every range that nothing has exported, or what failed. */
+type Choice = 'range' | 'missing' | 'failed';
 
-/** A time in UTC as the value of a `datetime-local` field. */
-const toField = (time: number): string => new Date(time).toISOString().slice(0, 16);
-/** The value of a `datetime-local` field, which has no offset, as a time in UTC. */
-const fromField = (value: string): string =>
-  value === '' ? '' : `${value}${value.length === 16 ? ':00' : ''}Z`;
+/** The ranges that "only what is missing" starts backfills of, the newest first. */
+const maxMissing = 20;
 
-/** Asks for the range of a backfill, counts its intervals and rows by a dry run, and starts it. */
-function BackfillDialog({
-  exportId,
+/**
+ * Asks what a backfill exports, in the time zone of the export, counts its intervals and rows by a dry run, and starts it.
+ * `range` is what it begins with; by default the newest interval.
+ */
+export function BackfillDialog({
+  found,
+  coverage,
+  firstRow,
+  range,
   onClose,
   onStarted,
 }: {
-  readonly exportId: string;
+  readonly found: BatchExportResponse;
+  readonly coverage: CoverageResponse | undefined;
+  /** When the source inserted its first row; null if it is not known. */
+  readonly firstRow: string | null;
+  readonly range: TimeRange | undefined;
   readonly onClose: () => void;
   readonly onStarted: () => unknown;
 }): View {
-  const thisHour = Math.floor(Date.now() / hourMs) * hourMs;
-  const start = useSignal(toField(thisHour - dayMs));
-  const end = useSignal(toField(thisHour));
+  const { id, timezone: zone } = found;
+  const newest = coverage?.newest_interval;
+  const given = range ?? newest;
+  const choice = useSignal<Choice>('range');
+  const start = useSignal(toClocks(given?.start ?? null, zone));
+  const end = useSignal(toClocks(given?.end ?? null, zone));
   const allowsShrink = useSignal(false);
-  const preview = useSignal<DryRunResponse | undefined>(undefined);
+  const preview = useSignal<DryRunTotals | undefined>(undefined);
   const failure = useSignal<ExportdError | undefined>(undefined);
   const busy = useSignal<'preview' | 'start' | undefined>(undefined);
-  const path = `batch_exports/${exportId}/backfills/`;
-  const range = { start_at: fromField(start.value), end_at: fromField(end.value) };
-  const body = { ...range, ...(allowsShrink.value ? { allow_shrink: true } : {}) };
 
+  const parts = coverage ? coverageFrom(coverage, firstRow, found.start_at) : [];
+  const missing = parts
+    .filter(({ kind }) => kind === 'missing' || kind === 'paused')
+    .toReversed()
+    .slice(0, maxMissing);
+  const failed = parts.filter(({ kind }) => kind === 'failed');
+  const ranges: readonly TimeRange[] =
+    choice.value === 'missing'
+      ? missing
+      : [{ start: momentOfClocks(start.value, zone) ?? '', end: momentOfClocks(end.value, zone) ?? '' }];
+  const requests = choice.value === 'failed' ? [retryFailedRequest(id)] : ranges.map(requestOf);
+  const [first] = requests;
+
+  function requestOf({ start: start_at, end: end_at }: TimeRange): ActionRequest {
+    const shrink = allowsShrink.value;
+    return {
+      method: 'POST',
+      path: `batch_exports/${id}/backfills/`,
+      body: { start_at, end_at, ...(shrink ? { allow_shrink: true } : {}) },
+      command: [
+        ...['export', 'backfill', id, '--start-at', start_at, '--end-at', end_at],
+        ...(shrink ? ['--allow-shrink'] : []),
+      ],
+    };
+  }
   const submit = async (what: 'preview' | 'start') => {
     busy.value = what;
     failure.value = undefined;
     try {
       if (what === 'preview') {
-        preview.value = await api.post<DryRunResponse>(path, { ...range, dry_run: true });
+        preview.value = await countAll(id, ranges);
       } else {
-        await api.post(path, body);
-        toast('The backfill has started.');
+        for (const { method, path, body } of requests) await send(method, path, { body });
+        toast(
+          requests.length === 1 ? 'The backfill has started.' : `${requests.length} backfills have started.`,
+        );
         await onStarted();
         onClose();
       }
@@ -60,19 +113,41 @@ function BackfillDialog({
       busy.value = undefined;
     }
   };
-  const errorOf = (field: string) => (failure.value?.attr === field ? failure.value.message : undefined);
-  const change = (field: typeof start) => (value: string) => {
-    field.value = value;
+  const choose = (chosen: Choice, chosenRange?: TimeRange) => {
+    choice.value = chosen;
+    if (chosenRange)
+      [start.value, end.value] = [toClocks(chosenRange.start, zone), toClocks(chosenRange.end, zone)];
     preview.value = undefined;
     failure.value = undefined;
   };
-  const isFieldError = ['start_at', 'end_at'].includes(failure.value?.attr ?? '');
-  const flags = ['--start-at', range.start_at, '--end-at', range.end_at];
+  const change = (field: typeof start) => (value: string) => {
+    choose('range');
+    field.value = value;
+  };
+  const presets: readonly (readonly [label: string, isChosen: boolean, choose: () => void])[] = [
+    ...(newest && firstRow !== null
+      ? [['Since the first row', false, () => choose('range', { start: firstRow, end: newest.end })] as const]
+      : []),
+    ...(missing.length > 0
+      ? [
+          [
+            `Only what is missing (${missing.length})`,
+            choice.value === 'missing',
+            () => choose('missing'),
+          ] as const,
+        ]
+      : []),
+    ...(failed.length > 0
+      ? [['Only what failed', choice.value === 'failed', () => choose('failed')] as const]
+      : []),
+  ];
+  const errorOf = (field: string) => (failure.value?.attr === field ? failure.value.message : undefined);
+  const isFieldError = choice.value === 'range' && ['start_at', 'end_at'].includes(failure.value?.attr ?? '');
   return html`<${Dialog}
     title="Backfill"
     onClose=${onClose}
     actions=${html`<${Button} onClick=${onClose}>Close<//>
-      <${Button} busy=${busy.value === 'preview'} onClick=${() => void submit('preview')}>Dry run<//>
+      ${choice.value !== 'failed' && html`<${Button} busy=${busy.value === 'preview'} onClick=${() => void submit('preview')}>Dry run<//>`}
       <${Button} kind="primary" busy=${busy.value === 'start'} onClick=${() => void submit('start')}
         >Start backfill<//
       >`}
@@ -80,68 +155,124 @@ function BackfillDialog({
     <p class="muted">
       Exports each whole interval that overlaps the range, including intervals already exported.
     </p>
+    ${
+      presets.length > 0 &&
+      html`<div class="page-actions" role="group" aria-label="What is exported">
+        ${presets.map(
+          ([label, isChosen, onClick]) =>
+            html`<button
+              key=${label}
+              type="button"
+              class="button"
+              aria-pressed=${isChosen ? 'true' : 'false'}
+              onClick=${onClick}
+            >
+              ${label}
+            </button>`,
+        )}
+      </div>`
+    }
     <div class="side-by-side">
       <${TextField}
-        label="From (UTC)"
+        label="From (${zone})"
         type="datetime-local"
-        value=${start.value}
+        value=${choice.value === 'range' ? start.value : ''}
         onInput=${change(start)}
-        error=${errorOf('start_at')}
+        error=${isFieldError ? errorOf('start_at') : undefined}
       />
       <${TextField}
-        label="To (UTC)"
+        label="To (${zone})"
         type="datetime-local"
-        value=${end.value}
+        value=${choice.value === 'range' ? end.value : ''}
         onInput=${change(end)}
-        error=${errorOf('end_at')}
+        error=${isFieldError ? errorOf('end_at') : undefined}
       />
     </div>
-    <label class="check">
-      <input
-        type="checkbox"
-        checked=${allowsShrink.value}
-        onChange=${(event: Event) => {
-          allowsShrink.value = (event.currentTarget as HTMLInputElement).checked;
-        }}
-      />
-      <span>Allow fewer rows: delete rows from the bucket that the source no longer has</span>
-    </label>
+    ${
+      choice.value === 'missing' &&
+      html`<ul class="muted figures">
+        ${missing.map((one) => html`<li key=${one.start}>${formatInterval(one.start, one.end, zone)}</li>`)}
+      </ul>`
+    }
+    ${choice.value === 'failed' && html`<p class="muted">Retries the newest run of each interval that failed, also of intervals that are not shown.</p>`}
+    ${
+      choice.value !== 'failed' &&
+      html`<label class="check">
+        <input
+          type="checkbox"
+          checked=${allowsShrink.value}
+          onChange=${(event: Event) => {
+            allowsShrink.value = (event.currentTarget as HTMLInputElement).checked;
+          }}
+        />
+        <span>Allow fewer rows: delete rows from the bucket that the source no longer has</span>
+      </label>`
+    }
     <div aria-live="polite">
-      ${preview.value && html`<${Preview} preview=${preview.value} />`}
+      ${preview.value && html`<${Preview} totals=${preview.value} coverage=${coverage} zone=${zone} />`}
       ${failure.value && !isFieldError && html`<p class="tone-danger" role="alert">${failure.value.message}</p>`}
     </div>
-    <${CommandLines}
-      request=${{
-        method: 'POST',
-        path,
-        body,
-        command: [
-          'export',
-          'backfill',
-          exportId,
-          ...flags,
-          ...(allowsShrink.value ? ['--allow-shrink'] : []),
-        ],
-      }}
-    />
+    ${first && html`<${CommandLines} request=${first} />`}
   <//>`;
 }
 
-/** What a backfill would export. */
-function Preview({ preview }: { readonly preview: DryRunResponse }): View {
-  const { intervals, rows, detail, start_at, end_at } = preview;
+const retryFailedRequest = (id: string): ActionRequest => ({
+  method: 'POST',
+  path: 'batch_exports/retry_failed/',
+  body: { batch_export: id },
+  command: ['export', 'retry', id, '--failed'],
+});
+
+/** What dry runs of several ranges have counted. `rows` is null if one of them was not counted. */
+type DryRunTotals = Pick<DryRunResponse, 'intervals' | 'rows' | 'detail' | 'start_at' | 'end_at'>;
+
+async function countAll(exportId: string, ranges: readonly TimeRange[]): Promise<DryRunTotals | undefined> {
+  let totals: DryRunTotals | undefined;
+  for (const { start: start_at, end: end_at } of ranges) {
+    const one = await api.post<DryRunResponse>(`batch_exports/${exportId}/backfills/`, {
+      start_at,
+      end_at,
+      dry_run: true,
+    });
+    totals = totals
+      ? {
+          intervals: totals.intervals + one.intervals,
+          rows: totals.rows === null || one.rows === null ? null : totals.rows + one.rows,
+          detail: totals.detail ?? one.detail,
+          // The ranges are the newest first.
+          start_at: one.start_at,
+          end_at: totals.end_at,
+        }
+      : one;
+  }
+  return totals;
+}
+
+/** What a backfill would export, and how long that takes at the pace of the newest runs. */
+function Preview({
+  totals: { intervals, rows, detail, start_at, end_at },
+  coverage,
+  zone,
+}: {
+  readonly totals: DryRunTotals;
+  readonly coverage: CoverageResponse | undefined;
+  readonly zone: string;
+}): View {
+  const seconds = coverage?.run_seconds ?? null;
+  const duration =
+    seconds === null ? null : Math.ceil(intervals / (coverage?.concurrent_runs ?? 1)) * seconds;
   const facts = [
     ['Intervals', formatQuantity(intervals, 'interval')],
     ['Rows in the source', rows === null ? 'not counted' : formatQuantity(rows, 'row')],
-    ['Whole intervals (UTC)', formatInterval(start_at, end_at, 'UTC')],
+    ...(duration === null ? [] : [['Takes about', formatDuration(Math.ceil(duration))]]),
+    [`Whole intervals (${zone})`, formatInterval(start_at, end_at, zone)],
     ...(detail === null ? [] : [['Remark', detail]]),
   ];
   return html`<${Facts} look="preview" facts=${facts} />`;
 }
 
-/** The backfills of an export with their progress, and the dialog that starts one. */
-export function Backfills({ found, reload }: PartProps): View {
-  const isOpen = useSignal(false);
+/** The backfills of an export with their progress. */
+export function Backfills({ found, reload, onBackfill }: PartProps): View {
   const backfills = useResource<ListOf<BackfillResponse>>(`batch_exports/${found.id}/backfills/`, {
     query: { limit: 50 },
     live: found.id,
@@ -149,8 +280,8 @@ export function Backfills({ found, reload }: PartProps): View {
   const reloadAll = async () => {
     await Promise.all([backfills.reload(), reload()]);
   };
-  const open = () => (isOpen.value = true);
-  const start = may('batch_export:write') && html`<${Button} kind="primary" onClick=${open}>Backfill…<//>`;
+  const start =
+    may('batch_export:write') && html`<${Button} kind="primary" onClick=${() => onBackfill()}>Backfill…<//>`;
   return html`<${Section} title="Backfills" actions=${start}>
     <${Loaded} resource=${backfills}>
       ${(page: ListOf<BackfillResponse>) =>
@@ -165,14 +296,6 @@ export function Backfills({ found, reload }: PartProps): View {
           <//>`}
         />`}
     <//>
-    ${
-      isOpen.value &&
-      html`<${BackfillDialog}
-        exportId=${found.id}
-        onClose=${() => (isOpen.value = false)}
-        onStarted=${reloadAll}
-      />`
-    }
   <//>`;
 }
 

@@ -1,8 +1,9 @@
+import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import type { IntervalStatus } from '../../../http/intervals/schema.ts';
 import { IntervalLegend } from '../../components/interval_cells.ts';
-import { intervalLooks, shapePath } from '../../components/statuses.ts';
+import { may } from '../../api/client.ts';
+import { CellShape, intervalLooks } from '../../components/statuses.ts';
 import { formatInterval, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { paths } from '../../router/paths.ts';
@@ -10,25 +11,31 @@ import {
   layOutCalendar,
   type CalendarCell,
   type CalendarRow,
-  type TimelineEntry,
+  type CalendarEntry,
 } from './calendar_layout.ts';
+import type { TimeRange } from './coverage.ts';
 
 /**
- * The interval ledger of an export as a matrix, oldest row first, in the export's time zone. Each cell opens its interval.
+ * The interval ledger of an export as a matrix, oldest row first, in the export's time zone. Each cell opens its interval, or
+ * a backfill where nothing was exported.
  * Tab enters the matrix at its newest cell, and the arrow keys move between cells.
  */
 export function Calendar({
   found,
   entries,
+  onBackfill,
 }: {
   readonly found: Pick<BatchExportResponse, 'id' | 'interval' | 'timezone'>;
-  readonly entries: readonly TimelineEntry[];
+  readonly entries: readonly CalendarEntry[];
+  /** Called with an interval that nothing has exported. */
+  readonly onBackfill: (range: TimeRange) => void;
 }): View {
   const { id, interval, timezone } = found;
   const layout = useMemo(() => layOutCalendar(entries, interval, timezone), [entries, interval, timezone]);
   const statuses = [...new Set(entries.map(({ status }) => status))];
   const newest = layout.rows.at(-1)?.cells.at(-1);
-  const template = { gridTemplateColumns: `repeat(${layout.columns}, minmax(0, 1fr))` };
+  const columns = isNarrow.value ? columnsOfLine(layout.columns) : layout.columns;
+  const template = { gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` };
   return html`<div class="calendar card">
     <table class="calendar-table" onKeyDown=${moveFocus}>
       <caption class="visually-hidden">
@@ -43,6 +50,7 @@ export function Calendar({
               <div class="calendar-row calendar-header muted figures" style=${template} aria-hidden="true">
                 ${layout.headers.map(
                   ({ column, label }) =>
+                    column < columns &&
                     html`<span key=${column} style=${{ gridColumn: String(column + 1) }}>${label}</span>`,
                 )}
               </div>
@@ -57,7 +65,14 @@ export function Calendar({
               <th scope="row" class="figures">${row.label}</th>
               <td>
                 <div class="calendar-row" style=${template}>
-                  <${RowCells} row=${row} newest=${newest} exportId=${id} timezone=${timezone} />
+                  <${RowCells}
+                    columns=${columns}
+                    row=${row}
+                    newest=${newest}
+                    exportId=${id}
+                    timezone=${timezone}
+                    onBackfill=${onBackfill}
+                  />
                 </div>
               </td>
             </tr>`,
@@ -68,37 +83,72 @@ export function Calendar({
   </div>`;
 }
 
+/** Where lines of a calendar are broken, so that a thumb can hit its cells. */
+const narrowWindow = window.matchMedia('(max-width: 40rem)');
+const isNarrow = signal(narrowWindow.matches);
+narrowWindow.addEventListener('change', ({ matches }) => (isNarrow.value = matches));
+
+/** The cells of a line on a narrow window. */
+const maxColumns = 12;
+
+/** Equal parts of a row where that is possible. */
+function columnsOfLine(columns: number): number {
+  const lines = Math.ceil(columns / maxColumns);
+  const equal = [lines, lines + 1, lines + 2].find((count) => columns % count === 0);
+  return equal === undefined ? maxColumns : columns / equal;
+}
+
 function RowCells({
+  columns: perLine,
   row,
   newest,
   exportId,
   timezone,
+  onBackfill,
 }: {
+  readonly columns: number;
   readonly row: CalendarRow;
   readonly newest: CalendarCell | undefined;
   readonly exportId: string;
   readonly timezone: string;
+  readonly onBackfill: (range: TimeRange) => void;
 }): View {
   return html`${row.cells.map((cell) => {
     const title = titleOf(cell, timezone);
-    return html`<a
+    const { status } = cell.entry;
+    const shared = {
+      class: `calendar-cell tone-${intervalLooks[status].tone}`,
+      style: {
+        gridColumn: `${(cell.column % perLine) + 1} / span ${Math.min(cell.columns, perLine - (cell.column % perLine))}`,
+        gridRow: String(Math.floor(cell.column / perLine) + 1),
+      },
+      title,
+      'aria-label': title,
+      tabindex: cell === newest ? 0 : -1,
+    };
+    const shape = html`<${CellShape} status=${status} />`;
+    if (status !== 'missing')
+      return html`<a key=${cell.start} ...${shared} href=${paths.interval(exportId, cell.start)}
+        >${shape}</a
+      >`;
+    const backfill = () => onBackfill(rangeOf(cell));
+    return html`<button
       key=${cell.start}
-      class="calendar-cell tone-${intervalLooks[cell.entry.status].tone}"
-      style=${{ gridColumn: `${cell.column + 1} / span ${cell.columns}` }}
-      href=${paths.interval(exportId, cell.start)}
-      title=${title}
-      aria-label=${title}
-      tabindex=${cell === newest ? 0 : -1}
-      ><${CellShape} status=${cell.entry.status}
-    /></a>`;
+      type="button"
+      ...${shared}
+      aria-disabled=${may('batch_export:write') ? undefined : 'true'}
+      onClick=${may('batch_export:write') && backfill}
+    >
+      ${shape}
+    </button>`;
   })}`;
 }
 
-function CellShape({ status }: { readonly status: IntervalStatus }): View {
-  return html`<svg viewBox="0 0 12 12" preserveAspectRatio="none" aria-hidden="true">
-    <path fill-rule="evenodd" d=${shapePath(intervalLooks[status].shape)} />
-  </svg>`;
-}
+/** All that is missing around a cell. */
+const rangeOf = ({ entry }: CalendarCell): TimeRange => ({
+  start: entry.data_interval_start,
+  end: entry.data_interval_end,
+});
 
 /** `2026-11-23 14:00 – 15:00: exported, 4,933 rows, generation 2`. */
 function titleOf({ start, end, entry }: CalendarCell, timezone: string): string {

@@ -1,14 +1,49 @@
-import type { TimelineResponse } from '../../../http/console/schema.ts';
+import type { CoverageSegment, TimelineResponse } from '../../../http/console/schema.ts';
+import type { IntervalLook } from '../../components/statuses.ts';
 import { localTimeOf } from '../../formatting/format.ts';
 
 /** An entry of the timeline. */
 export type TimelineEntry = TimelineResponse['entries'][number];
 
+/** An entry of the calendar: one of the timeline, or a range that nothing has exported. */
+export type CalendarEntry = Omit<TimelineEntry, 'status'> & { readonly status: IntervalLook };
+
+/** The entries of a calendar from `after` to `before`, oldest first: those of the timeline, and what is missing between them. */
+export function withMissing(
+  entries: readonly TimelineEntry[],
+  segments: readonly CoverageSegment[],
+  after: string,
+  before: string,
+): readonly CalendarEntry[] {
+  const missing = segments.flatMap(({ start, end, kind, intervals }): CalendarEntry[] => {
+    if (kind !== 'missing' || intervals < 1) return [];
+    const [from, to] = [Date.parse(start), Date.parse(end)];
+    const length = (to - from) / intervals;
+    // A hole can be years long: of it, the intervals that the calendar shows.
+    const first = Math.max(0, Math.floor((Date.parse(after) - from) / length));
+    const last = Math.min(intervals, Math.ceil((Date.parse(before) - from) / length));
+    if (first >= last) return [];
+    return [
+      {
+        data_interval_start: new Date(from + first * length).toISOString(),
+        data_interval_end: new Date(from + last * length).toISOString(),
+        intervals: last - first,
+        status: 'missing',
+        ...{ reason: null, generation: null, rows: null, bytes: null, landed_at: null },
+      },
+    ];
+  });
+  if (missing.length === 0) return entries;
+  return [...entries, ...missing].toSorted(
+    (one, other) => Date.parse(one.data_interval_start) - Date.parse(other.data_interval_start),
+  );
+}
+
 /** A cell of the calendar: an interval, or one of a range of intervals without runs. */
 export interface CalendarCell {
   readonly start: string;
   readonly end: string;
-  readonly entry: TimelineEntry;
+  readonly entry: CalendarEntry;
   /** The first column of the cell, from 0, and how many it covers. */
   readonly column: number;
   readonly columns: number;
@@ -137,7 +172,7 @@ const dateOf = (day: number): string => new Date(day * dayMs).toISOString().slic
  * row then has one column more.
  */
 export function layOutCalendar(
-  entries: readonly TimelineEntry[],
+  entries: readonly CalendarEntry[],
   interval: string,
   timezone: string,
 ): CalendarLayout {
@@ -168,7 +203,7 @@ const columnsOf = (cells: readonly CalendarCell[]): number => {
 };
 
 /** The intervals of an entry: one, or those of a range without runs, which are about equally long. */
-function splitEntry(entry: TimelineEntry): Pick<CalendarCell, 'entry' | 'start' | 'end'>[] {
+function splitEntry(entry: CalendarEntry): Pick<CalendarCell, 'entry' | 'start' | 'end'>[] {
   const from = Date.parse(entry.data_interval_start);
   const to = Date.parse(entry.data_interval_end);
   const count = Math.min(maxCells, Math.max(1, entry.intervals));

@@ -1,15 +1,19 @@
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import { may } from '../../api/client.ts';
+import type { CoverageResponse, FirstRowResponse } from '../../../http/console/schema.ts';
+import { may, timezone } from '../../api/client.ts';
+import type { Resource } from '../../api/resource.ts';
 import { type Action, ActionButton, Button } from '../../components/actions.ts';
+import { formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
+import type { TimeRange } from './coverage.ts';
 
-/** What can be done with an export: edit, pause or unpause, delete. */
-export function ExportActions({ found, reload }: PartProps): View {
+/** What can be done with an export: export its newest interval now, edit, pause or unpause, delete. */
+export function ExportActions({ found, coverage: { data: coverage }, reload }: PartProps): View {
   const { id, name } = found;
   const unpause = (backfill: boolean): Action => ({
-    label: backfill ? 'Unpause and fill the pause' : 'Unpause',
+    label: backfill ? 'Unpause and backfill' : 'Unpause',
     kind: backfill ? 'plain' : 'primary',
     method: 'POST',
     path: `batch_exports/${id}/unpause/`,
@@ -41,6 +45,7 @@ export function ExportActions({ found, reload }: PartProps): View {
     onDone: () => navigate(paths.exports),
   };
   return html`
+    ${coverage && html`<${ActionButton} action=${runNowAction(id, coverage, reload)} />`}
     ${may('batch_export:write') && html`<${Button} href=${paths.editExport(id)}>Edit<//>`}
     ${
       found.paused
@@ -51,8 +56,30 @@ export function ExportActions({ found, reload }: PartProps): View {
   `;
 }
 
+/** Exports the interval that has just ended, again if it is exported. */
+function runNowAction(
+  id: string,
+  { newest_interval: { start, end } }: CoverageResponse,
+  onDone: () => unknown,
+): Action {
+  return {
+    label: 'Run now',
+    method: 'POST',
+    path: `batch_exports/${id}/backfills/`,
+    body: { start_at: start, end_at: end },
+    command: ['export', 'backfill', id, '--start-at', start, '--end-at', end],
+    done: `A run of ${formatInterval(start, end, timezone.value)} was requested.`,
+    onDone,
+  };
+}
+
 /** What a part of the page is given. */
 export interface PartProps {
   readonly found: BatchExportResponse;
+  readonly coverage: Resource<CoverageResponse>;
+  /** When the source inserted its first row, and why it is not known. */
+  readonly firstRow: FirstRowResponse;
   readonly reload: () => Promise<void>;
+  /** Opens the dialog of a backfill, with a range or without. */
+  readonly onBackfill: (range?: TimeRange) => void;
 }

@@ -1,6 +1,11 @@
 import { useMemo } from 'preact/hooks';
 import type { LagResponse } from '../../../http/batch_exports/schema.ts';
-import type { ActiveRun, ActiveRunsResponse, TimelineResponse } from '../../../http/console/schema.ts';
+import type {
+  ActiveRun,
+  ActiveRunsResponse,
+  CoverageSegment,
+  TimelineResponse,
+} from '../../../http/console/schema.ts';
 import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { ActionButton, Button } from '../../components/actions.ts';
@@ -21,7 +26,8 @@ import { html, type View } from '../../html.ts';
 import { currentQuery, navigate, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
 import { Calendar } from './calendar.ts';
-import { spanMsOf, type TimelineEntry } from './calendar_layout.ts';
+import { spanMsOf, type TimelineEntry, withMissing } from './calendar_layout.ts';
+import { CoverageBar, coverageFrom } from './coverage.ts';
 import type { PartProps } from './export_actions.ts';
 import { runPath } from './runs.ts';
 
@@ -139,7 +145,7 @@ const delayOf = ({ landed_at, data_interval_end }: TimelineEntry): number | null
   landed_at === null ? null : (Date.parse(landed_at) - Date.parse(data_interval_end)) / 1_000;
 
 /** How an export does: what runs, what is missing, its intervals as a calendar, and when they landed. */
-export function Overview({ found, reload }: PartProps): View {
+export function Overview({ found, coverage, firstRow, reload, onBackfill }: PartProps): View {
   const spanMs = spanMsOf(found.interval);
   const before = currentQuery.value.get('before');
   const query = useMemo(() => {
@@ -162,6 +168,7 @@ export function Overview({ found, reload }: PartProps): View {
     <${ExportFacts} found=${found} />
     <${ActiveRuns} exportId=${found.id} onChange=${reload} />
     ${found.lag && found.lag.gaps.length > 0 && html`<${Gaps} exportId=${found.id} lag=${found.lag} onChange=${reload} />`}
+    <${Coverage} found=${found} coverage=${coverage} firstRow=${firstRow} onBackfill=${onBackfill} />
     <${Section}
       title="Intervals"
       actions=${html`<${Button} onClick=${older}>Older<//>
@@ -169,13 +176,56 @@ export function Overview({ found, reload }: PartProps): View {
     >
       <${Loaded} resource=${timeline}>
         ${(data: TimelineResponse) =>
-          data.entries.length === 0
-            ? html`<${NoIntervals} found=${found} />`
-            : html`<${Calendar} found=${found} entries=${data.entries} />
-                <${LandingPlots} exportId=${found.id} entries=${data.entries} />`}
+          html`<${Intervals}
+            found=${found}
+            entries=${data.entries}
+            segments=${coverage.data?.segments}
+            after=${query.after}
+            before=${query.before ?? data.now}
+            onBackfill=${onBackfill}
+          />`}
       <//>
     <//>
   `;
+}
+
+function Intervals({
+  found,
+  entries,
+  segments = noSegments,
+  after,
+  before,
+  onBackfill,
+}: Pick<PartProps, 'found' | 'onBackfill'> & {
+  readonly entries: readonly TimelineEntry[];
+  readonly segments: readonly CoverageSegment[] | undefined;
+  readonly after: string;
+  readonly before: string;
+}): View {
+  const shown = useMemo(
+    () => withMissing(entries, segments, after, before),
+    [entries, segments, after, before],
+  );
+  if (shown.length === 0) return html`<${NoIntervals} found=${found} />`;
+  return html`<${Calendar} found=${found} entries=${shown} onBackfill=${onBackfill} />
+    <${LandingPlots} exportId=${found.id} entries=${entries} />`;
+}
+
+const noSegments: readonly CoverageSegment[] = [];
+
+/** What is exported from the first row of the source to now. Nothing until it is known. */
+function Coverage({ found, coverage, firstRow, onBackfill }: Omit<PartProps, 'reload'>): View {
+  if (!coverage.data) return null;
+  const parts = coverageFrom(coverage.data, firstRow.at, found.start_at);
+  if (parts.length === 0) return null;
+  return html`<${Section} title="Coverage">
+    <${CoverageBar}
+      parts=${parts}
+      timezone=${found.timezone}
+      detail=${firstRow.detail}
+      onSelect=${onBackfill}
+    />
+  <//>`;
 }
 
 /** What stands in place of the calendar while it has nothing to show. */
@@ -184,8 +234,8 @@ function NoIntervals({ found }: Pick<PartProps, 'found'>): View {
   const backfills = `${paths.export(found.id)}?tab=backfills`;
   if (newest === null)
     return html`<${EmptyState} title="No interval has ended in this time">
-      The first one is exported when it has ended. For the past,
-      ${html`<a href=${backfills}>start a backfill</a>`}.
+      The first one is exported when it has ended. For the past, choose a range of the coverage above, or
+      ${' '}<a href=${backfills}>start a backfill</a>.
     <//>`;
   return html`<${EmptyState} title="Nothing was exported of this time">
     The newest exported interval ended <${Moment} at=${newest} exact />.

@@ -1,13 +1,23 @@
+import { useSignal } from '@preact/signals';
 import type { BatchExportResponse, WhyResponse } from '../../../http/batch_exports/schema.ts';
+import type {
+  CoverageResponse,
+  FirstRowResponse,
+  SameTroubleResponse,
+} from '../../../http/console/schema.ts';
+import { may, timezone } from '../../api/client.ts';
 import { useResource, type Resource } from '../../api/resource.ts';
-import { Loaded, Page, Tabs } from '../../components/page.ts';
-import { type Action, ActionButton } from '../../components/actions.ts';
+import { LoadedPage, Page, Tabs } from '../../components/page.ts';
+import { type Action, ActionButton, Button, Dialog } from '../../components/actions.ts';
+import { DestinationTest } from '../../components/destination_test.ts';
 import { Moment } from '../../components/moment.ts';
 import { ConditionBadge } from '../../components/statuses.ts';
+import { withLocalTimes } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
-import { Backfills } from './backfills.ts';
+import { BackfillDialog, Backfills } from './backfills.ts';
+import type { TimeRange } from './coverage.ts';
 import { ExportActions } from './export_actions.ts';
 import { Log, Runs } from './runs.ts';
 import { Overview } from './overview.ts';
@@ -29,10 +39,13 @@ const parts = [
 export default function ExportPage({ params }: PageProps): View {
   const id = params.id ?? '';
   const resource = useResource<BatchExportResponse>(`batch_exports/${id}/`, { live: id });
-  return html`<${Loaded} resource=${resource}>
+  return html`<${LoadedPage} resource=${resource} what="export">
     ${(found: BatchExportResponse) => html`<${FoundExport} found=${found} resource=${resource} />`}
   <//>`;
 }
+
+/** Until the source has responded. */
+const unknownFirstRow: FirstRowResponse = { at: null, detail: null };
 
 function FoundExport({
   found,
@@ -41,71 +54,156 @@ function FoundExport({
   readonly found: BatchExportResponse;
   readonly resource: Resource<BatchExportResponse>;
 }): View {
-  const current = parts.find(({ id }) => id === currentQuery.value.get('tab')) ?? parts[0];
+  const { id } = found;
+  const current = parts.find((part) => part.id === currentQuery.value.get('tab')) ?? parts[0];
+  const coverage = useResource<CoverageResponse>(`console/batch_exports/${id}/coverage/`, { live: id });
+  const firstRow = useResource<FirstRowResponse>(`console/batch_exports/${id}/first_row/`);
+  const backfilled = useSignal<{ readonly range: TimeRange | undefined } | undefined>(undefined);
+  const reload = async () => {
+    await Promise.all([resource.reload(), coverage.reload()]);
+  };
+  const { next_run_at = null, temporal_ui = null } = coverage.data ?? {};
   return html`<${Page}
     title=${found.name}
     parents=${[{ title: 'Exports', path: paths.exports }]}
     subtitle=${html`<span class="export-subtitle">
       <${ConditionBadge} cause=${found.condition.cause} />
       <span>${found.model}, ${cadenceOf(found)}</span>
+      ${next_run_at !== null && html`<span>Next run <${Moment} at=${next_run_at} /></span>`}
       <code>${locationOf(found)}</code>
+      ${temporal_ui !== null && html`<a href=${temporal_ui} target="_blank" rel="noreferrer">Workflows in Temporal</a>`}
     </span>`}
-    actions=${html`<${ExportActions} found=${found} reload=${resource.reload} />`}
+    actions=${html`<${ExportActions} found=${found} coverage=${coverage} reload=${reload} />`}
   >
-    <${ConditionNotice} found=${found} reload=${resource.reload} />
+    ${found.condition.severity !== 'ok' && html`<${ConditionNotice} key=${found.condition.summary} found=${found} reload=${reload} />`}
     <${Tabs}
       label="Parts of the export"
       tabs=${parts}
       current=${current.id}
-      pathOf=${(id: string) => (id === 'overview' ? paths.export(found.id) : `${paths.export(found.id)}?tab=${id}`)}
+      pathOf=${(tab: string) => (tab === 'overview' ? paths.export(id) : `${paths.export(id)}?tab=${tab}`)}
     />
-    <${current.View} found=${found} reload=${resource.reload} />
+    <${current.View}
+      found=${found}
+      coverage=${coverage}
+      firstRow=${firstRow.data ?? unknownFirstRow}
+      reload=${reload}
+      onBackfill=${(range?: TimeRange) => (backfilled.value = { range })}
+    />
+    ${
+      backfilled.value &&
+      !coverage.isLoading &&
+      html`<${BackfillDialog}
+        found=${found}
+        coverage=${coverage.data}
+        firstRow=${firstRow.data?.at ?? null}
+        range=${backfilled.value.range}
+        onClose=${() => (backfilled.value = undefined)}
+        onStarted=${reload}
+      />`
+    }
   <//>`;
 }
 
-/** What is wrong with an export and who has to act, and the buttons that cure it. Nothing while all is well. */
+/** Causes that an owner cures by other settings of the destination, and that other exports of the bucket may share. */
+const destinationCauses: ReadonlySet<string> = new Set([
+  'destination_unavailable',
+  'paused_by_failures',
+  'access_denied',
+  'failed',
+]);
+
+/** What is wrong with an export and who has to act, and the buttons that cure it. */
 function ConditionNotice({
-  found: {
-    id,
-    condition: { severity, summary, since, actions },
-  },
+  found: { id, condition },
   reload,
 }: {
   readonly found: BatchExportResponse;
   readonly reload: () => unknown;
 }): View {
-  if (severity === 'ok') return null;
-  return html`<${WrongCondition}
-    key=${summary}
-    id=${id}
-    condition=${{ severity, summary, since, actions }}
-    reload=${reload}
-  />`;
-}
-
-function WrongCondition({
-  id,
-  condition: { severity, summary, since, actions },
-  reload,
-}: {
-  readonly id: string;
-  readonly condition: Pick<BatchExportResponse['condition'], 'severity' | 'summary' | 'since' | 'actions'>;
-  readonly reload: () => unknown;
-}): View {
+  const { cause, severity, summary, since, actions } = condition;
   const why = useResource<WhyResponse>(`batch_exports/${id}/why/`, { live: id });
+  const isOfDestination = destinationCauses.has(cause);
+  const isTesting = useSignal(false);
+  const cure = cureOf(condition);
+  // One button instead of one for each step.
+  const shown =
+    cause === 'paused_by_failures' && cure
+      ? [{ ...cure, label: labelOfUnpause(condition), kind: 'primary', onDone: reload }]
+      : actions.map((action) => toAction(action, reload));
   return html`<div class="notice ${severity === 'error' ? 'notice-danger' : ''}" role="status">
-    <p>${why.data?.summary ?? summary}</p>
+    <p>${withLocalTimes(why.data?.summary ?? summary, timezone.value)}</p>
     ${since !== null && html`<p class="muted">Since <${Moment} at=${since} exact /></p>`}
+    <div class="page-actions">
+      ${
+        isOfDestination &&
+        may('batch_export:write') &&
+        html`<${Button} href=${paths.editExport(id)}>Edit<//>
+          <${Button} onClick=${() => (isTesting.value = true)}>Test destination<//>`
+      }
+      ${shown.map((action) => html`<${ActionButton} key=${action.label} action=${action} />`)}
+    </div>
+    ${isOfDestination && (why.data?.others ?? 0) > 0 && html`<${SameTrouble} id=${id} cure=${cure} reload=${reload} />`}
     ${
-      actions.length > 0 &&
-      html`<div class="page-actions">
-        ${actions.map((action) => html`<${ActionButton} key=${action.command} action=${toAction(action, reload)} />`)}
-      </div>`
+      isTesting.value &&
+      html`<${Dialog} title="Test destination" onClose=${() => (isTesting.value = false)}
+        ><${DestinationTest} exportId=${id}
+      /><//>`
     }
   </div>`;
 }
 
-type ConditionAction = BatchExportResponse['condition']['actions'][number];
+/** The other exports of the bucket that have the same trouble, and one button that cures them and this one. */
+function SameTrouble({
+  id,
+  cure,
+  reload,
+}: {
+  readonly id: string;
+  readonly cure: Action | undefined;
+  readonly reload: () => unknown;
+}): View {
+  const others = useResource<SameTroubleResponse>(`console/batch_exports/${id}/same_trouble/`, { live: id });
+  const exports = others.data?.exports ?? [];
+  if (exports.length === 0) return null;
+  const cures = exports.flatMap(({ condition }) => {
+    const found = cureOf(condition);
+    return found ? [found, ...(found.more ?? [])] : [];
+  });
+  return html`<div class="same-trouble">
+    <p>
+      The same trouble, with the same bucket:
+      ${' '}${exports.map(({ id: other, name }, index) => html`${index > 0 && ', '}<a key=${other} href=${paths.export(other)}>${name}</a>`)}
+    </p>
+    ${
+      cure &&
+      cures.length > 0 &&
+      html`<${ActionButton}
+        action=${{
+          ...cure,
+          label: `Retry all ${exports.length + 1}`,
+          more: [...(cure.more ?? []), ...cures],
+          done: 'Requested.',
+          onDone: reload,
+        }}
+      />`
+    }
+  </div>`;
+}
+
+type Condition = BatchExportResponse['condition'];
+
+/** The actions of a condition as one. Not those that delete rows from the bucket. */
+function cureOf({ actions }: Condition): Action | undefined {
+  const [first, ...more] = actions
+    .filter(({ body }) => !('allow_shrink' in body))
+    .map((action) => toAction(action, () => undefined));
+  return first && { ...first, more };
+}
+
+const labelOfUnpause = ({ affected: { intervals } }: Condition): string =>
+  intervals === 0 ? 'Unpause and backfill' : `Unpause, backfill and retry ${intervals}`;
+
+type ConditionAction = Condition['actions'][number];
 
 const toAction = (
   { label, method, path, body, command }: ConditionAction,

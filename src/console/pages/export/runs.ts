@@ -6,7 +6,7 @@ import { Button } from '../../components/actions.ts';
 import { SelectField, TextField } from '../../components/field.ts';
 import { EmptyState, Loaded, OffsetPages, Section } from '../../components/page.ts';
 import { LogLines, RunSteps, RunTable } from '../../components/runs.ts';
-import { formatInterval } from '../../formatting/format.ts';
+import { formatInterval, formatQuantity, momentOfClocks } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
@@ -17,6 +17,7 @@ export const runPath = ({ batch_export, id }: Pick<RunResponse, 'batch_export' |
   `${paths.export(batch_export)}?tab=runs&run=${id}`;
 
 const runsPageSize = 25;
+const dayMs = 86_400_000;
 
 const statusChoices = [
   { value: '', label: 'All' },
@@ -31,10 +32,15 @@ export function Runs({ found, reload }: PartProps): View {
   const status = currentQuery.value.get('status');
   const cursor = currentQuery.value.get('cursor');
   const selected = currentQuery.value.get('run');
+  const [from, to] = ['from', 'to'].map((name) => currentQuery.value.get(name) ?? '');
+  const start = startOfDay(from ?? '', 0);
+  const end = startOfDay(to ?? '', 1);
   const runs = useResource<ListOf<RunResponse>>(`batch_exports/${found.id}/runs/`, {
-    query: { limit: runsPageSize, status, cursor },
+    query: { limit: runsPageSize, status, cursor, start, end },
     live: found.id,
+    keepsData: true,
   });
+  const isFiltered = [status, start, end].some((value) => value !== null && value !== undefined);
   const reloadAll = async () => {
     await Promise.all([runs.reload(), reload()]);
   };
@@ -42,12 +48,24 @@ export function Runs({ found, reload }: PartProps): View {
     ${selected !== null && html`<${SelectedRun} key=${selected} exportId=${found.id} runId=${selected} />`}
     <${Section}
       title="Runs"
-      actions=${html`<${SelectField}
-        label="Status"
-        value=${status ?? ''}
-        options=${statusChoices}
-        onChange=${(value: string) => setQuery({ status: value, cursor: null })}
-      />`}
+      actions=${html`<${TextField}
+          label="From"
+          type="date"
+          value=${from}
+          onInput=${(value: string) => setQuery({ from: value, cursor: null })}
+        />
+        <${TextField}
+          label="To"
+          type="date"
+          value=${to}
+          onInput=${(value: string) => setQuery({ to: value, cursor: null })}
+        />
+        <${SelectField}
+          label="Status"
+          value=${status ?? ''}
+          options=${statusChoices}
+          onChange=${(value: string) => setQuery({ status: value, cursor: null })}
+        />`}
     >
       <${Loaded} resource=${runs}>
         ${(page: ListOf<RunResponse>) =>
@@ -56,14 +74,22 @@ export function Runs({ found, reload }: PartProps): View {
               detailOf=${runPath}
               onChange=${reloadAll}
               empty=${html`<${EmptyState} title="No runs">
-                ${status === null ? 'The schedule creates one when an interval has ended.' : 'No run has this status.'}
+                ${isFiltered ? 'No run has this status and an interval of these days.' : 'The schedule creates one when an interval has ended.'}
               <//>`}
             />
+            <p class="muted figures">${formatQuantity(page.count, 'run')}</p>
             <${Pages} page=${page} />`}
       <//>
     <//>
   `;
 }
+
+/** When a day of the project's clocks starts, or `days` later; undefined without a day. */
+const startOfDay = (date: string, days: number): string | undefined => {
+  const day = Date.parse(date);
+  if (Number.isNaN(day)) return undefined;
+  return momentOfClocks(new Date(day + days * dayMs).toISOString().slice(0, 16), timezone.value);
+};
 
 /** Buttons to the neighbours of a page of runs. */
 function Pages({ page }: { readonly page: ListOf<RunResponse> }): View {

@@ -9,7 +9,7 @@ import { FieldChanges } from '../../components/field_changes.ts';
 import { Moment } from '../../components/moment.ts';
 import { Loaded, Section } from '../../components/page.ts';
 import { Facts } from '../../components/table.ts';
-import { formatMoment, formatValue } from '../../formatting/format.ts';
+import { formatValue, withLocalTimes } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import type { PartProps } from './export_actions.ts';
 
@@ -31,7 +31,7 @@ function SettingsHistory({ exportId }: { readonly exportId: string }): View {
               (change) =>
                 html`<li key=${`${change.at} ${change.summary}`}>
                   <div class="history-head">
-                    <strong>${withLocalTimes(change.summary)}</strong>
+                    <strong>${withLocalTimes(change.summary, timezone.value)}</strong>
                     <span class="muted">${authorOf(change)} <${Moment} at=${change.at} /></span>
                   </div>
                   <${FieldChanges} changes=${change.changes} />
@@ -42,12 +42,6 @@ function SettingsHistory({ exportId }: { readonly exportId: string }): View {
     <//>
   <//>`;
 }
-
-/** Replaces the times of a summary, which are in UTC, by those of the project's clocks. */
-const withLocalTimes = (summary: string): string =>
-  summary.replaceAll(/\d{4}-\d\d-\d\dT[\d:.]+Z/g, (time) =>
-    formatMoment(time, timezone.value, { seconds: false }),
-  );
 
 function authorOf({ by }: SettingsChange): string {
   switch (by.type) {

@@ -1,10 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { OverviewItem } from '../../../http/console/schema.ts';
+import { timezone } from '../../api/client.ts';
 import { type IntervalCell, IntervalCells } from '../../components/interval_cells.ts';
 import { Moment } from '../../components/moment.ts';
 import { ConditionBadge, statusOfLetter } from '../../components/statuses.ts';
-import { formatBytes, formatQuantity, formatShortCount } from '../../formatting/format.ts';
+import { formatBytes, formatQuantity, formatShortCount, withLocalTimes } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { paths } from '../../router/paths.ts';
 
@@ -44,7 +45,7 @@ export function ExportRow({ item }: { readonly item: OverviewItem }): View {
     <td class="export-name">
       <a href=${paths.export(id)}>${name}</a>
       <div class="muted">${model}, ${nameOfInterval(interval)}, ${destination}</div>
-      ${condition.severity !== 'ok' && html`<div class="export-problem" title=${condition.summary}>${condition.summary}</div>`}
+      ${condition.severity !== 'ok' && html`<div class="export-problem">${withLocalTimes(condition.summary, timezone.value)}</div>`}
     </td>
     <td data-label="Status">
       <${ConditionBadge} cause=${condition.cause} />
@@ -80,7 +81,7 @@ const sumOf = (values: readonly number[]): number => values.reduce((sum, value) 
 
 /** `hour` as people say it; `every 5 minutes` is said already. */
 const nameOfInterval = (interval: string): string =>
-  interval.startsWith('every') ? interval : `every ${interval}`;
+  interval.startsWith('every') ? interval.replace('every 1 minutes', 'every minute') : `every ${interval}`;
 
 /** The intervals of the compact form. */
 function cellsOf({ cells }: OverviewItem): IntervalCell[] {

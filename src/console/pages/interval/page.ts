@@ -3,7 +3,7 @@ import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/client.ts';
 import { type Action, ActionButton } from '../../components/actions.ts';
-import { EmptyState, Loaded, Page, Section } from '../../components/page.ts';
+import { EmptyState, LoadedPage, Page, Section } from '../../components/page.ts';
 import { retryAction, RunSteps, RunTable } from '../../components/runs.ts';
 import { StatusBadge } from '../../components/statuses.ts';
 import { formatInterval } from '../../formatting/format.ts';
@@ -20,7 +20,7 @@ export default function IntervalPage({ params }: PageProps): View {
   const path = `console/batch_exports/${id}/intervals/${encodeURIComponent(start)}/`;
   const detail = useResource<IntervalDetailResponse>(path, { live: id });
   const found = useResource<BatchExportResponse>(`batch_exports/${id}/`);
-  return html`<${Loaded} resource=${detail}>
+  return html`<${LoadedPage} resource=${detail} what="interval">
     ${(data: IntervalDetailResponse) =>
       html`<${FoundInterval}
         exportId=${id}
