@@ -228,7 +228,7 @@ describe('with a mouse', () => {
     const { page } = opened;
     await page.goto(`/exports/${holes}`);
     const bar = page.getByRole('group', { name: 'Exported time, UTC' });
-    const first = `${minuteAgo(1).toISOString().slice(0, 10)}`;
+    const first = minuteAgo(1).toISOString().slice(0, 10);
     await page.locator('.coverage-ends').getByText(first).first().waitFor();
     await bar.scrollIntoViewIfNeeded();
     const box = await bar.boundingBox();

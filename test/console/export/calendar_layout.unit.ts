@@ -116,10 +116,8 @@ describe('the calendar', () => {
 });
 
 it('shows what is missing between the entries, as far as the calendar goes', () => {
-  const [first = entryOf('', 1), last = entryOf('', 1)] = [
-    entryOf('2026-11-22T00:00:00.000Z', 1),
-    entryOf('2026-11-22T05:00:00.000Z', 1),
-  ];
+  const first = entryOf('2026-11-22T00:00:00.000Z', 1);
+  const last = entryOf('2026-11-22T05:00:00.000Z', 1);
   const hole = {
     start: '2026-11-22T01:00:00.000Z',
     end: '2026-11-22T05:00:00.000Z',

@@ -75,12 +75,12 @@ describe('coverageOf', () => {
     fc.assert(
       fc.property(facts, (some) => {
         const ranges = coverageOf(some, at(30));
-        for (const [index, one] of ranges.entries()) {
-          const next = ranges[index + 1];
-          expect(one.start).toBeLessThan(one.end);
-          if (next) expect([one.end, one.kind === next.kind]).toEqual([next.start, false]);
-          else expect(one.end).toBe(Date.parse(at(30)));
-        }
+        const until = Date.parse(at(30));
+        expect(ranges.every(({ start, end }) => start < end)).toBe(true);
+        expect(ranges.map(({ end }) => end)).toEqual(
+          ranges.map((_, index) => ranges[index + 1]?.start ?? until),
+        );
+        expect(ranges.some(({ kind }, index) => kind === ranges[index + 1]?.kind)).toBe(false);
       }),
       { numRuns: runs ?? 200 },
     );
