@@ -1,3 +1,6 @@
+import { createInterface } from 'node:readline/promises';
+import { CliError } from './cli_error.ts';
+
 /** Prints the result of a command, as JSON or as lines of text. */
 export type Print = (result: unknown, lines: () => readonly string[]) => void;
 
@@ -27,6 +30,30 @@ export const printer =
     if (options.json) write(JSON.stringify(result, null, 2));
     else for (const line of lines()) write(line);
   };
+
+/** Prints a list: as JSON always in the form of the API's lists, without the links to other pages. */
+export const printList =
+  (options: { readonly json?: boolean }) =>
+  <Item>(items: readonly Item[], lines: (items: readonly Item[]) => readonly string[]): void =>
+    printer(options)({ count: items.length, results: items }, () => lines(items));
+
+/** The option of commands that ask. */
+export const yesOption = ['--yes', 'do not ask before anything is deleted'] as const;
+
+/**
+ * Asks on the terminal before something is deleted. Without a terminal, as in a script, nobody is asked.
+ * @throws CliError unless the reply is yes
+ */
+export async function confirm(question: string, { yes = false }: { readonly yes?: boolean }): Promise<void> {
+  if (yes || !process.stdin.isTTY || !process.stderr.isTTY) return;
+  const terminal = createInterface({ input: process.stdin, output: process.stderr });
+  try {
+    const reply = (await terminal.question(`${question} [y/N] `)).trim().toLowerCase();
+    if (reply !== 'y' && reply !== 'yes') throw new CliError('Nothing was changed.');
+  } finally {
+    terminal.close();
+  }
+}
 
 /** Formats rows under headings, in aligned columns. */
 export function table(headings: readonly string[], rows: readonly (readonly unknown[])[]): string[] {

@@ -9,7 +9,7 @@ import { dataFolderPath, readStack } from '../local_stack/data_folder.ts';
 import { parseId } from './arguments.ts';
 import { version } from '../telemetry/version.ts';
 import { CliError } from './cli_error.ts';
-import { printer } from './output.ts';
+import { printList } from './output.ts';
 
 type Environment = Readonly<Record<string, string | undefined>>;
 
@@ -112,7 +112,7 @@ export const addListCommand = <Row>(
     .option('--json', 'print JSON')
     .action(async (options: { readonly project?: number; readonly json?: boolean }) => {
       const rows = await withPool((pool) => list(pool, options.project));
-      printer(options)(rows, () => toLines(rows));
+      printList(options)(rows, toLines);
     });
 
 /** What a command changes in the control database, for the audit trail. */

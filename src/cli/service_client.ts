@@ -81,7 +81,9 @@ export function openService(options: ServiceOptions): ServiceClient {
       return { status: 'unknown', ...(body as JsonObject) };
     },
     call: async (method, path, body) => {
-      const response = await client.request(method, path, { body }).catch(rethrow);
+      const response = await client
+        .request(method, path, { body })
+        .catch((error: unknown) => rethrow(describeMissing(error, path)));
       return { ...response, body: (response.body ?? {}) as JsonObject };
     },
     exports: async () => {
@@ -95,6 +97,35 @@ export function openService(options: ServiceOptions): ServiceClient {
       return exports;
     },
   };
+}
+
+/** The things of a project by the part of their path before their id: what they are, and the command that lists them. */
+const namedThings: Readonly<Record<string, readonly [name: string, list: string]>> = {
+  batch_exports: ['batch export', 'export list'],
+  runs: ['run', 'run list'],
+  backfills: ['backfill', 'backfill list'],
+  webhooks: ['webhook', 'webhook list'],
+  deliveries: ['delivery', 'webhook deliveries'],
+  keys: ['key', 'key list'],
+};
+
+/** The parts of a path before and after the id of a thing, decoded. */
+const partsOf = (path: string): string[] =>
+  (path.split('?')[0] ?? '').split('/').filter(Boolean).map(decodeURIComponent);
+
+/** An error 404 as a sentence that says what was not found, and how to list what there is. Other errors stay. */
+function describeMissing(error: unknown, path: string): unknown {
+  if (!(error instanceof ApiError) || error.status !== 404) return error;
+  const [group = '', id, subgroup = '', nested] = partsOf(path);
+  const named = namedThings[group];
+  const inner = namedThings[subgroup];
+  if (!named || id === undefined) return error;
+  const owner = `${named[0]} "${id}"`;
+  if (!inner || nested === undefined)
+    return new CliError(`There is no ${owner} in the project. "exportd ${named[1]}" lists what there is.`);
+  return new CliError(
+    `There is no ${inner[0]} "${nested}" of a ${owner}. "exportd ${inner[1]} ${id}" lists what there is.`,
+  );
 }
 
 /** Throws an error of the service as one line, after the field that it is about. */

@@ -192,7 +192,7 @@ export interface components {
              * @description Of several that hold, the most urgent one.
              * @enum {string}
              */
-            cause: "unreadable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
+            cause: "unreadable" | "temporal_unavailable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
             /** @description One sentence. */
             summary: string;
             /** @description Null if it is not known, and while all is well. */
@@ -641,7 +641,7 @@ export interface components {
             id: string;
             /** @description With `batch_export:write` the whole URL, where the server can decrypt it; else its origin and `…`, since its path is often a credential. */
             url: string;
-            events: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up")[];
+            events: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "export.holes" | "export.holes_filled")[];
             /**
              * @description `json`: id, type, time and data of the event. `slack`: a message for an incoming webhook of Slack.
              * @enum {string}
@@ -1068,7 +1068,7 @@ export interface components {
             id: string;
             /** @description With `batch_export:write` the whole URL, where the server can decrypt it; else its origin and `…`, since its path is often a credential. */
             url: string;
-            events: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up")[];
+            events: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "export.holes" | "export.holes_filled")[];
             /**
              * @description `json`: id, type, time and data of the event. `slack`: a message for an incoming webhook of Slack.
              * @enum {string}
@@ -1090,7 +1090,7 @@ export interface components {
         };
         WebhookCreateInput: {
             url: string;
-            events?: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up")[] | null;
+            events?: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "export.holes" | "export.holes_filled")[] | null;
             format?: ("json" | "slack") | null;
             batch_export?: string | null;
             enabled?: boolean | null;
@@ -1103,7 +1103,7 @@ export interface components {
             id: string;
             webhook: string;
             /** @enum {string} */
-            event: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up";
+            event: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "export.holes" | "export.holes_filled";
             /** @description The header `webhook-id`, which is the same in every attempt and resend of the notification. */
             message_id: string;
             batch_export: string | null;
@@ -1131,7 +1131,7 @@ export interface components {
             id: string;
             webhook: string;
             /** @enum {string} */
-            event: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up";
+            event: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "export.holes" | "export.holes_filled";
             /** @description The header `webhook-id`, which is the same in every attempt and resend of the notification. */
             message_id: string;
             batch_export: string | null;
@@ -1184,7 +1184,7 @@ export interface components {
             /** @description The header `webhook-id`: the same in every attempt and resend. */
             id: string;
             /** @enum {string} */
-            type: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "test";
+            type: "run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "export.holes" | "export.holes_filled" | "test";
             /**
              * Format: date-time
              * @description The time of the event.
@@ -1214,7 +1214,7 @@ export interface components {
                      * @description Of several that hold, the most urgent one.
                      * @enum {string}
                      */
-                    cause: "unreadable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
+                    cause: "unreadable" | "temporal_unavailable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
                     /** @description One sentence. */
                     summary: string;
                     /** @description Null if it is not known, and while all is well. */
@@ -1243,7 +1243,7 @@ export interface components {
         };
         WebhookUpdateInput: {
             url?: string;
-            events?: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up")[] | null;
+            events?: ("run.failed" | "run.retries_exhausted" | "run.held" | "run.key_taken" | "interval.published" | "interval.expired" | "batch_export.paused" | "batch_export.recovered" | "backfill.paused" | "source.unavailable" | "source.recovered" | "destination.unavailable" | "destination.recovered" | "export.behind" | "export.caught_up" | "export.holes" | "export.holes_filled")[] | null;
             format?: ("json" | "slack") | null;
             batch_export?: string | null;
             enabled?: boolean | null;

@@ -235,6 +235,7 @@ const conditionEvents: Readonly<
   destination_unavailable: { begin: 'destination.unavailable', end: 'destination.recovered' },
   behind: { begin: 'export.behind', end: 'export.caught_up' },
   held: { begin: null, end: 'batch_export.recovered' },
+  holes: { begin: 'export.holes', end: 'export.holes_filled' },
 };
 
 /** Outages, of which a webhook of the project gets one message, however many exports they concern. */
@@ -310,7 +311,8 @@ async function beginCause(
     await storeNotification(connection, {
       ...withoutRun,
       type,
-      cause: `${cause} since ${since}`,
+      // A cause without a known begin may begin more than once.
+      cause: `${cause} since ${since ?? (await clockOf(connection))}`,
       team_id,
       batch_export_id: id,
       latest_error: summary,

@@ -14,6 +14,7 @@ interface CauseTraits {
 /** The causes of a condition, the most urgent first: of several that hold, an export has the first. */
 const causes = {
   unreadable: { severity: 'error', owner: 'operator' },
+  temporal_unavailable: { severity: 'error', owner: 'operator' },
   no_worker: { severity: 'error', owner: 'operator' },
   source_unavailable: { severity: 'error', owner: 'operator' },
   operator_fault: { severity: 'error', owner: 'operator' },
@@ -85,6 +86,12 @@ export interface FailedIntervals extends AffectedIntervals {
   readonly latest_error: string | null;
 }
 
+/** An outage that all exports have, and since when. */
+interface OutageFault {
+  readonly message: string;
+  readonly opened_at: string;
+}
+
 /** What the control database knows of an export. Times are ISO 8601. */
 export interface ConditionFacts {
   readonly id: string;
@@ -114,7 +121,8 @@ export interface ConditionFacts {
   readonly unstarted_since: string | null;
   /** When any worker has last reported; null if none ever has. */
   readonly worker_seen_at: string | null;
-  readonly source_fault: { readonly message: string; readonly opened_at: string } | null;
+  readonly temporal_fault: OutageFault | null;
+  readonly source_fault: OutageFault | null;
   /** What one of its runs waits for. */
   readonly operator_fault: {
     readonly type: string;
@@ -136,8 +144,8 @@ export interface ConditionFacts {
   readonly holes: AffectedIntervals;
 }
 
-/** A worker reports every few seconds. */
-const workerSilenceMs = 60_000;
+/** A worker reports every few seconds. After this time it is missed, so that its absence is named within a minute. */
+export const workerSilenceMs = 40_000;
 /** An interval is late by a tenth of its length and 15 minutes, which cover the settle delay, the jitter and the run. */
 const lateMs = (intervalMs: number): number => 0.1 * intervalMs + 15 * 60_000;
 
@@ -232,7 +240,7 @@ const sharedCauses: ReadonlySet<ConditionCause> = new Set(['destination_unavaila
 const nameOfField = (path: string): string => path.split('.').at(-1) ?? path;
 
 /** The causes whose begin and end are notified, also while a more urgent cause hides them. */
-const notifiedCauses = ['source_unavailable', 'destination_unavailable', 'behind', 'held'] as const;
+const notifiedCauses = ['source_unavailable', 'destination_unavailable', 'behind', 'held', 'holes'] as const;
 export type NotifiedCause = (typeof notifiedCauses)[number];
 
 /** A cause that holds, and is notified. */
@@ -260,6 +268,8 @@ function holds(cause: ConditionCause, facts: ConditionFacts): boolean {
   switch (cause) {
     case 'unreadable':
       return !facts.is_readable;
+    case 'temporal_unavailable':
+      return needsServers(facts) && facts.temporal_fault !== null;
     case 'no_worker':
       return (
         needsServers(facts) &&
@@ -302,6 +312,7 @@ function holds(cause: ConditionCause, facts: ConditionFacts): boolean {
 /** What a cause concerns. Of outages only the number of waiting intervals is known: they may be any. */
 function affectedBy(cause: ConditionCause, facts: ConditionFacts): AffectedIntervals {
   switch (cause) {
+    case 'temporal_unavailable':
     case 'no_worker':
     case 'source_unavailable':
     case 'operator_fault':
@@ -333,6 +344,8 @@ function affectedBy(cause: ConditionCause, facts: ConditionFacts): AffectedInter
 
 function sinceOf(cause: ConditionCause, facts: ConditionFacts): string | null {
   switch (cause) {
+    case 'temporal_unavailable':
+      return facts.temporal_fault?.opened_at ?? null;
     case 'no_worker':
       return facts.worker_seen_at;
     case 'source_unavailable':
@@ -376,8 +389,11 @@ function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
       return 'This version of exportd cannot read the schedule of the export.';
     case 'no_worker':
       return `No worker of exportd has reported since ${time(facts.worker_seen_at)}. ${waitingClause(facts)}`;
-    case 'source_unavailable':
-      return `${withoutStop(facts.source_fault?.message ?? '')}, since ${time(facts.source_fault?.opened_at ?? null)}. ${waitingClause(facts)}`;
+    case 'temporal_unavailable':
+    case 'source_unavailable': {
+      const fault = cause === 'source_unavailable' ? facts.source_fault : facts.temporal_fault;
+      return `${withoutStop(fault?.message ?? '')}, since ${time(fault?.opened_at ?? null)}. ${waitingClause(facts)}`;
+    }
     case 'operator_fault':
       return `${facts.operator_fault?.type}: ${withoutStop(facts.operator_fault?.message ?? '')}, since ${time(facts.operator_fault?.opened_at ?? null)}. ${waitingClause(facts)}`;
     case 'destination_unavailable':

@@ -1,12 +1,21 @@
 import { hostname } from 'node:os';
+import { setTimeout as wait } from 'node:timers/promises';
 import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import { type OverwritingStore, readOverwritingStores } from '../destination/store_traits.ts';
 import { activeRunStatuses } from '../domain/run_state.ts';
-import { connectionErrorCode, findPooler, type Pool, type PoolMode } from '../journal/database.ts';
-import { sourceUnavailable } from '../projections/export_conditions.ts';
+import {
+  connectionErrorCode,
+  findPooler,
+  isDatabaseUnavailable,
+  type Pool,
+  type PoolMode,
+} from '../journal/database.ts';
+import { workerSilenceMs } from '../domain/condition.ts';
+import { noWorker, sourceUnavailable, temporalUnavailable } from '../projections/export_conditions.ts';
 import { SourceBusy, type SourceMonitor } from '../source/source_connection.ts';
 import { classifyError, poolerAdvice } from './classify_error.ts';
+import { rejectionIn, rejectionMessages } from './grpc_errors.ts';
 import { deterministicId } from '../journal/journal.ts';
 import { sendWebhook } from '../notifications/send_webhook.ts';
 import { plainSlackMessage } from '../notifications/notification.ts';
@@ -28,7 +37,7 @@ export interface OpenFault extends OperatorFault {
   readonly last_seen_at: string;
   /** Host and process id of the worker that saw it last: some faults are of one machine. */
   readonly last_seen_by: string;
-  /** Active runs that wait for it. While the source cannot be read, all do. */
+  /** Active runs that wait for it. While the source, Temporal or all workers are out, all do. */
   readonly waiting_runs: number;
 }
 
@@ -75,9 +84,9 @@ export async function storeResumption(pool: Pool, runId: string): Promise<void> 
   );
 }
 
-/** SQL: the members of an `OpenFault`. */
+/** SQL: the members of an `OpenFault`. An outage concerns all active runs. */
 const openFaultColumns = `id, type, message, opened_at, last_seen_at, last_seen_by,
-  case when type = '${sourceUnavailable}'
+  case when type in ('${sourceUnavailable}', '${temporalUnavailable}', '${noWorker}')
     then (select count(*) from exportd.batch_export_runs
       where status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')}))
     else (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null)
@@ -92,14 +101,14 @@ export async function readOpenFaults(pool: Pool): Promise<OpenFault[]> {
   return rows;
 }
 
-/** Stores whether this worker can read the source, which opens a fault or resolves the one that it has seen last. */
-async function storeSourceState(pool: Pool, fault: OperatorFault | undefined): Promise<void> {
+/** Stores whether this process has an outage, which opens its fault or resolves the one that the process has seen last. */
+async function storeOutage(pool: Pool, type: string, fault: OperatorFault | undefined): Promise<void> {
   const values = fault && valuesOf(fault);
   if (values) await pool.query(openFault, values);
   await pool.query(
     `update exportd.operator_faults set resolved_at = clock_timestamp()
-     where type = '${sourceUnavailable}' and resolved_at is null and last_seen_by = $1 and id is distinct from $2`,
-    [worker, values?.[0] ?? null],
+     where type = $3 and resolved_at is null and last_seen_by = $1 and id is distinct from $2`,
+    [worker, values?.[0] ?? null, type],
   );
 }
 
@@ -227,16 +236,12 @@ export function createFaultAlarm(
   source?: Pick<SourceMonitor, 'ping'>,
 ) {
   const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
-  let running: Promise<void> = Promise.resolve();
-  let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
-
   let pooler: PoolMode | null | undefined;
 
-  const check = async (): Promise<void> => {
+  return repeat(settings, async () => {
     try {
       await storeHeartbeat(pool);
-      if (source) await storeSourceState(pool, await checkSource(source));
+      if (source) await storeOutage(pool, sourceUnavailable, await checkSource(source));
       if (pooler === undefined) pooler = await findPooler(pool);
       if (pooler === 'transaction') await storeProcessFault(pool, sessionsShared);
       for (const store of await readOverwritingStores(pool, maxOverwritingStores))
@@ -251,10 +256,21 @@ export function createFaultAlarm(
     } catch (error) {
       logger.warn({ err: error }, "Operator's faults could not be checked. Trying again.");
     }
-    if (!stopped) timer = setTimeout(start, Math.min(interval, maxCheckIntervalMs));
-  };
+  });
+}
+
+/** Repeats a check from `start` on. `stop` waits for the one that is running. */
+function repeat(
+  { EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: interval }: FaultAlarmSettings,
+  check: () => Promise<void>,
+) {
+  let running: Promise<void> = Promise.resolve();
+  let timer: NodeJS.Timeout | undefined;
+  let stopped = false;
   const start = (): void => {
-    running = check();
+    running = check().then(() => {
+      if (!stopped) timer = setTimeout(start, Math.min(interval, maxCheckIntervalMs));
+    });
   };
   return {
     start,
@@ -264,6 +280,90 @@ export function createFaultAlarm(
       await running;
     },
   };
+}
+
+const databaseDown: OperatorFault = {
+  type: 'ControlDatabaseUnavailable',
+  message: 'The control database does not respond.',
+};
+const workersGone: OperatorFault = { type: noWorker, message: 'No worker of exportd has reported.' };
+
+/** A wait for Temporal that takes longer has failed, in milliseconds. */
+const temporalTimeoutMs = 4_000;
+
+/**
+ * Watches from a server what workers cannot tell: that Temporal does not respond, that no worker reports, and that the
+ * control database does not respond. The first two are faults that all servers share, so that one of them notifies the
+ * operator. The third cannot be stored: each server notifies the operator by itself, with an id of its own.
+ * @param pingTemporal rejects when Temporal does not respond
+ */
+export function createServerAlarm(
+  pool: Pool,
+  settings: FaultAlarmSettings,
+  logger: Logger,
+  pingTemporal: () => Promise<unknown>,
+) {
+  /** The outage of the control database, as this server sees it. */
+  let outage: { readonly fault: OpenFault; isNotified: boolean } | undefined;
+  const watchDatabase = async (responds: boolean): Promise<void> => {
+    const now = new Date().toISOString();
+    if (!responds) {
+      const opened = outage?.fault ?? {
+        ...databaseDown,
+        id: deterministicId('operator_fault', `${causeOf(databaseDown)} ${worker}`),
+        opened_at: now,
+        last_seen_at: now,
+        last_seen_by: worker,
+        waiting_runs: 0,
+      };
+      outage = { fault: { ...opened, last_seen_at: now }, isNotified: outage?.isNotified ?? false };
+      const openMs = Date.parse(now) - Date.parse(opened.opened_at);
+      if (!outage.isNotified && openMs >= minOpenMs(settings))
+        outage.isNotified = await sendToOperator(settings, logger, outage.fault);
+    } else if (outage) {
+      const isOver =
+        !outage.isNotified || (await sendToOperator(settings, logger, { ...outage.fault, resolved_at: now }));
+      if (isOver) outage = undefined;
+    }
+  };
+  return repeat(settings, async () => {
+    const ping = Promise.race([
+      pingTemporal(),
+      wait(temporalTimeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('Timeout'))),
+    ]);
+    const temporal = await ping.then(
+      () => undefined,
+      (error: unknown): OperatorFault => {
+        const rejection = rejectionIn(error);
+        const message = rejection ? rejectionMessages[rejection] : 'Temporal does not respond.';
+        return { type: temporalUnavailable, message };
+      },
+    );
+    try {
+      await storeOutage(pool, temporalUnavailable, temporal);
+      await storeWorkers(pool);
+      await watchDatabase(true);
+      await notifyOperator(pool, settings, logger);
+    } catch (error) {
+      const isDown = isDatabaseUnavailable(error);
+      if (!isDown) logger.warn({ err: error }, 'The servers of exportd could not be checked. Trying again.');
+      await watchDatabase(!isDown);
+    }
+  });
+}
+
+/** Opens the fault of workers that no longer report, or resolves it, whichever server opened it. */
+async function storeWorkers(pool: Pool): Promise<void> {
+  const { rows } = await pool.query<{ silent: boolean | null }>(
+    `select max(seen_at) < clock_timestamp() - $1 * interval '1 millisecond' as silent from exportd.worker_heartbeats`,
+    [workerSilenceMs],
+  );
+  if (rows[0]?.silent === true) await storeProcessFault(pool, workersGone);
+  else
+    await pool.query(
+      `update exportd.operator_faults set resolved_at = clock_timestamp() where type = $1 and resolved_at is null`,
+      [noWorker],
+    );
 }
 
 const sessionsShared: OperatorFault = {
@@ -299,46 +399,53 @@ async function takeUnnotifiedEnd(
 
 /** Sends the notification of each open fault and of its end, until the webhook has received it. At least once, with the same id. */
 async function notifyOperator(pool: Pool, settings: FaultAlarmSettings, logger: Logger): Promise<void> {
-  const { EXPORTD_OPERATOR_WEBHOOK_URL: url, EXPORTD_OPERATOR_WEBHOOK_SECRET: secret } = settings;
-  if (url === undefined) return;
+  if (settings.EXPORTD_OPERATOR_WEBHOOK_URL === undefined) return;
   const leaseMs = settings.EXPORTD_WEBHOOK_TIMEOUT + notificationPauseMs;
-  // Ignore errors that happen once.
-  const minOpenMs = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL / 3;
-  const send = async (fault: OpenFault & { readonly resolved_at?: string }): Promise<void> => {
-    const isOver = fault.resolved_at !== undefined;
-    const id = `${fault.id}-${Date.parse(fault.opened_at)}${isOver ? '-resolved' : ''}`;
-    const { delivered, detail } = await sendWebhook(
-      { id, url, secret, body: messageOf(id, fault, settings) },
-      // The operator may have it on any address.
-      { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_WEBHOOK_TIMEOUT: settings.EXPORTD_WEBHOOK_TIMEOUT },
-    );
-    if (delivered)
+  for (;;) {
+    const fault: FaultChange | undefined =
+      (await takeUnnotifiedFault(pool, { minOpenMs: minOpenMs(settings), leaseMs })) ??
+      (await takeUnnotifiedEnd(pool, leaseMs));
+    if (!fault) return;
+    if (await sendToOperator(settings, logger, fault))
       await pool.query(
-        `update exportd.operator_faults set ${isOver ? 'end_notified_at' : 'notified_at'} = clock_timestamp(),
+        `update exportd.operator_faults
+         set ${fault.resolved_at === undefined ? 'notified_at' : 'end_notified_at'} = clock_timestamp(),
            notify_after = clock_timestamp() where id = $1`,
         [fault.id],
       );
-    else logger.warn({ operator_fault: fault.type }, `The operator's webhook was not notified. ${detail}`);
-  };
-  for (;;) {
-    const fault =
-      (await takeUnnotifiedFault(pool, { minOpenMs, leaseMs })) ?? (await takeUnnotifiedEnd(pool, leaseMs));
-    if (!fault) return;
-    await send(fault);
   }
+}
+
+/** A fault that has begun, or that is over. */
+type FaultChange = OpenFault & { readonly resolved_at?: string };
+
+/** Errors that happen once are ignored. In milliseconds. */
+const minOpenMs = ({ EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: interval }: FaultAlarmSettings): number =>
+  interval / 3;
+
+/** Sends one message to the operator's webhook. @returns whether it was delivered, or nobody has to be notified */
+async function sendToOperator(
+  settings: FaultAlarmSettings,
+  logger: Logger,
+  fault: FaultChange,
+): Promise<boolean> {
+  const { EXPORTD_OPERATOR_WEBHOOK_URL: url, EXPORTD_OPERATOR_WEBHOOK_SECRET: secret } = settings;
+  if (url === undefined) return true;
+  const id = `${fault.id}-${Date.parse(fault.opened_at)}${fault.resolved_at === undefined ? '' : '-resolved'}`;
+  const { delivered, detail } = await sendWebhook(
+    { id, url, secret, body: messageOf(id, fault, settings) },
+    // The operator may have it on any address.
+    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_WEBHOOK_TIMEOUT: settings.EXPORTD_WEBHOOK_TIMEOUT },
+  );
+  if (!delivered)
+    logger.warn({ operator_fault: fault.type }, `The operator's webhook was not notified. ${detail}`);
+  return delivered;
 }
 
 /** The JSON body of the message: what delays runs of all exports and what to fix, or that it is fixed. */
 function messageOf(
   id: string,
-  {
-    type,
-    message,
-    opened_at,
-    last_seen_by,
-    waiting_runs,
-    resolved_at,
-  }: OpenFault & { readonly resolved_at?: string },
+  { type, message, opened_at, last_seen_by, waiting_runs, resolved_at }: FaultChange,
   { EXPORTD_OPERATOR_WEBHOOK_FORMAT: format }: FaultAlarmSettings,
 ): string {
   const isOver = resolved_at !== undefined;

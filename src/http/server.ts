@@ -1,6 +1,7 @@
 import closeWithGrace from 'close-with-grace';
 import { createKeyRing, deriveKeys } from '../config/key_ring.ts';
 import { listenError, type Settings } from '../config/settings.ts';
+import { createServerAlarm } from '../failures/operator_faults.ts';
 import { createPool } from '../journal/database.ts';
 import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';
 import { connectQueriesToSource } from '../queries/query_source.ts';
@@ -179,8 +180,12 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       },
     },
   });
+  const alarm = createServerAlarm(pool, settings, logger, () =>
+    calls.track(() => countPollers(temporal.client, settings)),
+  );
   let monitoring: MonitoringServer | undefined;
   const close = async () => {
+    await alarm.stop();
     await app.close();
     await monitoring?.close();
     await release();
@@ -190,6 +195,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     // Before any request has to wait for it.
     await app.inject('/api/schema');
     const url = await app.listen({ host: settings.EXPORTD_HOST, port: settings.EXPORTD_PORT });
+    alarm.start();
     return { url, monitoringUrl: monitoring?.url, close };
   } catch (error) {
     await close();

@@ -18,6 +18,8 @@ export const notificationTypes = [
   'destination.recovered',
   'export.behind',
   'export.caught_up',
+  'export.holes',
+  'export.holes_filled',
 ] as const;
 export type NotificationType = (typeof notificationTypes)[number];
 
@@ -130,6 +132,10 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       return 'intervals of the batch export are late';
     case 'export.caught_up':
       return 'no interval of the batch export is late any more';
+    case 'export.holes':
+      return 'intervals between exported ones were never exported';
+    case 'export.holes_filled':
+      return 'no interval between exported ones is missing any more';
     case 'test':
       return 'test';
   }

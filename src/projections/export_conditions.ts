@@ -135,17 +135,25 @@ interface ExportRow {
     readonly opened_at: string;
   } | null;
   readonly source_fault: { readonly message: string; readonly opened_at: string } | null;
+  readonly temporal_fault: { readonly message: string; readonly opened_at: string } | null;
   readonly worker_seen_at: string | null;
 }
 
 /** The type of the operator's fault that workers store while they cannot read the source. */
 export const sourceUnavailable = 'SourceUnavailable';
+/** The types of those that servers store while Temporal does not respond, and while no worker reports. */
+export const temporalUnavailable = 'TemporalUnavailable';
+export const noWorker = 'NoWorker';
 
 const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
 /** SQL: a time in the form of responses. */
 const isoTime = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
+
+/** SQL: an open outage of this type, which all exports have. */
+const openOutage = (type: string): string => `select message, opened_at from exportd.operator_faults
+  where type = '${type}' and resolved_at is null order by opened_at limit 1`;
 
 async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRow[]> {
   const { rows } = await pool.query<ExportRow>(
@@ -177,9 +185,8 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
        join exportd.destination_circuits circuit
          on circuit.destination = config.circuit and circuit.opened_at is not null
        order by used.batch_export_id, circuit.opened_at
-     ), source as (
-       select message, opened_at from exportd.operator_faults
-       where type = '${sourceUnavailable}' and resolved_at is null order by opened_at limit 1
+     ), source as (${openOutage(sourceUnavailable)}
+     ), temporal as (${openOutage(temporalUnavailable)}
      ), worker as (select max(seen_at) as seen_at from exportd.worker_heartbeats)
      select export.id, export.team_id, stream.state, ${isoTime('export.created_at')} as created_at,
        ${isoTime('statement_timestamp()')} as now,
@@ -193,6 +200,8 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
          'opened_at', ${isoTime('fault.opened_at')}) end as operator_fault,
        case when source.opened_at is not null then json_build_object('message', source.message,
          'opened_at', ${isoTime('source.opened_at')}) end as source_fault,
+       case when temporal.opened_at is not null then json_build_object('message', temporal.message,
+         'opened_at', ${isoTime('temporal.opened_at')}) end as temporal_fault,
        ${isoTime('worker.seen_at')} as worker_seen_at
      from exportd.batch_exports export
      join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
@@ -201,6 +210,7 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      left join circuit on circuit.batch_export_id = export.id
      left join fault on fault.batch_export_id = export.id
      left join source on true
+     left join temporal on true
      left join worker on true
      left join lateral (
        select event.recorded_at, event.data, users.email from exportd.journal_events event
@@ -485,6 +495,7 @@ function factsOf(
     },
     unstarted_since: unstarted,
     worker_seen_at: row.worker_seen_at,
+    temporal_fault: row.temporal_fault,
     source_fault: row.source_fault,
     operator_fault: row.operator_fault,
     circuit: row.circuit,

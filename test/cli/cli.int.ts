@@ -120,11 +120,8 @@ describe('exportd', () => {
 
   it('records changes of the database in the audit trail, and lists it', async () => {
     await jsonOutputOf(database, 'user', 'create', '--email', 'trail@example.com');
-    const all = (await jsonOutputOf(database, 'audit', '--action', 'user.create')) as Record<
-      string,
-      unknown
-    >[];
-    expect(all[0]).toMatchObject({
+    const all = await jsonOutputOf(database, 'audit', '--action', 'user.create');
+    expect((all as { results: unknown[] }).results[0]).toMatchObject({
       action: 'user.create',
       object: expect.stringMatching(/^users\/\d+$/),
       outcome: 'done',
@@ -132,8 +129,10 @@ describe('exportd', () => {
       client: expect.stringMatching(/^exportd .+@/),
     });
     await api.call('POST', 'dashboards/', { name: 'Trail' });
-    const own = (await jsonOutputOf(service, 'audit', '--limit', '1')) as Record<string, unknown>[];
-    expect(own).toEqual([expect.objectContaining({ action: 'dashboard.create', key: expect.anything() })]);
+    expect(await jsonOutputOf(service, 'audit', '--limit', '1')).toEqual({
+      count: 1,
+      results: [expect.objectContaining({ action: 'dashboard.create', key: expect.anything() })],
+    });
     const printed = await exportd(service, 'audit', '--since', '2026-01-01T00:00:00Z');
     expect([printed.code, printed.stdout]).toEqual([0, expect.stringContaining('dashboard.create')]);
   });
@@ -272,7 +271,11 @@ describe('exportd', () => {
     expect(updated).toMatchObject({ name: 'Renamed', paused: true });
     const lines = await exportd(service, 'export', 'list');
     expect(lines.stdout).toMatch(new RegExp(`^${id} +Renamed +events +every 1 minutes +true +paused$`, 'm'));
-    expect(await jsonOutputOf(service, 'export', 'delete', id)).toEqual({ accepted: false, location: null });
+    expect(await jsonOutputOf(service, 'export', 'delete', id)).toEqual({
+      accepted: true,
+      applied: true,
+      location: null,
+    });
   });
 
   it('creates an export with flags, and cancels its runs and backfills', async () => {
@@ -454,8 +457,29 @@ describe('exportd', () => {
   });
 
   it('prints the errors of the service and the database', async () => {
-    const missing = await exportd(service, 'export', 'show', randomUUID());
-    expect([missing.code, missing.stderr]).toEqual([1, 'exportd: Not found.\n']);
+    const id = randomUUID();
+    const listed = '"exportd export list" lists what there is.\n';
+    for (const [command, sentence] of [
+      [['export', 'show', id], `There is no batch export "${id}" in the project. ${listed}`],
+      [['why', 'nonsense'], `There is no batch export "nonsense" in the project. ${listed}`],
+      [['export', 'pause', id], `There is no batch export "${id}" in the project. ${listed}`],
+      [['run', 'list', id], `There is no batch export "${id}" in the project. ${listed}`],
+      [
+        ['run', 'show', id, 'r'],
+        `There is no run "r" of a batch export "${id}". "exportd run list ${id}" lists what there is.\n`,
+      ],
+      [
+        ['webhook', 'delete', id],
+        `There is no webhook "${id}" in the project. "exportd webhook list" lists what there is.\n`,
+      ],
+      [
+        ['key', 'revoke', id],
+        `There is no key "${id}" in the project. "exportd key list" lists what there is.\n`,
+      ],
+    ] as const) {
+      const missing = await exportd(service, ...command);
+      expect([command, missing.code, missing.stderr]).toEqual([command, 1, `exportd: ${sentence}`]);
+    }
     const scope = await exportd(database, 'key', 'create', '--project', '1', '--scopes', 'everything');
     expect([scope.code, scope.stderr]).toEqual([1, expect.stringContaining('Unknown scope "everything".')]);
   });

@@ -64,7 +64,10 @@ describe('exportd dashboard', () => {
       jsonOutputOf('dashboard', 'list'),
       run('dashboard', 'list', '--project', project),
     ]);
-    expect([one, all]).toEqual([[created], [created, other]]);
+    expect([one, all]).toEqual([
+      { count: 1, results: [created] },
+      { count: 2, results: [created, other] },
+    ]);
     expect(lines.stdout).toMatch(
       new RegExp(`^${id} +${project} +Sales +true +eu,weekly +37 +ada@example.com$`, 'm'),
     );

@@ -22,7 +22,7 @@ it('registers, lists and removes tables', async () => {
   const named = [...ofProject, '--name', 'stripe.charges'] as const;
   const added = await run('warehouse', 'add', ...named, '--relation', 'stripe_charges');
   expect(added).toMatchObject({ name: 'stripe.charges', relation_schema: 'public', team_column: null });
-  expect(await run('warehouse', 'list', ...ofProject)).toEqual([added]);
+  expect(await run('warehouse', 'list', ...ofProject)).toEqual({ count: 1, results: [added] });
   const { body } = await api.call('POST', 'query/', {
     query: { kind: 'DialectQuery', query: 'select count() from stripe.charges' },
   });
@@ -49,7 +49,7 @@ it('defines, lists and removes properties', async () => {
   const named = [...ofProject, '--scope', 'person', '--name', 'seats'] as const;
   const defined = await run('property', 'define', ...named, '--type', 'numeric');
   expect(defined).toMatchObject({ scope: 'person', name: 'seats', type: 'numeric' });
-  expect(await run('property', 'list', ...ofProject)).toEqual([defined]);
+  expect(await run('property', 'list', ...ofProject)).toEqual({ count: 1, results: [defined] });
   expect(await run('property', 'remove', ...named)).toEqual({ removed: 'seats' });
   expect(await run('property', 'define', ...named, '--type', 'text')).toMatch(/Allowed choices are numeric/);
 });

@@ -26,7 +26,7 @@ it('creates, changes and lists variables that queries read', async () => {
   const changed = await set('country', '10', '--type', 'String');
   expect(changed).toMatchObject({ id: (country as { id: string }).id, name: 'Country', default_value: '10' });
   const listed = await run('list', '--project', String(api.projectId), '--json');
-  expect(JSON.parse(listed.stdout)).toEqual([changed, minimum]);
+  expect(JSON.parse(listed.stdout)).toEqual({ count: 2, results: [changed, minimum] });
   const response = await api.call('POST', 'query', {
     query: { kind: 'DialectQuery', query: 'select {variables.country}, {variables.minimum}' },
   });

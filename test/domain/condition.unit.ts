@@ -30,6 +30,7 @@ const fine: ConditionFacts = {
   missing: { intervals: 0, oldest_end: null },
   unstarted_since: null,
   worker_seen_at: now,
+  temporal_fault: null,
   source_fault: null,
   operator_fault: null,
   circuit: null,
@@ -65,6 +66,11 @@ describe('the condition of an export', () => {
       'no_worker',
       { worker_seen_at: '2026-11-01T11:58:00.000Z' },
       /^No worker of exportd has reported since 2026-11-01 11:58:00 UTC/,
+    ],
+    [
+      'temporal_unavailable',
+      { temporal_fault: { message: 'It is gone.', opened_at: at }, waiting: 1, worker_seen_at: at },
+      /^It is gone, since 2026-11-01 11:00:00 UTC\. 1 interval waits\.$/,
     ],
     [
       'source_unavailable',
@@ -218,6 +224,7 @@ const anyFacts: fc.Arbitrary<ConditionFacts> = fc.record({
   missing: fc.record({ intervals: fc.integer({ min: 0, max: 2_000 }), oldest_end: fc.option(time) }),
   unstarted_since: fc.option(time),
   worker_seen_at: fc.option(time),
+  temporal_fault: fc.option(fc.record({ message: text, opened_at: time })),
   source_fault: fc.option(fc.record({ message: text, opened_at: time })),
   operator_fault: fc.option(fc.record({ type: text, message: text, opened_at: time })),
   circuit: fc.option(fc.record({ error: text, opened_at: time })),

@@ -7,10 +7,10 @@ import { notifyConditionChanges, storeNotification } from '../../src/decisions/n
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
-import { createFaultAlarm } from '../../src/failures/operator_faults.ts';
+import { createFaultAlarm, createServerAlarm } from '../../src/failures/operator_faults.ts';
 import type { Overview } from '../../src/http/console/schema.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
-import { inTransaction } from '../../src/journal/database.ts';
+import { createPool, inTransaction, type Pool } from '../../src/journal/database.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { exportd } from '../cli/command_line.ts';
@@ -253,8 +253,10 @@ describe('every surface says the same of an export', () => {
     expect(condition).toMatchObject({ severity: 'warning', affected: { intervals: 18, ranges: [hole] } });
     const { path = '', body, command } = condition.actions[0] ?? {};
     expect(command).toBe(`exportd export backfill ${id} --start-at ${hole.start} --end-at ${hole.end}`);
+    expect(await eventsSince(id)).toEqual(['export.holes']);
     expect((await api.call('POST', path, body)).status).toBe(200);
     expect((await conditionAt(id)).cause).toBe('ok');
+    expect(await eventsSince(id)).toEqual(['export.holes', 'export.holes_filled']);
   });
 
   it('whose bucket denies access, with a retry of all that failed', async () => {
@@ -377,5 +379,87 @@ describe('every surface says the same of an export', () => {
     ]);
     expect(await dependencies()).toMatchObject({ 'dependency=source': 1 });
     await api.database.pool.query('delete from exportd.worker_heartbeats');
+  });
+
+  it.each<[cause: ConditionCause, responds: boolean, silentSeconds: number, message: string]>([
+    ['temporal_unavailable', false, 0, 'Temporal does not respond.'],
+    ['no_worker', true, 50, 'No worker of exportd has reported.'],
+  ])('while it is %s, which the operator is told too', async (cause, responds, silentSeconds, message) => {
+    const { id } = await createExport(`Waiting with ${cause}`, [4, 1]);
+    const { pool } = api.database;
+    const seen = (seconds: number) =>
+      pool.query(
+        `insert into exportd.worker_heartbeats (worker, seen_at) values ('w', clock_timestamp() - $1 * interval '1 second')
+         on conflict (worker) do update set seen_at = excluded.seen_at`,
+        [seconds],
+      );
+    await seen(silentSeconds);
+    const watching = await watchServers(pool, () =>
+      responds ? Promise.resolve(1) : Promise.reject(new Error('Gone')),
+    );
+    expect(await watching.told('operator_fault')).toMatchObject({
+      message,
+      waiting_runs: expect.any(Number),
+    });
+    const condition = await expectEverywhere(id, cause);
+    expect(condition).toMatchObject({ severity: 'error', owner: 'operator', affected: { intervals: 3 } });
+    const { body } = await api.call('GET', '/readyz');
+    expect(body.operator_faults).toMatchObject([{ message }]);
+    await watching.stop();
+    await seen(0);
+    const healthy = await watchServers(pool, () => Promise.resolve(1));
+    expect(await healthy.told('operator_fault.resolved')).toMatchObject({ message });
+    await healthy.stop();
+    expect((await conditionAt(id)).cause).toBe('ok');
+    await pool.query('delete from exportd.worker_heartbeats');
+  });
+});
+
+/** Watches the servers as a server does, with a webhook of the operator. */
+async function watchServers(pool: Pool, pingTemporal: () => Promise<unknown>) {
+  const secret = createWebhookSecret();
+  const operator = await startReceiver(secret);
+  const quick = readSettings({
+    DATABASE_URL: 'unused',
+    EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: '10ms',
+    EXPORTD_OPERATOR_WEBHOOK_URL: operator.url,
+    EXPORTD_OPERATOR_WEBHOOK_SECRET: secret,
+  });
+  const alarm = createServerAlarm(pool, quick, logger, pingTemporal);
+  alarm.start();
+  return {
+    told: async (type: string) =>
+      (
+        await waitFor(
+          () => operator.messages.find((one) => one.type === type),
+          `the operator is told ${type}`,
+        )
+      ).data,
+    stop: async () => {
+      await alarm.stop();
+      await operator.close();
+    },
+  };
+}
+
+describe('a control database that does not respond', () => {
+  it('is told to the operator, and that it responds again', async () => {
+    let gone = true;
+    const { pool } = api.database;
+    const unreachable = createPool('postgres://nobody@127.0.0.1:1/none', { max: 1 });
+    const either = new Proxy(pool, {
+      get: (target, name) => {
+        const used = gone ? unreachable : target;
+        const value: unknown = Reflect.get(used, name);
+        return typeof value === 'function' ? (value.bind(used) as unknown) : value;
+      },
+    });
+    const watching = await watchServers(either, () => Promise.resolve(1));
+    const fault = { type: 'ControlDatabaseUnavailable', message: 'The control database does not respond.' };
+    expect(await watching.told('operator_fault')).toMatchObject(fault);
+    gone = false;
+    expect(await watching.told('operator_fault.resolved')).toMatchObject(fault);
+    await watching.stop();
+    await unreachable.end();
   });
 });

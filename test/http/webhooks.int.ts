@@ -40,6 +40,8 @@ const incidents = [
   'destination.recovered',
   'export.behind',
   'export.caught_up',
+  'export.holes',
+  'export.holes_filled',
 ];
 const create = async (more: object = {}) => {
   const created = await api.call('POST', 'webhooks/', { url: `${receiver.endpoint}/hook?a=1`, ...more });

@@ -25,7 +25,7 @@ import {
   parseRestrictionLevel,
 } from '../arguments.ts';
 import { commandSettings, resolveUser, withAudit, withPool } from '../running_stack.ts';
-import { printer, table } from '../output.ts';
+import { printer, printList, table } from '../output.ts';
 import {
   type JsonObject,
   openService,
@@ -88,7 +88,7 @@ export function addUserCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const users = await withPool(listUsers);
-      printer(options)(users, () => userTable(users));
+      printList(options)(users, userTable);
     });
 }
 
@@ -144,7 +144,7 @@ export function addProjectCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const projects = await withPool(listProjects);
-      printer(options)(projects, () => projectTable(projects));
+      printList(options)(projects, projectTable);
     });
 }
 
@@ -236,7 +236,7 @@ export function addKeyCommands(program: Command): void {
     const keys = usesService(options)
       ? results((await openService(options).call('GET', 'keys/?limit=1000')).body)
       : await withPool((pool) => listKeys(pool, options.project));
-    printer(options)(keys, () => keyTable(keys as readonly ApiKey[]));
+    printList(options)(keys as readonly ApiKey[], keyTable);
   });
 
   keyCommand(key, 'rotate', 'create the successor of a key; the old one works until the overlap ends')

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import type { PlannedExport, PlannedRequest } from '../apply/plan.ts';
 import { CliError } from '../cli_error.ts';
-import { printer } from '../output.ts';
+import { confirm, counted, printer, yesOption } from '../output.ts';
 import {
   type JsonObject,
   openService,
@@ -14,6 +14,7 @@ interface ApplyOptions extends ServiceCommandOptions {
   readonly file: string;
   readonly dryRun?: boolean;
   readonly prune?: boolean;
+  readonly yes?: boolean;
   readonly env?: readonly string[];
 }
 
@@ -35,6 +36,7 @@ export function addApplyCommand(program: Command): void {
     .requiredOption('-f, --file <path>', 'the file; - reads stdin')
     .option('--dry-run', 'print the plan and change nothing')
     .option('--prune', 'delete the exports of the project that are not in the file')
+    .option(...yesOption)
     .option(
       '--env <name>',
       'an environment variable that !env may name, repeatable; by default all',
@@ -65,6 +67,8 @@ export function addApplyCommand(program: Command): void {
       }
       // Before the requests: if one fails, the plan shows what the ones before it did.
       if (options.json !== true) print({}, () => planLines(plan));
+      const deleted = plan.filter(({ action }) => action === 'delete').length;
+      if (deleted > 0) await confirm(`Delete ${counted(deleted, 'batch export')}?`, options);
       for (const request of requests) await carryOut(service, request);
       const changed = plan.some(({ action }) => action !== 'unchanged' && action !== 'undeclared');
       if (options.json === true) print({ applied: true, plan }, () => []);

@@ -1,7 +1,7 @@
 import type { Command } from 'commander';
 import { readAuditEvents } from '../../journal/audit.ts';
 import { parseId } from '../arguments.ts';
-import { printer, table } from '../output.ts';
+import { printList, table } from '../output.ts';
 import { withPool } from '../running_stack.ts';
 import {
   type JsonObject,
@@ -39,7 +39,7 @@ export function addAuditCommand(program: Command): void {
     .option('--limit <number>', 'number of events', parseId, 50)
     .action(async (options: AuditOptions) => {
       const events = usesService(options) ? await readFromService(options) : await readFromDatabase(options);
-      printer(options)(events, () => auditTable(events as readonly JsonObject[]));
+      printList(options)(events as readonly JsonObject[], auditTable);
     });
 }
 

@@ -14,7 +14,7 @@ import {
   recipeLines,
   runTable,
 } from '../export_tables.ts';
-import { counted, printer, table } from '../output.ts';
+import { confirm, counted, printer, printList, table, yesOption } from '../output.ts';
 import {
   type JsonObject,
   openService,
@@ -49,9 +49,9 @@ async function sendAction(
   const path = `batch_exports/${encodeURIComponent(id)}/${action}`;
   const { status, location } = await openService(options).call(method, path, body);
   const createdId = idIn(location);
-  const accepted = status === 202;
-  printer(options)({ accepted, location }, () => [
-    accepted
+  const applied = status !== 202;
+  printer(options)({ accepted: true, applied, location }, () => [
+    !applied
       ? 'Accepted. The command is still being processed.'
       : createdId === undefined
         ? message
@@ -219,7 +219,7 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'list', 'list the batch exports of the project').action(
     async (options: Options) => {
       const exports = await openService(options).exports();
-      printer(options)({ count: exports.length, results: exports }, () => exportTable(exports));
+      printList(options)(exports, exportTable);
     },
   );
 
@@ -252,7 +252,11 @@ export function addExportCommands(program: Command): void {
 
   serviceCommand(exports, 'delete', 'delete a batch export; its objects stay in the bucket')
     .argument('<id>')
-    .action((id: string, options: Options) => sendAction(options, 'DELETE', id, '', undefined, 'Deleted.'));
+    .option(...yesOption)
+    .action(async (id: string, options: Options & { yes?: boolean }) => {
+      await confirm(`Delete the batch export ${id}? Its schedule, runs and logs are lost.`, options);
+      await sendAction(options, 'DELETE', id, '', undefined, 'Deleted.');
+    });
 
   serviceCommand(exports, 'pause', 'pause a batch export: start no new runs')
     .argument('<id>')

@@ -52,6 +52,7 @@ export const intervalLooks: Readonly<Record<IntervalLook, StatusLook>> = {
 /** How each cause of an export's condition looks. */
 export const conditionLooks: Readonly<Record<ConditionCause, StatusLook>> = {
   unreadable: { label: 'Unreadable', tone: 'danger', shape: 'cross' },
+  temporal_unavailable: { label: 'Temporal down', tone: 'danger', shape: 'cross' },
   no_worker: { label: 'No worker', tone: 'danger', shape: 'cross' },
   source_unavailable: { label: 'Source unavailable', tone: 'danger', shape: 'cross' },
   operator_fault: { label: 'Waits for operator', tone: 'danger', shape: 'cross' },
