@@ -90,7 +90,7 @@ export async function notifyOfCompletion(
         left join exportd.backfills backfill on backfill.id = owner_id
         where incident.batch_export_id = $1 and (owner_id = $2 or owner_id in (
             select other.owner_id from exportd.incidents other where other.batch_export_id = $1
-              and other.owner_id <> $1 and other.data_interval_start = $3 and other.data_interval_end = $4))
+              and other.data_interval_start = $3 and other.data_interval_end = $4))
           and case when owner_id = $1 then not export.paused else backfill.status is distinct from 'Paused' end
         order by owner_id, data_interval_start, data_interval_end for update of incident)
       select array(select distinct owner_id::text from open_incidents order by 1) as owners,
@@ -106,8 +106,8 @@ export async function notifyOfCompletion(
 }
 
 /**
- * Resolves the incidents that a completed run ends: all incidents of the schedule or backfill that owns it, and those of
- * any backfill with its interval. An owner without open incidents has recovered, which is notified. A paused owner
+ * Resolves the incidents that a completed run ends: all incidents of the schedule or backfill that owns it, and all of
+ * its interval. An owner without open incidents has recovered, which is notified. A paused owner
  * recovers with its first run after the unpause.
  * @param owners the owners of these incidents, which are locked
  */

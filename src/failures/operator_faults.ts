@@ -1,5 +1,4 @@
 import { hostname } from 'node:os';
-import { setTimeout as wait } from 'node:timers/promises';
 import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import { type OverwritingStore, readOverwritingStores } from '../destination/store_traits.ts';
@@ -262,20 +261,20 @@ export function createFaultAlarm(
 /** Repeats a check from `start` on. `stop` waits for the one that is running. */
 function repeat(
   { EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: interval }: FaultAlarmSettings,
-  check: () => Promise<void>,
+  check: (stopping: AbortSignal) => Promise<void>,
 ) {
   let running: Promise<void> = Promise.resolve();
   let timer: NodeJS.Timeout | undefined;
-  let stopped = false;
+  const stopping = new AbortController();
   const start = (): void => {
-    running = check().then(() => {
-      if (!stopped) timer = setTimeout(start, Math.min(interval, maxCheckIntervalMs));
+    running = check(stopping.signal).then(() => {
+      if (!stopping.signal.aborted) timer = setTimeout(start, Math.min(interval, maxCheckIntervalMs));
     });
   };
   return {
     start,
     stop: async (): Promise<void> => {
-      stopped = true;
+      stopping.abort();
       clearTimeout(timer);
       await running;
     },
@@ -288,20 +287,20 @@ const databaseDown: OperatorFault = {
 };
 const workersGone: OperatorFault = { type: noWorker, message: 'No worker of exportd has reported.' };
 
-/** A wait for Temporal that takes longer has failed, in milliseconds. */
+/** A request to Temporal that takes longer has failed, in milliseconds. */
 const temporalTimeoutMs = 4_000;
 
 /**
  * Watches from a server what workers cannot tell: that Temporal does not respond, that no worker reports, and that the
  * control database does not respond. The first two are faults that all servers share, so that one of them notifies the
  * operator. The third cannot be stored: each server notifies the operator by itself, with an id of its own.
- * @param pingTemporal rejects when Temporal does not respond
+ * @param pingTemporal rejects when Temporal does not respond, and at once when the signal is aborted
  */
 export function createServerAlarm(
   pool: Pool,
   settings: FaultAlarmSettings,
   logger: Logger,
-  pingTemporal: () => Promise<unknown>,
+  pingTemporal: (signal: AbortSignal) => Promise<unknown>,
 ) {
   /** The outage of the control database, as this server sees it. */
   let outage: { readonly fault: OpenFault; isNotified: boolean } | undefined;
@@ -326,12 +325,9 @@ export function createServerAlarm(
       if (isOver) outage = undefined;
     }
   };
-  return repeat(settings, async () => {
-    const ping = Promise.race([
-      pingTemporal(),
-      wait(temporalTimeoutMs, undefined, { ref: false }).then(() => Promise.reject(new Error('Timeout'))),
-    ]);
-    const temporal = await ping.then(
+  return repeat(settings, async (stopping) => {
+    const timeout = AbortSignal.timeout(temporalTimeoutMs);
+    const temporal = await pingTemporal(AbortSignal.any([stopping, timeout])).then(
       () => undefined,
       (error: unknown): OperatorFault => {
         const rejection = rejectionIn(error);
@@ -339,6 +335,7 @@ export function createServerAlarm(
         return { type: temporalUnavailable, message };
       },
     );
+    if (stopping.aborted) return;
     try {
       await storeOutage(pool, temporalUnavailable, temporal);
       await storeWorkers(pool);

@@ -180,8 +180,10 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       },
     },
   });
-  const alarm = createServerAlarm(pool, settings, logger, () =>
-    calls.track(() => countPollers(temporal.client, settings)),
+  const alarm = createServerAlarm(pool, settings, logger, (signal) =>
+    calls.track(() =>
+      temporal.client.connection.withAbortSignal(signal, () => countPollers(temporal.client, settings)),
+    ),
   );
   let monitoring: MonitoringServer | undefined;
   const close = async () => {

@@ -336,6 +336,11 @@ describe('every surface says the same of an export', () => {
       expect((await api.call('POST', path, request)).status).toBe(200);
     expect(condition.actions).toHaveLength(2);
     expect((await conditionAt(id)).cause).toBe('ok');
+    // The schedule has no run to come, so that the retries of its intervals are what it recovers with.
+    const { body: retries } = await api.call('GET', `batch_exports/${id}/runs/?status=Starting`);
+    expect(retries.results).toHaveLength(3);
+    for (const { id: run } of retries.results as { id: string }[]) await publish(run);
+    expect(await eventsSince(id)).toEqual(['batch_export.paused', 'batch_export.recovered']);
   });
 
   it('while the source cannot be read, with what waits', async () => {

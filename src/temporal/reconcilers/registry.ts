@@ -297,9 +297,11 @@ async function reconcileMaintenance(dependencies: ReconcilerDependencies, pass: 
   );
 }
 
-/** Notifies webhooks of outages, late exports and held intervals, and of their end. The pass after it starts the deliveries. */
-async function notifyConditions({ journal }: ReconcilerDependencies, pass: Pass): Promise<void> {
-  pass.counts.repaired += await notifyConditionChanges(journal.pool);
+/** Notifies webhooks of outages, late exports, held intervals and holes, and of their end, and starts the deliveries at once. */
+async function notifyConditions(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
+  const changes = await notifyConditionChanges(dependencies.journal.pool);
+  pass.counts.repaired += changes;
+  if (changes > 0) await reconcileDeliveries(dependencies, pass);
 }
 
 /** Deletes log lines, notifications and incidents that have expired. */

@@ -1,0 +1,511 @@
+/** The on-call drill: ten faults are made one by one, and everything that people look at says the same of each. */
+import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect, createServer, type Server, type Socket } from 'node:net';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { Browser } from 'playwright-core';
+import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
+import { assignPorts } from '../../src/local_stack/ports.ts';
+import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
+import { exportd } from '../cli/command_line.ts';
+import { launchBrowser, openConsole, type ConsolePage } from '../console/browser.ts';
+import { startReceiver, type Receiver } from '../notifications/receiver.ts';
+import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { fromSetUp } from '../setup/environment.ts';
+import { hourAgo } from '../setup/hours.ts';
+import { minuteAgo } from '../setup/minutes.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { insertEvents } from './rows.ts';
+import { startStack, type Stack } from './stack.ts';
+
+/** How long the condition may take to name a cause. */
+const namedWithinMs = 60_000;
+/** How long everything may take to be ok, and the recovery to be told, after the cure. */
+const curedWithinMs = 120_000;
+/** Set to `none` to measure the times of the product's own settings. */
+const shortened = process.env.EXPORTD_ON_CALL_SETTINGS !== 'none';
+
+type GateState = 'open' | 'refused' | 'silent';
+
+/** A server that passes connections on, refuses them, or accepts them and is silent. */
+interface Gate {
+  readonly port: number;
+  set(state: GateState): Promise<void>;
+}
+
+let stack: Stack;
+let source: TestDatabase;
+let receiver: Receiver;
+let operator: Receiver;
+let browser: Browser;
+let opened: ConsolePage;
+let gates: Readonly<Record<'source' | 'store', Gate>>;
+let monitoring: Readonly<Record<'server' | 'worker', string>>;
+
+/** Reports a figure of the drill at once: it takes minutes. */
+const report = (figure: string): void => void process.stderr.write(`${figure}\n`);
+
+async function openGate(port: number, target: URL): Promise<Gate> {
+  const sockets = new Set<Socket>();
+  let state: GateState = 'open';
+  let server: Server | undefined;
+  const track = (socket: Socket): Socket => {
+    sockets.add(socket);
+    return socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
+  };
+  const listen = async (): Promise<void> => {
+    server = createServer((client) => {
+      track(client);
+      if (state === 'silent') return;
+      const upstream = track(connect(Number(target.port), target.hostname));
+      client.pipe(upstream).pipe(client);
+      for (const [one, other] of [
+        [client, upstream],
+        [upstream, client],
+      ] as const)
+        one.on('close', () => other.destroy());
+    }).listen(port, '127.0.0.1');
+    await once(server, 'listening');
+  };
+  await listen();
+  return {
+    port,
+    set: async (next) => {
+      state = next;
+      const closing = server;
+      if (closing) {
+        const closed = once(closing, 'close');
+        closing.close();
+        for (const socket of sockets) socket.destroy();
+        await closed;
+        server = undefined;
+      }
+      if (next !== 'refused') await listen();
+    },
+  };
+}
+
+beforeAll(async () => {
+  source = await createTestDatabase();
+  const secret = createWebhookSecret();
+  receiver = await startReceiver(secret);
+  operator = await startReceiver(secret);
+  const ports = await assignPorts(join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`), [
+    'server',
+    'worker',
+    'source',
+    'store',
+  ]);
+  gates = {
+    source: await openGate(ports.source, new URL(source.url)),
+    store: await openGate(ports.store, new URL(fromSetUp('EXPORTD_TEST_S3_ENDPOINT'))),
+  };
+  monitoring = {
+    server: `http://127.0.0.1:${ports.server}`,
+    worker: `http://127.0.0.1:${ports.worker}`,
+  };
+  const sourceUrl = new URL(source.url);
+  sourceUrl.port = String(gates.source.port);
+  stack = await startStack('on-call', {
+    SOURCE_DATABASE_URL: sourceUrl.href,
+    EXPORTD_MONITORING_PORT: String(ports.server),
+    EXPORTD_WORKER_HTTP_PORT: String(ports.worker),
+    EXPORTD_OPERATOR_WEBHOOK_URL: operator.url,
+    EXPORTD_OPERATOR_WEBHOOK_SECRET: secret,
+    EXPORTD_RUN_RETRY_LIMIT: '0',
+    EXPORTD_RECONCILE_INTERVAL: shortened ? '5s' : '1m',
+    EXPORTD_ACTIVITY_RETRY_INITIAL: '1s',
+    EXPORTD_ACTIVITY_RETRY_MAX: '1m',
+  });
+  await insertEvents(source.pool, stack.projectId, hourAgo(8), 800, 8 * 3_600);
+  const { status } = await stack.call('POST', '/webhooks/', { url: receiver.url, secret });
+  expect(status).toBe(201);
+  browser = await launchBrowser();
+  opened = await openConsole(browser, stack.baseUrl, { key: stack.key });
+});
+afterAll(async () => {
+  await browser.close();
+  await stack.stop();
+  await receiver.close();
+  await operator.close();
+  for (const gate of Object.values(gates)) await gate.set('refused');
+  await source.drop();
+});
+
+const endpoint = (): string => `http://127.0.0.1:${gates.store.port}`;
+const createExport = (
+  name: string,
+  config: Readonly<Record<string, unknown>> = {},
+  fields: Readonly<Record<string, unknown>> = {},
+): Promise<string> => stack.createExport({ name, ...fields }, { endpoint_url: endpoint(), ...config });
+
+async function backfill(id: string, from: number, to: number): Promise<void> {
+  const body = { start_at: hourAgo(from).toISOString(), end_at: hourAgo(to).toISOString() };
+  expect((await stack.call('POST', `/batch_exports/${id}/backfill/`, body)).status).toBe(200);
+}
+
+const conditionOf = async (id: string): Promise<Condition> =>
+  (await stack.call('GET', `/batch_exports/${id}/`)).body.condition as Condition;
+
+const changeConfig = async (id: string, config: Readonly<Record<string, unknown>>): Promise<void> => {
+  const body = { destination: { type: 'S3', config } };
+  expect((await stack.call('PATCH', `/batch_exports/${id}/`, body)).status).toBe(200);
+};
+
+const command = (...args: string[]) =>
+  exportd({ EXPORTD_BASE_URL: stack.baseUrl, EXPORTD_API_KEY: stack.key }, ...args);
+
+const json = async (url: string): Promise<Record<string, unknown>> =>
+  (await (await fetch(url)).json()) as Record<string, unknown>;
+
+const faultsIn = (body: Record<string, unknown>): string[] =>
+  (body.operator_faults as { message: string }[] | null)?.map(({ message }) => message) ?? ['unknown'];
+
+const lineOf = (output: string, id: string): string =>
+  output.split('\n').find((line) => line.includes(id)) ?? '';
+
+/** What every surface says of an export, in the words of its cause and sentence. */
+async function surfacesOf(id: string): Promise<Record<string, unknown>> {
+  const [list, status, statusJson, show, why, names] = await Promise.all([
+    stack.call('GET', '/batch_exports/?limit=1000'),
+    command('status'),
+    command('status', '--json'),
+    command('export', 'show', id),
+    command('why', id),
+    command('export', 'list'),
+  ]);
+  const found = (list.body.results as { id: string; condition: Condition }[]).find((one) => one.id === id);
+  const { batch_exports } = JSON.parse(statusJson.stdout) as {
+    batch_exports: { id: string; condition: Condition }[];
+  };
+  const metrics = await (await fetch(`${monitoring.server}/metrics`)).text();
+  return {
+    list: found?.condition,
+    status: lineOf(status.stdout, id),
+    exit: [status.code, statusJson.code],
+    statusJson: batch_exports.find((one) => one.id === id)?.condition,
+    show: show.stdout,
+    why: why.stdout,
+    names: lineOf(names.stdout, id),
+    metrics: metrics.split('\n').filter((line) => line.startsWith('exportd_export_condition')),
+    server: faultsIn(await json(`${stack.baseUrl}/readyz`)),
+  };
+}
+
+/** Shows the list and the page of the export in Chromium, until both show the sentence. A probe of a bucket may change it. */
+async function expectInConsole(id: string): Promise<void> {
+  const { page } = opened;
+  for (const path of ['/', `/exports/${id}`]) {
+    await page.goto(path);
+    await waitFor(
+      async () => page.getByText((await conditionOf(id)).summary).first().isVisible(),
+      `${path} shows the condition`,
+      namedWithinMs,
+    );
+  }
+}
+
+interface Fault {
+  readonly name: string;
+  readonly cause: ConditionCause;
+  readonly owner: Condition['owner'];
+  /** Makes the fault, and returns the export that has it. */
+  make(): Promise<string>;
+  /** What the owner does before the actions of the condition, which are then sent. */
+  repair?(id: string): Promise<void>;
+  /** What webhooks are told: of the project, or of the operator. */
+  readonly told: { readonly by: 'project' | 'operator'; readonly begin: string; readonly end: string };
+  /** Whether the worker runs, which shows the operator's faults too. */
+  readonly withoutWorker?: boolean;
+}
+
+const project = (begin: string, end: string): Fault['told'] => ({ by: 'project', begin, end });
+const operatorTold: Fault['told'] = {
+  by: 'operator',
+  begin: 'operator_fault',
+  end: 'operator_fault.resolved',
+};
+
+const faults: readonly Fault[] = [
+  {
+    name: 'a wrong key',
+    cause: 'access_denied',
+    owner: 'tenant',
+    make: async () => {
+      const id = await createExport('Wrong key', { aws_secret_access_key: 'wrong' });
+      await backfill(id, 3, 2);
+      return id;
+    },
+    repair: (id) =>
+      changeConfig(id, {
+        aws_access_key_id: stack.bucket.accessKeyId,
+        aws_secret_access_key: stack.bucket.secretAccessKey,
+      }),
+    told: project('run.failed', 'batch_export.recovered'),
+  },
+  {
+    name: 'an endpoint that refuses connections',
+    cause: 'destination_unavailable',
+    owner: 'tenant',
+    make: async () => {
+      const id = await createExport('Refused');
+      await gates.store.set('refused');
+      await backfill(id, 4, 2);
+      return id;
+    },
+    repair: () => gates.store.set('open'),
+    told: project('destination.unavailable', 'destination.recovered'),
+  },
+  {
+    name: 'a bucket that is silent',
+    cause: 'destination_unavailable',
+    owner: 'tenant',
+    make: async () => {
+      const id = await createExport('Silent');
+      await gates.store.set('silent');
+      await backfill(id, 4, 2);
+      return id;
+    },
+    repair: () => gates.store.set('open'),
+    told: project('destination.unavailable', 'destination.recovered'),
+  },
+  {
+    name: 'a source that is down',
+    cause: 'source_unavailable',
+    owner: 'operator',
+    make: async () => {
+      const id = await createExport('Source down');
+      await gates.source.set('refused');
+      await backfill(id, 4, 2);
+      return id;
+    },
+    repair: () => gates.source.set('open'),
+    told: project('source.unavailable', 'source.recovered'),
+  },
+  {
+    name: 'a column of the source that was dropped',
+    cause: 'operator_fault',
+    owner: 'operator',
+    make: async () => {
+      const id = await createExport('Column dropped');
+      await source.pool.query('alter table events rename column properties to former_properties');
+      await backfill(id, 4, 2);
+      return id;
+    },
+    repair: async () => {
+      await source.pool.query('alter table events rename column former_properties to properties');
+    },
+    told: operatorTold,
+  },
+  {
+    name: 'an interval that is held',
+    cause: 'held',
+    owner: 'tenant',
+    make: async () => {
+      const id = await createExport('Held');
+      await backfill(id, 3, 2);
+      await waitFor(async () => (await conditionOf(id)).cause === 'ok', 'the interval is exported');
+      const [run] = await stack.runs(id);
+      await stack.waitForRun(id, run?.id ?? '', 'Completed');
+      await source.pool.query(
+        `delete from events where uuid in (
+           select uuid from events where inserted_at >= $1 and inserted_at < $2 limit 40)`,
+        [hourAgo(3), hourAgo(2)],
+      );
+      await stack.call('POST', `/batch_exports/${id}/runs/${run?.id}/retry/`, {});
+      return id;
+    },
+    told: project('run.held', 'batch_export.recovered'),
+  },
+  {
+    name: 'an export that was paused by itself',
+    cause: 'paused_by_failures',
+    owner: 'tenant',
+    make: async () => {
+      const id = await createExport(
+        'Paused by itself',
+        { bucket_name: 'there-is-none' },
+        { interval: 'every 1 minutes', end_at: minuteAgo(0).toISOString() },
+      );
+      await stack.pool.query(
+        `update exportd.stream_states set state = jsonb_set(state, '{scheduled_until}', to_jsonb($2::text))
+         where stream_type = 'batch_export' and stream_id = $1`,
+        [id, minuteAgo(4).toISOString()],
+      );
+      await stack.call('PATCH', `/batch_exports/${id}/`, { name: 'Paused by itself, soon' });
+      return id;
+    },
+    repair: (id) => changeConfig(id, { bucket_name: stack.bucket.bucket }),
+    told: project('batch_export.paused', 'batch_export.recovered'),
+  },
+  {
+    name: 'holes between exported ranges',
+    cause: 'holes',
+    owner: 'tenant',
+    make: async () => {
+      const id = await createExport('Holes');
+      await backfill(id, 8, 7);
+      await backfill(id, 3, 2);
+      return id;
+    },
+    told: project('export.holes', 'export.holes_filled'),
+  },
+  {
+    name: 'no worker',
+    cause: 'no_worker',
+    owner: 'operator',
+    make: async () => {
+      const id = await createExport('No worker', {}, { interval: 'day' });
+      await stack.workers.at(-1)?.kill();
+      // It is accepted, and pending.
+      void stack.call('POST', `/batch_exports/${id}/backfill/`, {
+        start_at: hourAgo(3).toISOString(),
+        end_at: hourAgo(2).toISOString(),
+      });
+      return id;
+    },
+    repair: async () => {
+      await stack.startWorker();
+    },
+    told: operatorTold,
+    withoutWorker: true,
+  },
+  {
+    name: 'a key ring that opens nothing',
+    cause: 'operator_fault',
+    owner: 'operator',
+    make: async () => {
+      const id = await createExport('Key ring');
+      await stack.workers.at(-1)?.stop();
+      await stack.startWorker({ EXPORTD_ENCRYPTION_KEYS: `other:${randomBytes(32).toString('base64')}` });
+      await backfill(id, 3, 2);
+      return id;
+    },
+    repair: async () => {
+      await stack.workers.at(-1)?.stop();
+      await stack.startWorker();
+    },
+    told: operatorTold,
+  },
+];
+
+const receiverOf = ({ told }: Fault): Receiver => (told.by === 'project' ? receiver : operator);
+
+/** Expects every surface to say the same of the fault. @returns the condition */
+async function expectAgreement(fault: Fault, id: string): Promise<Condition> {
+  const condition = await conditionOf(id);
+  const { severity, cause, summary, owner } = condition;
+  expect([cause, owner]).toEqual([fault.cause, fault.owner]);
+  const found = await surfacesOf(id);
+  expect(found).toEqual({
+    list: condition,
+    status: expect.stringMatching(new RegExp(`^${severity} +${cause} `)),
+    exit: [2, 2],
+    statusJson: condition,
+    show: expect.stringContaining(`Condition: ${cause} (${severity}): ${summary}`),
+    why: expect.stringContaining(summary),
+    names: expect.stringMatching(new RegExp(` ${cause}$`)),
+    metrics: expect.arrayContaining([expect.stringContaining(`severity="${severity}",cause="${cause}"`)]),
+    server: owner === 'operator' ? expect.arrayContaining([expect.any(String)]) : [],
+  });
+  expect(String(found.status).endsWith(summary)).toBe(true);
+  if (owner === 'operator') {
+    const [message = ''] = found.server as string[];
+    expect(summary).toContain(message.replace(/\.$/, ''));
+    if (!fault.withoutWorker)
+      expect(faultsIn(await json(`${monitoring.worker}/readyz`))).toEqual(found.server);
+  }
+  return condition;
+}
+
+/** Goes through one fault from its cause to its cure. @returns how long it took */
+async function drill(fault: Fault, id: string, before: number): Promise<string> {
+  const told = receiverOf(fault);
+  const all = [receiver, operator];
+  const made = performance.now();
+  let condition = await conditionOf(id);
+  await waitFor(
+    async () => {
+      condition = await conditionOf(id);
+      return condition.cause === fault.cause;
+    },
+    () => `${fault.name} is ${fault.cause}; it is ${JSON.stringify(condition)}`,
+  );
+  const named = performance.now() - made;
+  // Runs end and intervals come to wait while the surfaces are read, and metrics are read every ten seconds.
+  let difference: unknown;
+  const agreed = await waitFor(
+    async () => {
+      try {
+        return await expectAgreement(fault, id);
+      } catch (error) {
+        difference = error;
+        return undefined;
+      }
+    },
+    () => `all surfaces agree: ${String(difference)}`,
+    namedWithinMs,
+  );
+  const agreedAfter = performance.now() - made;
+  await expectInConsole(id);
+  const message = await waitFor(
+    () => told.messages.slice(before).find(({ type }) => type === fault.told.begin),
+    () =>
+      `${fault.told.begin} is sent; sent are ${all.map(({ messages }) => messages.map(({ type }) => type).join(', ')).join('; ')}`,
+  );
+  const toldAfter = performance.now() - made;
+  expect(message.signed).toBe(true);
+
+  const began = performance.now();
+  await fault.repair?.(id);
+  for (const { path, body } of agreed.actions) {
+    const relative = path.replace(`/api/projects/${stack.projectId}`, '');
+    const response = await stack.call('POST', relative, body);
+    expect([path, response.status, response.text]).toEqual([path, 200, expect.anything()]);
+  }
+  await waitFor(
+    async () => {
+      condition = await conditionOf(id);
+      return condition.cause === 'ok' && condition.summary === 'Every interval that has ended is exported.';
+    },
+    () => `${fault.name} is cured; it is ${JSON.stringify(condition)}`,
+  );
+  const ok = performance.now() - began;
+  await waitFor(
+    () => told.messages.slice(before).find(({ type }) => type === fault.told.end),
+    () =>
+      `${fault.told.end} is sent; sent are ${all.map(({ messages }) => messages.map(({ type }) => type).join(', ')).join('; ')}`,
+  );
+  let status = await command('status');
+  await waitFor(
+    async () => {
+      status = await command('status');
+      return status.code === 0;
+    },
+    () => `status is ok; it is ${status.stdout}`,
+  );
+  const recovered = performance.now() - began;
+  expect(faultsIn(await json(`${stack.baseUrl}/readyz`))).toEqual([]);
+  await opened.page.goto(`/exports/${id}`);
+  await opened.page.getByText('Every interval that has ended is exported.').first().waitFor();
+  const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
+  const figures = `named after ${seconds(named)}, by all surfaces after ${seconds(agreedAfter)}, told after ${seconds(toldAfter)}; ok ${seconds(ok)} and all recovered ${seconds(recovered)} after the cure`;
+  expect([named <= namedWithinMs, recovered <= curedWithinMs]).toEqual([true, true]);
+  return figures;
+}
+
+describe('the on-call drill', () => {
+  it.each(faults)('$name: every surface names it within a minute, and its cure within two', async (fault) => {
+    let id: string | undefined;
+    const before = receiverOf(fault).messages.length;
+    try {
+      id = await fault.make();
+      report(`${fault.name}: ${await drill(fault, id, before)}`);
+    } catch (error) {
+      report(`${fault.name}: ${String(error)}`);
+      if (id !== undefined) await fault.repair?.(id);
+      throw error;
+    }
+  });
+});
