@@ -44,7 +44,7 @@ async function describeServers(environment: Readonly<Record<string, string | und
 }
 
 /** The command line `exportd`. */
-function createProgram(): Command {
+export function createProgram(): Command {
   const program = new Command('exportd')
     .description('Batch exports of events and persons from PostgreSQL to S3.')
     .version(version, '-V, --version', 'print the version of exportd')

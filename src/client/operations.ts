@@ -929,6 +929,14 @@ export interface components {
             /** @description The `sts:ExternalId` that roles of the project demand, for destinations with `role_arn`. */
             external_id: string;
         };
+        ProjectUser: {
+            id: number;
+            email: string;
+            first_name: string;
+            last_name: string;
+            /** @description Keys of the project that the user owns. */
+            active_keys: number;
+        };
         QueryRequestInput: {
             /** @description The query to run: its `kind` and the fields of that kind. */
             query: {
@@ -1784,6 +1792,479 @@ export interface components {
                 };
                 result: components["schemas"]["BatchExportInterval"];
             };
+            /** @description Retrieve batch export interval. Everything that exportd knows of one interval: its runs, generations, files and comparisons. */
+            "GET /batch_exports/{batch_export_id}/intervals/{start}": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                    /** Format: date-time */
+                    start: string;
+                };
+                result: {
+                    interval: components["schemas"]["BatchExportInterval"];
+                    /** @description The start of the interval before, if it had a run. */
+                    previous: string | null;
+                    next: string | null;
+                    next_comparison_at: string | null;
+                    /** @description The 50 newest runs of the interval, newest first. */
+                    runs: components["schemas"]["BatchExportRun"][];
+                    /** @description The 20 newest generations, newest first. */
+                    generations: {
+                        generation: number;
+                        is_current: boolean;
+                        run: components["schemas"]["BatchExportRun"];
+                        config_version: number;
+                        model: string;
+                        files: number;
+                        rows: number;
+                        rejected_rows: number;
+                        bytes: number;
+                        settled: boolean;
+                        /** @description Null for the first generation. */
+                        difference: {
+                            /** @description Rows more than before. */
+                            rows: number;
+                            bytes: number;
+                            files: number;
+                            /** @description Where rows differ; null if the generations are of different models. */
+                            buckets: {
+                                /** Format: date-time */
+                                start: string;
+                                /** Format: date-time */
+                                end: string;
+                                /** @description Rows of the generation before. */
+                                before: number;
+                                /** @description Rows of this one. Equal numbers are of different rows. */
+                                after: number;
+                            }[] | null;
+                            /** @description Fields of the destination that differ. */
+                            fields: {
+                                /** @description The path of the field, joined by dots. */
+                                field: string;
+                                /** @description Null where the field had no value. */
+                                before: unknown;
+                                after: unknown;
+                                /** @description Whether the field is a secret, whose values are never returned. */
+                                secret: boolean;
+                            }[];
+                        } | null;
+                    }[];
+                    /** @description The first 500 files of the current manifest, in key order. */
+                    files: {
+                        key: string;
+                        range: number;
+                        rows: number;
+                        bytes: number;
+                        crc32: string;
+                        first: {
+                            inserted_at: string;
+                            id: string;
+                        } | null;
+                        last: {
+                            inserted_at: string;
+                            id: string;
+                        } | null;
+                        rejected: number;
+                        expires_at: string | null;
+                    }[];
+                    rejected_file: {
+                        key: string;
+                        rows: number;
+                        bytes: number;
+                    } | null;
+                    kept: {
+                        key: string;
+                        rows: number;
+                        bytes: number;
+                        crc32: string;
+                        generation: number;
+                    }[];
+                    earlier: {
+                        key: string;
+                        rows: number;
+                        bytes: number;
+                        crc32: string;
+                        generation: number;
+                    }[];
+                    /** @description Null without a manifest, or if persons decide which rows are selected. */
+                    proof: {
+                        source: {
+                            hash: string;
+                            rows: number;
+                            sum: string;
+                        };
+                        /** @description The rows of the files, and the rejected ones. */
+                        bucket: {
+                            hash: string;
+                            rows: number;
+                            sum: string;
+                        };
+                        is_equal: boolean;
+                        buckets: {
+                            /** Format: date-time */
+                            start: string;
+                            /** Format: date-time */
+                            end: string;
+                            source_rows: number;
+                            bucket_rows: number;
+                            is_equal: boolean;
+                        }[];
+                    } | null;
+                    /** @description Null without a manifest, and while nothing has compared it. */
+                    newest_check: {
+                        /**
+                         * @description `export`: the fingerprints right after the export. `held_run`: a run that would have removed rows.
+                         * @enum {string}
+                         */
+                        kind: "export" | "held_run" | "comparison" | "verification";
+                        /** Format: date-time */
+                        at: string;
+                        is_equal: boolean;
+                        /** @description What it found, in one sentence. */
+                        summary: string;
+                    } | null;
+                    manifest: {
+                        bucket: string;
+                        endpoint: string | null;
+                        key: string;
+                        /** @description As the journal recorded it, with the files above. */
+                        body: {
+                            [key: string]: unknown;
+                        };
+                    } | null;
+                };
+            };
+            /** @description Find an event of an interval. Which file of the current manifest has the event, or why none has. */
+            "GET /batch_exports/{batch_export_id}/intervals/{start}/row": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                    /** Format: date-time */
+                    start: string;
+                };
+                query: {
+                    /** Format: uuid */
+                    uuid: string;
+                };
+                result: {
+                    /** @enum {string} */
+                    location: "file" | "not_in_source" | "not_in_manifest" | "not_exported" | "unsupported";
+                    /** @description When the source received the row, with microseconds. */
+                    inserted_at: string | null;
+                    file: {
+                        key: string;
+                        range: number;
+                        rows: number;
+                        bytes: number;
+                        crc32: string;
+                        first: {
+                            inserted_at: string;
+                            id: string;
+                        } | null;
+                        last: {
+                            inserted_at: string;
+                            id: string;
+                        } | null;
+                        rejected: number;
+                        expires_at: string | null;
+                    } | null;
+                    detail: string;
+                };
+            };
+            /** @description List verifications of an interval. The newest first. */
+            "GET /batch_exports/{batch_export_id}/intervals/{start}/verifications": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                    /** Format: date-time */
+                    start: string;
+                };
+                result: {
+                    results: {
+                        id: string;
+                        /** @description Whether all values were compared, not only the presence of rows. */
+                        deep: boolean;
+                        /** @enum {string} */
+                        status: "pending" | "completed" | "failed";
+                        /** @description Why it failed. */
+                        error: string | null;
+                        /** Format: date-time */
+                        created_at: string;
+                        finished_at: string | null;
+                        report: {
+                            ok: boolean;
+                            rows: number;
+                            files: number;
+                            bytes: number;
+                            missing: number;
+                            duplicate: number;
+                            unexpected: number;
+                            mismatched: number;
+                            /** @description The first 50. */
+                            findings: {
+                                kind: string;
+                                object: string | null;
+                                count: number;
+                                detail: string;
+                                rows: {
+                                    id: string;
+                                    column?: string;
+                                }[];
+                            }[];
+                            /** @description The first 50. */
+                            notes: string[];
+                        } | null;
+                    }[];
+                };
+            };
+            /** @description Verify an interval. A worker compares the files of the interval with the source, as `exportd verify` does. Read the result with the list. */
+            "POST /batch_exports/{batch_export_id}/intervals/{start}/verifications": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                    /** Format: date-time */
+                    start: string;
+                };
+                body?: {
+                    /** @description Compare all values, not only the presence of rows. */
+                    deep?: boolean;
+                };
+                result: {
+                    id: string;
+                    /** @description Whether all values were compared, not only the presence of rows. */
+                    deep: boolean;
+                    /** @enum {string} */
+                    status: "pending" | "completed" | "failed";
+                    /** @description Why it failed. */
+                    error: string | null;
+                    /** Format: date-time */
+                    created_at: string;
+                    finished_at: string | null;
+                    report: {
+                        ok: boolean;
+                        rows: number;
+                        files: number;
+                        bytes: number;
+                        missing: number;
+                        duplicate: number;
+                        unexpected: number;
+                        mismatched: number;
+                        /** @description The first 50. */
+                        findings: {
+                            kind: string;
+                            object: string | null;
+                            count: number;
+                            detail: string;
+                            rows: {
+                                id: string;
+                                column?: string;
+                            }[];
+                        }[];
+                        /** @description The first 50. */
+                        notes: string[];
+                    } | null;
+                };
+            };
+            /** @description List batch export changes. Who has changed the export, and what, newest first. Values of secrets are not returned. */
+            "GET /batch_exports/{batch_export_id}/history": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                };
+                query?: {
+                    /** @default 100 */
+                    limit?: number;
+                    /** @default 0 */
+                    offset?: number;
+                };
+                result: {
+                    count: number;
+                    next: string | null;
+                    previous: string | null;
+                    results: {
+                        /** Format: date-time */
+                        at: string;
+                        /** @enum {string} */
+                        kind: "created" | "updated" | "paused" | "unpaused" | "backfill_requested" | "retry_requested" | "failed_runs_retry_requested";
+                        summary: string;
+                        by: {
+                            /** @enum {string} */
+                            type: "user";
+                            email: string;
+                            first_name: string;
+                            /** @description The name of the API key. */
+                            key: string | null;
+                        } | {
+                            /** @enum {string} */
+                            type: "signal";
+                            /** @description What the sender told Temporal about itself. */
+                            identity: string | null;
+                        } | {
+                            /** @enum {string} */
+                            type: "exportd";
+                        };
+                        changes: {
+                            /** @description The path of the field, joined by dots. */
+                            field: string;
+                            /** @description Null where the field had no value. */
+                            before: unknown;
+                            after: unknown;
+                            /** @description Whether the field is a secret, whose values are never returned. */
+                            secret: boolean;
+                        }[];
+                        backfill_id: string | null;
+                        run_id: string | null;
+                    }[];
+                };
+            };
+            /** @description Check the source. Whether exports can read the source, and the SQL that fixes what they cannot. */
+            "GET /source/check": {
+                query?: {
+                    /**
+                     * @default events
+                     * @enum {string}
+                     */
+                    model?: "events" | "persons";
+                    table?: string;
+                };
+                result: {
+                    ok: boolean;
+                    relations: {
+                        /** @description The setting that names the relation. */
+                        setting: string;
+                        relation: string;
+                        /** @description Such as table or view; null if it does not exist. */
+                        kind: string | null;
+                    }[];
+                    findings: {
+                        /** @enum {string} */
+                        level: "error" | "warning";
+                        subject: string;
+                        column: string | null;
+                        message: string;
+                        /** @description Statements that fix it. */
+                        sql: string | null;
+                    }[];
+                    views: {
+                        setting: string;
+                        name: string;
+                        sql: string;
+                        to_choose: string[];
+                    }[];
+                    /** @description Relations that may have the events, while the configured one does not exist. */
+                    tables: string[];
+                };
+            };
+            /** @description Preview a new batch export. The first rows that it would write of its newest ended interval, with the names of its files. */
+            "POST /batch_exports/preview": {
+                path: {
+                    /** Format: uuid */
+                    id: string;
+                };
+                body?: components["schemas"]["BatchExportUpdateInput"];
+                result: {
+                    interval: {
+                        /** Format: date-time */
+                        start: string;
+                        /** Format: date-time */
+                        end: string;
+                    };
+                    /** @description The name of the manifest, such as s3://bucket/key. */
+                    manifest: string;
+                    /** @description The name of the first file. */
+                    file: string;
+                    columns: {
+                        name: string;
+                        type: string;
+                    }[];
+                    /** @description The first rows, as JSON lines would have them. */
+                    rows: unknown[][];
+                    /**
+                     * Format: date-time
+                     * @description Start of the sampled range.
+                     */
+                    rows_since: string;
+                };
+            };
+            /** @description Estimate a new batch export. How many rows, bytes and files an interval has, by the newest ones. */
+            "POST /batch_exports/estimate": {
+                path: {
+                    /** Format: uuid */
+                    id: string;
+                };
+                body?: components["schemas"]["BatchExportUpdateInput"];
+                result: {
+                    /** Format: date-time */
+                    start: string;
+                    /** Format: date-time */
+                    end: string;
+                    /** @description The intervals in the range that was counted. */
+                    intervals: number;
+                    /** @description The rows of the range; null when counting took too long. */
+                    rows: number | null;
+                    rows_per_interval: number | null;
+                    /** @description In the format and compression of the files. */
+                    bytes_per_interval: number | null;
+                    files_per_interval: number | null;
+                    /** @description Why there is no estimate. */
+                    detail: string | null;
+                };
+            };
+            /** @description Preview an update of a batch export. The first rows that it would write of its newest ended interval, with the names of its files. */
+            "POST /batch_exports/{id}/preview": {
+                path: {
+                    /** Format: uuid */
+                    id: string;
+                };
+                body?: components["schemas"]["BatchExportUpdateInput"];
+                result: {
+                    interval: {
+                        /** Format: date-time */
+                        start: string;
+                        /** Format: date-time */
+                        end: string;
+                    };
+                    /** @description The name of the manifest, such as s3://bucket/key. */
+                    manifest: string;
+                    /** @description The name of the first file. */
+                    file: string;
+                    columns: {
+                        name: string;
+                        type: string;
+                    }[];
+                    /** @description The first rows, as JSON lines would have them. */
+                    rows: unknown[][];
+                    /**
+                     * Format: date-time
+                     * @description Start of the sampled range.
+                     */
+                    rows_since: string;
+                };
+            };
+            /** @description Estimate an update of a batch export. How many rows, bytes and files an interval has, by the newest ones. */
+            "POST /batch_exports/{id}/estimate": {
+                path: {
+                    /** Format: uuid */
+                    id: string;
+                };
+                body?: components["schemas"]["BatchExportUpdateInput"];
+                result: {
+                    /** Format: date-time */
+                    start: string;
+                    /** Format: date-time */
+                    end: string;
+                    /** @description The intervals in the range that was counted. */
+                    intervals: number;
+                    /** @description The rows of the range; null when counting took too long. */
+                    rows: number | null;
+                    rows_per_interval: number | null;
+                    /** @description In the format and compression of the files. */
+                    bytes_per_interval: number | null;
+                    files_per_interval: number | null;
+                    /** @description Why there is no estimate. */
+                    detail: string | null;
+                };
+            };
             /** @description List batch export manifests. The current manifest of each exported interval, in the order of completion, the oldest first. An interval that is exported again comes again, with a higher generation: its files replace those of its former manifest. */
             "GET /batch_exports/{batch_export_id}/manifests": {
                 path: {
@@ -2022,6 +2503,21 @@ export interface components {
                 body?: components["schemas"]["ApiKeyRotateInput"];
                 result: components["schemas"]["CreatedApiKey"];
             };
+            /** @description List users. Who owns an active key of the project. Users are created with `exportd user create`. */
+            "GET /users": {
+                query?: {
+                    /** @default 100 */
+                    limit?: number;
+                    /** @default 0 */
+                    offset?: number;
+                };
+                result: {
+                    count: number;
+                    next: string | null;
+                    previous: string | null;
+                    results: components["schemas"]["ProjectUser"][];
+                };
+            };
             /** @description List audit events. Who changed what in the project, and which attempts of its keys were refused, newest first, as long as `EXPORTD_AUDIT_RETENTION`. Attempts without a valid key belong to no project: operators read them with `exportd audit`. Reads are not recorded. */
             "GET /audit": {
                 query?: {
@@ -2131,6 +2627,7 @@ export type Error = components['schemas']['Error'];
 export type JsonValueInput = components['schemas']['JsonValueInput'];
 export type LogEntry = components['schemas']['LogEntry'];
 export type Project = components['schemas']['Project'];
+export type ProjectUser = components['schemas']['ProjectUser'];
 export type QueryRequestInput = components['schemas']['QueryRequestInput'];
 export type QueryResponse = components['schemas']['QueryResponse'];
 export type QueryStatus = components['schemas']['QueryStatus'];

@@ -133,6 +133,21 @@ export async function createUser(
 export const listUsers = async (pool: Pool): Promise<User[]> =>
   (await pool.query<User>(`select ${userColumns} from exportd.users order by id`)).rows;
 
+/** The users who own an active key of a project, oldest first, with the number of these keys. */
+export async function listProjectUsers(
+  pool: Pool,
+  projectId: number,
+): Promise<(Pick<User, 'id' | 'email' | 'first_name' | 'last_name'> & { readonly active_keys: number })[]> {
+  const { rows } = await pool.query<Awaited<ReturnType<typeof listProjectUsers>>[number]>(
+    `select owner.id, owner.email, owner.first_name, owner.last_name, count(*)::int as active_keys
+     from exportd.api_keys key join exportd.users owner on owner.id = key.user_id
+     where $1 = any(key.project_ids) and ${isActiveKey}
+     group by owner.id order by owner.id`,
+    [projectId],
+  );
+  return rows;
+}
+
 /** The user with this id. */
 export const findUser = async (pool: Pool, id: number): Promise<User | undefined> =>
   (await pool.query<User>(`select ${userColumns} from exportd.users where id = $1`, [id])).rows[0];

@@ -51,12 +51,12 @@ import {
 import { paceConnections } from './connection_pace.ts';
 import { consoleRoutes } from './console/console_routes.ts';
 import { consoleCoverageRoutes } from './console/coverage.ts';
-import { consoleExportRoutes } from './console/export.ts';
-import { consoleIntervalRoutes, consoleVerificationRoutes } from './console/interval_routes.ts';
+import { consoleExportRoutes, exportHistoryRoutes } from './console/export.ts';
+import { intervalDetailRoutes, verificationRoutes } from './console/interval_routes.ts';
 import { createLiveChanges } from './console/live_changes.ts';
 import { consoleLiveRoutes } from './console/live_routes.ts';
 import { consoleOverviewRoutes } from './console/overview.ts';
-import { consolePreviewRoutes } from './console/previews.ts';
+import { previewRoutes } from './console/previews.ts';
 import { consoleQueryRoutes } from './console/query_editor.ts';
 import { sessionRoutes } from './console/session_routes.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
@@ -65,7 +65,7 @@ import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts'
 import { countRequests, monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { keyRoutes } from './keys/routes.ts';
-import { projectRoutes } from './projects/routes.ts';
+import { projectRoutes, projectUserRoutes } from './projects/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
 import { createRequestShares } from './request_shares.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
@@ -372,12 +372,17 @@ const resources = [
   runRoutes,
   backfillRoutes,
   intervalRoutes,
+  intervalDetailRoutes,
+  verificationRoutes,
+  exportHistoryRoutes,
+  previewRoutes,
   readingRoutes,
   logRoutes,
   webhookRoutes,
   webhookDeliveryRoutes,
   dashboardRoutes,
   keyRoutes,
+  projectUserRoutes,
   auditRoutes,
   queryAuthorizationRoutes,
   draftSqlRoutes,
@@ -389,9 +394,6 @@ const consoleResources = [
   consoleLiveRoutes,
   consoleExportRoutes,
   consoleCoverageRoutes,
-  consoleIntervalRoutes,
-  consoleVerificationRoutes,
-  consolePreviewRoutes,
   consoleQueryRoutes,
   consoleAuditRoutes,
 ];

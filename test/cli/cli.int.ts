@@ -153,6 +153,12 @@ describe('exportd', () => {
     expect(await jsonOutputOf(service, 'key', 'revoke', id)).toEqual({ id, revoked: true });
     const owned = await exportd(service, 'key', 'create', '--user', '1', '--scopes', scopes);
     expect([owned.code, owned.stderr]).toEqual([1, expect.stringContaining('--user')]);
+    expect(await jsonOutputOf(service, 'user', 'list')).toMatchObject({
+      results: expect.arrayContaining([expect.objectContaining({ active_keys: expect.any(Number) })]),
+    });
+    expect(await jsonOutputOf(service, 'project', 'list')).toMatchObject({
+      results: [{ id: api.projectId }],
+    });
     const bootstrap = { ...database, ...service };
     const first = await jsonOutputOf(
       bootstrap,
@@ -259,6 +265,20 @@ describe('exportd', () => {
     expect(await jsonOutputOf(service, 'export', 'manifests', id, '--since', '-1h')).toMatchObject({
       count: 0,
     });
+    const history = await exportd(service, 'export', 'history', id);
+    expect(history.stdout).toMatch(/^\S+Z +ada@example\.com +- +Created/m);
+    const start = '2026-11-01T10:00:00.000Z';
+    const interval = await exportd(service, 'export', 'interval', id, start);
+    expect(interval.stdout).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T10:01:00.000Z +running/m);
+    const found = await exportd(service, 'export', 'find', id, start, randomUUID());
+    expect([found.code, found.stdout]).toEqual([0, expect.stringMatching(/\S/)]);
+    const preview = await exportd(service, 'export', 'preview', '--id', id);
+    expect([preview.code, preview.stdout]).toEqual([0, expect.stringMatching(/^First file: s3:/)]);
+    expect(
+      await jsonOutputOf(service, 'export', 'estimate', '{"interval": "hour"}', '--id', id),
+    ).toMatchObject({
+      intervals: expect.any(Number),
+    });
     const reading = await exportd(service, 'export', 'reading', id);
     expect(reading.stdout).toMatch(/^=== DuckDB$[^]*^=== Spark \(the tests of exportd do not run it\)$/m);
     const program = await exportd(service, 'export', 'reading', id, '--reader', 'duckdb');
@@ -339,6 +359,20 @@ describe('exportd', () => {
       1,
       'Not delivered. The receiver could not be reached (ECONNREFUSED).\n',
     ]);
+    const changed = await jsonOutputOf(
+      service,
+      ...['webhook', 'update', id, '--events', 'run.failed,run.held', '--disable', '--rotate-secret'],
+    );
+    expect(changed).toMatchObject({
+      events: ['run.failed', 'run.held'],
+      enabled: false,
+      secret: expect.stringMatching(/^whsec_/),
+    });
+    expect((changed as { secret: string }).secret).not.toBe(secret);
+    expect(await exportd(service, 'webhook', 'update', id)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('Nothing to change'),
+    });
     expect(await jsonOutputOf(service, 'webhook', 'delete', id)).toEqual({ id, deleted: true });
   });
 

@@ -180,7 +180,7 @@ describe('the way through the console', () => {
     const { bucket, client } = stack.bucket;
     const { body } = await stack.call(
       'GET',
-      `/console/batch_exports/${exportPath.split('/').at(-1) ?? ''}/intervals/${new URL(page.url()).pathname.split('/').at(-1) ?? ''}/`,
+      `/batch_exports/${exportPath.split('/').at(-1) ?? ''}/intervals/${new URL(page.url()).pathname.split('/').at(-1) ?? ''}/`,
     );
     const { manifest } = body as { manifest: { body: { generation: number; files: { key: string }[] } } };
     const Key = manifest.body.files[0]?.key ?? '';

@@ -88,7 +88,7 @@ describe('signals sent with the temporal command line', () => {
   });
 
   it('name their sender in the changes of the export', async () => {
-    const { body } = await stack.call('GET', `/console/batch_exports/${exportId}/history`);
+    const { body } = await stack.call('GET', `/batch_exports/${exportId}/history`);
     const authors = (body.results as { kind: string; by: { type: string; identity?: string } }[]).map(
       ({ by }) => by,
     );

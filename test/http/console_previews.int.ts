@@ -28,10 +28,8 @@ const body = (more: object = {}) => ({
   destination: { type: 'S3', config },
   ...more,
 });
-const preview = (given: object, path = '') =>
-  api.call('POST', `console/batch_exports/${path}preview/`, given);
-const estimate = (given: object, path = '') =>
-  api.call('POST', `console/batch_exports/${path}estimate/`, given);
+const preview = (given: object, path = '') => api.call('POST', `batch_exports/${path}preview/`, given);
+const estimate = (given: object, path = '') => api.call('POST', `batch_exports/${path}estimate/`, given);
 /** The values of a column. */
 const valuesOf = (given: unknown, column: string): readonly unknown[] => {
   const { columns, rows } = given as Preview;
@@ -103,8 +101,7 @@ describe('the preview of a new export', () => {
     const { key } = await api.newKey(api.projectId, ['batch_export:read']);
     for (const path of ['preview', 'estimate'])
       expect(
-        (await api.call('POST', `console/batch_exports/${path}/`, body(), { authorization: `Bearer ${key}` }))
-          .status,
+        (await api.call('POST', `batch_exports/${path}/`, body(), { authorization: `Bearer ${key}` })).status,
       ).toBe(403);
   });
 });
@@ -175,12 +172,12 @@ describe('a source that does not have what exports need', () => {
       await views.database.pool.query(
         'create view own_events as select team_id, event, timestamp from events',
       );
-      const refused = await views.call('POST', 'console/batch_exports/preview/', body());
+      const refused = await views.call('POST', 'batch_exports/preview/', body());
       expect([refused.status, refused.body]).toMatchObject([
         503,
         { code: 'source_rejected', detail: expect.stringMatching(/uuid.*exportd source check/) },
       ]);
-      const { body: report } = await views.call('GET', 'console/source/check/?model=events');
+      const { body: report } = await views.call('GET', 'source/check/?model=events');
       expect(report).toMatchObject({
         ok: false,
         findings: expect.arrayContaining([expect.objectContaining({ level: 'error', column: 'uuid' })]),
@@ -192,7 +189,7 @@ describe('a source that does not have what exports need', () => {
   });
 
   it('is reported as ready when it has', async () => {
-    const { status, body: report } = await api.call('GET', 'console/source/check/');
+    const { status, body: report } = await api.call('GET', 'source/check/');
     expect([status, report.ok]).toEqual([200, true]);
   });
 });

@@ -248,7 +248,7 @@ describe('a filter that cannot be compiled is rejected when it is saved, with th
     const rejected = { status: 400, body: { attr, detail: expect.stringMatching(detail) } };
     const [saved, previewed] = [
       await api.call('PATCH', `batch_exports/${exports.plain}`, { destination: { config } }),
-      await api.call('POST', `console/batch_exports/${exports.plain}/preview/`, { destination: { config } }),
+      await api.call('POST', `batch_exports/${exports.plain}/preview/`, { destination: { config } }),
     ];
     expect([saved, previewed]).toMatchObject([rejected, rejected]);
   });

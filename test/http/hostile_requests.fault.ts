@@ -107,7 +107,7 @@ async function send(
 }
 
 const preview = (body: object, action = 'preview') =>
-  send(`/api/projects/${stack.projectId}/console/batch_exports/${action}/`, {
+  send(`/api/projects/${stack.projectId}/batch_exports/${action}/`, {
     interval: 'every 5 minutes',
     ...body,
   });

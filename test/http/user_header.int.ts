@@ -70,7 +70,7 @@ describe('the user whom a trusted proxy names', () => {
   it('is who changed an export in its history', async () => {
     const id = await api.createExport();
     await api.call('PATCH', `batch_exports/${id}/`, { name: 'Renamed' }, { [header]: 'grace@example.com' });
-    const { body } = await api.call('GET', `console/batch_exports/${id}/history/`);
+    const { body } = await api.call('GET', `batch_exports/${id}/history/`);
     expect(JSON.stringify(body.results)).toContain('grace@example.com');
     const range = { start_at: minutesAgo(3), end_at: minutesAgo(2) };
     await api.call('POST', `batch_exports/${id}/backfills/`, range, { [header]: 'grace@example.com' });

@@ -88,7 +88,7 @@ describe('a verification', () => {
 
   /** Verifies the interval as the console does, and waits for the outcome. */
   async function verify(): Promise<Verification> {
-    const path = `/console/batch_exports/${id}/intervals/${hourAgo(3).toISOString()}/verifications`;
+    const path = `/batch_exports/${id}/intervals/${hourAgo(3).toISOString()}/verifications`;
     const { status, body, text } = await stack.call('POST', path, { deep: true });
     if (status !== 202) throw new Error(`The interval is not verified: ${text}`);
     return waitFor(async () => {

@@ -82,14 +82,14 @@ export function addUserCommands(program: Command): void {
       printer(options)(created, () => userTable([created]));
     });
 
-  user
-    .command('list')
-    .description('list all users')
-    .option('--json', 'print JSON')
-    .action(async (options: JsonOption) => {
-      const users = await withPool(listUsers);
-      printList(options)(users, userTable);
-    });
+  keyCommand(user, 'list', 'list all users; with an API key those who own a key of the project').action(
+    async (options: KeyOptions) => {
+      const users = usesService(options)
+        ? results((await openService(options).call('GET', 'users/?limit=1000')).body)
+        : await withPool(listUsers);
+      printList(options)(users as readonly User[], userTable);
+    },
+  );
 }
 
 interface ProjectOptions extends JsonOption {
@@ -138,14 +138,14 @@ export function addProjectCommands(program: Command): void {
       printer(options)(created, () => projectTable([created]));
     });
 
-  project
-    .command('list')
-    .description('list all projects')
-    .option('--json', 'print JSON')
-    .action(async (options: JsonOption) => {
-      const projects = await withPool(listProjects);
-      printList(options)(projects, projectTable);
-    });
+  keyCommand(project, 'list', 'list all projects; with an API key those of the key').action(
+    async (options: KeyOptions) => {
+      const projects = usesService(options)
+        ? results((await openService(options).call('GET', '/api/projects/?limit=1000')).body)
+        : await withPool(listProjects);
+      printList(options)(projects as readonly Project[], projectTable);
+    },
+  );
 }
 
 interface KeyOptions extends ServiceCommandOptions {

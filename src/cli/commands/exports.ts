@@ -7,6 +7,8 @@ import {
   conditionLines,
   definitionLines,
   exportTable,
+  fieldTable,
+  historyTable,
   intervalTable,
   type Lag,
   lagLines,
@@ -212,6 +214,77 @@ export function addWhyCommand(program: Command): void {
     });
 }
 
+/** `export history|interval|find|preview|estimate`: what the console shows of an export, and of one that is not saved. */
+function addInspectionCommands(exports: Command): void {
+  serviceCommand(exports, 'history', 'list who has changed a batch export, and what')
+    .argument('<id>')
+    .option('--limit <number>', 'maximum number', '100')
+    .action(async (id: string, options: Options & { limit: string }) => {
+      const path = `batch_exports/${encodeURIComponent(id)}/history/${searchOf({ limit: options.limit })}`;
+      const { body } = await openService(options).call('GET', path);
+      printer(options)(body, () => historyTable(results(body)));
+    });
+
+  const intervalPath = (id: string, start: string): string =>
+    `batch_exports/${encodeURIComponent(id)}/intervals/${encodeURIComponent(start)}/`;
+  serviceCommand(exports, 'interval', 'show an interval: its runs, generations, files and comparisons')
+    .argument('<id>')
+    .argument('<start>', 'start of the interval, as an ISO 8601 time')
+    .action(async (id: string, start: string, options: Options) => {
+      const { body } = await openService(options).call('GET', intervalPath(id, start));
+      printer(options)(body, () => [
+        ...intervalTable([body.interval as JsonObject]),
+        '',
+        ...runTable(results({ results: body.runs })),
+      ]);
+    });
+
+  serviceCommand(exports, 'find', 'say which file of an interval has an event')
+    .argument('<id>')
+    .argument('<start>', 'start of the interval, as an ISO 8601 time')
+    .argument('<uuid>', 'uuid of the event')
+    .action(async (id: string, start: string, uuid: string, options: Options) => {
+      const path = `${intervalPath(id, start)}row/${searchOf({ uuid })}`;
+      const { body } = await openService(options).call('GET', path);
+      printer(options)(body, () => [
+        String(body.detail),
+        ...(body.file === null ? [] : [(body.file as { key: string }).key]),
+      ]);
+    });
+
+  const addDraftCommand = (
+    operation: 'preview' | 'estimate',
+    description: string,
+    lines: (body: JsonObject) => string[],
+  ): Command =>
+    serviceCommand(exports, operation, description)
+      .argument(
+        '[JSON]',
+        'fields of a new export, or with --id the changes of an existing one',
+        parseJsonObject,
+      )
+      .option('--id <id>', 'the batch export that the fields change')
+      .action(async (fields: JsonObject | undefined, options: Options & { id?: string }) => {
+        const { id } = options;
+        if (fields === undefined && id === undefined)
+          throw new CliError('Name the batch export with --id, or pass the fields of a new one as JSON.');
+        const path = `batch_exports/${id === undefined ? '' : `${encodeURIComponent(id)}/`}${operation}/`;
+        const { body } = await openService(options).call('POST', path, fields ?? {});
+        printer(options)(body, () => lines(body));
+      });
+  addDraftCommand('preview', 'print the first rows that a batch export would write', (body) => [
+    `First file: ${String(body.file)}`,
+    '',
+    ...table(
+      (body.columns as { name: string }[]).map(({ name }) => name),
+      body.rows as unknown[][],
+    ),
+  ]);
+  addDraftCommand('estimate', 'estimate the rows and bytes of the intervals of a batch export', (body) =>
+    fieldTable(body),
+  );
+}
+
 /** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|manifests|reading|acknowledge|logs`. */
 export function addExportCommands(program: Command): void {
   const exports = program.command('export').description('manage batch exports (uses the HTTP API)');
@@ -338,6 +411,8 @@ export function addExportCommands(program: Command): void {
       const { body } = await openService(options).call('GET', path);
       printer(options)(body, () => recipeLines(body, options.reader));
     });
+
+  addInspectionCommands(exports);
 
   serviceCommand(exports, 'acknowledge', 'say why the files of an interval may differ from the source')
     .argument('<id>')

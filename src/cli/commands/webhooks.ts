@@ -1,4 +1,5 @@
 import type { Command } from 'commander';
+import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
 import {
   type JsonObject,
@@ -16,6 +17,34 @@ interface CreateOptions {
   readonly events?: string;
   readonly format: string;
   readonly batchExport?: string;
+}
+
+interface UpdateOptions extends Partial<CreateOptions> {
+  readonly enable?: boolean;
+  readonly disable?: boolean;
+  readonly rotateSecret?: boolean;
+}
+
+const namesIn = (list: string): string[] => list.split(',').map((name) => name.trim());
+
+const secretLines = (secret: string): string[] => [
+  `Signing secret: ${secret}`,
+  'Store it now: it is not shown again.',
+];
+
+const newSecret = async (): Promise<string> =>
+  (await import('../../notifications/send_webhook.ts')).createWebhookSecret();
+
+/** The fields of the request that options change. @throws CliError when two contradict each other */
+function changedFields({ url, events, format, batchExport, enable, disable }: UpdateOptions): JsonObject {
+  if (enable && disable) throw new CliError('Pass either --enable or --disable.');
+  return {
+    ...(url !== undefined && { url }),
+    ...(events !== undefined && { events: namesIn(events) }),
+    ...(format !== undefined && { format }),
+    ...(batchExport !== undefined && { batch_export: batchExport === 'all' ? null : batchExport }),
+    ...((enable || disable) && { enabled: enable === true }),
+  };
 }
 
 const webhookTable = (webhooks: readonly JsonObject[]): string[] =>
@@ -49,7 +78,7 @@ const deliveryTable = (deliveries: readonly JsonObject[]): string[] =>
 
 const path = (id: string): string => `webhooks/${encodeURIComponent(id)}/`;
 
-/** `webhook create|list|delete|test|deliveries|resend`. */
+/** `webhook create|list|update|delete|test|deliveries|resend`. */
 export function addWebhookCommands(program: Command): void {
   const webhooks = program
     .command('webhook')
@@ -64,23 +93,37 @@ export function addWebhookCommands(program: Command): void {
       const { body } = await openService(options).call('POST', 'webhooks/', {
         url: options.url,
         format: options.format,
-        ...(options.events === undefined
-          ? {}
-          : { events: options.events.split(',').map((name) => name.trim()) }),
+        ...(options.events === undefined ? {} : { events: namesIn(options.events) }),
         ...(options.batchExport === undefined ? {} : { batch_export: options.batchExport }),
       });
-      printer(options)(body, () => [
-        ...webhookTable([body]),
-        '',
-        `Signing secret: ${String(body.secret)}`,
-        'Store it now: it is not shown again.',
-      ]);
+      printer(options)(body, () => [...webhookTable([body]), '', ...secretLines(String(body.secret))]);
     });
 
   serviceCommand(webhooks, 'list', 'list the webhooks of the project').action(async (options: Options) => {
     const { body } = await openService(options).call('GET', 'webhooks/?limit=1000');
     printer(options)(body, () => webhookTable(results(body)));
   });
+
+  serviceCommand(webhooks, 'update', 'change a webhook; omitted options stay unchanged')
+    .argument('<id>')
+    .option('--url <url>', 'URL that receives the messages')
+    .option('--events <names>', 'event names, separated by commas')
+    .option('--format <format>', 'json or slack')
+    .option('--batch-export <id>', 'only of this batch export; "all" for all of the project')
+    .option('--enable', 'send messages again')
+    .option('--disable', 'send no messages')
+    .option('--rotate-secret', 'sign with a new secret, which is printed once')
+    .action(async (id: string, options: Options & UpdateOptions) => {
+      const secret = options.rotateSecret === true ? await newSecret() : undefined;
+      const fields = { ...changedFields(options), ...(secret !== undefined && { secret }) };
+      if (Object.keys(fields).length === 0)
+        throw new CliError('Nothing to change: pass at least one option, such as --url.');
+      const { body } = await openService(options).call('PATCH', path(id), fields);
+      printer(options)({ ...body, ...(secret !== undefined && { secret }) }, () => [
+        ...webhookTable([body]),
+        ...(secret === undefined ? [] : ['', ...secretLines(secret)]),
+      ]);
+    });
 
   serviceCommand(webhooks, 'delete', 'delete a webhook')
     .argument('<id>')

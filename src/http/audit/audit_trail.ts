@@ -29,7 +29,7 @@ const actions: Readonly<Record<string, string>> = {
   'POST /batch_exports/:batch_export_id/backfills/:id/unpause': 'backfill.unpause',
   'POST /batch_exports/:batch_export_id/runs/:id/retry': 'run.retry',
   'POST /batch_exports/:batch_export_id/runs/:id/cancel': 'run.cancel',
-  'POST /console/batch_exports/:batch_export_id/intervals/:start/verifications': 'verification.create',
+  'POST /batch_exports/:batch_export_id/intervals/:start/verifications': 'verification.create',
   'POST /webhooks': 'webhook.create',
   'PATCH /webhooks/:id': 'webhook.update',
   'DELETE /webhooks/:id': 'webhook.delete',
@@ -50,10 +50,10 @@ const readingOperations: ReadonlySet<string> = new Set([
   'POST /batch_exports/check',
   'POST /batch_exports/:id/check',
   'POST /query/check_auth_for_async',
-  'POST /console/batch_exports/preview',
-  'POST /console/batch_exports/estimate',
-  'POST /console/batch_exports/:id/preview',
-  'POST /console/batch_exports/:id/estimate',
+  'POST /batch_exports/preview',
+  'POST /batch_exports/estimate',
+  'POST /batch_exports/:id/preview',
+  'POST /batch_exports/:id/estimate',
   'POST /console/query/check',
 ]);
 

@@ -355,16 +355,16 @@ async function readLandings(
 /** The exports of a response, which are cured with one click. */
 const maxSameTrouble = 100;
 
-/** What the console shows of an export, beside the documented resources. */
-export const consoleExportRoutes: ProjectRoutes = (app, context) => {
-  const { settings, pool, runLink } = context;
-
+/** Who changed an export, and what. */
+export const exportHistoryRoutes: ProjectRoutes = (app, { settings, pool }) => {
   app.get(
-    '/console/batch_exports/:batch_export_id/history',
+    '/batch_exports/:batch_export_id/history',
     {
       ...readsExports,
       schema: {
-        hide: true,
+        summary: 'List batch export changes',
+        description:
+          'Who has changed the export, and what, newest first. Values of secrets are not returned.',
         params: backfillsPath,
         querystring: listQuery,
         response: { 200: pageOf(settingsChangeSchema), ...errorResponses },
@@ -377,6 +377,11 @@ export const consoleExportRoutes: ProjectRoutes = (app, context) => {
       return offsetPage(request, settings, request.query, page);
     },
   );
+};
+
+/** What the console shows of an export, beside the documented resources. */
+export const consoleExportRoutes: ProjectRoutes = (app, context) => {
+  const { pool, runLink } = context;
 
   app.get(
     '/console/batch_exports/:batch_export_id/timeline',

@@ -30,16 +30,18 @@ import {
   verificationsSchema,
 } from './schema.ts';
 
-/** What the console shows of an interval. */
-export const consoleIntervalRoutes: ProjectRoutes = (app, context) => {
+/** What is known of one interval, and which file has a row of it. */
+export const intervalDetailRoutes: ProjectRoutes = (app, context) => {
   const { pool, settings } = context;
 
   app.get(
-    '/console/batch_exports/:batch_export_id/intervals/:start',
+    '/batch_exports/:batch_export_id/intervals/:start',
     {
       ...readsExports,
       schema: {
-        hide: true,
+        summary: 'Retrieve batch export interval',
+        description:
+          'Everything that exportd knows of one interval: its runs, generations, files and comparisons.',
         params: intervalPath,
         response: { 200: intervalDetailSchema, ...errorResponses },
       },
@@ -52,11 +54,12 @@ export const consoleIntervalRoutes: ProjectRoutes = (app, context) => {
   );
 
   app.get(
-    '/console/batch_exports/:batch_export_id/intervals/:start/row',
+    '/batch_exports/:batch_export_id/intervals/:start/row',
     {
       ...readsExports,
       schema: {
-        hide: true,
+        summary: 'Find an event of an interval',
+        description: 'Which file of the current manifest has the event, or why none has.',
         params: intervalPath,
         querystring: rowLocationQuery,
         response: { 200: rowLocationSchema, ...errorResponses },
@@ -91,14 +94,19 @@ const retryAfterSeconds = 30;
 const maxItems = 50;
 
 /** Verify an interval on a worker, and read what it found. */
-export const consoleVerificationRoutes: ProjectRoutes = (app, context) => {
+export const verificationRoutes: ProjectRoutes = (app, context) => {
   const { pool, verifications, logger } = context;
 
   app.get(
-    '/console/batch_exports/:batch_export_id/intervals/:start/verifications',
+    '/batch_exports/:batch_export_id/intervals/:start/verifications',
     {
       ...readsExports,
-      schema: { hide: true, params: intervalPath, response: { 200: verificationsSchema, ...errorResponses } },
+      schema: {
+        summary: 'List verifications of an interval',
+        description: 'The newest first.',
+        params: intervalPath,
+        response: { 200: verificationsSchema, ...errorResponses },
+      },
     },
     async (request) => {
       const { batch_export_id, start } = request.params;
@@ -110,11 +118,13 @@ export const consoleVerificationRoutes: ProjectRoutes = (app, context) => {
   );
 
   app.post(
-    '/console/batch_exports/:batch_export_id/intervals/:start/verifications',
+    '/batch_exports/:batch_export_id/intervals/:start/verifications',
     {
       ...writesExports,
       schema: {
-        hide: true,
+        summary: 'Verify an interval',
+        description:
+          'A worker compares the files of the interval with the source, as `exportd verify` does. Read the result with the list.',
         params: intervalPath,
         body: verificationBody,
         response: { 202: verificationSchema, ...errorResponses },

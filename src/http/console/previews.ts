@@ -263,15 +263,16 @@ const previewPath = batchExportPath.partial({ id: true });
  * Preview what an export of the body would write before it is created or changed. Who may create exports may see their
  * rows; reading exports alone shows none.
  */
-export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
+export const previewRoutes: ProjectRoutes = (app, context) => {
   const { pool, source, shares } = context;
 
   app.get(
-    '/console/source/check',
+    '/source/check',
     {
       ...writesExports,
       schema: {
-        hide: true,
+        summary: 'Check the source',
+        description: 'Whether exports can read the source, and the SQL that fixes what they cannot.',
         querystring: sourceCheckQuery,
         response: { 200: sourceReportSchema, ...errorResponses },
       },
@@ -294,13 +295,18 @@ export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
     },
   );
 
-  for (const path of ['/console/batch_exports', '/console/batch_exports/:id']) {
+  for (const [path, of] of [
+    ['/batch_exports', 'a new batch export'],
+    ['/batch_exports/:id', 'an update of a batch export'],
+  ] as const) {
     app.post(
       `${path}/preview`,
       {
         ...writesExports,
         schema: {
-          hide: true,
+          summary: `Preview ${of}`,
+          description:
+            'The first rows that it would write of its newest ended interval, with the names of its files.',
           params: previewPath,
           body: updateBody,
           response: { 200: previewSchema, ...errorResponses },
@@ -319,7 +325,8 @@ export const consolePreviewRoutes: ProjectRoutes = (app, context) => {
       {
         ...writesExports,
         schema: {
-          hide: true,
+          summary: `Estimate ${of}`,
+          description: 'How many rows, bytes and files an interval has, by the newest ones.',
           params: previewPath,
           body: updateBody,
           response: { 200: estimateSchema, ...errorResponses },

@@ -10,6 +10,7 @@ import { ApiError } from '../api_error.ts';
 import audit from '../audit/examples.json' with { type: 'json' };
 import backfills from '../backfills/examples.json' with { type: 'json' };
 import batchExports from '../batch_exports/examples.json' with { type: 'json' };
+import inspection from '../console/examples.json' with { type: 'json' };
 import dashboards from '../dashboards/examples.json' with { type: 'json' };
 import intervals from '../intervals/examples.json' with { type: 'json' };
 import keys from '../keys/examples.json' with { type: 'json' };
@@ -48,6 +49,7 @@ export const examples: Readonly<Record<string, OperationExamples>> = {
   ...runs,
   ...backfills,
   ...intervals,
+  ...inspection,
   ...webhooks,
   ...dashboards,
   ...keys,
@@ -95,9 +97,10 @@ const tags = [
     prefixes: ['/batch_exports/{batch_export_id}/intervals', '/batch_exports/{id}/logs'],
   },
   { name: 'Webhooks', prefixes: ['/webhooks'] },
+  { name: 'Source', prefixes: ['/source'] },
   { name: 'Queries', prefixes: ['/query'] },
   { name: 'Dashboards', prefixes: ['/dashboards'] },
-  { name: 'API keys', prefixes: ['/keys'] },
+  { name: 'API keys', prefixes: ['/keys', '/users'] },
   { name: 'Audit', prefixes: ['/audit'] },
   { name: 'Projects', prefixes: ['/api/projects'] },
 ] as const;

@@ -14,6 +14,17 @@ export const projectSchema = z
   })
   .meta({ id: 'Project' });
 
+/** A user who owns an active key of a project. */
+export const projectUserSchema = z
+  .object({
+    id: z.number().int(),
+    email: z.string(),
+    first_name: z.string(),
+    last_name: z.string(),
+    active_keys: z.number().int().describe('Keys of the project that the user owns.'),
+  })
+  .meta({ id: 'ProjectUser' });
+
 /** Who is signed in to the console, and what the key may do. */
 const sessionSchema = z.object({
   user: z.object({ id: z.number().int(), first_name: z.string(), last_name: z.string(), email: z.string() }),

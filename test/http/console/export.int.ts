@@ -19,7 +19,8 @@ afterAll(() => api.close());
 
 /** Reads what only the console reads of an export. */
 async function read<Body>(path: string): Promise<Body> {
-  const { status, text } = await api.call('GET', `console/batch_exports/${path}`);
+  const below = path.includes('/history') ? '' : 'console/';
+  const { status, text } = await api.call('GET', `${below}batch_exports/${path}`);
   expect([status, text]).toEqual([200, text]);
   return JSON.parse(text) as Body;
 }
@@ -285,8 +286,12 @@ it('says nothing of an export or a run that another project or another export ha
   const other = await api.createExport({ paused: true });
   const { key } = await api.newKey(api.otherProjectId);
   const headers = { authorization: `Bearer ${key}` };
-  for (const part of ['history', 'timeline', 'active_runs', 'coverage', 'first_row', 'same_trouble']) {
-    const path = `/api/projects/${api.otherProjectId}/console/batch_exports/${id}/${part}`;
+  const parts = [
+    'history',
+    ...['timeline', 'active_runs', 'coverage', 'first_row', 'same_trouble'].map((part) => `console/${part}`),
+  ];
+  for (const [part = '', inConsole] of parts.map((one) => one.split('/').toReversed())) {
+    const path = `/api/projects/${api.otherProjectId}/${inConsole ? 'console/' : ''}batch_exports/${id}/${part}`;
     expect((await api.call('GET', path, undefined, headers)).status).toBe(404);
   }
   const { status } = await api.call('GET', `console/batch_exports/${other}/runs/${runs[0] ?? ''}/steps`);

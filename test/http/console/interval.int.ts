@@ -22,8 +22,7 @@ afterAll(() => api.close());
 const start = minuteAgo(1).toISOString();
 const end = minuteAgo(0).toISOString();
 
-const pathOf = (id: string, rest = '') =>
-  `console/batch_exports/${id}/intervals/${encodeURIComponent(start)}${rest}`;
+const pathOf = (id: string, rest = '') => `batch_exports/${id}/intervals/${encodeURIComponent(start)}${rest}`;
 
 /** A paused export with an active run of the last minute. */
 async function createRun(): Promise<{ id: string; run: string }> {
@@ -157,8 +156,8 @@ describe('an interval', () => {
   it('is 404 where the export has none', async () => {
     const { id } = await createRun();
     const never = encodeURIComponent('2020-01-01T00:00:00.000Z');
-    expect((await api.call('GET', `console/batch_exports/${id}/intervals/${never}`)).status).toBe(404);
-    expect((await api.call('GET', `console/batch_exports/${id}/intervals/yesterday`)).status).toBe(404);
+    expect((await api.call('GET', `batch_exports/${id}/intervals/${never}`)).status).toBe(404);
+    expect((await api.call('GET', `batch_exports/${id}/intervals/yesterday`)).status).toBe(404);
   });
 });
 

@@ -21,7 +21,7 @@ const looks = {
   warning: { label: 'Warning', tone: 'attention', shape: 'cutCorner' },
 } as const satisfies Record<string, StatusLook>;
 
-const path = 'console/source/check/';
+const path = 'source/check/';
 
 /** Whether the source has what exports of the model need, and the SQL that fixes what it lacks. */
 export function SourceCheck({
@@ -119,7 +119,7 @@ const pauseMs = 700;
 
 /** The path of an operation on a new or an existing export that only the console needs. */
 const consolePath = (id: string | null, operation: 'preview' | 'estimate'): string =>
-  `console/batch_exports/${id === null ? '' : `${id}/`}${operation}/`;
+  `batch_exports/${id === null ? '' : `${id}/`}${operation}/`;
 
 /**
  * Reads the preview of a body again after each pause in typing, and when the source was checked again (`sourceChecks`).

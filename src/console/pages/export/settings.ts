@@ -18,7 +18,7 @@ const pageSize = 20;
 /** Who changed an export, when, and each field before and after, newest first. */
 function SettingsHistory({ exportId }: { readonly exportId: string }): View {
   const shown = useSignal(pageSize);
-  const history = useResource<ListOf<SettingsChange>>(`console/batch_exports/${exportId}/history/`, {
+  const history = useResource<ListOf<SettingsChange>>(`batch_exports/${exportId}/history/`, {
     query: { limit: shown.value },
     live: exportId,
   });

@@ -72,7 +72,7 @@ function Key({ of: key }: { readonly of: IntervalFile['first'] }): View {
 /** Asks for the uuid of an event and shows the file that holds it. */
 function RowSearch({ exportId, start }: { readonly exportId: string; readonly start: string }): View {
   const uuid = useSignal('');
-  const path = `console/batch_exports/${exportId}/intervals/${encodeURIComponent(start)}/row/`;
+  const path = `batch_exports/${exportId}/intervals/${encodeURIComponent(start)}/row/`;
   const { data, failure, isBusy, run } = useRequest(() =>
     api.get<RowLocationResponse>(path, { uuid: uuid.value.trim() }),
   );

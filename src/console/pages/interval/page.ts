@@ -17,7 +17,7 @@ import { Proof } from './proof.ts';
 /** An interval: its generations, files, manifest, proof and runs. */
 export default function IntervalPage({ params }: PageProps): View {
   const { id = '', start = '' } = params;
-  const path = `console/batch_exports/${id}/intervals/${encodeURIComponent(start)}/`;
+  const path = `batch_exports/${id}/intervals/${encodeURIComponent(start)}/`;
   const detail = useResource<IntervalDetailResponse>(path, { live: id });
   const found = useResource<BatchExportResponse>(`batch_exports/${id}/`);
   return html`<${LoadedPage} resource=${detail} what="interval">

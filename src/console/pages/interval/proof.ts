@@ -67,7 +67,7 @@ function Verifications({
   /** Called when a verification has ended. */
   readonly onEnd: () => unknown;
 }): View {
-  const path = `console/batch_exports/${exportId}/intervals/${encodeURIComponent(start)}/verifications/`;
+  const path = `batch_exports/${exportId}/intervals/${encodeURIComponent(start)}/verifications/`;
   const verifications = useResource<VerificationsResponse>(path);
   const { reload } = verifications;
   const isRunning = verifications.data?.results.some(({ status }) => status === 'pending') ?? false;

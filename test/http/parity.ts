@@ -1,0 +1,258 @@
+// What users can do, and where. Writes the table into src/http/README.md: npx node test/http/parity.ts
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+/** One thing that users do, in the API, on the command line and in the console. */
+interface Capability {
+  readonly name: string;
+  /** Ids of operations of the OpenAPI document. */
+  readonly api: readonly string[];
+  /** Commands without `exportd`. */
+  readonly cli: readonly string[];
+  /** Where the console has it, and a part of the source there that uses it. Null with the reason in `without`. */
+  readonly console: { readonly at: string; readonly file: string; readonly uses: string } | null;
+  /** Why a column is empty. */
+  readonly without?: string;
+}
+
+const ofExport = 'pages/export';
+
+export const capabilities: readonly Capability[] = [
+  {
+    name: 'list, create, change, delete exports',
+    api: [
+      'listBatchExports',
+      'createBatchExport',
+      'retrieveBatchExport',
+      'updateBatchExport',
+      'deleteBatchExport',
+    ],
+    cli: ['export list', 'export show', 'export create', 'export update', 'export delete', 'apply'],
+    console: {
+      at: 'list, form and page of an export',
+      file: 'pages/edit/edit_form.ts',
+      uses: "'batch_exports/'",
+    },
+  },
+  {
+    name: 'condition, and why',
+    api: ['explainConditionOfBatchExport'],
+    cli: ['why', 'status', 'export show'],
+    console: { at: 'top of the page of an export, list', file: `${ofExport}/page.ts`, uses: '/why/' },
+  },
+  {
+    name: 'pause and unpause',
+    api: ['pauseBatchExport', 'unpauseBatchExport'],
+    cli: ['export pause', 'export unpause'],
+    console: { at: 'page of an export', file: `${ofExport}/export_actions.ts`, uses: '/unpause/' },
+  },
+  {
+    name: 'backfill, and its rows before it starts',
+    api: [
+      'backfillBatchExport',
+      'createBackfill',
+      'listBackfills',
+      'retrieveBackfill',
+      'pauseBackfill',
+      'unpauseBackfill',
+      'cancelBackfill',
+    ],
+    cli: [
+      'export backfill',
+      'backfill list',
+      'backfill show',
+      'backfill pause',
+      'backfill unpause',
+      'backfill cancel',
+    ],
+    console: { at: 'tab Backfills', file: `${ofExport}/backfills.ts`, uses: '/backfills/' },
+  },
+  {
+    name: 'runs: list, retry, cancel',
+    api: ['listBatchExportRuns', 'retrieveBatchExportRun', 'retryBatchExportRun', 'cancelBatchExportRun'],
+    cli: ['run list', 'run show', 'export retry', 'run cancel'],
+    console: { at: 'tab Runs', file: `${ofExport}/runs.ts`, uses: '/runs/' },
+  },
+  {
+    name: 'retry failed',
+    api: ['retryFailedRunsOfBatchExports'],
+    cli: ['export retry'],
+    console: { at: 'button of the condition', file: `${ofExport}/page.ts`, uses: 'toAction' },
+  },
+  {
+    name: 'intervals, acknowledge a difference',
+    api: ['listBatchExportIntervals', 'retrieveBatchExportInterval', 'acknowledgeDifferencesOfInterval'],
+    cli: ['export intervals', 'export interval', 'export acknowledge'],
+    console: {
+      at: 'calendar, page of an interval',
+      file: 'pages/interval/proof.ts',
+      uses: '/intervals/acknowledge/',
+    },
+  },
+  {
+    name: 'verify',
+    api: ['verifyInterval', 'listVerificationsOfInterval'],
+    cli: ['verify'],
+    console: { at: 'page of an interval', file: 'pages/interval/proof.ts', uses: '/verifications/' },
+  },
+  {
+    name: 'find an event',
+    api: ['findEventOfInterval'],
+    cli: ['export find'],
+    console: { at: 'page of an interval', file: 'pages/interval/files.ts', uses: '/row/' },
+  },
+  {
+    name: 'history: who changed what',
+    api: ['listBatchExportChanges'],
+    cli: ['export history'],
+    console: { at: 'tab Settings', file: `${ofExport}/settings.ts`, uses: '/history/' },
+  },
+  {
+    name: 'preview and estimate',
+    api: [
+      'previewNewBatchExport',
+      'previewUpdateOfBatchExport',
+      'estimateNewBatchExport',
+      'estimateUpdateOfBatchExport',
+    ],
+    cli: ['export preview', 'export estimate'],
+    console: { at: 'side of the form', file: 'pages/edit/side_panels.ts', uses: "'estimate'" },
+  },
+  {
+    name: 'check an export before it is saved',
+    api: ['checkNewBatchExport', 'checkUpdateOfBatchExport'],
+    cli: ['apply'],
+    console: null,
+    without: 'The form shows the errors of the request that saves.',
+  },
+  {
+    name: 'test a destination',
+    api: ['testDestination', 'testDestinationOfBatchExport'],
+    cli: ['destination test'],
+    console: { at: 'form', file: 'pages/edit/edit_form.ts', uses: 'test/' },
+  },
+  {
+    name: 'source check, draft of a view',
+    api: ['checkSource'],
+    cli: ['source check'],
+    console: { at: 'form', file: 'pages/edit/side_panels.ts', uses: 'source/check/' },
+  },
+  {
+    name: 'manifests, and how to read the files',
+    api: ['listBatchExportManifests', 'retrieveHowFilesOfBatchExportAreRead'],
+    cli: ['export manifests', 'export reading'],
+    console: { at: 'tab Read', file: `${ofExport}/reading.ts`, uses: '/reading/' },
+  },
+  {
+    name: 'logs',
+    api: ['retrieveBatchExportLogs'],
+    cli: ['export logs'],
+    console: { at: 'tab Log', file: `${ofExport}/runs.ts`, uses: '/logs/' },
+  },
+  {
+    name: 'webhooks, of an export and of the project',
+    api: [
+      'listWebhooks',
+      'createWebhook',
+      'retrieveWebhook',
+      'updateWebhook',
+      'deleteWebhook',
+      'testWebhook',
+    ],
+    cli: ['webhook list', 'webhook create', 'webhook update', 'webhook delete', 'webhook test'],
+    console: { at: 'tab Webhooks', file: `${ofExport}/webhooks.ts`, uses: "'webhooks/'" },
+  },
+  {
+    name: 'deliveries of webhooks',
+    api: ['listWebhookDeliveries', 'retrieveWebhookDelivery', 'resendWebhookDelivery'],
+    cli: ['webhook deliveries', 'webhook resend'],
+    console: { at: 'tab Webhooks', file: `${ofExport}/webhooks.ts`, uses: '/deliveries/' },
+  },
+  {
+    name: 'API keys: name, prefix, last use, expiry',
+    api: ['listApiKeys', 'createApiKey', 'retrieveApiKey', 'rotateApiKey', 'revokeApiKey'],
+    cli: ['key list', 'key create', 'key rotate', 'key revoke'],
+    console: { at: 'page of keys', file: 'pages/keys/page.ts', uses: "'keys/'" },
+  },
+  {
+    name: 'users',
+    api: ['listUsers'],
+    cli: ['user list', 'user create'],
+    console: { at: 'owners on the page of keys', file: 'pages/keys/page.ts', uses: 'user' },
+    without: 'Users are created with the database, or by a proxy that names them.',
+  },
+  {
+    name: 'projects',
+    api: ['listProjects'],
+    cli: ['project list', 'project create'],
+    console: { at: 'choice of the project', file: 'app.ts', uses: 'ProjectSwitch' },
+    without: 'Projects are created with the database: no key reaches beyond its own.',
+  },
+  {
+    name: 'audit trail',
+    api: ['listAuditEvents'],
+    cli: ['audit'],
+    console: { at: 'page Audit', file: 'pages/audit/page.ts', uses: "'audit" },
+  },
+  {
+    name: 'queries',
+    api: ['createQuery', 'retrieveQuery', 'deleteQuery', 'checkAuthForAsync', 'retrieveDraftSql'],
+    cli: [],
+    console: { at: 'page Query', file: 'pages/query/page.ts', uses: 'query' },
+    without: '`exportd query explain` shows the SQL of a query; the API runs it.',
+  },
+  {
+    name: 'dashboards',
+    api: ['listDashboards', 'createDashboard', 'retrieveDashboard', 'updateDashboard', 'deleteDashboard'],
+    cli: ['dashboard list', 'dashboard create'],
+    console: null,
+    without: 'The console has none until they show something.',
+  },
+];
+
+const cell = (names: readonly string[]): string =>
+  names.length === 0 ? '–' : names.map((name) => `\`${name}\``).join(', ');
+
+/** The table, as it stands in the README. */
+export const parityTable = (): string =>
+  [
+    '| what | API (`operationId`) | `exportd …` | console |',
+    '| --- | --- | --- | --- |',
+    ...capabilities.map(
+      ({ name, api, cli, console: page, without }) =>
+        `| ${name} | ${cell(api)} | ${cell(cli)} | ${[page?.at ?? '–', without].filter(Boolean).join('. ')} |`,
+    ),
+  ].join('\n');
+
+const [begin, end] = ['<!-- parity: npx node test/http/parity.ts -->', '<!-- /parity -->'];
+const path = join(import.meta.dirname, '../../src/http/README.md');
+
+/** The cells of a table without the spaces that the formatter adds. */
+export const compact = (markdown: string): string =>
+  markdown
+    .split('\n')
+    .map((line) =>
+      line
+        .replaceAll(/ +\| */g, ' | ')
+        .replaceAll(/\|? ?-{3,} ?(?=\|)/g, '---')
+        .trim(),
+    )
+    .join('\n');
+
+/** The README, and its part that is generated. */
+export function readReadme(): { readonly text: string; readonly table: string } {
+  const text = readFileSync(path, 'utf8');
+  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
+  if (from < 0 || to < 0) throw new Error(`${path} lacks ${begin} or ${end}.`);
+  return { text, table: text.slice(from + begin.length, to).trim() };
+}
+
+if (process.argv[1] === import.meta.filename) {
+  const { text, table } = readReadme();
+  writeFileSync(
+    path,
+    text.replace(table === '' ? `${begin}\n` : table, (found) =>
+      table === '' ? `${found}\n${parityTable()}\n` : parityTable(),
+    ),
+  );
+}
