@@ -10,6 +10,7 @@ import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands, addWhyCommand } from './commands/exports.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
+import { addProofCommands } from './commands/proofs.ts';
 import { addProjectionCommands } from './commands/projections.ts';
 import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
 import { addQueryCommands } from './commands/query.ts';
@@ -79,6 +80,7 @@ export function createProgram(): Command {
   addBackfillCommands(program);
   addDestinationCommands(program);
   addWebhookCommands(program);
+  addProofCommands(program);
   addVerifyCommand(program);
   addInstallationCommands(program);
   return program;

@@ -238,6 +238,21 @@ const conditionEvents: Readonly<
   holes: { begin: 'export.holes', end: 'export.holes_filled' },
 };
 
+/** Notifies that a run is held, and remembers it, so that its end is notified however soon it follows. */
+export async function notifyOfHold(
+  connection: Connection,
+  notification: Omit<NewNotification, 'type'>,
+): Promise<void> {
+  await storeNotification(connection, { ...notification, type: 'run.held' });
+  const cause: NotifiedCause = 'held';
+  await connection.query(
+    `insert into exportd.notified_conditions (batch_export_id, team_id, cause)
+     select id, team_id, $2 from exportd.batch_exports where id = $1 and not deleted
+     on conflict (batch_export_id, cause) do nothing`,
+    [notification.batch_export_id, cause],
+  );
+}
+
 /** Outages, of which a webhook of the project gets one message, however many exports they concern. */
 const outages: ReadonlySet<NotifiedCause> = new Set(['source_unavailable', 'destination_unavailable']);
 

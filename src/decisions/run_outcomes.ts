@@ -32,7 +32,7 @@ import {
 } from '../journal/journal.ts';
 import { activeStatuses } from '../projections/runs.ts';
 import type { Policies } from './create_run.ts';
-import { openIncident, storeNotification } from './notifications.ts';
+import { notifyOfHold, openIncident } from './notifications.ts';
 import { isWantedRun } from './retries.ts';
 
 /** The statuses of a run that ends without a manifest. */
@@ -131,8 +131,8 @@ async function endLockedRun(
     data_interval_start,
     data_interval_end,
   };
-  // No incident: nothing is broken, and there is nothing to recover from.
-  if (held) await storeNotification(connection, { ...notification, type: 'run.held' });
+  // No incident: nothing is broken, and no run recovers from it.
+  if (held) await notifyOfHold(connection, notification);
   const hasNoRetryLeft = 'retry_delay_seconds' in event.data && event.data.retry_delay_seconds === null;
   if (ending.status === 'Failed' && !held)
     await openIncident(connection, { ...notification, type: 'run.failed' });

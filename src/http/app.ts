@@ -65,6 +65,7 @@ import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts'
 import { countRequests, monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { keyRoutes } from './keys/routes.ts';
+import { proofRoutes } from './proofs/routes.ts';
 import { projectRoutes, projectUserRoutes } from './projects/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
 import { createRequestShares } from './request_shares.ts';
@@ -377,6 +378,7 @@ const resources = [
   exportHistoryRoutes,
   previewRoutes,
   readingRoutes,
+  proofRoutes,
   logRoutes,
   webhookRoutes,
   webhookDeliveryRoutes,

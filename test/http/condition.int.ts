@@ -227,6 +227,17 @@ describe('every surface says the same of an export', () => {
     expect(await eventsSince(id)).toEqual(['run.held', 'batch_export.recovered']);
   });
 
+  it('that was held and allowed before conditions were compared: its recovery is told too', async () => {
+    const { id, own } = await createExport('Held shortly', [2, 1]);
+    const [run = ''] = own;
+    await runs.start(run);
+    await runs.hold(run, policies);
+    await api.call('POST', `batch_exports/${id}/runs/${run}/retry/`, { allow_shrink: true });
+    const { body } = await api.call('GET', `batch_exports/${id}/runs/?status=Starting`);
+    for (const { id: retry } of body.results as { id: string }[]) await publish(retry);
+    expect(await eventsSince(id)).toEqual(['run.held', 'batch_export.recovered']);
+  });
+
   it('that is late, until it is not, whatever pauses do meanwhile', async () => {
     const id = await createLaggingExport(api, minuteAgo(30), {
       name: 'Late',

@@ -144,6 +144,13 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'tab Read', file: `${ofExport}/reading.ts`, uses: '/reading/' },
   },
   {
+    name: 'proof of a month, signed',
+    api: ['proveMonthOfBatchExport', 'listProofKeys'],
+    cli: ['export proof', 'proof verify', 'proof keys'],
+    console: null,
+    without: 'Print what the command shows.',
+  },
+  {
     name: 'logs',
     api: ['retrieveBatchExportLogs'],
     cli: ['export logs'],

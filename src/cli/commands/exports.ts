@@ -26,6 +26,7 @@ import {
   type ServiceCommandOptions,
 } from '../service_client.ts';
 import { addGetCommand } from './apply.ts';
+import { addExportProofCommand } from './proofs.ts';
 import {
   type DestinationOptions,
   hasFailed,
@@ -413,6 +414,7 @@ export function addExportCommands(program: Command): void {
     });
 
   addInspectionCommands(exports);
+  addExportProofCommand(exports);
 
   serviceCommand(exports, 'acknowledge', 'say why the files of an interval may differ from the source')
     .argument('<id>')

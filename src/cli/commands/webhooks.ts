@@ -43,7 +43,7 @@ function changedFields({ url, events, format, batchExport, enable, disable }: Up
     ...(events !== undefined && { events: namesIn(events) }),
     ...(format !== undefined && { format }),
     ...(batchExport !== undefined && { batch_export: batchExport === 'all' ? null : batchExport }),
-    ...((enable || disable) && { enabled: enable === true }),
+    ...((enable === true || disable === true) && { enabled: enable === true }),
   };
 }
 
