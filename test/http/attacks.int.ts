@@ -105,6 +105,9 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET batch_exports/:batch_export_id/history': reads,
   'GET console/batch_exports/:batch_export_id/timeline': reads,
   'GET console/batch_exports/:batch_export_id/active_runs': reads,
+  'GET console/batch_exports/:batch_export_id/coverage': reads,
+  'GET console/batch_exports/:batch_export_id/first_row': reads,
+  'GET console/batch_exports/:batch_export_id/same_trouble': reads,
   'GET console/batch_exports/:batch_export_id/runs/:id/steps': reads,
   'GET batch_exports/:batch_export_id/intervals/:start': reads,
   'GET batch_exports/:batch_export_id/intervals/:start/row': {

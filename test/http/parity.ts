@@ -147,8 +147,7 @@ export const capabilities: readonly Capability[] = [
     name: 'proof of a month, signed',
     api: ['proveMonthOfBatchExport', 'listProofKeys'],
     cli: ['export proof', 'proof verify', 'proof keys'],
-    console: null,
-    without: 'Print what the command shows.',
+    console: { at: 'page Proof of an export', file: 'pages/proof/page.ts', uses: '/proof/' },
   },
   {
     name: 'logs',

@@ -1,0 +1,149 @@
+import type { ProofEntry, SignedProof } from '../../../http/proofs/schema.ts';
+import { timezone } from '../../api/client.ts';
+import { useResource } from '../../api/resource.ts';
+import { Button, CommandLines, CopyBlock } from '../../components/actions.ts';
+import { Loaded, Page, Section } from '../../components/page.ts';
+import { type Column, Facts, Table } from '../../components/table.ts';
+import {
+  formatBytes,
+  formatCount,
+  formatInterval,
+  formatMoment,
+  formatQuantity,
+} from '../../formatting/format.ts';
+import { html, type View } from '../../html.ts';
+import { currentQuery, setQuery } from '../../router/location.ts';
+import { type PageProps, paths } from '../../router/paths.ts';
+
+/** A signed proof of a month of an export, to print or to send. The newest month that has ended is shown first. */
+export default function ProofPage({ params }: PageProps): View {
+  const id = params['id'] ?? '';
+  const month = currentQuery.value.get('month') ?? lastMonth(new Date());
+  const resource = useResource<SignedProof>(`batch_exports/${id}/proof/?month=${encodeURIComponent(month)}`);
+  return html`<${Page}
+    title="Proof of ${month}"
+    parents=${[
+      { title: 'Exports', path: paths.exports },
+      { title: resource.data?.proof.batch_export.name ?? 'Export', path: paths.export(id) },
+    ]}
+    actions=${html`<label class="proof-month"
+        >Month
+        <input
+          type="month"
+          value=${month}
+          onChange=${(event: Event) => setQuery({ month: (event.target as HTMLInputElement).value || null })}
+      /></label>
+      <${Button} label="Print" onClick=${() => window.print()} />`}
+  >
+    <${Loaded} resource=${resource}>${(signed: SignedProof) => html`<${Statement} signed=${signed} />`}<//>
+    <${CommandLines}
+      request=${{
+        method: 'GET',
+        path: `batch_exports/${id}/proof/?month=${month}`,
+        command: ['export', 'proof', id, '--month', month, '--json'],
+      }}
+    />
+  <//>`;
+}
+
+/** The month before the current one, as `2026-10`. */
+const lastMonth = (now: Date): string =>
+  new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)).toISOString().slice(0, 'YYYY-MM'.length);
+
+const moment = (at: string | null): string => (at === null ? '–' : formatMoment(at, timezone.value));
+
+const entryColumns: readonly Column<ProofEntry>[] = [
+  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, timezone.value) },
+  {
+    header: 'State',
+    render: ({ status, exported, intervals }) => status ?? `${exported} of ${intervals} exported`,
+  },
+  { header: 'Rows in source', align: 'right', render: (one) => formatCount(one.source_rows) },
+  { header: 'Rows in files', align: 'right', render: (one) => formatCount(one.file_rows) },
+  { header: 'Rejected', align: 'right', render: (one) => formatCount(one.rejected_rows) },
+  {
+    header: 'Fingerprint',
+    render: ({ file_fingerprint, is_equal }) =>
+      html`<code>${file_fingerprint?.sum ?? '–'}</code>
+        ${is_equal === false ? 'differs from the source' : ''}`,
+  },
+  { header: 'Compared', render: ({ compared_at }) => moment(compared_at) },
+];
+
+function Statement({ signed: { proof, signature } }: { readonly signed: SignedProof }): View {
+  const { totals, holes, verifications, allowed, batch_export, project, destination } = proof;
+  return html`<div class="proof">
+    <${Facts}
+      look="card"
+      facts=${[
+        ['Export', `${batch_export.name} of ${project.name}`],
+        ['Month', `${proof.month} in ${proof.timezone}`],
+        ['Bucket', `${destination.bucket}/${destination.prefix}`],
+        ['Issued', moment(proof.issued_at)],
+        ['Intervals exported', formatCount(totals.exported)],
+        ['Rows in the source', formatCount(totals.source_rows)],
+        ['Rows in the files', formatCount(totals.file_rows)],
+        ['Rejected rows', formatCount(totals.rejected_rows)],
+        ['Files', `${formatCount(totals.files)}, ${formatBytes(totals.bytes)}`],
+        ['Intervals that differ', formatCount(totals.unequal)],
+        ['Intervals not exported', formatCount(totals.holes)],
+        ['Verified by people', formatQuantity(verifications.length, 'interval')],
+      ]}
+    />
+    <${Section} title="Who allowed which rows to go">
+      <${Table}
+        caption="Allowed losses"
+        columns=${allowedColumns}
+        rows=${allowed}
+        rowKey=${(one: Allowance) => `${one.start} ${one.at}`}
+        empty=${html`<p>Nobody had to.</p>`}
+      />
+    <//>
+    <${Section} title="Not exported">
+      <${Table}
+        caption="Not exported"
+        columns=${holeColumns}
+        rows=${holes}
+        rowKey=${(one: Hole) => one.start}
+        empty=${html`<p>Every interval of the month is exported.</p>`}
+      />
+    <//>
+    <${Section} title="Intervals">
+      <${Table}
+        caption="Intervals"
+        columns=${entryColumns}
+        rows=${proof.entries}
+        rowKey=${(one: ProofEntry) => one.start}
+        empty=${html`<p>The export has no interval in this month.</p>`}
+      />
+    <//>
+    <${Section} title="Signature">
+      <p>
+        Ed25519, of the JSON of this statement, with the key <code>${signature.key_id}</code>.${' '}
+        <code>exportd proof verify</code> checks the file without a server.
+      </p>
+      <${CopyBlock} label="public key" text=${signature.public_key} />
+    <//>
+  </div>`;
+}
+
+type Allowance = SignedProof['proof']['allowed'][number];
+type Hole = SignedProof['proof']['holes'][number];
+
+const allowedColumns: readonly Column<Allowance>[] = [
+  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, timezone.value) },
+  { header: 'When', render: ({ at }) => moment(at) },
+  { header: 'By', render: ({ by }) => by ?? 'unknown' },
+  {
+    header: 'What',
+    render: ({ kind, reason }) =>
+      kind === 'fewer_rows' ? 'allowed fewer rows' : `acknowledged a difference: ${reason ?? ''}`,
+  },
+  { header: 'Rows before', align: 'right', render: (one) => formatCount(one.rows_before) },
+  { header: 'Rows after', align: 'right', render: (one) => formatCount(one.rows_after) },
+];
+
+const holeColumns: readonly Column<Hole>[] = [
+  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, timezone.value) },
+  { header: 'State', render: ({ reason }) => reason.replaceAll('_', ' ') },
+];
