@@ -17,7 +17,7 @@ import { type PageProps, paths } from '../../router/paths.ts';
 
 /** A signed proof of a month of an export, to print or to send. The newest month that has ended is shown first. */
 export default function ProofPage({ params }: PageProps): View {
-  const id = params['id'] ?? '';
+  const id = params.id ?? '';
   const month = currentQuery.value.get('month') ?? lastMonth(new Date());
   const resource = useResource<SignedProof>(`batch_exports/${id}/proof/?month=${encodeURIComponent(month)}`);
   return html`<${Page}
