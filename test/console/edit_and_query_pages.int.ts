@@ -1,11 +1,13 @@
 import { randomUUID } from 'node:crypto';
+import { readFileSync } from 'node:fs';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { configOf } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
-import { launchBrowser, openConsole, type ConsolePage } from './browser.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { findViolations, launchBrowser, openConsole, type ConsolePage } from './browser.ts';
 import { describePages, type NamedPage } from './describe_pages.ts';
 
 let api: ApiHarness;
@@ -29,7 +31,6 @@ beforeAll(async () => {
      cross join lateral (select $2::timestamptz - n * interval '15 minutes' - interval '1 second' as moment) m`,
     [api.projectId, minuteAgo(0)],
   );
-  await api.call('POST', 'dashboards/', { name: 'Growth', description: 'Sign-ups and purchases' });
   baseUrl = await api.listen();
   browser = await launchBrowser();
   id = await api.createExport({
@@ -75,8 +76,8 @@ const pages: readonly NamedPage[] = [
     'query',
     () => '/query',
     async (page) => {
-      await page.getByText('Growth').waitFor();
       await runQuery(page);
+      await page.getByRole('heading', { name: 'Your queries' }).waitFor();
     },
   ],
   [
@@ -213,6 +214,101 @@ describe('a person', () => {
     expect(await page.getByRole('table').innerText()).toContain('40');
     expect(new URL(page.url()).searchParams.get('sql')).toContain('uniqExact');
     expect(problems).toEqual([]);
+  });
+
+  it('gets a form back as it was typed, except secrets', async () => {
+    const { page } = opened;
+    await page.goto('/exports/new');
+    await page.getByLabel('Name').fill('Half done');
+    await page.getByLabel('Secret access key').fill('never/stored');
+    await page.getByRole('link', { name: 'Query' }).click();
+    await page.getByRole('heading', { name: 'Query', level: 1 }).waitFor();
+    expect(JSON.stringify(await page.evaluate('({ ...sessionStorage, ...localStorage })'))).not.toContain(
+      'never/stored',
+    );
+    await page.goBack();
+    await page.getByText('What you typed is here again, except secrets.').waitFor();
+    expect(await page.getByLabel('Name').inputValue()).toBe('Half done');
+    expect(await page.getByLabel('Secret access key').inputValue()).toBe('');
+    await page.getByRole('button', { name: 'Start over' }).click();
+    expect(await page.getByLabel('Name').inputValue()).toBe('');
+    await page.reload();
+    await page.getByLabel('Name').waitFor();
+    expect(await page.getByText('What you typed is here again').count()).toBe(0);
+  });
+
+  it('sorts and downloads a result, sees whole values, and finds the query again', async () => {
+    const { page, problems } = opened;
+    await page.goto('/query');
+    const wide =
+      "select event, count() as events, repeat('x', 300) as wide from events group by event order by event";
+    await runQuery(page, wide);
+    const cells = page.getByRole('table').locator('tbody tr td:first-child');
+    expect(await cells.allInnerTexts()).toEqual(['$pageview', 'bought', 'signed up']);
+    const sort = page.getByRole('button', { name: 'event', exact: true });
+    await sort.click();
+    await sort.click();
+    expect(await cells.allInnerTexts()).toEqual(['signed up', 'bought', '$pageview']);
+    expect(
+      await page.getByRole('columnheader', { name: 'event', exact: true }).getAttribute('aria-sort'),
+    ).toBe('descending');
+    await page.getByRole('button', { name: 'Show all 300 characters' }).first().click();
+    await page.getByText('x'.repeat(300)).first().waitFor();
+    const saved = async (name: string): Promise<string> => {
+      const [file] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('button', { name }).click(),
+      ]);
+      return readFileSync(await file.path(), 'utf8');
+    };
+    expect((await saved('Download CSV')).split('\r\n')[1]).toBe(`$pageview,200,${'x'.repeat(300)}`);
+    expect(JSON.parse(await saved('Download JSON'))).toHaveLength(3);
+
+    const editor = page.getByLabel('Query', { exact: true });
+    await editor.fill('select 1');
+    await page.getByText('The query has changed since: run it again.').waitFor();
+    await page.getByRole('button', { name: `Keep ${wide}`, exact: true }).click();
+    await page.getByRole('button', { name: wide, exact: true }).click();
+    expect(await editor.inputValue()).toBe(wide);
+    expect(await findViolations(page)).toEqual([]);
+    await page.reload();
+    await page.getByRole('button', { name: `Do not keep ${wide}` }).waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('describes a query in words, and is told when they are not understood', async () => {
+    const { page } = opened;
+    await page.goto('/query');
+    const words = page.getByLabel('Describe it in words');
+    await words.fill('how many events per day last week');
+    await page.getByRole('button', { name: 'Draft SQL' }).click();
+    const editor = page.getByLabel('Query', { exact: true });
+    await waitFor(
+      async () => /count\(\)/i.test(await editor.inputValue()) && /day/i.test(await editor.inputValue()),
+      'the draft is in the editor',
+    );
+    await words.fill('blue');
+    await page.getByRole('button', { name: 'Draft SQL' }).click();
+    await page.locator('.described-query .field-error').waitFor();
+  });
+
+  it('sees that the source lacks its relation instead of an empty list of tables', async () => {
+    const { page } = opened;
+    const detail = 'The source has no relation "events".';
+    await page.route(
+      '**/console/query/vocabulary/',
+      (route) =>
+        route.fulfill({
+          status: 503,
+          json: { type: 'server_error', code: 'source_unreachable', detail, attr: null },
+        }),
+      { times: 1 },
+    );
+    await page.goto('/query');
+    await page.getByText(detail).waitFor();
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await page.locator('.schema-list summary').first().waitFor();
+    expect(await page.getByText(detail).count()).toBe(0);
   });
 
   it('cancels a query', async () => {

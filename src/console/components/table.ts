@@ -8,7 +8,21 @@ export interface Column<Row> {
   readonly align?: 'left' | 'right';
   /** Hides the column on narrow screens. */
   readonly secondary?: boolean;
+  /** Makes the header a button that sorts the rows. */
+  readonly onSort?: () => void;
+  /** How the rows are sorted by the column. */
+  readonly sorted?: 'ascending' | 'descending' | undefined;
 }
+
+const sortSigns = { ascending: '↑', descending: '↓' };
+
+/** The name of a column, or a button that sorts by it. */
+const headerOf = <Row>({ header, onSort, sorted }: Column<Row>): Content =>
+  onSort === undefined
+    ? header
+    : html`<button type="button" class="sort" onClick=${onSort}>
+        ${header}${sorted && html` <span aria-hidden="true">${sortSigns[sorted]}</span>`}
+      </button>`;
 
 /** Names with their values, in columns that fill the width. `look` adds classes. */
 export function Facts({
@@ -55,7 +69,7 @@ export function Table<Row>({
       </caption>
       <thead>
         <tr>
-          ${columns.map((column) => html`<th key=${column.header} scope="col" class=${classOf(column)}>${column.header}</th>`)}
+          ${columns.map((column) => html`<th key=${column.header} scope="col" class=${classOf(column)} aria-sort=${column.sorted}>${headerOf(column)}</th>`)}
         </tr>
       </thead>
       <tbody>

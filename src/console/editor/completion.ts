@@ -1,6 +1,6 @@
 import type { ProjectNamesResponse, VocabularyResponse } from '../../http/console/schema.ts';
 import { may } from '../api/client.ts';
-import { useResource } from '../api/resource.ts';
+import { type Resource, useResource } from '../api/resource.ts';
 import { type DialectToken, dialectTokens } from './marked_text.ts';
 
 /** Something that can replace the word before the caret. */
@@ -187,11 +187,20 @@ function ranked(from: number, typed: string, items: readonly Completion[]): Comp
   return { from, items: found.slice(0, maxItems) };
 }
 
-/** What editors of queries complete; null until it is read, and for keys that may not query. */
-export function useCompletionSource(): CompletionSource | null {
+/** Reads what editors of queries complete, once; never for keys that may not query. */
+export function useCompletionSource(): VocabularyState {
   const mayQuery = may('query:read');
   const vocabulary = useResource<VocabularyResponse>(mayQuery ? 'console/query/vocabulary/' : null);
   // Reading the names scans rows: first what every query needs.
   const names = useResource<ProjectNamesResponse>(vocabulary.data ? 'console/query/names/' : null);
-  return vocabulary.data ? { vocabulary: vocabulary.data, names: names.data ?? null } : null;
+  return {
+    source: vocabulary.data ? { vocabulary: vocabulary.data, names: names.data ?? null } : null,
+    failure: vocabulary.failure,
+    reload: vocabulary.reload,
+  };
+}
+
+/** What editors complete; null until it is read. */
+interface VocabularyState extends Pick<Resource<VocabularyResponse>, 'failure' | 'reload'> {
+  readonly source: CompletionSource | null;
 }

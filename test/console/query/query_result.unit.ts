@@ -1,5 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
-import { chartOf, textOfValue, valueKindOf } from '../../../src/console/pages/query/query_run.ts';
+import {
+  chartOf,
+  csvOf,
+  sortedBy,
+  textOfValue,
+  valueKindOf,
+} from '../../../src/console/pages/query/query_run.ts';
 
 describe('the kind of a type', () => {
   it.each([
@@ -81,4 +87,20 @@ describe('the chart of a result', () => {
 
 it('shows objects as JSON', () => {
   expect([textOfValue({ a: [1] }), textOfValue(true), textOfValue('x')]).toEqual(['{"a":[1]}', 'true', 'x']);
+});
+
+it('writes CSV with quotes where a value needs them', () => {
+  const results = [
+    ['a "b", c', null],
+    ['line\nline', { x: 1 }],
+  ];
+  expect(csvOf({ columns: ['name', 'value'], results })).toBe(
+    'name,value\r\n"a ""b"", c",\r\n"line\nline","{""x"":1}"\r\n',
+  );
+});
+
+it('sorts numbers by value, with nulls last in both directions', () => {
+  const result = { types: [['n', 'Nullable(Int64)']] as const, results: [['10'], [null], ['9']] };
+  expect(sortedBy(result, 0, 'ascending')).toEqual([['9'], ['10'], [null]]);
+  expect(sortedBy(result, 0, 'descending')).toEqual([['10'], ['9'], [null]]);
 });

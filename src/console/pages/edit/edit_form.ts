@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import { type ActionRequest, api, type ExportdError, toFailure } from '../../api/client.ts';
+import { type ActionRequest, api, type ExportdError, projectId, toFailure } from '../../api/client.ts';
 import { Button, CommandLines, toast } from '../../components/actions.ts';
 import { DestinationTestSteps, type DestinationTestResult } from '../../components/destination_test.ts';
 import { FailureNotice } from '../../components/page.ts';
@@ -13,6 +13,7 @@ import { EstimatePanel, PreviewPanel, SourceCheck, usePreview } from './side_pan
 import {
   createBodyOf,
   fieldOfError,
+  fields,
   inputsOf,
   textOf,
   updateBodyOf,
@@ -28,9 +29,10 @@ type Busy = 'testing' | 'saving' | null;
 /** The form of an export, with what the export would write beside it. */
 export function EditForm({ found }: { readonly found: BatchExportResponse | null }): View {
   const form = useRef<HTMLFormElement>(null);
-  const source = useCompletionSource();
+  const { source } = useCompletionSource();
   const before = useMemo(() => inputsOf(found), []);
-  const inputs = useSignal<Inputs>(before);
+  const draft = useDraft(found?.id ?? 'new', before);
+  const inputs = useSignal<Inputs>(draft.restored ?? before);
   const failure = useSignal<ExportdError | undefined>(undefined);
   const tested = useSignal<{ readonly body: string; readonly result: DestinationTestResult } | null>(null);
   const busy = useSignal<Busy>(null);
@@ -69,6 +71,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
       const saved = found
         ? await api.patch<{ id?: string } | null>(path, body)
         : await api.post<{ id: string }>(path, body);
+      draft.drop();
       toast(found ? 'Saved.' : 'Created.');
       navigate(paths.export(found?.id ?? saved?.id ?? ''));
     } catch (error) {
@@ -105,6 +108,20 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
     }}
   >
     <div class="edit-fields">
+      ${
+        draft.restored &&
+        inputs.value !== before &&
+        html`<div class="notice" role="status">
+          <p>What you typed is here again, except secrets.</p>
+          <${Button}
+            onClick=${() => {
+              draft.drop();
+              inputs.value = before;
+            }}
+            >Start over<//
+          >
+        </div>`
+      }
       <${FormSections}
         inputs=${inputs.value}
         errors=${errors}
@@ -112,6 +129,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
         storedSecrets=${found !== null}
         onInput=${(field: FormField, input: Input) => {
           inputs.value = { ...inputs.value, [field.attr]: input };
+          draft.keep(inputs.value);
           if (failure.value && fieldOfError(failure.value.attr) === field) failure.value = undefined;
         }}
       />
@@ -145,6 +163,33 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
       </details>
     </div>
   </form>`;
+}
+
+/** What was typed into a form, in this tab until it is saved. Never secrets. */
+interface Draft {
+  /** What was typed before the page was left; null if nothing was, or if the export has changed since. */
+  readonly restored: Inputs | null;
+  readonly keep: (inputs: Inputs) => void;
+  readonly drop: () => void;
+}
+
+function useDraft(form: string, before: Inputs): Draft {
+  const key = `exportd-draft-${projectId.value}-${form}`;
+  const base = JSON.stringify(before);
+  return {
+    restored: useMemo(() => {
+      const stored = window.sessionStorage.getItem(key);
+      const draft = stored === null ? null : (JSON.parse(stored) as { base: string; inputs: Inputs });
+      return draft?.base === base ? draft.inputs : null;
+    }, [key]),
+    keep: (inputs) => {
+      const withoutSecret = Object.fromEntries(
+        fields.map(({ attr, control }) => [attr, (control === 'secret' ? before : inputs)[attr] ?? '']),
+      );
+      window.sessionStorage.setItem(key, JSON.stringify({ base, inputs: withoutSecret }));
+    },
+    drop: () => window.sessionStorage.removeItem(key),
+  };
 }
 
 function statusOf(busy: Busy, hasFailedTest: boolean): string {

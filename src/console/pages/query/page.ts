@@ -9,7 +9,7 @@ import { errorRangeOf, summaryOfError } from '../../editor/marked_text.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
 import { QueryOutcome } from './query_outcome.ts';
-import { SavedDashboards, SchemaList, useQueryCheck } from './query_aids.ts';
+import { DescribedQuery, RecentQueries, SchemaList, useQueryCheck, useRecentQueries } from './query_aids.ts';
 import { useQueryRun } from './query_run.ts';
 
 const example = `SELECT event, count() AS events, uniq(distinct_id) AS people
@@ -31,14 +31,17 @@ export default function QueryPage(): View {
 
 function QueryWorkbench(): View {
   const query = useSignal(currentQuery.peek().get('sql') ?? example);
-  const source = useCompletionSource();
+  const vocabulary = useCompletionSource();
+  const recent = useRecentQueries();
   const { state, run, cancel } = useQueryRun();
   const problem = useQueryCheck(query.value);
   const isRunning = state.status === 'running';
 
+  const write = (text: string) => (query.value = text);
   const submit = useCallback(() => {
     if (query.value.trim() === '') return;
     setQuery({ sql: query.value });
+    recent.add(query.value);
     void run(query.value);
   }, [run]);
   const failed = state.status === 'failed' && state.query === query.value ? state.failure : null;
@@ -50,9 +53,9 @@ function QueryWorkbench(): View {
           label="Query"
           value=${query.value}
           error=${error}
-          source=${source}
+          source=${vocabulary.source}
           placeholder="SELECT … FROM events"
-          onInput=${(text: string) => (query.value = text)}
+          onInput=${write}
           onSubmit=${submit}
         />
         <div class="workbench-bar">
@@ -66,11 +69,12 @@ function QueryWorkbench(): View {
           >
           ${!failed && problem && html`<p class="field-error" role="status">${summaryOfError(problem.detail)}</p>`}
         </div>
-        <${QueryOutcome} state=${state} />
+        <${DescribedQuery} query=${query.value} onDraft=${write} />
+        <${QueryOutcome} state=${state} query=${query.value} />
       </div>
-      <aside class="workbench-side" aria-label="Tables and dashboards">
-        <${SchemaList} source=${source} />
-        <${SavedDashboards} />
+      <aside class="workbench-side" aria-label="Queries and tables">
+        <${RecentQueries} recent=${recent} onChoose=${write} />
+        <${SchemaList} vocabulary=${vocabulary} />
       </aside>
     </div>
   <//>`;

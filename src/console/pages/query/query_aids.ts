@@ -1,10 +1,12 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import type { CheckedQueryResponse } from '../../../http/console/schema.ts';
-import type { DashboardResponse } from '../../../http/dashboards/schema.ts';
-import { api, apiPath, type ListOf, may } from '../../api/client.ts';
-import { useResource } from '../../api/resource.ts';
-import type { CompletionSource } from '../../editor/completion.ts';
+import { api, projectId } from '../../api/client.ts';
+import { useRequest } from '../../api/resource.ts';
+import { Button } from '../../components/actions.ts';
+import { TextField } from '../../components/field.ts';
+import { FailureNotice } from '../../components/page.ts';
+import type { useCompletionSource } from '../../editor/completion.ts';
 import { html, type View } from '../../html.ts';
 
 type QueryProblem = NonNullable<CheckedQueryResponse['error']>;
@@ -38,39 +40,116 @@ export function useQueryCheck(query: string): QueryProblem | null {
   return checked.value.query === query ? checked.value.problem : null;
 }
 
-const shownDashboards = 20;
+/** A query that was run. Kept ones stay; of the others, the newest. */
+export interface RecentQuery {
+  readonly query: string;
+  readonly isKept: boolean;
+}
 
-/** Links to the dashboards that the user of the key may see. */
-export function SavedDashboards(): View {
-  const mayRead = may('dashboard:read');
-  const { data } = useResource<ListOf<DashboardResponse>>(mayRead ? 'dashboards/' : null, {
-    query: { limit: shownDashboards },
-  });
-  if (!mayRead || !data) return null;
-  return html`<section class="saved-dashboards">
-    <h2>Dashboards</h2>
-    ${
-      data.results.length === 0
-        ? html`<p class="muted">
-            No dashboard yet. Create one with <code>npx exportd dashboard create</code>.
-          </p>`
-        : html`<ul>
-            ${data.results.map(
-              ({ id, name, description }) =>
-                html`<li key=${id}>
-                  <a href=${apiPath(`dashboards/${id}/`)} target="_blank" rel="noopener">${name}</a>
-                  ${description && html`<p class="muted">${description}</p>`}
-                </li>`,
-            )}
-          </ul>`
-    }
+const maxRecent = 20;
+
+/** The queries that this browser has run in the project: kept ones first, then the newest first. */
+export function useRecentQueries() {
+  const key = `exportd-queries-${projectId.value}`;
+  const queries = useSignal<readonly RecentQuery[]>(useMemo(() => readQueries(key), [key]));
+  const store = (changed: readonly RecentQuery[]) => {
+    const [kept, others] = [changed.filter(({ isKept }) => isKept), changed.filter(({ isKept }) => !isKept)];
+    queries.value = [...kept, ...others.slice(0, maxRecent)];
+    window.localStorage.setItem(key, JSON.stringify(queries.value));
+  };
+  const without = (query: string) => queries.peek().filter((one) => one.query !== query);
+  return {
+    queries: queries.value,
+    add: (query: string) => {
+      const isKept = queries.peek().some((one) => one.query === query && one.isKept);
+      store([{ query, isKept }, ...without(query)]);
+    },
+    keep: (query: string, isKept: boolean) => store([{ query, isKept }, ...without(query)]),
+    remove: (query: string) => store(without(query)),
+  };
+}
+
+function readQueries(key: string): readonly RecentQuery[] {
+  try {
+    return JSON.parse(window.localStorage.getItem(key) ?? '[]') as RecentQuery[];
+  } catch {
+    return [];
+  }
+}
+
+/** The queries of this browser, each a button that shows it again. */
+export function RecentQueries({
+  recent: { queries, keep, remove },
+  onChoose,
+}: {
+  readonly recent: ReturnType<typeof useRecentQueries>;
+  readonly onChoose: (query: string) => void;
+}): View {
+  if (queries.length === 0) return null;
+  return html`<section class="schema-list">
+    <h2>Your queries</h2>
+    <ul class="recent-queries">
+      ${queries.map(
+        ({ query, isKept }) =>
+          html`<li key=${query}>
+            <button type="button" class="recent-query" title=${query} onClick=${() => onChoose(query)}>
+              <code>${query.replaceAll(/\s+/g, ' ')}</code>
+            </button>
+            <span>
+              <${Button}
+                kind="quiet"
+                label="${isKept ? 'Do not keep' : 'Keep'} ${query}"
+                onClick=${() => keep(query, !isKept)}
+                >${isKept ? '★' : '☆'}<//
+              >
+              <${Button} kind="quiet" label="Remove ${query}" onClick=${() => remove(query)}>×<//>
+            </span>
+          </li>`,
+      )}
+    </ul>
   </section>`;
 }
 
+/** Asks for a query in words, which the server drafts as SQL. */
+export function DescribedQuery({
+  query,
+  onDraft,
+}: {
+  readonly query: string;
+  readonly onDraft: (sql: string) => void;
+}): View {
+  const prompt = useSignal('');
+  const { isBusy, failure, run } = useRequest(async () => {
+    const parameters = { prompt: prompt.value, current_query: query };
+    onDraft((await api.get<{ readonly sql: string }>('query/draft_sql/', parameters)).sql);
+  });
+  return html`<form
+    class="described-query"
+    onSubmit=${(event: SubmitEvent) => {
+      event.preventDefault();
+      void run();
+    }}
+  >
+    <${TextField}
+      label="Describe it in words"
+      placeholder="signups per week by country in the last 3 months"
+      value=${prompt.value}
+      onInput=${(text: string) => (prompt.value = text)}
+      error=${failure?.message}
+    />
+    <${Button} type="submit" busy=${isBusy} disabled=${prompt.value.trim() === ''}>Draft SQL<//>
+  </form>`;
+}
+
 /** The tables that queries can read, each with its fields. */
-export function SchemaList({ source }: { readonly source: CompletionSource | null }): View {
-  return html`<section class="schema-list" aria-busy=${source === null ? 'true' : undefined}>
+export function SchemaList({
+  vocabulary: { source, failure, reload },
+}: {
+  readonly vocabulary: ReturnType<typeof useCompletionSource>;
+}): View {
+  return html`<section class="schema-list" aria-busy=${source === null && !failure ? 'true' : undefined}>
     <h2>Tables</h2>
+    ${failure && html`<${FailureNotice} failure=${failure} onRetry=${reload} />`}
     ${source?.vocabulary.tables.map(
       ({ name, fields }) =>
         html`<details key=${name}>

@@ -1,16 +1,18 @@
 import { useSignal } from '@preact/signals';
-import { useEffect } from 'preact/hooks';
+import { useEffect, useMemo } from 'preact/hooks';
 import { Button } from '../../components/actions.ts';
 import { EmptyState } from '../../components/page.ts';
 import { Plot } from '../../components/plot.ts';
 import { type Column, Table } from '../../components/table.ts';
-import { formatDuration, formatQuantity } from '../../formatting/format.ts';
+import { formatCount, formatDuration, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import {
   type Chart,
   chartOf,
+  csvOf,
   type QueryResult,
   type QueryState,
+  sortedBy,
   textOfValue,
   valueKindOf,
 } from './query_run.ts';
@@ -49,19 +51,35 @@ type NumberedRow = readonly [number: number, row: readonly unknown[]];
 
 /** Rows that are drawn at once: thousands of cells make a browser slow. */
 const pageRows = 200;
-/** Longer values are cut; a title shows more of them. */
+/** Longer values are cut; a button shows the whole. */
 const maxShown = 200;
-const maxTitle = 2_000;
+
+interface Sorting {
+  readonly column: number;
+  readonly direction: 'ascending' | 'descending';
+}
 
 /** The rows of a result. */
 function ResultTable({ result }: { readonly result: QueryResult }): View {
   const shown = useSignal(pageRows);
+  const sorting = useSignal<Sorting | null>(null);
+  const { column, direction } = sorting.value ?? {};
+  const sorted = useMemo(
+    () =>
+      column === undefined || direction === undefined ? result.results : sortedBy(result, column, direction),
+    [result, column, direction],
+  );
   const columns = result.types.map(([name, type], index): Column<NumberedRow> => ({
     header: distinctName(result.types, name, index),
     align: valueKindOf(type) === 'number' ? 'right' : 'left',
-    render: ([, row]) => html`<${Value} value=${row[index]} />`,
+    render: ([, row]) => html`<${Value} value=${row[index]} isInteger=${/^(Nullable\()?U?Int/.test(type)} />`,
+    sorted: index === column ? direction : undefined,
+    onSort: () => {
+      const isAscending = index === column && direction === 'ascending';
+      sorting.value = { column: index, direction: isAscending ? 'descending' : 'ascending' };
+    },
   }));
-  const rows = result.results.slice(0, shown.value).map((row, number): NumberedRow => [number, row]);
+  const rows = sorted.slice(0, shown.value).map((row, number): NumberedRow => [number, row]);
   const hidden = result.results.length - rows.length;
   return html`<div class="query-result">
     <${Table}
@@ -85,18 +103,34 @@ function distinctName(types: QueryResult['types'], name: string, index: number):
   return earlier === 0 ? name : `${name} (${earlier + 1})`;
 }
 
-function Value({ value }: { readonly value: unknown }): View {
+function Value({ value, isInteger }: { readonly value: unknown; readonly isInteger: boolean }): View {
+  const isWhole = useSignal(false);
   if (value === null || value === undefined) return html`<span class="muted">null</span>`;
-  const text = textOfValue(value);
-  return text.length > maxShown
-    ? html`<span title=${text.slice(0, maxTitle)}>${text.slice(0, maxShown)}…</span>`
-    : html`<span>${text}</span>`;
+  const text = isInteger ? withSeparators(textOfValue(value)) : textOfValue(value);
+  if (text.length <= maxShown || isWhole.value) return html`<span>${text}</span>`;
+  return html`<span
+    >${text.slice(0, maxShown)}…
+    <${Button} kind="quiet" onClick=${() => (isWhole.value = true)}
+      >Show all ${formatCount(text.length)} characters<//
+    >
+  </span>`;
 }
+
+/** Of integers that are longer than a year: `12,345`. */
+const withSeparators = (digits: string): string =>
+  /^-?\d{5,}$/.test(digits) ? BigInt(digits).toLocaleString('en') : digits;
 
 const seconds = (elapsedMs: number): string => formatDuration(elapsedMs / 1_000);
 
 /** How a query runs or has ended, with its rows. */
-export function QueryOutcome({ state }: { readonly state: QueryState }): View {
+export function QueryOutcome({
+  state,
+  query,
+}: {
+  readonly state: QueryState;
+  /** The query as it is now, which may differ from the one of the result. */
+  readonly query: string;
+}): View {
   switch (state.status) {
     case 'idle':
       return null;
@@ -109,7 +143,11 @@ export function QueryOutcome({ state }: { readonly state: QueryState }): View {
         <pre class="query-error">${state.failure.message}</pre>
       </div>`;
     case 'completed':
-      return html`<${Completed} result=${state.result} elapsedMs=${state.elapsedMs} />`;
+      return html`<${Completed}
+        result=${state.result}
+        elapsedMs=${state.elapsedMs}
+        isOld=${state.query !== query}
+      />`;
   }
 }
 
@@ -132,22 +170,30 @@ function RunningTime({ startedAt }: { readonly startedAt: number }): View {
 /** `12 rows in 340 ms`. */
 function summaryOf({ results, hasMore }: QueryResult, elapsedMs: number): string {
   const summary = `${formatQuantity(results.length, 'row')} in ${seconds(elapsedMs)}`;
-  return hasMore ? `${summary}; more rows were cut` : summary;
+  return hasMore ? `${summary}; more rows were cut: a LIMIT returns up to 10,000` : summary;
 }
 
 function Completed({
   result,
   elapsedMs,
+  isOld,
 }: {
   readonly result: QueryResult;
   readonly elapsedMs: number;
+  readonly isOld: boolean;
 }): View {
   const isChart = useSignal(false);
   const chart = chartOf(result);
   const show = (wanted: boolean) => () => (isChart.value = wanted);
   return html`<div class="query-result">
     <div class="workbench-bar">
-      <p class="figures" role="status">${summaryOf(result, elapsedMs)}</p>
+      <p class="figures" role="status">
+        ${summaryOf(result, elapsedMs)}${isOld && html`<strong>. The query has changed since: run it again.</strong>`}
+      </p>
+      <span class="page-actions">
+        <${Button} onClick=${() => download('csv', 'text/csv', csvOf(result))}>Download CSV<//>
+        <${Button} onClick=${() => download('json', 'application/json', jsonOf(result))}>Download JSON<//>
+      </span>
       ${
         chart &&
         html`<div class="choice" role="group" aria-label="Show the result as">
@@ -178,4 +224,16 @@ function Completed({
           : html`<${ResultTable} result=${result} />`
     }
   </div>`;
+}
+
+const jsonOf = ({ columns, results }: QueryResult): string =>
+  JSON.stringify(results.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]]))));
+
+/** Saves a text as a file of the browser. */
+function download(extension: string, type: string, text: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = `query-result.${extension}`;
+  link.click();
+  URL.revokeObjectURL(link.href);
 }

@@ -25,6 +25,33 @@ export function valueKindOf(type: string): ValueKind {
 export const textOfValue = (value: unknown): string =>
   typeof value === 'string' ? value : JSON.stringify(value);
 
+/** A result as CSV (RFC 4180). Null is an empty field. */
+export function csvOf({ columns, results }: Pick<QueryResult, 'columns' | 'results'>): string {
+  const fieldOf = (value: unknown): string => {
+    const text = value === null || value === undefined ? '' : textOfValue(value);
+    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+  };
+  return [columns, ...results].map((row) => `${row.map(fieldOf).join(',')}\r\n`).join('');
+}
+
+/** The rows sorted by a column: numbers by value, nulls last. */
+export function sortedBy(
+  { results, types }: Pick<QueryResult, 'results' | 'types'>,
+  column: number,
+  direction: 'ascending' | 'descending',
+): QueryResult['results'] {
+  const isNumber = valueKindOf(types[column]?.[1] ?? '') === 'number';
+  const sign = direction === 'ascending' ? 1 : -1;
+  return results.toSorted((one, other) => {
+    const [left, right] = [one[column] ?? null, other[column] ?? null];
+    if (left === null || right === null) return Number(left === null) - Number(right === null);
+    const order = isNumber
+      ? Number(left) - Number(right)
+      : textOfValue(left).localeCompare(textOfValue(right), 'en');
+    return sign * order;
+  });
+}
+
 /** What a result can be drawn as. */
 export type Chart =
   | {
@@ -100,7 +127,12 @@ export type QueryState =
       readonly failure: ExportdError;
       readonly query: string;
     }
-  | { readonly status: 'completed'; readonly elapsedMs: number; readonly result: QueryResult };
+  | {
+      readonly status: 'completed';
+      readonly elapsedMs: number;
+      readonly result: QueryResult;
+      readonly query: string;
+    };
 
 /** Runs queries, one at a time. */
 interface QueryRun {
@@ -129,7 +161,7 @@ export function useQueryRun(): QueryRun {
         refresh: 'force_blocking',
         client_query_id: running.id,
       });
-      state.value = { status: 'completed', ...elapsed(), result };
+      state.value = { status: 'completed', ...elapsed(), result, query };
     } catch (error) {
       state.value = running.isCancelled
         ? { status: 'cancelled', ...elapsed() }
