@@ -1,5 +1,4 @@
 import { isUtf8 } from 'node:buffer';
-import { METHODS } from 'node:http';
 import type { Socket } from 'node:net';
 import { Transform } from 'node:stream';
 import fastifyCookie from '@fastify/cookie';
@@ -11,6 +10,7 @@ import fastify, {
   LogController,
 } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
+import findMyWay from 'find-my-way';
 import type { Registry } from 'prom-client';
 import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
@@ -73,46 +73,39 @@ import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import type { ResendService } from './webhooks/requested_deliveries.ts';
 import { webhookDeliveryRoutes, webhookRoutes } from './webhooks/routes.ts';
 
-/** Every method that Node parses, except CONNECT, which asks for a tunnel and never reaches a route. */
-const methods = METHODS.filter((method) => method !== 'CONNECT');
+/** How paths are matched, by the router and by what tells an unknown path from a method that a path does not have. */
+const routerOptions = {
+  ignoreTrailingSlash: true,
+  // Query ids are chosen by clients, and percent encoding lengthens them.
+  maxParamLength: 2_000,
+};
 
-/** Collects the methods of each route as routes are registered. */
-function collectRoutes(app: FastifyInstance): ReadonlyMap<string, ReadonlySet<string>> {
-  const routes = new Map<string, Set<string>>();
+/**
+ * Responds 405 with the header `Allow` to methods that a path does not have. Call it before routes are added. It keeps the
+ * paths in a router of its own: a route for each other method of each path were thousands, which every start would wait for.
+ */
+function rejectOtherMethods(app: FastifyInstance): void {
+  const paths = findMyWay(routerOptions);
+  const methodsOf = new Map<string, Set<string>>();
   app.addHook('onRoute', ({ url, method }) => {
-    const known = routes.get(url) ?? new Set();
+    let known = methodsOf.get(url);
+    if (!known) {
+      methodsOf.set(url, (known = new Set()));
+      paths.on('GET', url, () => undefined, known);
+    }
     for (const one of [method].flat()) known.add(one);
-    if (known.has('GET')) known.add('HEAD');
-    routes.set(url, known);
   });
-  return routes;
-}
-
-/** Responds 405 with the header `Allow` to other methods of the registered paths. Call it after all routes are added. */
-function rejectOtherMethods(app: FastifyInstance, routes: ReadonlyMap<string, ReadonlySet<string>>): void {
-  for (const method of methods) if (!app.supportedMethods.includes(method)) app.addHttpMethod(method);
-  for (const [url, known] of [...routes]) {
+  // Runs before the body is parsed, so that an invalid body does not hide the 405.
+  app.addHook('onRequest', (request, _reply, done) => {
+    const known = request.is404 ? paths.find('GET', request.url)?.store : undefined;
+    if (!(known instanceof Set)) {
+      done();
+      return;
+    }
     const allow = [...known].sort().join(', ');
-    app.route({
-      method: methods.filter((method) => !known.has(method)),
-      url,
-      schema: { hide: true },
-      // Runs before the body is parsed, so an invalid body does not hide the 405.
-      onRequest: (request, _reply, done) => {
-        done(
-          new ApiError(
-            405,
-            'method_not_allowed',
-            `Method ${request.method} is not allowed. Allowed methods: ${allow}.`,
-            {
-              headers: { allow },
-            },
-          ),
-        );
-      },
-      handler: () => undefined,
-    });
-  }
+    const message = `Method ${request.method} is not allowed. Allowed methods: ${allow}.`;
+    done(new ApiError(405, 'method_not_allowed', message, { headers: { allow } }));
+  });
 }
 
 /**
@@ -432,8 +425,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   const app: HttpApp = fastify({
     loggerInstance,
     logController: new LogController({ disableRequestLogging: true }),
-    // Query ids are chosen by clients, and percent encoding lengthens them.
-    routerOptions: { ignoreTrailingSlash: true, maxParamLength: 2_000 },
+    routerOptions,
     bodyLimit: settings.EXPORTD_HTTP_MAX_BODY_SIZE,
     requestTimeout: settings.EXPORTD_HTTP_REQUEST_TIMEOUT,
     http: {
@@ -471,7 +463,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   if (sendsTraces(settings)) addRequestSpans(app);
   addSecurityHeaders(app, settings);
   addBodyParsers(app);
-  const routes = collectRoutes(app);
+  rejectOtherMethods(app);
   if (settings.EXPORTD_CONSOLE) await app.register(fastifyCookie);
 
   await app.register(fastifySwagger, documentOptions);
@@ -531,6 +523,5 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
         { prefix },
       );
   });
-  rejectOtherMethods(app, routes);
   return app;
 }
