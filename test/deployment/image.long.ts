@@ -1,10 +1,23 @@
 import { type ChildProcess, execFile, spawn } from 'node:child_process';
-import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync } from 'node:fs';
+import {
+  copyFileSync,
+  cpSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  readlinkSync,
+  rmSync,
+  symlinkSync,
+} from 'node:fs';
 import { tmpdir } from 'node:os';
 import { delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { assignPorts } from '../../src/local_stack/ports.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { programPath } from '../setup/programs.ts';
+import { useTestDatabase } from '../setup/use_test_database.ts';
 
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
@@ -61,14 +74,55 @@ async function takeSteps(
     }
 }
 
+/**
+ * Makes the folder of an image a root that a process can live in: with the libraries and programs of this machine in place of
+ * those of the image of Node, and with the link to exportd that the image has.
+ */
+function makeRoot(image: string, node: string): void {
+  for (const name of [...hostFolders, 'tmp', 'dev', 'etc']) mkdirSync(join(image, name), { recursive: true });
+  copyFileSync(node, join(image, 'usr/local/bin/node'));
+  const link = join(image, 'usr/local/bin/exportd');
+  const target = readlinkSync(link).slice(image.length);
+  rmSync(link);
+  symlinkSync(target, link);
+}
+
+/** What a container has of its machine here, since there is no image of Node. */
+const hostFolders = ['usr/bin', 'usr/lib', 'usr/lib64', 'bin', 'lib', 'lib64', 'proc'];
+
+/**
+ * A script for `sh` in a mount namespace of its own: enters the root `$0` as the user `$1`, with a read-only root and an empty
+ * /tmp, as `docker run --read-only --tmpfs /tmp` does, and runs the rest of the arguments.
+ */
+const enterRoot = `
+root=$0 user=$1; shift
+mount --make-rprivate /
+mount --bind "$root" "$root"
+for name in ${hostFolders.join(' ')}; do [ ! -e "/$name" ] || mount --rbind "/$name" "$root/$name"; done
+mount --rbind /dev "$root/dev"
+mount -o remount,ro,bind "$root"
+mount -t tmpfs -o mode=1777 tmpfs "$root/tmp"
+exec chroot --userspec="$user" --groups= "$root" "$@"
+`;
+
+/** The code with which a process ends and what it wrote. */
+async function outcomeOf(child: ChildProcess): Promise<{ code: number | null; output: string }> {
+  let output = '';
+  for (const stream of [child.stdout, child.stderr])
+    stream?.setEncoding('utf8').on('data', (text: string) => (output += text));
+  const code = await new Promise<number | null>((resolve) => child.once('close', resolve));
+  return { code, output };
+}
+
 describe('the Dockerfile', () => {
   let folder: string;
-  let server: ChildProcess | undefined;
+  let running: ChildProcess | undefined;
+  const database = useTestDatabase();
   beforeAll(() => {
     folder = mkdtempSync(join(tmpdir(), 'exportd-image-'));
   });
   afterAll(() => {
-    server?.kill('SIGKILL');
+    running?.kill('SIGKILL');
     rmSync(folder, { recursive: true, force: true });
   });
 
@@ -107,7 +161,7 @@ describe('the Dockerfile', () => {
     );
     expect(readdirSync(join(image, 'exportd/node_modules'))).not.toContain('esbuild');
 
-    // By the link, as in the image; not as its user and not on a read-only root.
+    // By the link, as in the image.
     const entry = join(image, 'exportd/src/cli/exportd.mjs');
     const program = [entry, 'version', '--json'];
     const { stdout } = await run(join(node, 'node'), program, { env: { PATH: environment.PATH } });
@@ -119,45 +173,67 @@ describe('the Dockerfile', () => {
     ).resolves.toBeDefined();
   });
 
-  it('runs as a number, and its server ends by SIGTERM', async () => {
+  it('runs as a number on a read-only root, and ends by SIGTERM', async () => {
     const [, final = []] = stages;
     const valueOf = (name: string): string => final.find((one) => one.name === name)?.rest ?? '';
-    expect(valueOf('USER')).toMatch(/^\d+:\d+$/);
+    const user = valueOf('USER');
+    expect(user).toMatch(/^[1-9]\d*:[1-9]\d*$/);
     expect(valueOf('ENTRYPOINT')).toBe('["exportd"]');
     const variables = Object.fromEntries(
       valueOf('ENV')
         .split(/\s+/)
         .map((pair) => pair.split('=') as [string, string]),
     );
-    server = spawn(
-      join(root, 'node_modules/.bin/node'),
-      [join(folder, 'image/exportd/src/cli/exportd.mjs'), 'server'],
-      {
-        env: {
-          PATH: process.env.PATH,
-          ...variables,
-          // Other ports, and no server: it waits for its database.
-          EXPORTD_PORT: '0',
-          EXPORTD_MONITORING_PORT: '0',
-          EXPORTD_HOST: '127.0.0.1',
-          EXPORTD_MONITORING_HOST: '127.0.0.1',
-          DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
-          EXPORTD_ENCRYPTION_KEYS: `test:${Buffer.alloc(32, 1).toString('base64')}`,
-        },
-        stdio: ['ignore', 'ignore', 'pipe'],
-      },
-    );
-    let log = '';
-    const exited = new Promise((resolve) => server?.once('exit', resolve));
-    const listening = new Promise<void>((resolve) => {
-      server?.stderr?.setEncoding('utf8').on('data', (text: string) => {
-        log += text;
-        if (log.includes('Server is listening')) resolve();
+    const { monitoring } = await assignPorts(join(folder, 'ports.json'), ['monitoring']);
+    const environment = {
+      PATH: '/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin',
+      ...variables,
+      EXPORTD_PORT: '0',
+      EXPORTD_MONITORING_PORT: String(monitoring),
+      EXPORTD_WORKER_HTTP_PORT: String(monitoring),
+      EXPORTD_HOST: '127.0.0.1',
+      EXPORTD_MONITORING_HOST: '127.0.0.1',
+      EXPORTD_WORKER_HTTP_HOST: '127.0.0.1',
+      EXPORTD_ENCRYPTION_KEYS: `test:${Buffer.alloc(32, 1).toString('base64')}`,
+      EXPORTD_TASK_QUEUE_PREFIX: 'image',
+      DATABASE_URL: database.url,
+      TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
+    };
+    const image = join(folder, 'image');
+    makeRoot(image, join(root, 'node_modules/.bin/node'));
+    const inImage = (command: readonly string[], env: NodeJS.ProcessEnv = environment): ChildProcess =>
+      spawn('unshare', ['--mount', 'sh', '-euc', enterRoot, image, user, ...command], {
+        env,
+        stdio: ['ignore', 'pipe', 'pipe'],
       });
+
+    // Nothing but /tmp can be written, and not by root.
+    const written = 'id -u; touch /tmp/x && ls /tmp; touch /x /exportd/x || true';
+    expect(await outcomeOf(inImage(['sh', '-c', written]))).toMatchObject({
+      code: 0,
+      output: expect.stringMatching(/^1000\nx\n(?:touch: .*Read-only file system\n){2}$/),
     });
-    await Promise.race([listening, exited]);
-    server.kill('SIGTERM');
-    expect({ code: await exited, log }).toMatchObject({ code: 0 });
-    expect(log).toContain('Server is listening');
+
+    for (const [part, line] of [
+      ['server', 'Server is listening'],
+      ['worker', 'The worker is running'],
+    ] as const) {
+      running = inImage(['exportd', part]);
+      let log = '';
+      const exited = outcomeOf(running);
+      const ready = new Promise<void>((resolve) => {
+        running?.stderr?.on('data', (text: string) => {
+          log += text;
+          if (log.includes(line)) resolve();
+        });
+      });
+      await Promise.race([ready, exited]);
+      expect(log).toContain(line);
+      const [, check = ''] = /CMD (.*)/.exec(valueOf('HEALTHCHECK')) ?? [];
+      const command = (JSON.parse(check) as string[]).map((one) => one.replace(':8001/', `:${monitoring}/`));
+      expect(await outcomeOf(inImage(command))).toEqual({ code: 0, output: '' });
+      running.kill('SIGTERM');
+      expect(await exited).toMatchObject({ code: 0 });
+    }
   });
 });
