@@ -108,21 +108,30 @@ async function buildPrograms(): Promise<void> {
     },
   });
   // Loaded when they are needed: by logs for people, and on Node 20.
-  for (const [name, entry] of [
-    ['pino_pretty', 'pino-pretty'],
-    ['zstd', '@bokuweb/zstd-wasm'],
-  ] as const)
+  const zstandard = dirname(createRequire(import.meta.url).resolve('@bokuweb/zstd-wasm'));
+  const whenNeeded: Readonly<Record<string, string>> = {
+    pino_pretty: `module.exports = require('pino-pretty');`,
+    // The package's own start reads the WebAssembly as it is, which is a sixteenth of the build.
+    zstd: `
+      const { Module, waitInitialized } = require('${zstandard}/module.js');
+      exports.compress = require('${zstandard}/simple/compress.js').compress;
+      exports.init = async () => {
+        const compressed = require('node:fs').readFileSync(require('node:path').join(__dirname, 'zstd.wasm.br'));
+        Module.init(require('node:zlib').brotliDecompressSync(compressed));
+        await waitInitialized();
+      };`,
+  };
+  for (const [name, contents] of Object.entries(whenNeeded))
     await build({
       ...shared,
-      entryPoints: [entry],
+      stdin: { contents, resolveDir: root },
       outfile: join(output, `${name}.cjs`),
       format: 'cjs',
       platform: 'node',
       target: 'node20',
       minifyIdentifiers: true,
     });
-  const zstd = dirname(createRequire(import.meta.url).resolve('@bokuweb/zstd-wasm'));
-  cpSync(join(zstd, 'zstd.wasm'), join(output, 'zstd.wasm'));
+  writeFileSync(join(output, 'zstd.wasm.br'), brotliCompressSync(readFileSync(join(zstandard, 'zstd.wasm'))));
 }
 
 /** Compiles the client for programs of users, Node and browsers alike, with its types. */
@@ -277,6 +286,9 @@ function copyFiles(): void {
 /** Files with the licence of a package, and with what it asks to be repeated. */
 const licenceFiles = /^(licen[cs]e|notice|copying)/i;
 
+/** The licence of what a package contains and does not name: the WebAssembly of zstd-wasm is Zstandard. */
+const zstandardLicence = 'src/build/zstandard.license';
+
 /** The licences of the packages that became part of the build: their texts once, after the names of those that have them. */
 function writeNotices(): void {
   // Copied, and the parts of uPlot and Zstandard that no module imports.
@@ -296,6 +308,8 @@ function writeNotices(): void {
     const texts = readdirSync(folder)
       .filter((file) => licenceFiles.test(file))
       .map((file) => readFileSync(join(folder, file), 'utf8').trim());
+    if (name === '@bokuweb/zstd-wasm')
+      texts.push(`Licence: ${license}`, readFileSync(join(root, zstandardLicence), 'utf8'));
     const lines = (texts.length > 0 ? texts.join('\n\n') : `Licence: ${license}`).split('\n');
     const isOwner = (line: string): boolean => /^\s*copyright\b.*\d{4}/i.test(line);
     const text = lines

@@ -38,7 +38,13 @@ import {
   type RunState,
 } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import { type Journal, type JournalTransaction, type LockedStream, readState } from '../journal/journal.ts';
+import {
+  type Journal,
+  type JournalTransaction,
+  type LockedStream,
+  readState,
+  writeLogLine,
+} from '../journal/journal.ts';
 import { dayOf, storeNotification } from './notifications.ts';
 
 type RunStream = LockedStream<RunState, RunEvent>;
@@ -143,7 +149,7 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     ]),
   /** Records a file of one part before it is written in one request. */
   planWholeFile: (runId: string, attempt: RangeAttempt, file: StartedFile, part: PlannedPart) =>
-    attemptStep(runId, attempt, `whole:${file.key}/${file.upload_token}`, () => {
+    attemptStep(runId, attempt, `whole:${file.upload_token}`, () => {
       const step = rangeStepOf(attempt);
       return [
         { type: 'RunUploadCreated', data: { ...step, ...file, upload_id: null, part_bytes: null } },
@@ -194,10 +200,23 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
   },
   /** Returns the run if `attempt` is the latest. */
   requireAttempt: (runId: string, attempt: RangeAttempt) => attemptStep(runId, attempt, 'checked', () => []),
-  recordFile: (runId: string, attempt: RangeAttempt, file: CompletedFile) =>
-    attemptStep(runId, attempt, `file:${file.key}`, () => [
-      { type: 'RunFileCompleted', data: { ...rangeStepOf(attempt), file } },
-    ]),
+  /** Records a complete file. `finishesRange`: with it the files contain every row of the range. `line`: of the export's log. */
+  recordFile: (
+    runId: string,
+    attempt: RangeAttempt,
+    file: CompletedFile,
+    { finishesRange = false, line }: { finishesRange?: boolean; line?: string } = {},
+  ) =>
+    step(runId, async (stream, { connection }) => {
+      const data = rangeStepOf(attempt);
+      const { run } = requireAttempt(requireGeneration(stream.state(), attempt.generation), attempt);
+      await stream.append(`generation:${attempt.generation}/file:${file.key}`, [
+        { type: 'RunFileCompleted', data: { ...data, file } },
+        ...(finishesRange ? [{ type: 'RunRangeFinished', data } as const] : []),
+      ]);
+      if (line !== undefined)
+        await writeLogLine(connection, { ...logIdsOf(run, runId), level: 'INFO', message: line });
+    }),
   /** Records that the files contain every row of the range. */
   finishRange: (runId: string, attempt: RangeAttempt) =>
     attemptStep(runId, attempt, `range:${attempt.range}`, ({ finished }) =>

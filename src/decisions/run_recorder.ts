@@ -326,9 +326,12 @@ export function createRunRecorder(journal: Journal) {
           { type: 'RunReplacementChecked', data: check },
         ]);
       }),
-    /** Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. */
-    startExport: (runId: string, range: number) =>
-      step(runId, async (stream) => {
+    /**
+     * Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. `reserves`: a run that has no
+     * generation gets one in the same transaction, since nothing happens between the two.
+     */
+    startExport: (runId: string, range: number, { reserves = false } = {}) =>
+      step(runId, async (stream, transaction) => {
         const run = requireActive(stream.state());
         const { attempt } = rangeOf(run, range);
         if (run.status === 'Starting')
@@ -337,6 +340,8 @@ export function createRunRecorder(journal: Journal) {
           await stream.append(`attempt:${range}/${attempt + 1}`, [
             { type: 'RunAttemptStarted', data: { range } },
           ]);
+        if (reserves && run.generation === 0)
+          await reserveNextGeneration(stream, transaction, requireActive(stream.state()));
       }),
     /** Reserves the interval's next generation; with `attempt`, only if that is the latest. */
     reserveGeneration: (runId: string, attempt?: RangeAttempt) =>

@@ -141,7 +141,9 @@ class RangeExport {
   }> {
     // A run that adds late rows to a manifest has one range, whatever the workflow was told before it was checked.
     if (existing.ranges[position]?.finished ?? true) return { run: existing, done: true, rejected: null };
-    const started = await call.dependencies.recorder.startExport(call.runId, position);
+    const started = await call.dependencies.recorder.startExport(call.runId, position, {
+      reserves: true,
+    });
     const range = new RangeExport(call, position, started);
     const resumed = await range.#resume();
     await range.#logStart(resumed);
@@ -266,17 +268,14 @@ class RangeExport {
     if (rejected === 0 && this.#run.ranges.length === 1)
       this.#rejected = collectRejectedLines(dependencies, this.#run);
 
-    const finishFile = async (open: FileWriter): Promise<void> => {
+    const finishFile = async (open: FileWriter, finishesRange = false): Promise<void> => {
       const file = await stages.measure('upload', () => open.finish());
       open.close();
       partsOfClosedFiles += open.partsPlanned();
       writer = null;
       if (!file) return;
-      await this.#recordFile(file);
-      await this.#log(
-        'INFO',
-        `Wrote ${file.rows} rows (${file.bytes} bytes) to ${destination.nameOf(file.key)}.`,
-      );
+      const line = `Wrote ${file.rows} rows (${file.bytes} bytes) to ${destination.nameOf(file.key)}.`;
+      await this.#recordFile(file, { finishesRange, line });
     };
 
     try {
@@ -303,9 +302,9 @@ class RangeExport {
         this.#run = await recorder.requireAttempt(runId, this.#token);
         return false;
       }
-      if (writer) await finishFile(writer);
+      if (writer) await finishFile(writer, true);
       if (resumed && this.#range.files.count === files.count) await this.#abortUpload(resumed.upload);
-      this.#run = await recorder.finishRange(runId, this.#token);
+      if (!this.#range.finished) this.#run = await recorder.finishRange(runId, this.#token);
       return true;
     } catch (error) {
       this.#rejected?.close();
@@ -464,9 +463,9 @@ class RangeExport {
     };
   }
 
-  async #recordFile(file: CompletedFile): Promise<void> {
+  async #recordFile(file: CompletedFile, more?: { finishesRange: boolean; line: string }): Promise<void> {
     const { dependencies, runId } = this.#call;
-    this.#run = await dependencies.recorder.recordFile(runId, this.#token, file);
+    this.#run = await dependencies.recorder.recordFile(runId, this.#token, file, more);
   }
 
   /**

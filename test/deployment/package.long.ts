@@ -166,6 +166,19 @@ describe('the package, installed in an empty folder', () => {
     expect([beside < maxInstalledBesideNativeLibrary, beside]).toEqual([true, beside]);
   });
 
+  it('repeats the licences of what became part of it, also of the Zstandard in WebAssembly', () => {
+    const notices = readFileSync(join(installed, 'node_modules/exportd/dist/THIRD_PARTY_NOTICES'), 'utf8');
+    for (const name of ['zod', 'preact', 'uplot', 'esbuild'])
+      expect({ name, isNamed: new RegExp(`^${name} \\d`, 'm').test(notices) }).toEqual({
+        name,
+        isNamed: name !== 'esbuild',
+      });
+    // No package has the name of a licence in place of its text.
+    expect(notices).not.toMatch(/^Licence: \S+\n*(?:-{80}|$)/m);
+    expect(notices).toContain('Meta Platforms, Inc.');
+    expect(notices).toContain('Redistributions in binary form must reproduce the above copyright notice');
+  });
+
   it('writes units that systemd accepts, and a file that docker-compose does', async () => {
     const exportd = join(installed, 'node_modules/.bin/exportd');
     execFileSync(exportd, ['init', 'new'], {
