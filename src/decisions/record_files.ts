@@ -20,6 +20,7 @@ import {
   type ReplacedRun,
 } from '../domain/replaced_generation.ts';
 import {
+  decidePart,
   GenerationSuperseded,
   requireAttempt,
   requireGeneration,
@@ -80,9 +81,11 @@ export function createRunSteps(journal: Journal) {
     runId: string,
     attempt: RangeAttempt,
     cause: string,
-    decide: (range: ExportRange) => RunEvent[],
+    decide: (range: ExportRange, run: ExistingRun) => RunEvent[],
   ): Promise<ExistingRun> =>
-    generationStep(runId, attempt.generation, cause, (run) => decide(requireAttempt(run, attempt).range));
+    generationStep(runId, attempt.generation, cause, (run) =>
+      decide(requireAttempt(run, attempt).range, run),
+    );
   return { step, generationStep, attemptStep };
 }
 
@@ -149,11 +152,11 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     ]),
   /** Records a file of one part before it is written in one request. */
   planWholeFile: (runId: string, attempt: RangeAttempt, file: StartedFile, part: PlannedPart) =>
-    attemptStep(runId, attempt, `whole:${file.upload_token}`, () => {
+    attemptStep(runId, attempt, `whole:${file.upload_token}`, (_, run) => {
       const step = rangeStepOf(attempt);
       return [
         { type: 'RunUploadCreated', data: { ...step, ...file, upload_id: null, part_bytes: null } },
-        { type: 'RunPartPlanned', data: { ...step, key: file.key, part } },
+        decidePart(run, { ...step, key: file.key, part }),
       ];
     }),
   /**
@@ -192,10 +195,10 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     }),
   /** Records a part before it is sent. Part numbers cannot be reused, so that no part is ever replaced. */
   planPart: async (runId: string, attempt: RangeAttempt, key: string, part: PlannedPart): Promise<void> => {
-    await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ upload }) => {
+    await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ upload }, run) => {
       if (upload?.key !== key || part.part_number <= upload.highest_part_number)
         throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was already planned.`);
-      return [{ type: 'RunPartPlanned', data: { ...rangeStepOf(attempt), key, part } }];
+      return [decidePart(run, { ...rangeStepOf(attempt), key, part })];
     });
   },
   /** Returns the run if `attempt` is the latest. */

@@ -108,7 +108,14 @@ export type RunEvent =
       type: 'RunUploadResumed';
       data: RangeStep & { key: string; part_numbers: readonly number[]; rows: number; bytes: number };
     }
-  | { type: 'RunPartPlanned'; data: RangeStep & { key: string; part: PlannedPart } }
+  /** The fingerprint is null if it is that of RunCounted: a run of one part would repeat it. */
+  | {
+      type: 'RunPartPlanned';
+      data: RangeStep & {
+        key: string;
+        part: Omit<PlannedPart, 'fingerprint'> & { readonly fingerprint: Fingerprint | null };
+      };
+    }
   | { type: 'RunFileCompleted'; data: RangeStep & { file: CompletedFile } }
   | { type: 'RunRangeFinished'; data: RangeStep }
   /** The file of rejected rows (those that the format cannot represent), recorded before it is written. */
@@ -240,11 +247,16 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return withUpload(state, event.data, (upload) => ({
         parts: upload.parts.filter(({ part_number }) => event.data.part_numbers.includes(part_number)),
       }));
-    case 'RunPartPlanned':
+    case 'RunPartPlanned': {
+      const { part } = event.data;
+      const fingerprint = part.fingerprint ?? state.source_fingerprint;
+      if (fingerprint === null)
+        throw new RangeError('The part has no fingerprint, and the source was not counted.');
       return withUpload(state, event.data, (upload) => ({
-        parts: [...upload.parts, event.data.part],
-        highest_part_number: Math.max(upload.highest_part_number, event.data.part.part_number),
+        parts: [...upload.parts, { ...part, fingerprint }],
+        highest_part_number: Math.max(upload.highest_part_number, part.part_number),
       }));
+    }
     case 'RunFileCompleted':
       return withRange(state, event.data.range, ({ files }) => ({
         upload: null,
@@ -484,6 +496,17 @@ export function decideCancel(
     throw new CommandRejected('conflict', `Cannot cancel a run that is in '${state.status}' status.`);
   if (evenPublishing || !mayBePublished(state)) return [{ type: 'RunCancelled', data: { reason } }];
   return state.cancel_requested === null ? [{ type: 'RunCancelRequested', data: { reason } }] : [];
+}
+
+/** Plans a part before it is sent. */
+export function decidePart(run: ExistingRun, data: RangeStep & { key: string; part: PlannedPart }): RunEvent {
+  const { fingerprint } = data.part;
+  const counted = run.source_fingerprint;
+  const isCounted = counted !== null && haveSameRows(fingerprint, counted);
+  return {
+    type: 'RunPartPlanned',
+    data: { ...data, part: { ...data.part, fingerprint: isCounted ? null : fingerprint } },
+  };
 }
 
 /** Finishes the generation of an active run; no event if it is finished. `fingerprint`: the source after the last row was read. */

@@ -281,7 +281,7 @@ describe('failed attempts', () => {
     await harness.attempt().exportInterval({ run_id });
     await harness.attempt().publishManifest({ run_id });
     const bytes = await storedBytesOf(run_id);
-    expect(Object.values(bytes).reduce((sum, of) => sum + of, 0)).toBeLessThan(11_000);
+    expect(Object.values(bytes).reduce((sum, of) => sum + of, 0)).toBeLessThan(11_100);
     expect(bytes.state).toBeLessThan(3_000);
     const run = await harness.recorder.read(run_id);
     expect(rowsOfFingerprint(sourceAfter(run))).toBe(300);
