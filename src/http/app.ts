@@ -97,12 +97,12 @@ function rejectOtherMethods(app: FastifyInstance): void {
   });
   // Runs before the body is parsed, so that an invalid body does not hide the 405.
   app.addHook('onRequest', (request, _reply, done) => {
-    const known = request.is404 ? paths.find('GET', request.url)?.store : undefined;
+    const known: unknown = request.is404 ? paths.find('GET', request.url)?.store : undefined;
     if (!(known instanceof Set)) {
       done();
       return;
     }
-    const allow = [...known].sort().join(', ');
+    const allow = [...(known as Set<string>)].sort().join(', ');
     const message = `Method ${request.method} is not allowed. Allowed methods: ${allow}.`;
     done(new ApiError(405, 'method_not_allowed', message, { headers: { allow } }));
   });
