@@ -26,6 +26,7 @@ const userErrors = new Set([
   'DestinationError',
   'SecretUnreadable',
   'InvalidRelationName',
+  'InvalidMapping',
   'RelationNotFound',
 ]);
 

@@ -134,7 +134,7 @@ export const capabilities: readonly Capability[] = [
   {
     name: 'source check, draft of a view',
     api: ['checkSource'],
-    cli: ['source check'],
+    cli: ['source check', 'source map'],
     console: { at: 'form', file: 'pages/edit/side_panels.ts', uses: 'source/check/' },
   },
   {

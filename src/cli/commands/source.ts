@@ -1,7 +1,9 @@
 import { type Command, Option } from 'commander';
 import { type Model, models } from '../../domain/batch_export.ts';
+import type { MappedTable } from '../../source/check/draft_view.ts';
 import type { CheckedRelation, SourceFinding, SourceReport } from '../../source/check/report.ts';
 import type { RelationSettings } from '../../source/relations.ts';
+import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer, table } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
@@ -61,9 +63,9 @@ interface CheckOptions {
 
 /** `source check`. */
 export function addSourceCommands(program: Command): void {
-  program
-    .command('source')
-    .description('the database that exportd reads')
+  const source = program.command('source').description('the database that exportd reads');
+  addMapCommand(source);
+  source
     .command('check')
     .description(
       'compare the relations of the source with what exports need, and print the SQL that fixes them; changes nothing',
@@ -96,6 +98,75 @@ export function addSourceCommands(program: Command): void {
       if (!report.ok) throw new CliError(`Exports cannot read the source: ${counted(errors, 'error')}.`);
     });
 }
+
+interface MapOptions {
+  readonly column?: Readonly<Record<string, string>>;
+  readonly view?: string;
+  readonly team?: number;
+  readonly json?: boolean;
+}
+
+/** `source map`. */
+function addMapCommand(source: Command): void {
+  source
+    .command('map')
+    .description(
+      'map a table of yours to events: print the view, its index and its grants as one script, and the first rows; changes nothing',
+    )
+    .argument('<table>', 'a table or view, with its schema')
+    .option(
+      '--column <name=column>',
+      'give a column of the table to a column of events, repeatable: event=what',
+      addColumn,
+    )
+    .option('--view <name>', 'name of the view; by default exportd_events in the schema of the table')
+    .option('--team <id>', 'the project of all rows, if the table has no column for it', parseId)
+    .option('--json', 'print JSON')
+    .action(async (table: string, options: MapOptions) => {
+      const [{ mapTable }, { catalogReader }, { readSourceRole }, { withSource }] = await Promise.all([
+        import('../../source/check/draft_view.ts'),
+        import('../../source/check/report.ts'),
+        import('../../source/check/check_columns.ts'),
+        import('../open_source.ts'),
+      ]);
+      const settings = await commandSettings(sourceEnvironment(process.env));
+      const { column: chosen, view: name, team: teamId } = options;
+      const mapped = await withSource(settings, async (connections) => {
+        const read = catalogReader(connections);
+        const { role } = await readSourceRole(read);
+        return mapTable(read, table, { chosen, name, teamId, reader: role });
+      });
+      printer(options)(mapped, () => mappedLines(mapped));
+    });
+}
+
+/** @throws CliError unless it has the form `name=column` */
+function addColumn(
+  text: string,
+  others: Readonly<Record<string, string>> = {},
+): Readonly<Record<string, string>> {
+  const [, name, column] = /^([^=]+)=(.+)$/.exec(text) ?? [];
+  if (name === undefined || column === undefined)
+    throw new CliError(`Write --column name=column, such as --column event=what, instead of "${text}".`);
+  return { ...others, [name]: column };
+}
+
+const mappedLines = ({ script, view, rows }: MappedTable): string[] => [
+  script,
+  '',
+  ...(rows === null
+    ? [`-- Choose first, with --column: ${view.to_choose.join(', ')}.`]
+    : rows.length === 0
+      ? ['-- The table has no rows.']
+      : [
+          '-- The first rows:',
+          ...table(
+            Object.keys(rows[0] ?? {}),
+            rows.map((row) => Object.values(row)),
+          ).map((line) => `-- ${line}`),
+        ]),
+  `-- Then set ${view.setting}=${view.name}, and run "exportd source check".`,
+];
 
 /** The check needs no control database, which may not exist yet. */
 const sourceEnvironment = (environment: NodeJS.ProcessEnv): NodeJS.ProcessEnv => ({

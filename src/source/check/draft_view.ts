@@ -28,6 +28,8 @@ interface DraftOptions {
   readonly teamId?: number | undefined;
   /** The role that reads the view. */
   readonly reader: string;
+  /** Columns of the relation that a person gives to columns of the view, by the names of those. */
+  readonly chosen?: Readonly<Record<string, string>> | undefined;
   /** The name of the view; `exportd_events` or alike by default, in the schema of the relation. */
   readonly name?: string;
 }
@@ -87,9 +89,11 @@ function draftColumn(
   column: ContractColumn,
   facts: RelationFacts,
   problems: readonly ColumnProblem[],
-  { teamId = 1 }: DraftOptions,
+  { teamId = 1, chosen: given = {} }: DraftOptions,
 ): Drafted {
   const { name, type, otherNames, fallback } = column;
+  const wanted = given[name];
+  if (wanted !== undefined) return chosenColumn(column, wanted, facts);
   const own = findColumn(facts, name);
   if (own && !problems.some((problem) => problem.column === column)) return { sql: sourceColumn(own) };
   const candidates = [name, ...otherNames].flatMap((one) => findColumn(facts, one) ?? []);
@@ -99,8 +103,118 @@ function draftColumn(
     if (converted) return { ...(comment !== undefined && { comment }), ...converted };
   }
   if (name === 'team_id') return { sql: String(teamId), comment: 'the project of all rows' };
+  const known = fromCatalog(column, facts);
+  if (known) return known;
   if (fallback !== null) return { sql: fallback };
   return { sql: `null::${shortNames[type] ?? type}`, comment: `CHOOSE: ${column.why}` };
+}
+
+/** Defaults that PostgreSQL evaluates at each insert. */
+const clock = /^\(?(now|clock_timestamp|statement_timestamp|transaction_timestamp)\(\)|^CURRENT_TIMESTAMP/i;
+
+/**
+ * What the catalogue says of a column that no name tells: the primary key identifies a row, the time with the clock as its
+ * default is that of the insert, and the only other time is that of the event.
+ */
+function fromCatalog({ name, type }: ContractColumn, facts: RelationFacts): Drafted | undefined {
+  const times = facts.columns.filter((one) => one.type.startsWith('timestamp') && one.readable);
+  const [byClock, others] = [times.filter(isByClock), times.filter((one) => !isByClock(one))];
+  const found =
+    name === 'uuid' || name === 'id'
+      ? [facts.columns.filter(({ is_key }) => is_key), 'the primary key']
+      : name === 'inserted_at'
+        ? [byClock, `its default is the clock; ${timeComment}`]
+        : name === 'timestamp'
+          ? [others.length > 0 ? others : byClock, 'the only time that fits']
+          : name === 'created_at'
+            ? [byClock, 'its default is the clock']
+            : undefined;
+  const [candidates = [], comment = ''] = (found ?? []) as [FoundColumn[]?, string?];
+  const [only, ...more] = candidates;
+  if (!only || more.length > 0) return undefined;
+  const converted = convert(only, type, facts);
+  return converted && { ...converted, comment: [comment, converted.comment].filter(Boolean).join('; ') };
+}
+
+const isByClock = (column: FoundColumn): boolean => column.default !== null && clock.test(column.default);
+
+/** A person chose a column that does not exist or does not fit. The message is for users. */
+export class InvalidMapping extends Error {
+  override readonly name = 'InvalidMapping';
+}
+
+/** @throws InvalidMapping */
+function chosenColumn({ name, type }: ContractColumn, wanted: string, facts: RelationFacts): Drafted {
+  const found = findColumn(facts, wanted);
+  if (!found)
+    throw new InvalidMapping(
+      `${facts.name} has no column "${wanted}". It has: ${facts.columns.map((one) => one.name).join(', ')}.`,
+    );
+  const converted = convert(found, type, facts);
+  if (!converted)
+    throw new InvalidMapping(`${wanted} is ${found.type}, which cannot be ${name}: that is ${type}.`);
+  return converted;
+}
+
+/** A table whose columns have their roles. */
+export interface MappedTable {
+  /** Creates the view, its index and its grants. */
+  readonly script: string;
+  readonly view: DraftView;
+  /** The first rows of the view, by its columns; null until every column that exports need is chosen. */
+  readonly rows: readonly Readonly<Record<string, unknown>>[] | null;
+}
+
+const maxMappedRows = 20;
+
+/**
+ * Drafts the view of events over a table with the columns that a person chose, and reads its first rows. It changes nothing.
+ * @throws InvalidMapping
+ */
+export async function mapTable(
+  read: ReadCatalog,
+  table: string,
+  { chosen: given = {}, ...options }: Omit<DraftOptions, 'name'> & { readonly name?: string | undefined },
+): Promise<MappedTable> {
+  const facts = await readRelationFacts(read, table);
+  if (typeof facts === 'string')
+    throw new InvalidMapping(
+      facts === 'missing' ? `There is no relation ${table}.` : `The role may not use the schema of ${table}.`,
+    );
+  const names = sourceContract.events.columns.map(({ name }) => name);
+  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  if (unknown !== undefined)
+    throw new InvalidMapping(`Events have no column "${unknown}". They have: ${names.join(', ')}.`);
+  const { name, teamId, reader } = options;
+  const view = draftView('events', facts, [], {
+    teamId,
+    reader,
+    chosen: given,
+    ...(name !== undefined && { name }),
+  });
+  const [, select = ''] = /^create view [^\n]+ as\n([^]* as source);/.exec(view.sql) ?? [];
+  const rows =
+    view.to_choose.length > 0
+      ? null
+      : await read<Record<string, unknown>>(`${select} limit ${maxMappedRows}`);
+  return { script: [view.sql, indexOf(select, facts)].join('\n'), view, rows };
+}
+
+/** The index that pages of an export need, over the expressions of the view. Views and foreign tables have none. */
+function indexOf(select: string, { name, kind }: RelationFacts): string {
+  if (kind !== 'table' && kind !== 'partitioned table')
+    return `-- Index the tables below ${name} by these columns.`;
+  const expressionOf = (column: string): string =>
+    (new RegExp(`^  (.*) as ${column},?(  --.*)?$`, 'm').exec(select)?.[1] ?? column).replaceAll(
+      'source.',
+      '',
+    );
+  const keys = ['team_id', 'inserted_at', 'uuid']
+    .map(expressionOf)
+    .filter((expression) => !/^\d+$/.test(expression))
+    .map((expression) => (/^(\w+|"([^"]|"")+")$/.test(expression) ? expression : `(${expression})`));
+  const concurrently = kind === 'table' ? ' concurrently' : '';
+  return `create index${concurrently} on ${name} (${keys.join(', ')});`;
 }
 
 type DraftedColumn = Drafted & { readonly column: ContractColumn };

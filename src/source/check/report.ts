@@ -91,6 +91,10 @@ export interface FoundColumn {
   readonly type: string;
   readonly not_null: boolean;
   readonly readable: boolean;
+  /** Whether it alone is the primary key. */
+  readonly is_key: boolean;
+  /** The expression of its default, as PostgreSQL prints it; null without one. */
+  readonly default: string | null;
 }
 
 /** A relation of the source as the catalog describes it. */
@@ -127,7 +131,11 @@ export async function readRelationFacts(
              'name', attname,
              'type', format_type(case typtype when 'd' then typbasetype else type.oid end, null),
              'not_null', attnotnull,
-             'readable', has_column_privilege(relation.oid, attnum, 'select')) order by attnum), '[]')
+             'readable', has_column_privilege(relation.oid, attnum, 'select'),
+             'is_key', exists (select from pg_catalog.pg_index where indrelid = relation.oid and indisprimary
+               and indnkeyatts = 1 and indkey[0] = attnum),
+             'default', (select pg_get_expr(adbin, adrelid) from pg_catalog.pg_attrdef
+               where adrelid = relation.oid and adnum = attnum)) order by attnum), '[]')
           from pg_catalog.pg_attribute join pg_catalog.pg_type type on type.oid = atttypid
           where attrelid = relation.oid and attnum > 0 and not attisdropped) as columns
        from pg_catalog.pg_class relation join pg_catalog.pg_namespace namespace on namespace.oid = relnamespace
