@@ -1,9 +1,11 @@
 /** Checkpoints of a Delta table: its state as a Parquet file, so that readers need not read the log from the start. */
-import { type Compressors, parquetMetadata, parquetReadObjects, type SchemaElement } from 'hyparquet';
+import { type FileMetaData, parquetMetadata, parquetReadObjects, type SchemaElement } from 'hyparquet';
+import { getSchemaPath } from 'hyparquet/src/schema.js';
 import { compressors } from 'hyparquet-compressors';
 import { parquetWriteBuffer } from 'hyparquet-writer';
-import { bounds } from '../config/bounds.ts';
-import { type Action, applyActions, emptyState, tableError, type TableState } from './delta_state.ts';
+import { bounds, boundText } from '../config/bounds.ts';
+import { checkFooter, InvalidParquet, unpackPages } from '../encoding/parquet/check_pages.ts';
+import { applyActions, emptyState, parseAction, tableError, type TableState } from './delta_state.ts';
 
 const optional = 'OPTIONAL';
 const text = (name: string): SchemaElement => ({
@@ -119,37 +121,66 @@ export function encodeCheckpoint(
 export async function decodeCheckpoint(bytes: Buffer, name: string): Promise<TableState> {
   const state = emptyState();
   try {
+    // The owner of the bucket can write a checkpoint.
+    checkFooter(footerOf(bytes));
     const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer;
     const metadata = parquetMetadata(file);
-    const values = metadata.row_groups
-      .flatMap((group) => group.columns)
-      .reduce((sum, column) => sum + Number(column.meta_data?.num_values ?? 0), 0);
-    if (!(values <= bounds.checkpointValues.max)) throw new RangeError('It has too many values.');
-    const rows = await parquetReadObjects({ file, metadata, compressors: withinBudget() });
+    checkColumns(Buffer.from(file), metadata);
+    const rows = await parquetReadObjects({ file, metadata, compressors });
     applyActions(
       state,
-      rows.map((row) => Object.fromEntries(names.map((column) => [column, plain(row[column])])) as Action),
+      rows.map((row) => parseAction(Object.fromEntries(names.map((column) => [column, plain(row[column])])))),
     );
-  } catch {
-    throw tableError('TableDamaged', `${name} is not a checkpoint of a Delta table that exportd can read.`);
+  } catch (error) {
+    const why = error instanceof InvalidParquet ? `: ${error.message}` : '';
+    throw tableError(
+      'TableDamaged',
+      `${name} is not a checkpoint of a Delta table that exportd can read${why}.`,
+    );
   }
   return state;
 }
 
-/** Decompressors that unpack no more than a bound: the owner of the bucket can write a checkpoint. */
-function withinBudget(): Compressors {
-  let unpacked = 0;
-  return Object.fromEntries(
-    Object.entries(compressors).map(([codec, decompress]) => [
-      codec,
-      (input: Uint8Array, length: number): Uint8Array => {
-        unpacked += length;
-        if (!(unpacked <= bounds.checkpoint.max)) throw new RangeError('It unpacks to too many bytes.');
-        return decompress(input, length);
-      },
-    ]),
-  );
+/** The length of the footer and the magic number. */
+const tailLength = 8;
+
+function footerOf(bytes: Buffer): Buffer {
+  const length = bytes.length < tailLength ? 0 : bytes.readUInt32LE(bytes.length - tailLength);
+  if (length > Math.min(bounds.parquetFooter.max, bytes.length - tailLength))
+    throw new InvalidParquet('its footer is longer than the file, or than any of exportd');
+  return bytes.subarray(bytes.length - tailLength - length, bytes.length - tailLength);
 }
+
+/** Checks what the columns claim, and what they unpack to. @throws InvalidParquet */
+function checkColumns(bytes: Buffer, { schema, row_groups }: FileMetaData): void {
+  const chunks = row_groups.flatMap(({ columns: found }) =>
+    found.flatMap(({ meta_data }) => meta_data ?? []),
+  );
+  const rows = row_groups.reduce((sum, group) => sum + Number(group.num_rows), 0);
+  const values = chunks.reduce((sum, chunk) => sum + Number(chunk.num_values), 0);
+  if (!(rows <= bounds.checkpointValues.max && values <= bounds.checkpointValues.max))
+    throw new InvalidParquet('it has too many values');
+  let unpacked = 0;
+  for (const chunk of chunks) {
+    const start = Number(chunk.dictionary_page_offset ?? chunk.data_page_offset);
+    const end = start + Number(chunk.total_compressed_size);
+    if (!(start >= 0 && start <= end && end <= bytes.length))
+      throw new InvalidParquet('a column is outside of the file');
+    const path = getSchemaPath(schema, [...chunk.path_in_schema]).slice(1);
+    const levels = (types: readonly string[]): number =>
+      bitsOf(path.filter(({ element }) => types.includes(element.repetition_type ?? '')).length);
+    const pages = unpackPages(bytes.subarray(start, end), {
+      values: Number(chunk.num_values),
+      codec: chunk.codec,
+      levelBits: [levels(['REPEATED']), levels(['REPEATED', 'OPTIONAL'])],
+    });
+    for (const page of pages.values()) unpacked += page.length;
+    if (unpacked > bounds.checkpoint.max)
+      throw new InvalidParquet(`it unpacks to more than ${boundText(bounds.checkpoint)}`);
+  }
+}
+
+const bitsOf = (level: number): number => Math.ceil(Math.log2(level + 1));
 
 /** Numbers instead of bigints. */
 function plain(value: unknown): unknown {

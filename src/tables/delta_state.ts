@@ -1,79 +1,87 @@
 /** What the log of a Delta table says: its actions, and the state of the table after them. */
+import { z } from 'zod';
 import { bounds } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { hasFewValues } from '../destination/manifest.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 
+const count = z.number();
+const texts = z.record(z.string(), z.string().nullable());
+
 /** A file that a version adds. Paths are relative to the folder of the table, and encoded as in a URL. */
-export interface AddAction {
-  readonly path: string;
-  readonly partitionValues: Readonly<Record<string, string | null>>;
-  readonly size: number;
-  readonly modificationTime: number;
-  readonly dataChange: boolean;
-  readonly stats?: string | null;
-  readonly tags?: Readonly<Record<string, string | null>> | null;
-}
+const addAction = z.object({
+  path: z.string(),
+  partitionValues: texts.nullish().transform((values) => values ?? {}),
+  size: count,
+  modificationTime: count,
+  dataChange: z.boolean(),
+  stats: z.string().nullish(),
+  tags: texts.nullish(),
+});
+export type AddAction = Readonly<z.infer<typeof addAction>>;
 
-export interface RemoveAction {
-  readonly path: string;
-  readonly deletionTimestamp?: number | null;
-  readonly dataChange: boolean;
-  readonly extendedFileMetadata?: boolean | null;
-  readonly partitionValues?: Readonly<Record<string, string | null>> | null;
-  readonly size?: number | null;
-}
+const removeAction = z.object({
+  path: z.string(),
+  deletionTimestamp: count.nullish(),
+  dataChange: z.boolean(),
+  extendedFileMetadata: z.boolean().nullish(),
+  partitionValues: texts.nullish(),
+  size: count.nullish(),
+});
+export type RemoveAction = Readonly<z.infer<typeof removeAction>>;
 
-export interface MetaDataAction {
-  readonly id: string;
-  readonly name?: string | null;
-  readonly description?: string | null;
-  readonly format: { readonly provider: string; readonly options: Readonly<Record<string, string>> };
-  readonly schemaString: string;
-  readonly partitionColumns: readonly string[];
-  readonly configuration: Readonly<Record<string, string>>;
-  readonly createdTime?: number | null;
-}
+const metaDataAction = z.object({
+  id: z.string(),
+  name: z.string().nullish(),
+  description: z.string().nullish(),
+  format: z.object({ provider: z.string(), options: z.record(z.string(), z.string()).nullish() }),
+  schemaString: z.string(),
+  partitionColumns: z.array(z.string()),
+  configuration: z
+    .record(z.string(), z.string())
+    .nullish()
+    .transform((values) => values ?? {}),
+  createdTime: count.nullish(),
+});
+export type MetaDataAction = Readonly<z.infer<typeof metaDataAction>>;
 
-export interface ProtocolAction {
-  readonly minReaderVersion: number;
-  readonly minWriterVersion: number;
-}
+const transactionAction = z.object({ appId: z.string(), version: count, lastUpdated: count.nullish() });
 
-export interface TransactionAction {
-  readonly appId: string;
-  readonly version: number;
-  readonly lastUpdated?: number | null;
-}
-
-/** What a commit says of itself. exportd adds the run and its interval. */
-export interface CommitInfo {
-  readonly timestamp?: number;
-  readonly operation?: string;
-  readonly run_id?: string;
-  readonly generation?: number;
-  readonly interval?: { readonly start: string; readonly end: string };
-}
+/** What a commit says of itself. exportd adds the run and its interval, or the repair; another writer adds whatever it likes. */
+const commitInfo = z.object({
+  timestamp: count.optional().catch(undefined),
+  operation: z.string().optional().catch(undefined),
+  engineInfo: z.string().optional().catch(undefined),
+  run_id: z.string().optional().catch(undefined),
+  repair_id: z.string().optional().catch(undefined),
+  generation: count.optional().catch(undefined),
+  interval: z.object({ start: z.string(), end: z.string() }).optional().catch(undefined),
+});
 
 /** A line of a commit. It has one of these, or something that this version does not know. */
-export interface Action {
-  readonly add?: AddAction | null;
-  readonly remove?: RemoveAction | null;
-  readonly metaData?: MetaDataAction | null;
-  readonly protocol?: ProtocolAction | null;
-  readonly txn?: TransactionAction | null;
-  readonly commitInfo?: CommitInfo | null;
-}
+const action = z.object({
+  add: addAction.nullish(),
+  remove: removeAction.nullish(),
+  metaData: metaDataAction.nullish(),
+  protocol: z.object({ minReaderVersion: count, minWriterVersion: count }).nullish(),
+  txn: transactionAction.nullish(),
+  commitInfo: commitInfo.nullish(),
+});
+export type Action = Readonly<z.input<typeof action>>;
+type ParsedAction = Readonly<z.infer<typeof action>>;
+
+/** Checks the shape of an action, which another program may have written. @throws ZodError */
+export const parseAction = (value: unknown): ParsedAction => action.parse(value);
 
 /** A table after a version. */
 export interface TableState {
-  protocol: ProtocolAction | null;
+  protocol: { readonly minReaderVersion: number; readonly minWriterVersion: number } | null;
   metaData: MetaDataAction | null;
   /** The files of the table by decoded path. */
   readonly live: Map<string, AddAction>;
   /** Files that were removed, by decoded path. Readers of older versions need them for a while. */
   readonly removed: Map<string, RemoveAction>;
-  readonly transactions: Map<string, TransactionAction>;
+  readonly transactions: Map<string, z.infer<typeof transactionAction>>;
 }
 
 export const emptyState = (): TableState => ({
@@ -85,7 +93,7 @@ export const emptyState = (): TableState => ({
 });
 
 /** Applies the actions of a commit or of a checkpoint. */
-export function applyActions(state: TableState, actions: Iterable<Action>): void {
+export function applyActions(state: TableState, actions: Iterable<ParsedAction>): void {
   for (const { add, remove, metaData, protocol, txn } of actions) {
     if (remove) {
       const path = decodePath(remove.path);
@@ -123,14 +131,14 @@ export const tableError = (type: string, message: string): DestinationError =>
   new DestinationError(type, message, { transient: false });
 
 /** Parses the lines of a commit. @throws DestinationError `TableDamaged` */
-export function parseCommit(text: string, name: string): Action[] {
+export function parseCommit(text: string, name: string): ParsedAction[] {
   if (text.length > bounds.manifest.max || !hasFewValues(text))
     throw tableError('TableDamaged', `${name} is larger than any commit of exportd.`);
   try {
     return text
       .split('\n')
       .filter((line) => line.trim() !== '')
-      .map((line) => JSON.parse(line) as Action);
+      .map((line) => parseAction(JSON.parse(line)));
   } catch {
     throw tableError('TableDamaged', `${name} is not a commit of a Delta table.`);
   }
@@ -139,13 +147,19 @@ export function parseCommit(text: string, name: string): Action[] {
 export const formatCommit = (actions: readonly Action[]): string =>
   `${actions.map((action) => JSON.stringify(action)).join('\n')}\n`;
 
+const schema = z.object({
+  fields: z.array(
+    z.object({
+      name: z.string(),
+      type: z.unknown(),
+      nullable: z.boolean().default(true),
+      metadata: z.record(z.string(), z.unknown()).default({}),
+    }),
+  ),
+});
+
 /** A column in the schema of a table. */
-interface SchemaField {
-  readonly name: string;
-  readonly type: unknown;
-  readonly nullable: boolean;
-  readonly metadata: Readonly<Record<string, unknown>>;
-}
+type SchemaField = Readonly<z.infer<typeof schema>['fields'][number]>;
 
 const deltaTypes: Readonly<Record<ColumnType, string>> = {
   uuid: 'string',
@@ -200,8 +214,8 @@ export function withColumns(schemaString: string | null, columns: readonly Expor
 /** The columns of a schema. @throws DestinationError `TableDamaged` */
 export function fieldsOf(schemaString: string): SchemaField[] {
   try {
-    const { fields } = JSON.parse(schemaString) as { readonly fields: readonly SchemaField[] };
-    return [...fields];
+    if (!hasFewValues(schemaString)) throw new RangeError('It has too many values.');
+    return schema.parse(JSON.parse(schemaString)).fields;
   } catch {
     throw tableError('TableDamaged', 'The schema in the log of the table is not one of a Delta table.');
   }

@@ -10,6 +10,7 @@ import {
   parquetRead,
 } from 'hyparquet';
 import { bounds, boundText } from '../../config/bounds.ts';
+import { checkFooter, InvalidParquet, unpackPages } from '../../encoding/parquet/check_pages.ts';
 import {
   type ComparedColumn,
   digestJson,
@@ -21,7 +22,6 @@ import {
   type VerifiedRow,
   withoutKey,
 } from '../row.ts';
-import { checkFooter, invalidParquet, unpackPages } from './parquet_pages.ts';
 
 /**
  * Creates a private file for writing and reading. Its name is deleted immediately, so the file disappears when the
@@ -72,6 +72,9 @@ type RowGroup = FileMetaData['row_groups'][number];
 const maxValues = 2_000_000;
 const rowsAtOnce = ({ columns }: RowShape): number => Math.ceil(maxValues / (columns.length + 2));
 
+const invalidParquet = (why: string): FileUnreadable =>
+  new FileUnreadable(`it is not valid Parquet (${why})`);
+
 /** The length of the metadata and the magic number. */
 const tailLength = 8;
 
@@ -83,8 +86,10 @@ async function readMetadata(handle: FileHandle, size: number): Promise<FileMetaD
     throw invalidParquet(`its footer has more than ${boundText(bounds.parquetFooter)}`);
   if (length > size - tailLength) throw invalidParquet('its footer is longer than the file');
   const footer = await readBytes(handle, size - tailLength - length, size);
-  checkFooter(footer.subarray(0, length));
-  const metadata = await decoding(() => parquetMetadata(footer, { parsers }));
+  const metadata = await decoding(() => {
+    checkFooter(footer.subarray(0, length));
+    return parquetMetadata(footer, { parsers });
+  });
   if (
     metadata.schema
       .slice(1)
@@ -118,9 +123,9 @@ async function* readRange(
       slice: async (start, end = size) => {
         const bytes = await readBytes(handle, start, end);
         pages.current = unpackPages(bytes, {
-          rows,
+          values: rows,
           codec,
-          isOptional: element?.repetition_type === 'OPTIONAL',
+          levelBits: [0, element?.repetition_type === 'OPTIONAL' ? 1 : 0],
         });
         return bytes.buffer as ArrayBuffer;
       },
@@ -244,6 +249,7 @@ async function decoding<Result>(work: () => Promise<Result> | Result): Promise<R
     return await work();
   } catch (error) {
     if (error instanceof FileUnreadable) throw error;
+    if (error instanceof InvalidParquet) throw invalidParquet(error.message);
     const message =
       Error.isError(error) && error.message.startsWith('parquet') ? error.message : 'damaged file';
     throw invalidParquet(message);
