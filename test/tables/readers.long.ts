@@ -6,7 +6,6 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { withCrash } from '../export/crash_injection.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
 import { createHours, createReruns } from '../export/rerun.ts';
 import { programPath } from '../setup/programs.ts';
@@ -28,6 +27,66 @@ while True:
     print("duckdb", duckdb.sql("select count(*) from events").fetchone()[0], flush=True)
     time.sleep(0.05)
 `;
+
+/** Calls of an attempt at a small interval, in their order, before or after which its worker is killed. */
+const killPoints = [
+  ['before', 'reserveGeneration'],
+  ['after', 'reserveGeneration'],
+  ['before', 'planWholeFile'],
+  ['after', 'planWholeFile'],
+  ['before', 'putFile'],
+  ['after', 'putFile'],
+  ['before', 'recordFile'],
+  ['after', 'recordFile'],
+  ['before', 'finishExport'],
+  ['after', 'finishExport'],
+  ['before', 'startPublish'],
+  ['after', 'startPublish'],
+  ['before', 'putManifest'],
+  ['after', 'putManifest'],
+  ['before', 'planTableCommit'],
+  ['after', 'planTableCommit'],
+  ['before', 'create'],
+  ['after', 'create'],
+  ['before', 'recordTableCommit'],
+  ['after', 'recordTableCommit'],
+  ['before', 'complete'],
+  ['after', 'complete'],
+] as const;
+
+/**
+ * Dependencies of an attempt whose worker is killed before or after its first call of this name, of the journal, the bucket or the
+ * log of the table. Nothing that it does afterwards reaches any of them.
+ */
+function withKill(
+  { recorder, openDestination }: Pick<ExportHarness, 'recorder' | 'openDestination'>,
+  [when, call]: (typeof killPoints)[number],
+) {
+  let dead = false;
+  const kill = (): never => {
+    dead = true;
+    throw new Error('killed');
+  };
+  const mortal = <Calls extends object>(calls: Calls): Calls =>
+    new Proxy(calls, {
+      get: (target, name) => {
+        const value: unknown = Reflect.get(target, name);
+        if (typeof value !== 'function' || name === 'close') return value;
+        return (...input: unknown[]): unknown => {
+          if (dead || (name === call && when === 'before')) kill();
+          const result: unknown = Reflect.apply(value, target, input);
+          if (name === 'table') return result === null ? null : mortal(result as object);
+          return name === call ? Promise.resolve(result).then(kill) : result;
+        };
+      },
+    });
+  return {
+    isDead: () => dead,
+    recorder: mortal(recorder),
+    openDestination: async (...input: Parameters<typeof openDestination>) =>
+      mortal(await openDestination(...input)),
+  };
+}
 
 describe('readers of a table', () => {
   let harness: ExportHarness;
@@ -100,24 +159,35 @@ describe('readers of a table', () => {
         () => counts.length > 4 && counts.slice(-4).every((line) => line.endsWith(` ${expected}`)),
         `the readers see ${expected} rows`,
       );
-    for (const at of ['putManifest', 'commit', 'committed', 'published', 'putFile', 'written'] as const) {
+    const unreached: string[] = [];
+    for (const point of killPoints) {
       const one = hour();
       await one.insert(1, 20);
-      const { run_id } = await one.create({ config });
-      await one.count(run_id);
-      const crashing = harness.attempt(withCrash(harness, at));
-      await crashing.exportInterval({ run_id }).catch(() => undefined);
-      await crashing.publishManifest({ run_id }).catch(() => undefined);
-      await harness.attempt().exportInterval({ run_id });
-      expected += 20;
-      whole.add(expected);
-      await harness.attempt().publishManifest({ run_id });
+      let reached = 0;
+      /** One attempt at a run, whose worker is killed there, and another one. */
+      const exportHour = async () => {
+        const { run_id } = await one.create({ config });
+        const { check_replacement } = await one.count(run_id);
+        if (check_replacement) await harness.attempt().checkReplacement({ run_id });
+        const killed = withKill(harness, point);
+        const attempt = harness.attempt(killed);
+        await attempt.exportInterval({ run_id }).catch(() => undefined);
+        await attempt.publishManifest({ run_id }).catch(() => undefined);
+        if (killed.isDead()) reached += 1;
+        const { finished } = await harness.recorder.read(run_id);
+        if (!finished) await harness.attempt().exportInterval({ run_id });
+        await harness.attempt().publishManifest({ run_id });
+      };
+      whole.add((expected += 20));
+      await exportHour();
       // Other rows of the same hour.
       await one.insert(30, 36);
       whole.add((expected += 7));
-      expect(await one.run({ config })).toMatchObject({ latest_error: null });
+      await exportHour();
       await seen();
+      if (reached === 0) unreached.push(point.join(' '));
     }
+    expect(unreached).toEqual([]);
     expect(counts.filter((line) => !whole.has(Number(line.split(' ')[1])))).toEqual([]);
     expect(new Set(counts.map((line) => line.split(' ')[0]))).toEqual(new Set(['deltalake', 'duckdb']));
     expect(await reader.rows()).toHaveLength(expected);
