@@ -2,7 +2,10 @@ import { bounds } from '../src/config/bounds.ts';
 import type { KeyRing } from '../src/config/key_ring.ts';
 import type { Settings } from '../src/config/settings.ts';
 import { classifyError, stackFramesOf } from '../src/failures/classify_error.ts';
+import { clearTableFault, storeTableFault } from '../src/decisions/table_commits.ts';
 import type { Pool } from '../src/journal/database.ts';
+import type { Journal } from '../src/journal/journal.ts';
+import { findTableRequest, recordTableResult, type TableRequest } from '../src/tables/table_requests.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { CannotVerify } from '../src/verify/report.ts';
 import { findVerification, recordVerification, type Verification } from '../src/verify/verifications.ts';
@@ -10,6 +13,7 @@ import { wrapActivities, type ActivityContext } from './run_step.ts';
 
 interface VerificationActivityDependencies {
   readonly pool: Pool;
+  readonly journal: Journal;
   readonly keyRing: KeyRing;
   readonly settings: Settings;
   readonly logger: Logger;
@@ -27,25 +31,86 @@ export function createVerificationActivities(dependencies: VerificationActivityD
     {
       /**
        * Compares the objects of one interval with the source, as `exportd verify` does, and stores the report. It names
-       * rows by their ids, so it stays out of the history. An error is an outcome too: the person can repeat it.
+       * rows by their ids, so it stays out of the history. An error is an outcome too: the person can repeat it. The id may
+       * also be that of a request about a table.
        */
       verifyInterval: async (
         { signal },
         { verification_id }: { readonly verification_id: string },
       ): Promise<void> => {
-        const found = await findVerification(pool, verification_id);
-        if (found?.status !== 'pending') return;
-        const outcome = await verify(dependencies, found, signal).catch((error: unknown) => {
+        const described = (error: unknown): { readonly error: string } => {
           if (signal.aborted) throw error;
           if (error instanceof CannotVerify) return { error: error.message };
           const { type, message } = classifyError(error);
           if (type === 'UnexpectedError') logger.error({ stack: stackFramesOf(error) }, message);
           return { error: message };
-        });
-        await recordVerification(pool, verification_id, outcome);
+        };
+        const found = await findVerification(pool, verification_id);
+        if (found?.status === 'pending') {
+          const outcome = await verify(dependencies, found, signal).catch(described);
+          await recordVerification(pool, verification_id, outcome);
+        }
+        if (found) return;
+        const request = await findTableRequest(pool, verification_id);
+        if (!request || request.finished_at !== null) return;
+        const outcome = await readTable(dependencies, request, signal).catch(described);
+        await recordTableResult(pool, verification_id, outcome);
       },
     },
   );
+}
+
+/** How long a request about a table repeats failed requests to its bucket. */
+const tableRetryBudgetMs = 20_000;
+
+/** Does what was asked of a table. */
+async function readTable(
+  { pool, journal, keyRing, settings, logger }: VerificationActivityDependencies,
+  { id, batch_export_id, user_id, operation, parameters }: TableRequest,
+  signal: AbortSignal,
+): Promise<{ readonly result: object }> {
+  const [tables, { readDefinition }, { repairTable }] = await Promise.all([
+    import('../src/verify/check_table.ts'),
+    import('../src/verify/locations.ts'),
+    import('../src/export/repair_table.ts'),
+  ]);
+  const reading = {
+    ...{ pool, keyRing },
+    settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: tableRetryBudgetMs },
+    onError: ({ type, message }: { readonly type: string; readonly message: string }) => {
+      logger.warn({ batch_export_id, type }, `Reading a table repeats a request. ${message}`);
+    },
+  };
+  if (operation === 'repair')
+    return {
+      result: await repairTable(
+        { ...reading, journal },
+        { batchExportId: batch_export_id, repairId: id, userId: user_id, signal },
+      ),
+    };
+  const definition = await readDefinition(pool, batch_export_id);
+  if (operation === 'check') {
+    const { findings, ...result } = await tables.checkTable(reading, definition, signal);
+    const [first] = findings;
+    if (first) await storeTableFault(pool, definition, { type: 'TableChanged', message: first.detail });
+    else await clearTableFault(pool, batch_export_id);
+    return { result: { ...result, findings } };
+  }
+  const opened = await tables.openTable(reading, definition);
+  if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
+  const { table } = opened;
+  try {
+    if (operation === 'history') {
+      const { before = null, limit = 50 } = parameters;
+      return { result: { versions: await table.history({ before, limit }, signal) } };
+    }
+    const head = await table.head(signal);
+    if (!head)
+      throw new CannotVerify(`There is no table at ${table.name} yet. The first run with rows creates it.`);
+    return { result: table.describe(head) };
+  } finally {
+    opened.close();
+  }
 }
 
 async function verify(

@@ -1,6 +1,7 @@
 import { compareConditions, type Condition } from '../domain/condition.ts';
 import { type RunStatus, runStatusLabels } from '../domain/run_state.ts';
 import type { ReadingResponse } from '../http/intervals/schema.ts';
+import type { TableCheckResponse, TableResponse } from '../http/tables/schema.ts';
 import { CliError } from './cli_error.ts';
 import { counted, table } from './output.ts';
 import type { JsonObject, Readiness } from './service_client.ts';
@@ -141,6 +142,67 @@ export const manifestTable = (manifests: readonly JsonObject[]): string[] =>
       manifest.key,
     ]),
   );
+
+/** A Delta table, and its columns. */
+export const tableLines = ({ columns, partition_columns, protocol, ...found }: TableResponse): string[] => [
+  ...table(
+    ['location', 'format', 'version', 'checkpoint', 'files', 'rows', 'bytes', 'protocol'],
+    [
+      [
+        ...[found.location, found.format, found.version, found.checkpoint, found.files, found.rows],
+        ...[found.bytes, `${protocol.reader}/${protocol.writer}`],
+      ],
+    ],
+  ),
+  '',
+  ...table(
+    ['column', 'type'],
+    columns.map(({ name, type }) => [partition_columns.includes(name) ? `${name} (partition)` : name, type]),
+  ),
+];
+
+/** Versions of a table. */
+export const versionTable = (versions: readonly JsonObject[]): string[] =>
+  table(
+    [
+      'version',
+      'committed',
+      'writer',
+      'interval start',
+      'interval end',
+      'generation',
+      'added',
+      'removed',
+      'run',
+    ],
+    versions.map((version) => [
+      version.version,
+      version.committed_at,
+      version.description === null
+        ? version.writer
+        : `${String(version.writer)}: ${String(version.description)}`,
+      version.data_interval_start,
+      version.data_interval_end,
+      version.generation,
+      version.files_added,
+      version.files_removed,
+      version.run_id,
+    ]),
+  );
+
+/** What the check of a table found. */
+export const checkLines = ({
+  ok,
+  version,
+  manifests,
+  files,
+  left_intervals,
+  findings,
+}: TableCheckResponse): string[] => [
+  ...findings.map(({ kind, object, detail }) => `${kind.toUpperCase()}  ${object ?? ''}\n  ${detail}`),
+  `Version ${version ?? 'unknown'}, ${counted(manifests, 'manifest')}, ${counted(files, 'file')}: ${ok ? 'no findings' : counted(findings.length, 'finding')}.`,
+  ...(left_intervals === 0 ? [] : [`Not compared: ${counted(left_intervals, 'interval')}.`]),
+];
 
 /**
  * The programs that read an export, each under its name; of one reader, the program alone. @throws CliError when there is none for

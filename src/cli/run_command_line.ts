@@ -7,7 +7,7 @@ import { addAuditCommand } from './commands/audit.ts';
 import { addDashboardCommands, addVariableCommands } from './commands/dashboards.ts';
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
-import { addExportCommands, addWhyCommand } from './commands/exports.ts';
+import { addExportCommands, addTableCommands, addWhyCommand } from './commands/exports.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
 import { addProofCommands } from './commands/proofs.ts';
@@ -74,6 +74,7 @@ export function createProgram(): Command {
   addWarehouseCommands(program);
   addStatusCommand(program);
   addWhyCommand(program);
+  addTableCommands(program);
   addApplyCommand(program);
   addExportCommands(program);
   addRunCommands(program);

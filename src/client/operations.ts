@@ -192,7 +192,7 @@ export interface components {
              * @description Of several that hold, the most urgent one.
              * @enum {string}
              */
-            cause: "unreadable" | "temporal_unavailable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
+            cause: "unreadable" | "temporal_unavailable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "table_changed" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
             /** @description One sentence. */
             summary: string;
             /** @description Null if it is not known, and while all is well. */
@@ -495,6 +495,70 @@ export interface components {
          * @enum {string}
          */
         BatchExportRunStatus: "Cancelled" | "Completed" | "ContinuedAsNew" | "Failed" | "FailedRetryable" | "Terminated" | "TimedOut" | "Running" | "Starting";
+        BatchExportTable: {
+            /** @enum {string} */
+            format: "delta";
+            /** @description The folder of the table, such as `s3://bucket/events`. */
+            location: string;
+            version: number;
+            files: number;
+            /** @description Null if a file of another writer does not say how many it has. */
+            rows: number | null;
+            bytes: number;
+            columns: {
+                name: string;
+                type: string;
+            }[];
+            partition_columns: string[];
+            protocol: {
+                reader: number;
+                writer: number;
+            };
+            /** @description The version of the newest checkpoint; null without one. */
+            checkpoint: number | null;
+        };
+        BatchExportTableCheck: {
+            ok: boolean;
+            /** @description Null if there is no table, or it cannot be read. */
+            version: number | null;
+            manifests: number;
+            /** @description Files of the table. */
+            files: number;
+            /** @description Intervals that were not compared: a run of them is active, or their files are not those of a table. */
+            left_intervals: number;
+            findings: {
+                kind: string;
+                object: string | null;
+                count: number;
+                detail: string;
+                data_interval_start: string | null;
+                data_interval_end: string | null;
+            }[];
+        };
+        BatchExportTableRepair: {
+            /** @description The version that was written; null if nothing differed. */
+            version: number | null;
+            files_added: number;
+            files_removed: number;
+        };
+        BatchExportTableVersion: {
+            version: number;
+            /** Format: date-time */
+            committed_at: string;
+            /**
+             * @description `other`: another program. `unknown`: its object cannot be read.
+             * @enum {string}
+             */
+            writer: "run" | "repair" | "other" | "unknown";
+            /** @description What another program says of itself, or why it cannot be read. */
+            description: string | null;
+            run_id: string | null;
+            generation: number | null;
+            data_interval_start: string | null;
+            data_interval_end: string | null;
+            files_added: number;
+            files_removed: number;
+        };
         BatchExportUpdateInput: {
             name?: string;
             /**
@@ -1368,7 +1432,7 @@ export interface components {
                      * @description Of several that hold, the most urgent one.
                      * @enum {string}
                      */
-                    cause: "unreadable" | "temporal_unavailable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
+                    cause: "unreadable" | "temporal_unavailable" | "no_worker" | "source_unavailable" | "operator_fault" | "destination_unavailable" | "paused_by_failures" | "access_denied" | "table_changed" | "failed" | "held" | "differs" | "not_started" | "retrying" | "behind" | "holes" | "unsettled" | "paused" | "ok";
                     /** @description One sentence. */
                     summary: string;
                     /** @description Null if it is not known, and while all is well. */
@@ -2231,7 +2295,7 @@ export interface components {
                         /** Format: date-time */
                         at: string;
                         /** @enum {string} */
-                        kind: "created" | "updated" | "paused" | "unpaused" | "backfill_requested" | "retry_requested" | "failed_runs_retry_requested";
+                        kind: "created" | "updated" | "paused" | "unpaused" | "backfill_requested" | "retry_requested" | "failed_runs_retry_requested" | "table_repaired";
                         summary: string;
                         by: {
                             /** @enum {string} */
@@ -2463,6 +2527,49 @@ export interface components {
                     previous: string | null;
                     results: components["schemas"]["ProofKey"][];
                 };
+            };
+            /** @description Retrieve the table of a batch export. What the log of the table says: its version, files, rows, columns and protocol. */
+            "GET /batch_exports/{batch_export_id}/table": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                };
+                result: components["schemas"]["BatchExportTable"];
+            };
+            /** @description List the versions of the table of a batch export. Newest first: what wrote a version, for which interval, and how many files came and went. */
+            "GET /batch_exports/{batch_export_id}/table/history": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                };
+                query?: {
+                    /** @default 50 */
+                    limit?: number;
+                    before?: number;
+                };
+                result: {
+                    /** @description `before` of the next page; null if these are the oldest versions that the log has. */
+                    next_before: number | null;
+                    results: components["schemas"]["BatchExportTableVersion"][];
+                };
+            };
+            /** @description Check the table of a batch export. Compares the log of the table with the current manifests, the objects and the journal. What differs becomes the condition of the export until it is repaired. */
+            "POST /batch_exports/{batch_export_id}/table/check": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                };
+                body?: Record<string, never>;
+                result: components["schemas"]["BatchExportTableCheck"];
+            };
+            /** @description Repair the table of a batch export. Writes one version that makes the table what the current manifests say. Intervals whose runs are active stay as they are. */
+            "POST /batch_exports/{batch_export_id}/table/repair": {
+                path: {
+                    /** Format: uuid */
+                    batch_export_id: string;
+                };
+                body?: Record<string, never>;
+                result: components["schemas"]["BatchExportTableRepair"];
             };
             /** @description Retrieve batch export logs. */
             "GET /batch_exports/{id}/logs": {
@@ -2777,6 +2884,10 @@ export type BatchExportManifest = components['schemas']['BatchExportManifest'];
 export type BatchExportReading = components['schemas']['BatchExportReading'];
 export type BatchExportRun = components['schemas']['BatchExportRun'];
 export type BatchExportRunStatus = components['schemas']['BatchExportRunStatus'];
+export type BatchExportTable = components['schemas']['BatchExportTable'];
+export type BatchExportTableCheck = components['schemas']['BatchExportTableCheck'];
+export type BatchExportTableRepair = components['schemas']['BatchExportTableRepair'];
+export type BatchExportTableVersion = components['schemas']['BatchExportTableVersion'];
 export type BatchExportUpdateInput = components['schemas']['BatchExportUpdateInput'];
 export type BatchExportWhy = components['schemas']['BatchExportWhy'];
 export type CreatedApiKey = components['schemas']['CreatedApiKey'];

@@ -155,9 +155,10 @@ async function applyDelete(context: CommandContext): Promise<CommandEffect> {
   const cancelled = await cancelRuns(transaction, batchExport.id, 'all', { cause, reason });
   await endComparisons(transaction.connection, batchExport.id);
   // They can no longer be read, and they name rows by their ids.
-  await transaction.connection.query('delete from exportd.verifications where batch_export_id = $1', [
-    batchExport.id,
-  ]);
+  for (const table of ['verifications', 'table_requests', 'table_faults'])
+    await transaction.connection.query(`delete from exportd.${table} where batch_export_id = $1`, [
+      batchExport.id,
+    ]);
   // After locking the runs: a completing run resolves incidents while it holds its own lock.
   await dropNotifications(transaction.connection, batchExport.id);
   await eraseSecrets(transaction.connection, {

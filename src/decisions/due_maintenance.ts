@@ -180,6 +180,8 @@ const statements = [
   // Of tests that did not end; they contain secrets.
   `delete from exportd.destination_tests where $1::bigint is not null and id in (
      select id from exportd.destination_tests where created_at < clock_timestamp() - interval '1 hour' limit $2)`,
+  `delete from exportd.table_requests where $1::bigint is not null and id in (
+     select id from exportd.table_requests where created_at < clock_timestamp() - interval '1 day' limit $2)`,
   // A report names rows by their ids.
   `delete from exportd.verifications where id in (
      select id from exportd.verifications where created_at < clock_timestamp() - $1 * interval '1 millisecond'

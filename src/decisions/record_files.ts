@@ -34,7 +34,6 @@ import {
   filesOf,
   isActiveStatus,
   type RangeAttempt,
-  type RunDefinition,
   type RunSpec,
   type RunState,
 } from '../domain/run_state.ts';
@@ -342,27 +341,6 @@ export async function readEarlierGenerations(
     isSameBucket: await areInSameBucket(connection, run.spec, replaced.run.spec),
     files,
   });
-}
-
-/** A commit to a table, and what its run exported. */
-export interface NewestTableCommit extends RunDefinition {
-  readonly version: number;
-  readonly etag: string;
-}
-
-/** Reads the newest commit to a table that runs of an export recorded; undefined without one. */
-export async function readNewestTableCommit(
-  pool: Pool,
-  { batch_export_id }: Pick<RunSpec, 'batch_export_id'>,
-  location: string,
-): Promise<NewestTableCommit | undefined> {
-  const { rows } = await pool.query<NewestTableCommit>(
-    `select table_version as version, table_etag as etag, model, config_version from exportd.batch_export_runs
-     where batch_export_id = $1 and table_location = $2 and table_version is not null
-     order by table_version desc limit 1`,
-    [batch_export_id, location],
-  );
-  return rows[0];
 }
 
 /** Whether a run is a Completed one of the interval. */

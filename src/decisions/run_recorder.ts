@@ -38,7 +38,6 @@ import {
   readEarlierGenerations,
   readFiles,
   readLateKeys,
-  readNewestTableCommit,
   readPublishedFiles,
   readReplacedFiles,
   createFileRecorder,
@@ -49,6 +48,7 @@ import {
   type RunSteps,
 } from './record_files.ts';
 import { notifyOfCompletion } from './notifications.ts';
+import { readNewestTableCommit, storeTableFault } from './table_commits.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
 const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
@@ -146,6 +146,9 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
   /** The newest commit to a table that runs of the export recorded; undefined without one. */
   readNewestTableCommit: (run: ExistingRun, location: string) =>
     readNewestTableCommit(journal.pool, run.spec, location),
+  /** Stores for the condition of the export that its table is not what exportd made it. Other errors are ignored. */
+  reportTableError: ({ spec }: ExistingRun, error: { readonly type: string; readonly message: string }) =>
+    storeTableFault(journal.pool, spec, error),
   /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
   complete: async (
     runId: string,

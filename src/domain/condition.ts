@@ -21,6 +21,7 @@ const causes = {
   destination_unavailable: { severity: 'error', owner: 'tenant' },
   paused_by_failures: { severity: 'error', owner: 'tenant' },
   access_denied: { severity: 'error', owner: 'tenant' },
+  table_changed: { severity: 'error', owner: 'tenant' },
   failed: { severity: 'error', owner: 'tenant' },
   held: { severity: 'error', owner: 'tenant' },
   differs: { severity: 'error', owner: 'tenant' },
@@ -140,6 +141,8 @@ export interface ConditionFacts {
   /** Intervals whose files differ from the source, by the newest comparison or verification, unless it is acknowledged. */
   readonly differing: AffectedIntervals;
   readonly unsettled: AffectedIntervals;
+  /** Why the table of the export is not what exportd made it, as a run or a check found it; null if none did. */
+  readonly table_fault: { readonly message: string; readonly found_at: string } | null;
   /** Intervals between the first and the last exported one that are neither exported nor owed. */
   readonly holes: AffectedIntervals;
 }
@@ -292,6 +295,8 @@ function holds(cause: ConditionCause, facts: ConditionFacts): boolean {
       return facts.held.intervals > 0;
     case 'differs':
       return facts.differing.intervals > 0;
+    case 'table_changed':
+      return facts.table_fault !== null;
     case 'not_started':
       return pause === null && facts.active_runs === 0 && isLate(facts.unstarted_since, facts);
     case 'retrying':
@@ -337,6 +342,7 @@ function affectedBy(cause: ConditionCause, facts: ConditionFacts): AffectedInter
     case 'paused':
       return { ...none, intervals: facts.missing.intervals };
     case 'unreadable':
+    case 'table_changed':
     case 'ok':
       return none;
   }
@@ -361,6 +367,8 @@ function sinceOf(cause: ConditionCause, facts: ConditionFacts): string | null {
       return facts.unstarted_since;
     case 'behind':
       return facts.missing.oldest_end;
+    case 'table_changed':
+      return facts.table_fault?.found_at ?? null;
     default:
       return affectedBy(cause, facts).since;
   }
@@ -409,6 +417,8 @@ function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
       return `${intervals(held.intervals)} ${one(held.intervals, 'is', 'are')} held, because the source no longer has all rows that were exported.`;
     case 'differs':
       return `The files of ${intervals(differing.intervals)} differ from the source.`;
+    case 'table_changed':
+      return `The table is not what exportd made it: ${withoutStop(facts.table_fault?.message ?? '')}.`;
     case 'not_started':
       return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} late and no run has started: Temporal does not respond, or no worker has taken the task. The oldest ended at ${time(facts.unstarted_since)}.`;
     case 'retrying':
@@ -478,6 +488,16 @@ function actionsOf(cause: ConditionCause, facts: ConditionFacts): ConditionActio
       return retries(held, true);
     case 'differs':
       return retries(differing);
+    case 'table_changed':
+      return [
+        {
+          label: 'Repair the table',
+          method: 'POST',
+          path: path('table/repair'),
+          body: {},
+          command: `exportd table repair ${id}`,
+        },
+      ];
     case 'holes':
       return holes.ranges.slice(0, maxActions).map(({ start, end }) => ({
         label: `Backfill from ${time(start)}`,

@@ -1,4 +1,4 @@
-import type { NewestTableCommit } from '../decisions/record_files.ts';
+import type { NewestTableCommit } from '../decisions/table_commits.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { listedFingerprint } from '../destination/manifest.ts';
 import type { Destination } from '../destination/open_destination.ts';
@@ -47,7 +47,23 @@ export const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): b
  */
 export async function checkTable(call: TableRun): Promise<void> {
   const table = openTable(call);
-  if (!table || isNothing(call)) return;
+  if (table && !isNothing(call)) await reportingErrors(call, () => check(call, table));
+}
+
+/** Stores for the condition of the export that its table is not what exportd made it. */
+async function reportingErrors(
+  { dependencies: { recorder }, run }: TableRun,
+  work: () => Promise<void>,
+): Promise<void> {
+  try {
+    await work();
+  } catch (error) {
+    if (error instanceof DestinationError) await recorder.reportTableError(run, error);
+    throw error;
+  }
+}
+
+async function check(call: TableRun, table: DeltaTable): Promise<void> {
   await table.requireConditionalWrites(call.signal);
   const newest = await call.dependencies.recorder.readNewestTableCommit(call.run, table.location);
   if (await onlyAdds(call, newest)) return;
@@ -69,7 +85,10 @@ const maxQuickRounds = 4;
  */
 export async function commitToTable(call: TableRun): Promise<void> {
   const table = openTable(call);
-  if (!table || isNothing(call)) return;
+  if (table && !isNothing(call)) await reportingErrors(call, () => commit(call, table));
+}
+
+async function commit(call: TableRun, table: DeltaTable): Promise<void> {
   const { dependencies, runId, signal } = call;
   const { recorder } = dependencies;
   const { generation } = call.run;
@@ -134,9 +153,10 @@ async function onlyAdds(
   { dependencies: { readSelection }, run: { spec }, replaced, selection }: TableRun,
   newest: NewestTableCommit | undefined,
 ): Promise<boolean> {
-  if (replaced || newest?.model !== spec.model) return false;
-  if (newest.config_version === spec.config_version) return true;
-  const { query } = await readSelection({ ...newest, batch_export_id: spec.batch_export_id });
+  if (replaced || newest?.config_version == null || newest.model !== spec.model) return false;
+  const { config_version } = newest;
+  if (config_version === spec.config_version) return true;
+  const { query } = await readSelection({ config_version, batch_export_id: spec.batch_export_id });
   return JSON.stringify(query) === JSON.stringify(selection.query);
 }
 
@@ -177,14 +197,14 @@ function requireUnchanged(
   if (found === undefined || found === '' || etag === '' || found === etag) return;
   throw tableError(
     'TableOverwritten',
-    `Version ${version} of the table ${table.location} is not the one that exportd wrote: another writer has overwritten it, as Spark does on S3. What the version added is not in the table. exportd must be the only writer of the table: use another prefix, and export the intervals again.`,
+    `Version ${version} of the table ${table.location} is not the one that exportd wrote: another writer has overwritten it, as Spark does on S3. What the version added is not in the table. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
   );
 }
 
 const versionsLost = (table: DeltaTable): DestinationError =>
   tableError(
     'TableChanged',
-    `The table ${table.location} lacks versions that exportd wrote: something has deleted them from its log. Restore them, or use another prefix.`,
+    `The table ${table.location} lacks versions that exportd wrote: something has deleted them from its log. Restore them, or run "exportd table repair".`,
   );
 
 async function publicationOf(
@@ -232,6 +252,7 @@ async function maintain(call: TableRun, table: DeltaTable, version: number): Pro
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof DestinationError)) throw error;
+    await recorder.reportTableError(run, error);
     await recorder.log(run, runId, 'WARNING', `The log of the table was not maintained. ${error.message}`);
   }
 }

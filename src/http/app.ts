@@ -67,6 +67,7 @@ import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { proofRoutes } from './proofs/routes.ts';
 import { projectRoutes, projectUserRoutes } from './projects/routes.ts';
+import { tableRoutes } from './tables/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
 import { createRequestShares } from './request_shares.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
@@ -372,6 +373,7 @@ const resources = [
   previewRoutes,
   readingRoutes,
   proofRoutes,
+  tableRoutes,
   logRoutes,
   webhookRoutes,
   webhookDeliveryRoutes,

@@ -158,6 +158,8 @@ function changesOf(event: Exclude<BatchExportEvent, Scheduling>, last_updated_at
     case 'BackfillRequested':
     case 'RunRetryRequested':
     case 'FailedRunsRetryRequested':
+    case 'TableRepairPlanned':
+    case 'TableRepaired':
     case 'HistoryCollapsed':
       return undefined;
   }

@@ -136,6 +136,7 @@ interface ExportRow {
   } | null;
   readonly source_fault: { readonly message: string; readonly opened_at: string } | null;
   readonly temporal_fault: { readonly message: string; readonly opened_at: string } | null;
+  readonly table_fault: { readonly message: string; readonly found_at: string } | null;
   readonly worker_seen_at: string | null;
 }
 
@@ -202,6 +203,8 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
          'opened_at', ${isoTime('source.opened_at')}) end as source_fault,
        case when temporal.opened_at is not null then json_build_object('message', temporal.message,
          'opened_at', ${isoTime('temporal.opened_at')}) end as temporal_fault,
+       case when broken.found_at is not null then json_build_object('message', broken.message,
+         'found_at', ${isoTime('broken.found_at')}) end as table_fault,
        ${isoTime('worker.seen_at')} as worker_seen_at
      from exportd.batch_exports export
      join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
@@ -209,6 +212,17 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      left join backfills on backfills.batch_export_id = export.id
      left join circuit on circuit.batch_export_id = export.id
      left join fault on fault.batch_export_id = export.id
+     left join lateral (
+       -- Of the table that the export writes to now.
+       select fault.message, fault.found_at from exportd.table_faults fault
+       join exportd.destination_configs found
+         on found.batch_export_id = fault.batch_export_id and found.version = fault.config_version
+       join exportd.destination_configs used
+         on used.batch_export_id = export.id and used.version = export.config_version
+       where fault.batch_export_id = export.id and used.config ->> 'table_format' is not null
+         and (found.config ->> 'bucket_name', found.config ->> 'endpoint_url', found.config ->> 'prefix')
+           is not distinct from (used.config ->> 'bucket_name', used.config ->> 'endpoint_url', used.config ->> 'prefix')
+     ) broken on true
      left join source on true
      left join temporal on true
      left join worker on true
@@ -508,6 +522,7 @@ function factsOf(
     held: troubleOf('held'),
     differing: differing ?? none,
     unsettled: troubleOf('unsettled'),
+    table_fault: row.table_fault,
     holes: {
       intervals: sum(holes.map((hole) => countIntervals(state.revisions, hole))),
       since: null,

@@ -3,7 +3,10 @@
  * two writers one gets the version, and the other reads what it lost to. The protocol is 1/2, which every reader knows.
  */
 import type { ListedTableObject, TableStore } from '../destination/table_store.ts';
+import { bounds, boundText, safeText } from '../config/bounds.ts';
+import { DestinationError } from '../destination/destination.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import { decodeCheckpoint, encodeCheckpoint } from './delta_checkpoint.ts';
 import {
   type Action,
@@ -11,13 +14,24 @@ import {
   applyActions,
   emptyState,
   encodePath,
+  fieldsOf,
   formatCommit,
   parseCommit,
   tableError,
   type TableState,
   withColumns,
 } from './delta_state.ts';
-import type { FoundCommit, ReplacedFiles, TableChange, TableHead, TablePublication } from './table_log.ts';
+import type {
+  FoundCommit,
+  ReplacedFiles,
+  TableChange,
+  TableDescription,
+  TableHead,
+  TableLog,
+  TablePublication,
+  TableRepair,
+  TableVersion,
+} from './table_log.ts';
 
 /** How long the log stays before a checkpoint, in milliseconds. */
 const logRetentionMs = 30 * 86_400_000;
@@ -37,10 +51,10 @@ export interface DeltaHead extends TableHead {
   readonly checkpoint: number | null;
 }
 
-/** A Delta table in a store. All methods throw DestinationError. */
-export type DeltaTable = ReturnType<typeof openDeltaTable>;
+/** A Delta table in a store. */
+export type DeltaTable = TableLog<DeltaHead>;
 
-export function openDeltaTable(store: TableStore) {
+export function openDeltaTable(store: TableStore): DeltaTable {
   /** Reads the newest version: a checkpoint and the commits after it. Null if there is no table. */
   const readHead = async (signal: AbortSignal): Promise<DeltaHead | null> => {
     const hint = parseHint((await store.read(lastCheckpointName, signal))?.bytes);
@@ -54,10 +68,17 @@ export function openDeltaTable(store: TableStore) {
     const state =
       checkpoint === null ? emptyState() : await readCheckpoint(store, checkpointName(checkpoint), signal);
     let version = checkpoint ?? -1;
+    let bytes = 0;
     for (const commit of newer) {
       if (commit.version !== version + 1) throw incomplete(store, version + 1);
       const object = await store.read(commit.object.name, signal);
       if (!object) throw incomplete(store, commit.version);
+      bytes += object.bytes.length;
+      if (bytes > bounds.checkpoint.max)
+        throw tableError(
+          'TableTooLarge',
+          `The log of the table ${store.nameOf('')} has more than ${boundText(bounds.checkpoint)} after its last checkpoint.`,
+        );
       applyActions(state, parseCommit(object.bytes.toString(), store.nameOf(commit.object.name)));
       version = commit.version;
     }
@@ -73,54 +94,148 @@ export function openDeltaTable(store: TableStore) {
       state,
       etags,
       *live() {
-        for (const [name, { size }] of state.live) yield { key: `${store.root}/${name}`, bytes: size };
+        for (const [name, { size, tags }] of state.live)
+          yield { key: `${store.root}/${name}`, bytes: size, interval: intervalOf(tags) };
       },
     };
   };
 
+  const listVersions = async (signal: AbortSignal) =>
+    versionsOf(await store.list(logFolder, '', signal), commitPattern);
   return {
     location: store.location,
-    /** Call it before the first commit of an activity. @throws DestinationError `ConditionalWritesMissing` */
+    name: store.nameOf('').replace(/\/$/, ''),
+    root: store.root,
     requireConditionalWrites: store.requireConditionalWrites,
     head: readHead,
-    /** Reads the commit of a version; null if there is none. */
-    readCommit: async (version: number, signal: AbortSignal): Promise<FoundCommit | null> => {
+    readCommit: async (version, signal) => {
       const object = await store.read(commitName(version), signal);
       return (
         object && {
           version,
           etag: object.etag,
-          ...describe(parseCommit(object.bytes.toString(), commitName(version))),
+          ...summaryOf(parseCommit(object.bytes.toString(), commitName(version))),
         }
       );
     },
-    /**
-     * Decides what a run changes in the table. A file that it takes away must be there: after a foreign OPTIMIZE its rows are
-     * in another file, and would be there twice.
-     * @returns null if the table is as the run wants it
-     * @throws DestinationError `TableProtocol`, `TableOfAnother`, `TableChanged`, `TableColumnConflict`
-     */
-    change: (head: DeltaHead | null, publication: TablePublication): TableChange | null =>
-      changeOf(store, head, publication),
-    /** The commit of a run that replaces nothing and has the columns of the table: it adds files, whatever else is there. */
-    addition: (version: number, publication: TablePublication): TableChange => {
+    change: (head, publication) => changeOf(store, head, publication),
+    addition: (version, publication) => {
       const adds = publication.files.map((file) => addOf(store, publication, file));
-      return toChange(version, publication, [], adds, []);
+      return toChange(version, publication, writeOf(publication), [], adds, []);
     },
-    /** @returns the ETag; null if the version exists, which an earlier request of this commit may have made */
-    commit: ({ version, text }: Pick<TableChange, 'version' | 'text'>, signal: AbortSignal) =>
-      store.create(commitName(version), Buffer.from(text), signal),
-    /** Whether a version is one after which the table is to be maintained. */
-    isMaintained: (version: number): boolean => version > 0 && version % store.checkpointInterval === 0,
-    /** Writes a checkpoint of the newest version, and deletes commits and checkpoints that are older than the retention. */
-    maintain: async (signal: AbortSignal): Promise<DeltaHead | null> => {
+    commit: ({ version, text }, signal) => store.create(commitName(version), Buffer.from(text), signal),
+    isMaintained: (version) => version > 0 && version % store.checkpointInterval === 0,
+    maintain: async (signal) => {
       const head = await readHead(signal);
       if (!head) return null;
+      requireProtocol(store, head);
       if (head.version !== head.checkpoint) await writeCheckpoint(store, head, signal);
       await deleteOldLog(store, head.version, signal);
       return head;
     },
+    describe: (head) => describe(store, head),
+    history: async ({ before, limit }, signal) => {
+      const listed = await listVersions(signal);
+      const wanted = listed.filter(({ version }) => before === null || version < before).slice(-limit);
+      const versions: TableVersion[] = [];
+      for (let at = 0; at < wanted.length; at += maxReads)
+        versions.push(
+          ...(await Promise.all(
+            wanted.slice(at, at + maxReads).map((found) => readVersion(store, found, signal)),
+          )),
+        );
+      return versions.reverse();
+    },
+    newestVersion: async (signal) => (await listVersions(signal)).at(-1)?.version ?? -1,
+    repair: (head, version, repair) => repairOf(store, head, version, repair),
+    finishRepair: async (version, signal) => {
+      const name = commitName(version);
+      const object = await store.read(name, signal);
+      if (!object) throw incomplete(store, version);
+      const actions = parseCommit(object.bytes.toString(), store.nameOf(name));
+      // It has the whole table.
+      if (actions.some((action) => action.protocol)) {
+        const state = emptyState();
+        applyActions(state, actions);
+        await writeCheckpoint(store, { version, state }, signal);
+        return;
+      }
+      const head = await readHead(signal);
+      if (head) await writeCheckpoint(store, head, signal);
+    },
   };
+}
+
+/** Commits that are read at a time. */
+const maxReads = 8;
+
+/** What a person sees of a name or type that another program wrote. */
+const shownText = (text: string): string => safeText(text).slice(0, 200);
+
+function describe(store: TableStore, { version, checkpoint, state }: DeltaHead): TableDescription {
+  let bytes = 0;
+  let rows: number | null = 0;
+  for (const { size, stats } of state.live.values()) {
+    bytes += size;
+    const counted = rowsIn(stats);
+    rows = rows === null || counted === null ? null : rows + counted;
+  }
+  const columns = fieldsOf(state.metaData?.schemaString ?? '');
+  return {
+    ...{ format: 'delta', location: store.nameOf('').replace(/\/$/, ''), version, checkpoint },
+    ...{ files: state.live.size, rows, bytes },
+    columns: columns.slice(0, bounds.queryColumns.max).map(({ name, type }) => ({
+      name: shownText(name),
+      type: typeof type === 'string' ? shownText(type) : 'structure',
+    })),
+    partition_columns: (state.metaData?.partitionColumns ?? [])
+      .map(shownText)
+      .slice(0, bounds.queryColumns.max),
+    protocol: {
+      reader: state.protocol?.minReaderVersion ?? 0,
+      writer: state.protocol?.minWriterVersion ?? 0,
+    },
+  };
+}
+
+function rowsIn(stats: string | null | undefined): number | null {
+  try {
+    const { numRecords } = JSON.parse(stats ?? '{}') as { readonly numRecords?: unknown };
+    return typeof numRecords === 'number' ? numRecords : null;
+  } catch {
+    return null;
+  }
+}
+
+async function readVersion(
+  store: TableStore,
+  { version, object }: { readonly version: number; readonly object: ListedTableObject },
+  signal: AbortSignal,
+): Promise<TableVersion> {
+  const known = { version, committed_at: object.modified_at.toISOString() };
+  const nothing = { description: null, run_id: null, generation: null, interval: null, adds: 0, removes: 0 };
+  try {
+    const read = await store.read(object.name, signal);
+    if (!read) return { ...known, ...nothing, writer: 'unknown' };
+    const actions = parseCommit(read.bytes.toString(), object.name);
+    const { publication, repair_id, adds, removes } = summaryOf(actions);
+    const info = actions.find(({ commitInfo }) => commitInfo)?.commitInfo;
+    if (publication)
+      return {
+        ...{ ...known, ...nothing, writer: 'run', ...publication, adds, removes },
+        interval: info?.interval ?? null,
+      };
+    if (repair_id !== null) return { ...known, ...nothing, writer: 'repair', adds, removes };
+    const description = [info?.engineInfo, info?.operation].filter((part) => part !== undefined).join(', ');
+    return {
+      ...{ ...known, ...nothing, writer: 'other', adds, removes },
+      description: description === '' ? null : shownText(description),
+    };
+  } catch (error) {
+    signal.throwIfAborted();
+    if (!(error instanceof DestinationError) || error.transient) throw error;
+    return { ...known, ...nothing, writer: 'unknown', description: error.message };
+  }
 }
 
 async function readCheckpoint(store: TableStore, name: string, signal: AbortSignal): Promise<TableState> {
@@ -132,7 +247,7 @@ async function readCheckpoint(store: TableStore, name: string, signal: AbortSign
 
 async function writeCheckpoint(
   store: TableStore,
-  { version, state }: DeltaHead,
+  { version, state }: Pick<DeltaHead, 'version' | 'state'>,
   signal: AbortSignal,
 ): Promise<void> {
   const { bytes, actions } = encodeCheckpoint(state, Date.now() - store.fileRetentionMs);
@@ -152,9 +267,12 @@ async function deleteOldLog(store: TableStore, version: number, signal: AbortSig
       if (old < needed && object.modified_at.getTime() < before) await store.delete(object.name, signal);
 }
 
+/** Above what any writer has. */
+const maxHintBytes = 65_536;
+
 /** The version of the last checkpoint; null without one that can be used. */
 function parseHint(bytes: Buffer | undefined): number | null {
-  if (!bytes) return null;
+  if (!bytes || bytes.length > maxHintBytes) return null;
   try {
     const { version } = JSON.parse(bytes.toString()) as { version?: unknown };
     return typeof version === 'number' && Number.isSafeInteger(version) && version >= 0 ? version : null;
@@ -178,29 +296,39 @@ const versionsOf = (
 const incomplete = (store: TableStore, version: number) =>
   tableError(
     'TableDamaged',
-    `The log of the table ${store.nameOf('')} lacks version ${version}. Something else has deleted it: restore it, or use another prefix.`,
+    `The log of the table ${store.nameOf('')} lacks version ${version}. Something else has deleted it: restore it, or run "exportd table repair".`,
   );
 
 /** What a commit is to exportd. */
-function describe(actions: readonly Action[]): Pick<FoundCommit, 'publication' | 'isPlain'> {
-  const info = actions.find(({ commitInfo }) => commitInfo)?.commitInfo;
-  const isPlain = actions.every(({ metaData, protocol }) => !metaData && !protocol);
-  if (typeof info?.run_id !== 'string' || typeof info.generation !== 'number')
-    return { publication: null, isPlain: false };
-  return { publication: { run_id: info.run_id, generation: info.generation }, isPlain };
+function summaryOf(actions: ReturnType<typeof parseCommit>): Omit<FoundCommit, 'version' | 'etag'> {
+  const { run_id, generation, repair_id } = actions.find(({ commitInfo }) => commitInfo)?.commitInfo ?? {};
+  const publication = run_id === undefined || generation === undefined ? null : { run_id, generation };
+  const count = (kind: 'add' | 'remove'): number => actions.filter((action) => action[kind]).length;
+  return {
+    publication,
+    repair_id: repair_id ?? null,
+    isPlain: publication !== null && actions.every(({ metaData, protocol }) => !metaData && !protocol),
+    ...{ adds: count('add'), removes: count('remove') },
+  };
 }
 
 /** The protocol of the tables that exportd writes. Readers and writers of any version know it. */
 const protocol = { minReaderVersion: 1, minWriterVersion: 2 };
 
-/** @throws DestinationError when exportd may not commit to the table */
-function requireWritable(store: TableStore, { state }: DeltaHead, batchExportId: string): void {
+/** @throws DestinationError `TableProtocol` */
+function requireProtocol(store: TableStore, { state }: DeltaHead): void {
   const { minReaderVersion = 0, minWriterVersion = 0 } = state.protocol ?? {};
   if (minReaderVersion > protocol.minReaderVersion || minWriterVersion > protocol.minWriterVersion)
     throw tableError(
       'TableProtocol',
       `The table ${store.nameOf('')} was changed to protocol ${minReaderVersion}/${minWriterVersion} by another writer, and exportd writes ${protocol.minReaderVersion}/${protocol.minWriterVersion}. exportd must be its only writer: use another prefix.`,
     );
+}
+
+/** @throws DestinationError when exportd may not commit to the table */
+function requireWritable(store: TableStore, head: DeltaHead, batchExportId: string): void {
+  requireProtocol(store, head);
+  const { state } = head;
   if (state.metaData?.id !== batchExportId)
     throw tableError(
       'TableOfAnother',
@@ -244,7 +372,7 @@ function changeOf(
     ...(isNew ? [{ protocol }] : []),
     ...(isNew || schemaString !== metaData.schemaString ? [{ metaData: { ...metaData, schemaString } }] : []),
   ];
-  return toChange((head?.version ?? -1) + 1, publication, definition, adds, removes);
+  return toChange((head?.version ?? -1) + 1, publication, writeOf(publication), definition, adds, removes);
 }
 
 /** @throws DestinationError `TableChanged` when another writer has moved rows that the run replaces or keeps */
@@ -260,13 +388,38 @@ function requireLive(
   if (!replaced.areInTable && !isForeign) return;
   throw tableError(
     'TableChanged',
-    `The table ${store.nameOf('')} no longer has the file ${missing.key}, which this run replaces: another writer, such as OPTIMIZE, has moved its rows. Committing would double them, so nothing was committed. exportd must be the only writer of the table: restore its former version, or use another prefix.`,
+    `The table ${store.nameOf('')} no longer has the file ${missing.key}, which this run replaces: another writer, such as OPTIMIZE, has moved its rows. Committing would double them, so nothing was committed. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
+  );
+}
+
+function repairOf(
+  store: TableStore,
+  head: DeltaHead | null,
+  version: number,
+  { batch_export_id, repair_id, columns, adds, removes, now }: TableRepair,
+): TableChange {
+  if (head) requireWritable(store, head, batch_export_id);
+  const live = head?.state.live ?? new Map<string, AddAction>();
+  const former = head?.state.metaData ?? null;
+  const schemaString = withColumns(former?.schemaString ?? null, columns);
+  const metaData = former ?? newMetaData(store, { batch_export_id, now }, schemaString);
+  const definition: Action[] = [
+    ...(head ? [] : [{ protocol }]),
+    ...(schemaString === former?.schemaString ? [] : [{ metaData: { ...metaData, schemaString } }]),
+  ];
+  return toChange(
+    version,
+    { batch_export_id, now },
+    { operation: 'REPAIR', repair_id },
+    definition,
+    adds.map((file) => addOf(store, { ...file, now }, file)),
+    removes.flatMap((key) => live.get(nameIn(store, key) ?? '') ?? []),
   );
 }
 
 const newMetaData = (
   store: TableStore,
-  { batch_export_id, now }: TablePublication,
+  { batch_export_id, now }: Pick<TablePublication, 'batch_export_id' | 'now'>,
   schemaString: string,
 ) => ({
   id: batch_export_id,
@@ -285,20 +438,26 @@ const newMetaData = (
 
 const hoursOf = (ms: number): string => `interval ${Math.ceil(ms / 3_600_000)} hours`;
 
+/** What the commit of a run says of itself. */
+const writeOf = ({ run_id, generation, interval, fingerprint }: TablePublication): object => ({
+  operation: 'WRITE',
+  ...{ run_id, generation, interval, fingerprint },
+});
+
 function toChange(
   version: number,
-  { batch_export_id, run_id, generation, interval, fingerprint, now }: TablePublication,
+  { batch_export_id, now }: Pick<TablePublication, 'batch_export_id' | 'now'>,
+  info: object,
   definition: readonly Action[],
   adds: readonly AddAction[],
   removes: readonly AddAction[],
 ): TableChange {
   const commitInfo = {
     timestamp: now,
-    operation: 'WRITE',
     operationParameters: { mode: 'Append' },
     engineInfo: 'exportd',
     isBlindAppend: removes.length === 0,
-    ...{ run_id, generation, interval, fingerprint },
+    ...info,
   };
   const text = formatCommit([
     { commitInfo },
@@ -319,13 +478,25 @@ function toChange(
 /** Tags of files that exportd added: their interval. */
 const [startTag, endTag] = ['exportd_interval_start', 'exportd_interval_end'];
 
+function intervalOf(tags: AddAction['tags']): DataInterval | null {
+  const [start, end] = [tags?.[startTag], tags?.[endTag]];
+  return typeof start === 'string' && typeof end === 'string' ? { start, end } : null;
+}
+
 const isOfInterval = ({ tags }: AddAction, { interval }: TablePublication): boolean =>
   tags?.[startTag] === interval.start && tags[endTag] === interval.end;
 
+type FileToAdd = Pick<CompletedFile, 'key' | 'rows' | 'bytes' | 'first' | 'last' | 'generation'>;
+
 const addOf = (
   store: TableStore,
-  { interval, generation, hasKeys, now }: TablePublication,
-  file: CompletedFile,
+  {
+    interval,
+    generation,
+    hasKeys,
+    now,
+  }: Pick<TablePublication, 'interval' | 'generation' | 'hasKeys' | 'now'>,
+  file: FileToAdd,
 ): AddAction => ({
   path: encodePath(requiredName(store, file.key)),
   partitionValues: {},
@@ -344,7 +515,7 @@ const insertedAt = '_inserted_at';
 const usualTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 /** The statistics of a file. Its rows are sorted by insertion time, so readers skip it by that. */
-function statsOf({ rows, first, last }: CompletedFile, hasKeys: boolean): string {
+function statsOf({ rows, first, last }: FileToAdd, hasKeys: boolean): string {
   const isUsual = first && last && usualTime.test(first.inserted_at) && usualTime.test(last.inserted_at);
   if (!hasKeys || !isUsual) return JSON.stringify({ numRecords: rows });
   return JSON.stringify({

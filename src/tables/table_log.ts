@@ -47,16 +47,22 @@ export interface TableChange {
 export interface FoundCommit {
   readonly version: number;
   readonly etag: string;
-  /** The run that wrote it and its generation; null if exportd did not write it. */
+  /** The run that wrote it and its generation; null if no run of exportd did. */
   readonly publication: { readonly run_id: string; readonly generation: number } | null;
+  /** The repair that wrote it; null if none did. */
+  readonly repair_id: string | null;
   /** Whether it only adds and removes files for the export: the next version then depends on nothing of it. */
   readonly isPlain: boolean;
+  readonly adds: number;
+  readonly removes: number;
 }
 
 /** A file of a table. */
 export interface TableFile {
   readonly key: string;
   readonly bytes: number;
+  /** The interval that it was added for; null if exportd did not add it. */
+  readonly interval: DataInterval | null;
 }
 
 /** The newest version of a table. */
@@ -66,4 +72,106 @@ export interface TableHead {
   readonly etags: ReadonlyMap<number, string>;
   /** The files of the table. */
   live(): IterableIterator<TableFile>;
+}
+
+/** What a table is, for people. */
+export interface TableDescription {
+  readonly format: 'delta';
+  readonly location: string;
+  readonly version: number;
+  readonly files: number;
+  /** Null if not every file says how many it has. */
+  readonly rows: number | null;
+  readonly bytes: number;
+  readonly columns: readonly { readonly name: string; readonly type: string }[];
+  readonly partition_columns: readonly string[];
+  readonly protocol: { readonly reader: number; readonly writer: number };
+  /** The version of the newest checkpoint; null without one. */
+  readonly checkpoint: number | null;
+}
+
+/** A version of a table, for people. */
+export interface TableVersion {
+  readonly version: number;
+  /** When its object was written. */
+  readonly committed_at: string;
+  /** What wrote it; `unknown` if its object cannot be read. */
+  readonly writer: 'run' | 'repair' | 'other' | 'unknown';
+  /** What another writer calls itself and what it did. */
+  readonly description: string | null;
+  readonly run_id: string | null;
+  readonly generation: number | null;
+  readonly interval: DataInterval | null;
+  readonly adds: number;
+  readonly removes: number;
+}
+
+/** A file that a table has to have. */
+export interface WantedFile extends Pick<CompletedFile, 'key' | 'rows' | 'bytes'> {
+  readonly first: CompletedFile['first'];
+  readonly last: CompletedFile['last'];
+  readonly generation: number;
+  readonly interval: DataInterval;
+  /** Whether `first` and `last` are the sort keys of columns that the file has. */
+  readonly hasKeys: boolean;
+}
+
+/** A commit that makes a table what the manifests say. */
+export interface TableRepair {
+  readonly batch_export_id: string;
+  readonly repair_id: string;
+  /** The columns of the files that are added. */
+  readonly columns: readonly ExportedColumn[];
+  readonly adds: readonly WantedFile[];
+  /** Keys of files of the table. */
+  readonly removes: readonly string[];
+  /** Milliseconds since 1970. */
+  readonly now: number;
+}
+
+/** A table in a format. All methods throw DestinationError. */
+export interface TableLog<Head extends TableHead = TableHead> {
+  /** Identifies the table: server, bucket and folder. */
+  readonly location: string;
+  /** Its folder, as messages name it. */
+  readonly name: string;
+  /** The folder, without a slash at its end. */
+  readonly root: string;
+  /** Call it before the first commit of an activity. @throws DestinationError `ConditionalWritesMissing` */
+  requireConditionalWrites(signal: AbortSignal): Promise<void>;
+  /** Reads the newest version; null if there is no table. */
+  head(signal: AbortSignal): Promise<Head | null>;
+  /** Reads the commit of a version; null if there is none. */
+  readCommit(version: number, signal: AbortSignal): Promise<FoundCommit | null>;
+  /**
+   * Decides what a run changes in the table. A file that it takes away must be there: after a foreign OPTIMIZE its rows are
+   * in another file, and would be there twice.
+   * @returns null if the table is as the run wants it
+   * @throws DestinationError `TableProtocol`, `TableOfAnother`, `TableChanged`, `TableColumnConflict`
+   */
+  change(head: Head | null, publication: TablePublication): TableChange | null;
+  /** The commit of a run that replaces nothing and has the columns of the table: it adds files, whatever else is there. */
+  addition(version: number, publication: TablePublication): TableChange;
+  /** @returns the ETag; null if the version exists, which an earlier request of this commit may have made */
+  commit(change: Pick<TableChange, 'version' | 'text'>, signal: AbortSignal): Promise<string | null>;
+  /** Whether a version is one after which the table is to be maintained. */
+  isMaintained(version: number): boolean;
+  /** Makes the newest version quick to read, and deletes what is older than the retention of the log. */
+  maintain(signal: AbortSignal): Promise<Head | null>;
+  describe(head: Head): TableDescription;
+  /** Reads versions, the newest first. @param before only versions before this one */
+  history(
+    page: { readonly before: number | null; readonly limit: number },
+    signal: AbortSignal,
+  ): Promise<TableVersion[]>;
+  /** The newest version that exists, also of a table that cannot be read; -1 without one. */
+  newestVersion(signal: AbortSignal): Promise<number>;
+  /**
+   * The commit of a repair.
+   * @param head null for a table that does not exist or cannot be read: the repair has all of its files then
+   * @throws DestinationError `TableProtocol`, `TableOfAnother`, `TableColumnConflict`
+   */
+  repair(head: Head | null, version: number, repair: TableRepair): TableChange;
+  /** Makes a repair readable whatever the log before it is. */
+  finishRepair(version: number, signal: AbortSignal): Promise<void>;
 }

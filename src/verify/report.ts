@@ -30,6 +30,16 @@ export type FindingKind =
   | 'file_order'
   /** An object that two manifests reference. */
   | 'file_shared'
+  /** A table whose log cannot be read, or lacks versions. */
+  | 'table_unreadable'
+  /** A version of the table that another writer has replaced. */
+  | 'table_overwritten'
+  /** A file of a manifest that the table does not have. */
+  | 'table_missing'
+  /** A file of the table that no manifest lists. */
+  | 'table_unexpected'
+  /** A file of the table that does not exist. */
+  | 'table_file_missing'
   /** Rows of the source that are in no file. */
   | 'missing'
   /** Rows that occur twice in a manifest, or in two manifests. */

@@ -5,7 +5,8 @@ import { applicationName } from '../source/postgres_source.ts';
 import { relationsOf } from '../source/relations.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
 import { checkInterval, type IntervalCheck, summarize } from './check_interval.ts';
-import type { CheckContext } from './check_manifest.ts';
+import type { CheckContext, ManifestCheck } from './check_manifest.ts';
+import { compareTable, openTable, tableFindings } from './check_table.ts';
 import { findOverlaps, findSharedFiles, reportMisplacedRows } from './cross_manifest_checks.ts';
 import { createExpirations, findGaps, sortIntervals } from './gaps.ts';
 import {
@@ -19,7 +20,7 @@ import {
 } from './locations.ts';
 import { findUnknownManifests, type IntervalManifests, listManifests } from './manifests.ts';
 import { owedTime, readHistory } from './owed_time.ts';
-import { CannotVerify, type VerificationReport } from './report.ts';
+import { CannotVerify, type Finding, type VerificationReport } from './report.ts';
 import { createSourceRows } from './source_rows.ts';
 
 const hourMs = 3_600_000;
@@ -101,8 +102,9 @@ async function verify(
   { locations, notes }: OpenedLocations,
   connections: SourceConnections,
   options: VerifyOptions,
-  { pool, settings }: VerifyDependencies,
+  dependencies: VerifyDependencies,
 ): Promise<VerificationReport> {
+  const { pool, settings } = dependencies;
   const { deep = false, fast = false, signal = new AbortController().signal } = options;
   if (deep && fast) throw new CannotVerify('Values are not compared with fast; use either deep or fast.');
   const range = { from: timeOf(options.from), to: timeOf(options.to) };
@@ -138,10 +140,33 @@ async function verify(
       checks.map(({ found }) => found),
     )),
   ];
+  const table = await findTableDifferences(
+    dependencies,
+    { definition, signal, since: now.toISOString(), range },
+    checks,
+  );
   return summarize(definition.batch_export_id, { deep, fast, ...range }, intervals, {
-    findings: [...listing.findings, ...gaps.findings, ...crossChecks],
+    findings: [...listing.findings, ...gaps.findings, ...crossChecks, ...table],
     notes: [...notes, ...listing.notes, ...gaps.notes],
   });
+}
+
+/** Compares the table of the export with its manifests, which were read before. None of an export without a table. */
+async function findTableDifferences(
+  dependencies: VerifyDependencies,
+  context: Omit<Parameters<typeof compareTable>[0], 'pool' | 'table'>,
+  checks: readonly ManifestCheck[],
+): Promise<Finding[]> {
+  const opened = await openTable(dependencies, context.definition);
+  if (!opened) return [];
+  const { table, close } = opened;
+  try {
+    const current = checks.filter(({ found }) => found.location.current);
+    const manifests = current.map(({ found }) => found.manifest);
+    return tableFindings(table, await compareTable({ ...dependencies, ...context, table }, manifests));
+  } finally {
+    close();
+  }
 }
 
 function manifestCounter(bound: Bound | undefined): CheckContext['countManifest'] {

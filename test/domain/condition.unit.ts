@@ -39,6 +39,7 @@ const fine: ConditionFacts = {
   held: none,
   differing: none,
   unsettled: none,
+  table_fault: null,
   holes: none,
 };
 const some = (intervals: number, latest_error: string | null = null) => ({
@@ -101,6 +102,11 @@ describe('the condition of an export', () => {
       'failed',
       { failed: failed(1, 'NoSuchBucket: No.') },
       /^1 interval failed and is not retried automatically/,
+    ],
+    [
+      'table_changed',
+      { table_fault: { message: 'Version 3 is another.', found_at: at }, failed: failed(1, 'TableOverwritten: No.') },
+      /^The table is not what exportd made it: Version 3 is another\.$/,
     ],
     ['held', { held: some(1), retrying: some(1) }, /^1 interval is held/],
     ['differs', { differing: some(2) }, /^The files of 2 intervals differ/],
@@ -233,6 +239,7 @@ const anyFacts: fc.Arbitrary<ConditionFacts> = fc.record({
   held: affected,
   differing: affected,
   unsettled: affected,
+  table_fault: fc.option(fc.record({ message: text, found_at: time })),
   holes: affected,
 });
 

@@ -166,6 +166,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
   };
   const verify = createVerificationActivities({
     pool,
+    journal,
     keyRing,
     settings,
     logger: createLogger('test', settings),

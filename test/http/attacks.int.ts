@@ -65,6 +65,10 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET batch_exports/:batch_export_id/proof': { ...reads, search: '?month=2026-10' },
   'GET proof_keys': reads,
   'GET batch_exports/:batch_export_id/reading': reads,
+  'GET batch_exports/:batch_export_id/table': reads,
+  'GET batch_exports/:batch_export_id/table/history': reads,
+  'POST batch_exports/:batch_export_id/table/check': writes,
+  'POST batch_exports/:batch_export_id/table/repair': writes,
   'GET batch_exports/:id/logs': reads,
   'GET batch_exports/:id/why': reads,
   'GET webhooks': reads,
@@ -262,6 +266,7 @@ async function stateOfVictim(): Promise<string> {
     'dashboards',
     'queries',
     'verifications',
+    'table_requests',
   ];
   const { pool } = api.database;
   const states = tables.map((table) =>

@@ -144,6 +144,17 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'tab Read', file: `${ofExport}/reading.ts`, uses: '/reading/' },
   },
   {
+    name: 'table: describe, versions, check, repair',
+    api: [
+      'retrieveTableOfBatchExport',
+      'listVersionsOfTableOfBatchExport',
+      'checkTableOfBatchExport',
+      'repairTableOfBatchExport',
+    ],
+    cli: ['table describe', 'table history', 'table check', 'table repair'],
+    console: { at: 'tab Table', file: `${ofExport}/table.ts`, uses: '/table/' },
+  },
+  {
     name: 'proof of a month, signed',
     api: ['proveMonthOfBatchExport', 'listProofKeys'],
     cli: ['export proof', 'proof verify', 'proof keys'],

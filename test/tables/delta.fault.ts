@@ -4,6 +4,10 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createPolicies, createRun } from '../../src/decisions/create_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
+import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
+import { repairTable } from '../../src/export/repair_table.ts';
+import { checkTable } from '../../src/verify/check_table.ts';
+import { readDefinition } from '../../src/verify/locations.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { withCrash } from '../export/crash_injection.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
@@ -554,5 +558,196 @@ describe('the rejected rows of a table', () => {
       expect.stringMatching(new RegExp(`^${batchExportId}/_rejected/2026/`)),
     ]);
     expect(await table.rows()).toHaveLength(2);
+  });
+});
+
+describe('a repair of a table', () => {
+  /** A table of two hours, of which one was exported again; the export is in the journal. */
+  async function damaged() {
+    const created = createTable();
+    const { batchExportId, table } = created;
+    const [one, other] = [created.hour(), created.hour()];
+    for (const { insert, run } of [one, other]) {
+      await insert(1, 20);
+      await run();
+    }
+    await one.insert(30, 31);
+    const { run_id } = await one.run();
+    const { spec } = await harness.recorder.read(run_id);
+    await harness.journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, batchExportId);
+      const event: BatchExportEvent = {
+        type: 'BatchExportCreated',
+        data: {
+          team_id: spec.team_id,
+          definition: {
+            ...{ name: 'Table', model: 'events', interval: 'hour', timezone: 'UTC', offset_hour: 0 },
+            ...{ offset_day: 0, destination_type: 'S3', config_version: spec.config_version },
+            ...{ start_at: null, end_at: null, dialect_query: null, retention_days: null },
+          },
+          scheduled_until: one.of.end,
+          paused: true,
+        },
+      };
+      await stream.append('created', [event]);
+    });
+    const { signal } = new AbortController();
+    const { keyRing, settings, journal } = harness;
+    const { pool } = harness.database;
+    const dependencies = { pool, keyRing, settings, journal, onError: () => undefined };
+    const check = async () => {
+      const { findings, ...rest } = await checkTable(
+        dependencies,
+        await readDefinition(pool, batchExportId),
+        signal,
+      );
+      return { ...rest, kinds: [...new Set(findings.map(({ kind }) => kind))].sort() };
+    };
+    const repair = (repairId = randomUUID()) =>
+      repairTable(dependencies, { batchExportId, repairId, userId: 7, signal });
+    const recorded = async () => {
+      const { rows } = await pool.query<{ data: { version: number; user_id: number } }>(
+        `select data from exportd.journal_events where stream_id = $1 and event_type = 'TableRepaired'`,
+        [batchExportId],
+      );
+      return rows.map(({ data }) => ({ version: data.version, user_id: data.user_id }));
+    };
+    const overwrite = (version: number) =>
+      table.put(`${table.nameOf(version)}.json`, '{"commitInfo":{"operation":"OPTIMIZE"}}\n', {});
+    return { ...created, one, other, check, repair, recorded, overwrite };
+  }
+
+  it('writes nothing while the table is what its manifests say', async () => {
+    const { table, check, repair, recorded } = await damaged();
+    expect(await check()).toEqual({
+      ...{ ok: true, version: 2, manifests: 2, files: 2, left_intervals: 0, kinds: [] },
+    });
+    expect(await repair()).toEqual({ version: null, adds: 0, removes: 0 });
+    expect([await table.versions(), await recorded()]).toEqual([[0, 1, 2], []]);
+  });
+
+  it('adds what an overwritten version had, after which intervals are exported again', async () => {
+    const { table, one, other, check, repair, recorded, overwrite, expectRows, hour } = await damaged();
+    await overwrite(1);
+    expect(await check()).toMatchObject({ ok: false, kinds: ['table_missing', 'table_overwritten'] });
+    await other.insert(30, 31);
+    expect((await other.run()).latest_error).toMatch(/^TableChanged/);
+    await overwrite(2);
+    expect((await other.run()).latest_error).toMatch(/^TableOverwritten/);
+    expect(await repair()).toMatchObject({ version: 3, adds: 2, removes: 1 });
+    expect(await recorded()).toEqual([{ version: 3, user_id: 7 }]);
+    expect(await check()).toMatchObject({ ok: true, version: 3 });
+    // The rows that its failed run did not publish are not there yet.
+    expect(await table.rows()).toHaveLength(42);
+    expect(await other.run()).toMatchObject({ latest_error: null });
+    const next = hour();
+    await next.insert(1, 5);
+    expect(await next.run()).toMatchObject({ latest_error: null });
+    await expectRows(one, other, next);
+    expect(await check()).toMatchObject({ ok: true, version: 5 });
+  });
+
+  it('takes away the file of another writer, and has each row once', async () => {
+    const { batchExportId, table, one, other, check, repair, expectRows } = await damaged();
+    const [[path, add] = ['', undefined]] = [...(await table.live())];
+    const { CopyObjectCommand } = await import('@aws-sdk/client-s3');
+    await harness.bucket.client.send(
+      new CopyObjectCommand({
+        Bucket: harness.bucket.bucket,
+        CopySource: `${harness.bucket.bucket}/${batchExportId}/${path}`,
+        Key: `${batchExportId}/part-0.parquet`,
+      }),
+    );
+    await table.commit(
+      { remove: { path, dataChange: false } },
+      { add: { ...add, path: 'part-0.parquet', tags: undefined, dataChange: false } },
+    );
+    expect(await check()).toMatchObject({ kinds: ['table_missing', 'table_unexpected'] });
+    expect(await repair()).toMatchObject({ version: 4, adds: 1, removes: 1 });
+    await expectRows(one, other);
+    expect(await check()).toMatchObject({ ok: true });
+    await one.insert(40, 41);
+    expect(await one.run()).toMatchObject({ latest_error: null });
+    await expectRows(one, other);
+  });
+
+  it.each([
+    ['lost a version', 1, ['table_unreadable']],
+    ['lost its newest version', 2, ['table_missing', 'table_unexpected', 'table_unreadable']],
+  ] as const)('makes a table that %s whole again', async (_, version, kinds) => {
+    const { table, one, other, hour, check, repair, expectRows } = await damaged();
+    await table.delete(`${table.nameOf(version)}.json`);
+    expect(await check()).toMatchObject({ ok: false, kinds });
+    expect(await repair()).toMatchObject({ version: 3, adds: 2, removes: 0 });
+    await expectRows(one, other);
+    expect(await check()).toMatchObject({ ok: true, version: 3 });
+    const next = hour();
+    await next.insert(1, 5);
+    expect(await next.run()).toMatchObject({ latest_error: null });
+    await one.insert(40, 41);
+    expect(await one.run()).toMatchObject({ latest_error: null });
+    await expectRows(one, other, next);
+  });
+
+  it.each([
+    ['before its commit is sent', 'before', 'broken'],
+    ['after it', 'after', 'broken'],
+    ['after it with an error', 'after', errorResponse(500, 'InternalError')],
+  ] as const)('is made once if the connection ends %s', async (_, when, outcome) => {
+    const { table, overwrite, repair, recorded, one, other, expectRows } = await damaged();
+    await overwrite(1);
+    let injected = 0;
+    intercept({
+      [when]: (request: ProxiedRequest) => (isCommit(request) && (injected += 1) === 1 ? outcome : undefined),
+    });
+    const id = randomUUID();
+    await repair(id).catch(() => repair(id));
+    expect(injected).toBeGreaterThan(0);
+    expect(await repair(id)).toMatchObject({ version: 3, adds: 1 });
+    expect([await table.versions(), await recorded()]).toEqual([[0, 1, 2, 3], [{ version: 3, user_id: 7 }]]);
+    await expectRows(one, other);
+  });
+
+  it('loses no version to a run that commits at the same time', async () => {
+    const { table, overwrite, repair, hour, one, other, expectRows, check } = await damaged();
+    await overwrite(1);
+    const next = hour();
+    await next.insert(1, 5);
+    let isTaken = false;
+    intercept({
+      before: async (request: ProxiedRequest) => {
+        if (!isCommit(request) || isTaken) return undefined;
+        isTaken = true;
+        expect(await next.run()).toMatchObject({ latest_error: null });
+        return undefined;
+      },
+    });
+    expect(await repair()).toMatchObject({ version: 4 });
+    expect(await table.versions()).toEqual([0, 1, 2, 3, 4]);
+    await expectRows(one, other, next);
+    expect(await check()).toMatchObject({ ok: true });
+  });
+
+  it('leaves the files of an interval whose run is between its manifest and its commit', async () => {
+    const { overwrite, repair, one, other, expectRows, commitsOf, check } = await damaged();
+    await overwrite(1);
+    await one.insert(40, 41);
+    const run_id = await one.exported();
+    await expect(publish(run_id, withCrash(harness, 'commit'))).rejects.toThrow();
+    expect(await repair()).toMatchObject({ adds: 1, removes: 0 });
+    await publish(run_id);
+    expect(await commitsOf(run_id)).toHaveLength(1);
+    await expectRows(one, other);
+    expect(await check()).toMatchObject({ ok: true });
+  });
+
+  it('is refused while a file of a manifest does not exist', async () => {
+    const { batchExportId, table, overwrite, repair, other } = await damaged();
+    const [path = ''] = (await table.linesOf(1)).flatMap(({ add }) => add?.path ?? []);
+    await overwrite(1);
+    await table.delete(`${batchExportId}/${path}`);
+    await expect(repair()).rejects.toThrow('1 files of its manifests do not exist');
+    expect(await table.versions()).toEqual([0, 1, 2]);
+    expect(other.of.start).toContain('2026');
   });
 });

@@ -264,7 +264,7 @@ export async function createControlPlaneHarness(
               deliver: createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id)),
               logger,
             }),
-            ...createVerificationActivities({ pool, keyRing, settings, logger }),
+            ...createVerificationActivities({ pool, journal, keyRing, settings, logger }),
           },
           query: createQueryActivities(queries),
         },

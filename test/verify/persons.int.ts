@@ -327,9 +327,10 @@ describe('a verification', () => {
   beforeAll(async () => {
     harness = await createVerifyHarness(20);
     exported = await harness.exportHours();
-    const { keyRing, settings, database } = harness;
+    const { keyRing, settings, database, journal } = harness;
     const activities = createVerificationActivities({
       pool: database.pool,
+      journal,
       keyRing,
       settings: { ...settings, SOURCE_DATABASE_URL: database.url },
       logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }),

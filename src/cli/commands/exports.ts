@@ -15,6 +15,9 @@ import {
   manifestTable,
   recipeLines,
   runTable,
+  checkLines,
+  tableLines,
+  versionTable,
 } from '../export_tables.ts';
 import { confirm, counted, printer, printList, table, yesOption } from '../output.ts';
 import {
@@ -25,6 +28,7 @@ import {
   serviceCommand,
   type ServiceCommandOptions,
 } from '../service_client.ts';
+import type { TableCheckResponse, TableRepairResponse, TableResponse } from '../../http/tables/schema.ts';
 import { addGetCommand } from './apply.ts';
 import { addExportProofCommand } from './proofs.ts';
 import {
@@ -284,6 +288,54 @@ function addInspectionCommands(exports: Command): void {
   addDraftCommand('estimate', 'estimate the rows and bytes of the intervals of a batch export', (body) =>
     fieldTable(body),
   );
+}
+
+/** `table describe|history|check|repair`. */
+export function addTableCommands(program: Command): void {
+  const tables = program
+    .command('table')
+    .description('the Delta table of a batch export (uses the HTTP API)');
+  const pathOf = (id: string, rest = ''): string => `batch_exports/${encodeURIComponent(id)}/table/${rest}`;
+
+  serviceCommand(tables, 'describe', 'show its version, files, rows, columns and protocol')
+    .argument('<export id>')
+    .action(async (id: string, options: Options) => {
+      const { body } = await openService(options).call('GET', pathOf(id));
+      printer(options)(body, () => tableLines(body as TableResponse));
+    });
+
+  serviceCommand(tables, 'history', 'list its versions, newest first, and what wrote them')
+    .argument('<export id>')
+    .option('--limit <number>', 'maximum number', '50')
+    .option('--before <version>', 'only versions before this one')
+    .action(async (id: string, options: Options & { limit: string; before?: string }) => {
+      const { limit, before } = options;
+      const path = pathOf(id, `history/${searchOf({ limit, before })}`);
+      const { body } = await openService(options).call('GET', path);
+      printer(options)(body, () => versionTable(results(body)));
+    });
+
+  serviceCommand(tables, 'check', 'compare it with manifests, objects and the journal')
+    .argument('<export id>')
+    .addHelpText('after', '\nThe exit code is 1 if something differs.')
+    .action(async (id: string, options: Options) => {
+      const { body } = await openService(options).call('POST', pathOf(id, 'check/'), {});
+      const check = body as TableCheckResponse;
+      printer(options)(body, () => checkLines(check));
+      process.exitCode = check.ok ? 0 : 1;
+    });
+
+  serviceCommand(tables, 'repair', 'write one version that makes it what the current manifests say')
+    .argument('<export id>')
+    .action(async (id: string, options: Options) => {
+      const { body } = await openService(options).call('POST', pathOf(id, 'repair/'), {});
+      const { version, files_added, files_removed } = body as TableRepairResponse;
+      printer(options)(body, () => [
+        version === null
+          ? 'The table is what its manifests say. Nothing was written.'
+          : `Wrote version ${version}: ${counted(files_added, 'file')} added, ${counted(files_removed, 'file')} removed.`,
+      ]);
+    });
 }
 
 /** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|manifests|reading|acknowledge|logs`. */

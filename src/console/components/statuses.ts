@@ -59,6 +59,7 @@ export const conditionLooks: Readonly<Record<ConditionCause, StatusLook>> = {
   destination_unavailable: { label: 'Bucket unavailable', tone: 'danger', shape: 'cross' },
   paused_by_failures: { label: 'Paused by failures', tone: 'danger', shape: 'middle' },
   access_denied: { label: 'Access denied', tone: 'danger', shape: 'cross' },
+  table_changed: { label: 'Table changed', tone: 'danger', shape: 'cross' },
   failed: { label: 'Failed', tone: 'danger', shape: 'cross' },
   held: { label: 'Held', tone: 'held', shape: 'bars' },
   differs: { label: 'Differs', tone: 'danger', shape: 'cross' },

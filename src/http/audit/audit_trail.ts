@@ -24,6 +24,8 @@ const actions: Readonly<Record<string, string>> = {
   'POST /batch_exports/:id/backfill': 'backfill.create',
   'POST /batch_exports/:batch_export_id/backfills': 'backfill.create',
   'POST /batch_exports/:batch_export_id/intervals/acknowledge': 'interval.acknowledge',
+  'POST /batch_exports/:batch_export_id/table/check': 'table.check',
+  'POST /batch_exports/:batch_export_id/table/repair': 'table.repair',
   'POST /batch_exports/:batch_export_id/backfills/:id/cancel': 'backfill.cancel',
   'POST /batch_exports/:batch_export_id/backfills/:id/pause': 'backfill.pause',
   'POST /batch_exports/:batch_export_id/backfills/:id/unpause': 'backfill.unpause',

@@ -197,6 +197,7 @@ const changeKinds = [
   'backfill_requested',
   'retry_requested',
   'failed_runs_retry_requested',
+  'table_repaired',
 ] as const;
 
 const fieldChange = z.object({

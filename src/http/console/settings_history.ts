@@ -64,7 +64,7 @@ export function fieldChanges(before: ExportFields, after: ExportFields): FieldCh
 type ChangeRow = BatchExportEvent & {
   readonly stream_version: number;
   readonly recorded_at: string;
-  /** Whether a command caused it, and the user who sent that; null for a signal sent by hand. */
+  /** Whether a command or a request caused it, and the user who sent that; null for a signal sent by hand. */
   readonly is_commanded: boolean;
   readonly email: string | null;
   readonly first_name: string | null;
@@ -80,7 +80,8 @@ interface DefinitionVersion {
 
 /** SQL condition: the event is no step of the schedule, and no digest. It is that of the index journal_events_history. */
 const isChange = `event.stream_type = 'batch_export' and event.stream_id = $1
-  and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed')`;
+  and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed')
+  and event.event_type <> 'TableRepairPlanned'`;
 
 /** Reads what changed an export, newest first: who, when, and each field before and after. */
 export async function readSettingsHistory(
@@ -91,12 +92,12 @@ export async function readSettingsHistory(
   const count = await countRows(pool, `from exportd.journal_events event where ${isChange}`, [batchExportId]);
   const { rows } = await pool.query<ChangeRow>(
     `select event.stream_version, event.event_type as type, event.data, event.recorded_at,
-       command.id is not null as is_commanded, users.email, users.first_name,
+       command.id is not null or event.data ? 'user_id' as is_commanded, users.email, users.first_name,
        nullif(key.name, '') as key_name, command.signal_identity
      from exportd.journal_events event
      left join exportd.commands command
        on command.id = case when event.cause like 'command:%' then substr(event.cause, 9, 36)::uuid end
-     left join exportd.users users on users.id = command.user_id
+     left join exportd.users users on users.id = coalesce(command.user_id, (event.data ->> 'user_id')::integer)
      left join exportd.api_keys key on key.id = command.key_id
      where ${isChange} order by event.stream_version desc limit $2 offset $3`,
     [batchExportId, limit, offset],
@@ -201,6 +202,11 @@ function describe(event: BatchExportEvent): Description {
         kind: 'failed_runs_retry_requested',
         summary: `Retry of ${event.data.runs} failed runs`,
         backfill_id: event.data.backfill_id,
+      };
+    case 'TableRepaired':
+      return {
+        kind: 'table_repaired',
+        summary: `Repaired the table: version ${event.data.version}, ${event.data.adds} files added, ${event.data.removes} removed`,
       };
     case 'BatchExportLastPausedAtSet':
       return { kind: 'updated', summary: `Set last_paused_at to ${event.data.last_paused_at ?? 'null'}` };

@@ -20,6 +20,7 @@ import query from '../query/examples.json' with { type: 'json' };
 import type { HttpApp } from '../command_service.ts';
 import { createTurns } from '../connection_pace.ts';
 import runs from '../runs/examples.json' with { type: 'json' };
+import tables from '../tables/examples.json' with { type: 'json' };
 import webhooks from '../webhooks/examples.json' with { type: 'json' };
 import messages from '../webhooks/message_examples.json' with { type: 'json' };
 import { webhookMessageSchema } from '../webhooks/schema.ts';
@@ -52,6 +53,7 @@ export const examples: Readonly<Record<string, OperationExamples>> = {
   ...intervals,
   ...inspection,
   ...proofs,
+  ...tables,
   ...webhooks,
   ...dashboards,
   ...keys,
@@ -196,6 +198,7 @@ function completeOperation(method: string, path: string, operation: Operation): 
       of_runs: path.includes('/runs/{id}'),
       // A worker carries them out while the request waits.
       of_tests: path.endsWith('/test'),
+      of_tables: /\/table(\/|$)/.test(path),
     },
     own?.errors ?? [],
   );

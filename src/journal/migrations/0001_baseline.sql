@@ -419,6 +419,34 @@ create table exportd.verifications (
 create index verifications_of_interval on exportd.verifications (batch_export_id, data_interval_start, created_at desc);
 create index verifications_age on exportd.verifications (created_at);
 
+-- What people ask of the table of an export. Only workers decrypt what reading its bucket requires.
+create table exportd.table_requests (
+  id uuid primary key default gen_random_uuid(),
+  batch_export_id uuid not null,
+  team_id integer not null,
+  user_id integer not null,
+  operation text not null check (operation in ('describe', 'history', 'check', 'repair')),
+  -- Which versions of a history.
+  parameters jsonb not null default '{}',
+  -- Null while it runs, and if it failed.
+  result jsonb,
+  -- Why it failed, for users.
+  error text,
+  created_at timestamptz not null default clock_timestamp(),
+  finished_at timestamptz
+);
+create index table_requests_age on exportd.table_requests (created_at);
+
+-- What a run or a check found wrong with the table of an export, until it is repaired or found to be right.
+create table exportd.table_faults (
+  batch_export_id uuid primary key,
+  -- The table is that of this config version.
+  config_version integer not null,
+  type text not null,
+  message text not null,
+  found_at timestamptz not null default clock_timestamp()
+);
+
 -- Notifications -------------------------------------------------------------------------------------------------------
 
 -- Webhooks, notifications and the progress of each delivery. These are plain tables, not part of the journal: a

@@ -334,7 +334,7 @@ async function serve(
             deliver: createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id)),
             logger,
           }),
-          ...createVerificationActivities({ pool, keyRing, settings, logger }),
+          ...createVerificationActivities({ pool, journal, keyRing, settings, logger }),
         },
         query: createQueryActivities(queries),
       },

@@ -23,6 +23,7 @@ import { Log, Runs } from './runs.ts';
 import { Overview } from './overview.ts';
 import { Reading } from './reading.ts';
 import { Settings } from './settings.ts';
+import { Table } from './table.ts';
 import { Webhooks } from './webhooks.ts';
 
 const parts = [
@@ -31,6 +32,7 @@ const parts = [
   { id: 'backfills', label: 'Backfills', View: Backfills },
   { id: 'log', label: 'Log', View: Log },
   { id: 'read', label: 'Read', View: Reading },
+  { id: 'table', label: 'Table', View: Table },
   { id: 'settings', label: 'Settings', View: Settings },
   { id: 'webhooks', label: 'Webhooks', View: Webhooks },
 ] as const;
@@ -55,7 +57,8 @@ function FoundExport({
   readonly resource: Resource<BatchExportResponse>;
 }): View {
   const { id } = found;
-  const current = parts.find((part) => part.id === currentQuery.value.get('tab')) ?? parts[0];
+  const shown = parts.filter((part) => part.id !== 'table' || hasTable(found));
+  const current = shown.find((part) => part.id === currentQuery.value.get('tab')) ?? parts[0];
   const coverage = useResource<CoverageResponse>(`console/batch_exports/${id}/coverage/`, { live: id });
   const firstRow = useResource<FirstRowResponse>(`console/batch_exports/${id}/first_row/`);
   const backfilled = useSignal<{ readonly range: TimeRange | undefined } | undefined>(undefined);
@@ -78,7 +81,7 @@ function FoundExport({
     ${found.condition.severity !== 'ok' && html`<${ConditionNotice} key=${found.condition.summary} found=${found} reload=${reload} />`}
     <${Tabs}
       label="Parts of the export"
-      tabs=${parts}
+      tabs=${shown}
       current=${current.id}
       pathOf=${(tab: string) => (tab === 'overview' ? paths.export(id) : `${paths.export(id)}?tab=${tab}`)}
     />
@@ -240,5 +243,8 @@ const locationOf = ({ destination: { type, config } }: BatchExportResponse): str
   const { bucket_name, prefix } = config;
   return `${type.toLowerCase()}://${text(bucket_name)}/${text(prefix)}`;
 };
+
+const hasTable = ({ destination }: BatchExportResponse): boolean =>
+  typeof destination.config.table_format === 'string';
 
 const text = (value: unknown): string => (typeof value === 'string' ? value : '');

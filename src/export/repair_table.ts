@@ -1,0 +1,134 @@
+import { createRepairRecorder } from '../decisions/table_commits.ts';
+import { tableError } from '../tables/delta_state.ts';
+import type { DeltaTable } from '../tables/delta_table.ts';
+import type { TableChange } from '../tables/table_log.ts';
+import type { TableRepairOutcome } from '../tables/table_requests.ts';
+import type { Journal } from '../journal/journal.ts';
+import {
+  compareTable,
+  findMissingObjects,
+  openTable,
+  readCurrentManifests,
+  readTime,
+  type TableDifferences,
+} from '../verify/check_table.ts';
+import { type LocationDependencies, readDefinition } from '../verify/locations.ts';
+import { CannotVerify } from '../verify/report.ts';
+
+interface RepairCall {
+  readonly batchExportId: string;
+  /** A repair that is repeated with its id writes one version. */
+  readonly repairId: string;
+  readonly userId: number;
+  readonly signal: AbortSignal;
+}
+
+/** How many other commits a repair may lose a version to. */
+const maxRounds = 20;
+
+/**
+ * Makes the table of an export what its current manifests say, with one version, once however often it is repeated: it is planned
+ * in the journal, sent with `If-None-Match`, and recorded. The files of intervals whose runs are active stay as they are.
+ * @throws CannotVerify, DestinationError
+ */
+export async function repairTable(
+  dependencies: LocationDependencies & { readonly journal: Journal },
+  call: RepairCall,
+): Promise<TableRepairOutcome> {
+  const { batchExportId, repairId, userId, signal } = call;
+  const definition = await readDefinition(dependencies.pool, batchExportId);
+  const opened = await openTable(dependencies, definition);
+  if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
+  const { table } = opened;
+  const { location } = table;
+  const repairs = createRepairRecorder(dependencies.journal, definition.batch_export_id, repairId);
+  try {
+    await table.requireConditionalWrites(signal);
+    for (let round = 0; round < maxRounds; round += 1) {
+      const found = await repairs.find();
+      const planned = found?.location === location ? found : undefined;
+      if (planned) {
+        const commit = await table.readCommit(planned.version, signal);
+        if (commit?.repair_id === repairId) {
+          const { version, etag, adds, removes } = commit;
+          if (planned.etag === null)
+            await repairs.record({
+              ...{ repair_id: repairId, location, user_id: userId },
+              ...{ version, etag, adds, removes },
+            });
+          await table.finishRepair(version, signal);
+          return { version, adds, removes };
+        }
+      }
+      const since = await readTime(dependencies.pool);
+      const manifests = await readCurrentManifests(dependencies, definition, signal);
+      const context = { ...dependencies, definition, table, signal, since, range: { from: null, to: null } };
+      const differences = await compareTable(context, manifests);
+      const change = await changeOf(dependencies, { definition, table, differences, call });
+      if (!change) return { version: null, adds: 0, removes: 0 };
+      const { version, adds, removes } = change;
+      await repairs.plan({ repair_id: repairId, location, user_id: userId, version });
+      const etag = await table.commit(change, signal);
+      if (etag === null) continue;
+      await repairs.record({
+        ...{ repair_id: repairId, location, user_id: userId },
+        ...{ version, etag, adds, removes },
+      });
+      await table.finishRepair(version, signal);
+      return { version, adds, removes };
+    }
+    throw tableError(
+      'TableBusy',
+      'Other commits were written to the table while it was repaired. Repeat it.',
+    );
+  } finally {
+    opened.close();
+  }
+}
+
+/** @returns null if nothing differs @throws DestinationError when the table cannot be what the manifests say */
+async function changeOf(
+  dependencies: LocationDependencies,
+  {
+    definition,
+    table,
+    differences,
+    call: { repairId, signal },
+  }: {
+    readonly definition: Awaited<ReturnType<typeof readDefinition>>;
+    readonly table: DeltaTable;
+    readonly differences: TableDifferences;
+    readonly call: RepairCall;
+  },
+): Promise<TableChange | null> {
+  const { damage, head, lost, overwritten, missing, unexpected, wanted, columns, left } = differences;
+  // A log with a gap is no table: the version has everything, and its checkpoint makes readers start there.
+  const isWhole = head === null || lost !== null;
+  if (!isWhole && overwritten.length === 0 && missing.length === 0 && unexpected.length === 0) return null;
+  if (!head && !damage && lost === null && wanted.length === 0) return null;
+  const isMixed = isWhole || unexpected.some(({ interval }) => interval === null);
+  if (isMixed && left.length > 0)
+    throw tableError(
+      'TableBusy',
+      `The table ${table.name} cannot be repaired now: of ${left.length} intervals, such as ${left[0]?.start} to ${left[0]?.end}, a run is active, or has just ended, or the files are not those of a table. Pause the export and wait for its runs, or export these intervals again into another prefix.`,
+    );
+  const adds = isWhole ? wanted : missing;
+  const absent = await findMissingObjects(dependencies, definition, {
+    ...{ table, signal },
+    keys: adds.map(({ key }) => key),
+  });
+  if (absent.length > 0)
+    throw tableError(
+      'TableDamaged',
+      `The table ${table.name} cannot be repaired: ${absent.length} files of its manifests do not exist, such as ${absent[0]}. Restore them, or export their intervals again into another prefix.`,
+    );
+  const newest = await table.newestVersion(signal);
+  return table.repair(isWhole ? null : head, (isWhole ? Math.max(newest, lost ?? -1) : head.version) + 1, {
+    batch_export_id: definition.batch_export_id,
+    repair_id: repairId,
+    columns: adds.length === 0 ? [] : columns,
+    adds,
+    removes: isWhole ? [] : unexpected.map(({ key }) => key),
+    now: Date.now(),
+  });
+}

@@ -1,0 +1,137 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { configOf } from '../destination/bucket_requests.ts';
+import { useTestBucket } from '../setup/use_test_bucket.ts';
+import { createDeltaReader } from '../tables/delta_reader.ts';
+import { type ApiHarness, openApiHarness } from './api_harness.ts';
+
+let api: ApiHarness;
+const bucket = useTestBucket();
+beforeAll(async () => {
+  api = await openApiHarness({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+});
+beforeEach(() => {
+  api.mode = 'decide';
+});
+afterAll(() => api.close());
+
+/** An export to a table that has nothing yet. */
+async function createTable() {
+  const root = randomUUID();
+  const config = configOf(bucket, {
+    ...{ prefix: `${root}/{year}`, file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
+  });
+  const id = await api.createExport({ destination: { type: 'S3', config } });
+  const call = (method: 'GET' | 'POST', path = '') =>
+    api.call(method, `batch_exports/${id}/table/${path}`, method === 'POST' ? {} : undefined);
+  const condition = async () => {
+    const { body } = await api.call('GET', `batch_exports/${id}/`);
+    return body.condition as { cause: string; summary: string; actions: { path: string; command: string }[] };
+  };
+  return { id, root, call, condition, table: createDeltaReader(bucket, root) };
+}
+
+describe('the table of an export', () => {
+  it('is not there before its first run, and nothing is to be repaired', async () => {
+    const { call } = await createTable();
+    const described = await call('GET');
+    expect([described.status, described.body]).toMatchObject([
+      409,
+      { code: 'table_unavailable', detail: expect.stringContaining('There is no table at s3://') },
+    ]);
+    expect((await call('GET', 'history/')).body).toEqual({ next_before: null, results: [] });
+    expect((await call('POST', 'check/')).body).toMatchObject({ ok: true, version: null, findings: [] });
+    expect((await call('POST', 'repair/')).body).toEqual({
+      ...{ version: null, files_added: 0, files_removed: 0 },
+    });
+  });
+
+  it('is described and checked; what differs is its condition until it is repaired', async () => {
+    const { id, root, call, condition, table } = await createTable();
+    const schema = { fields: [{ name: 'uuid', type: 'string', nullable: true, metadata: {} }] };
+    const metaData = {
+      ...{ id, format: { provider: 'parquet', options: {} }, schemaString: JSON.stringify(schema) },
+      ...{ partitionColumns: [], configuration: {} },
+    };
+    const add = {
+      ...{ path: 'part-0.parquet', partitionValues: {}, size: 10, modificationTime: 1, dataChange: true },
+      stats: '{"numRecords":7}',
+    };
+    await table.commit({ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData });
+    await table.commit({ add });
+    expect((await call('GET')).body).toEqual({
+      ...{ format: 'delta', location: `s3://${bucket.bucket}/${root}`, version: 1, files: 1, rows: 7 },
+      ...{ bytes: 10, columns: [{ name: 'uuid', type: 'string' }], partition_columns: [] },
+      ...{ protocol: { reader: 1, writer: 2 }, checkpoint: null },
+    });
+    const found = await call('POST', 'check/');
+    expect(found.body).toMatchObject({
+      ...{ ok: false, version: 1, manifests: 0, files: 1 },
+      findings: [
+        { kind: 'table_unexpected', object: `${root}/part-0.parquet` },
+        { kind: 'table_file_missing', object: `${root}/part-0.parquet` },
+      ],
+    });
+    const { cause, summary, actions } = await condition();
+    expect([cause, summary]).toEqual(['table_changed', expect.stringContaining('no manifest lists it')]);
+    const [{ path, command } = { path: '', command: '' }] = actions;
+    expect(command).toBe(`exportd table repair ${id}`);
+    // The button of the condition cures it.
+    expect((await api.call('POST', path, {})).body).toEqual({
+      ...{ version: 2, files_added: 0, files_removed: 1 },
+    });
+    expect((await condition()).cause).not.toBe('table_changed');
+    const { body } = await call('GET', 'history/?limit=2');
+    expect(body).toMatchObject({
+      next_before: 1,
+      results: [
+        { version: 2, writer: 'repair', description: null, files_added: 0, files_removed: 1 },
+        { version: 1, writer: 'other', description: 'another, OPTIMIZE', files_added: 1, files_removed: 0 },
+      ],
+    });
+    expect((await call('GET', 'history/?limit=2&before=1')).body).toMatchObject({
+      next_before: null,
+      results: [{ version: 0 }],
+    });
+    const history = await api.call('GET', `batch_exports/${id}/history/`);
+    expect((history.body.results as object[])[0]).toMatchObject({
+      kind: 'table_repaired',
+      by: { type: 'user', email: 'ada@example.com' },
+    });
+  });
+
+  it('with a log that is no table is named as such', async () => {
+    const { id, call, table, condition } = await createTable();
+    await table.put(`${table.nameOf(0)}.json`, 'null\n');
+    const { status, body } = await call('GET');
+    expect([status, body.code, body.detail]).toEqual([
+      409,
+      'table_unavailable',
+      expect.stringContaining('is not a commit of a Delta table'),
+    ]);
+    expect((await call('POST', 'check/')).body).toMatchObject({
+      ok: false,
+      version: null,
+      findings: [{ kind: 'table_unreadable' }],
+    });
+    expect((await condition()).cause).toBe('table_changed');
+    expect((await call('GET', 'history/')).body).toMatchObject({ results: [{ writer: 'unknown' }] });
+    const deleted = await api.call('DELETE', `batch_exports/${id}/`);
+    expect(deleted.status).toBe(204);
+    const { rows } = await api.database.pool.query(
+      'select from exportd.table_requests where batch_export_id = $1',
+      [id],
+    );
+    expect(rows).toEqual([]);
+  });
+
+  it('is asked for in vain while Temporal is not there, and of an export without one', async () => {
+    const { call } = await createTable();
+    api.mode = 'unreachable';
+    expect((await call('GET')).body).toMatchObject({ code: 'temporal_unreachable' });
+    api.mode = 'decide';
+    const id = await api.createExport();
+    const { status, body } = await api.call('GET', `batch_exports/${id}/table/`);
+    expect([status, body.detail]).toEqual([400, expect.stringContaining('has no table')]);
+  });
+});
