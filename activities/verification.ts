@@ -52,7 +52,7 @@ export function createVerificationActivities(dependencies: VerificationActivityD
         }
         if (found) return;
         const request = await findTableRequest(pool, verification_id);
-        if (!request || request.finished_at !== null) return;
+        if (request?.finished_at !== null) return;
         const outcome = await readTable(dependencies, request, signal).catch(described);
         await recordTableResult(pool, verification_id, outcome);
       },

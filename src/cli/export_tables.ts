@@ -178,9 +178,7 @@ export const versionTable = (versions: readonly JsonObject[]): string[] =>
     versions.map((version) => [
       version.version,
       version.committed_at,
-      version.description === null
-        ? version.writer
-        : `${String(version.writer)}: ${String(version.description)}`,
+      [version.writer, version.description].filter((part) => typeof part === 'string').join(': '),
       version.data_interval_start,
       version.data_interval_end,
       version.generation,

@@ -153,7 +153,7 @@ async function onlyAdds(
   { dependencies: { readSelection }, run: { spec }, replaced, selection }: TableRun,
   newest: NewestTableCommit | undefined,
 ): Promise<boolean> {
-  if (replaced || newest?.config_version == null || newest.model !== spec.model) return false;
+  if (replaced || newest?.model !== spec.model || newest.config_version === null) return false;
   const { config_version } = newest;
   if (config_version === spec.config_version) return true;
   const { query } = await readSelection({ config_version, batch_export_id: spec.batch_export_id });

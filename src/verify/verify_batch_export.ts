@@ -159,13 +159,13 @@ async function findTableDifferences(
 ): Promise<Finding[]> {
   const opened = await openTable(dependencies, context.definition);
   if (!opened) return [];
-  const { table, close } = opened;
+  const { table } = opened;
   try {
     const current = checks.filter(({ found }) => found.location.current);
     const manifests = current.map(({ found }) => found.manifest);
     return tableFindings(table, await compareTable({ ...dependencies, ...context, table }, manifests));
   } finally {
-    close();
+    opened.close();
   }
 }
 

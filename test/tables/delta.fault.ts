@@ -647,6 +647,19 @@ describe('a repair of a table', () => {
     expect(await check()).toMatchObject({ ok: true, version: 5 });
   });
 
+  it('is compared with the journal as a commit of a run is', async () => {
+    const { overwrite, repair, other, check, expectRows, one } = await damaged();
+    await overwrite(1);
+    expect(await repair()).toMatchObject({ version: 3 });
+    await overwrite(3);
+    expect(await check()).toMatchObject({ kinds: ['table_overwritten'] });
+    await other.insert(30, 31);
+    expect((await other.run()).latest_error).toMatch(/^TableOverwritten: Version 3/);
+    expect(await repair()).toMatchObject({ version: 4, adds: 0, removes: 0 });
+    expect(await other.run()).toMatchObject({ latest_error: null });
+    await expectRows(one, other);
+  });
+
   it('takes away the file of another writer, and has each row once', async () => {
     const { batchExportId, table, one, other, check, repair, expectRows } = await damaged();
     const [[path, add] = ['', undefined]] = [...(await table.live())];

@@ -76,7 +76,7 @@ async function askWorker<Result>(
   while (performance.now() < deadline) {
     const found = await findTableRequest(pool, id);
     if (found?.result) return found.result as Result;
-    if (found?.error != null) throw new ApiError(409, 'table_unavailable', found.error);
+    if (typeof found?.error === 'string') throw new ApiError(409, 'table_unavailable', found.error);
     await wait(pollMs, undefined, { signal: disconnected });
   }
   // A repair that has started is finished; the others are of no use to anybody.
