@@ -105,7 +105,10 @@ describe('the condition of an export', () => {
     ],
     [
       'table_changed',
-      { table_fault: { message: 'Version 3 is another.', found_at: at }, failed: failed(1, 'TableOverwritten: No.') },
+      {
+        table_fault: { message: 'Version 3 is another.', found_at: at },
+        failed: failed(1, 'TableOverwritten: No.'),
+      },
       /^The table is not what exportd made it: Version 3 is another\.$/,
     ],
     ['held', { held: some(1), retrying: some(1) }, /^1 interval is held/],
