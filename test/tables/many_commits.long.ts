@@ -1,0 +1,103 @@
+import { describe, expect, it } from '@jest/globals';
+import type { ListedTableObject, TableStore } from '../../src/destination/table_store.ts';
+import { openDeltaTable } from '../../src/tables/delta_table.ts';
+import type { TablePublication } from '../../src/tables/table_log.ts';
+
+const signal = new AbortController().signal;
+
+/** The log of a table in memory, which counts what is read and written. */
+function createStore() {
+  const objects = new Map<string, { bytes: Buffer; etag: string }>();
+  const requests: string[] = [];
+  let writes = 0;
+  const put = (name: string, bytes: Buffer): string => {
+    requests.push(`PUT ${name}`);
+    const etag = String((writes += 1));
+    objects.set(name, { bytes, etag });
+    return etag;
+  };
+  const store: TableStore = {
+    ...{ location: 'here', root: 'events', fileRetentionMs: 7 * 86_400_000, checkpointInterval: 10 },
+    nameOf: (name) => `s3://bucket/events/${name}`,
+    requireConditionalWrites: () => Promise.resolve(),
+    create: (name, bytes) => Promise.resolve(objects.has(name) ? null : put(name, bytes)),
+    replace: (name, bytes) => {
+      put(name, bytes);
+      return Promise.resolve();
+    },
+    read: (name) => {
+      requests.push(`GET ${name}`);
+      return Promise.resolve(objects.get(name) ?? null);
+    },
+    list: (folder, after) => {
+      requests.push('LIST');
+      const found: ListedTableObject[] = [...objects]
+        .filter(([name]) => name.startsWith(folder) && name > `${folder}${after}`)
+        .map(([name, { etag }]) => ({ name, etag, modified_at: new Date() }))
+        .sort((one, other) => (one.name < other.name ? -1 : 1));
+      return Promise.resolve(found);
+    },
+    delete: (name) => {
+      objects.delete(name);
+      return Promise.resolve();
+    },
+  };
+  return { store, objects, requests };
+}
+
+const hourMs = 3_600_000;
+
+/** The publication of the hour with this number. */
+function publicationOf(hour: number): TablePublication {
+  const start = new Date(Date.parse('2026-01-01T00:00:00.000Z') + hour * hourMs);
+  const interval = { start: start.toISOString(), end: new Date(start.getTime() + hourMs).toISOString() };
+  const key = { inserted_at: interval.start.replace('000Z', '000000Z'), id: 'a' };
+  return {
+    ...{ batch_export_id: 'export', run_id: `run ${hour}`, generation: 1, interval, fingerprint: {} },
+    ...{ columns: [{ name: '_inserted_at', type: 'timestamp' }], hasKeys: true, earlier: [], replaced: null },
+    files: [
+      {
+        ...{ key: `events/2026/${hour}.parquet`, rows: 100, bytes: 4_000, crc32: '00000000' },
+        ...{ first: key, last: key, fingerprint: { hash: 'h', width_ms: 1, encoded_buckets: '' } },
+      } as unknown as TablePublication['files'][number],
+    ],
+    now: Date.now(),
+  };
+}
+
+describe('a table of 10,000 versions', () => {
+  it('is opened with one checkpoint and at most ten commits, and gets a version with one request', async () => {
+    const { store, requests, objects } = createStore();
+    const table = openDeltaTable(store);
+    const first = table.change(null, publicationOf(0));
+    await table.commit(first ?? { version: 0, text: '' }, signal);
+    const versions = 10_000;
+    let readsOfMaintenance = 0;
+    for (let version = 1; version < versions; version += 1) {
+      requests.length = 0;
+      const change = table.addition(version, publicationOf(version));
+      expect(await table.commit(change, signal)).not.toBeNull();
+      expect(requests).toHaveLength(1);
+      // Checkpoints of so many versions take minutes to write; those before the last ones make no difference.
+      if (table.isMaintained(version) && (version > versions - 30 || version % 2_000 === 0)) {
+        requests.length = 0;
+        await table.maintain(signal);
+        readsOfMaintenance = requests.filter((request) => request.startsWith('GET')).length;
+      }
+    }
+    // The last checkpoint, its name, and ten commits.
+    expect(readsOfMaintenance).toBeLessThanOrEqual(12);
+    requests.length = 0;
+    const head = await table.head(signal);
+    expect([head?.version, head?.state.live.size]).toEqual([versions - 1, versions]);
+    expect(requests.filter((request) => request === 'LIST')).toHaveLength(1);
+    expect(requests.filter((request) => request.includes('.checkpoint.parquet'))).toHaveLength(1);
+    expect(requests.filter((request) => request.endsWith('.json')).length).toBeLessThanOrEqual(10);
+    const checkpoint = [...objects].findLast(([name]) => name.endsWith('.checkpoint.parquet'));
+    expect(checkpoint?.[1].bytes.length).toBeLessThan(2_000_000);
+    // What the newest commits say is as long as what the first ones do.
+    const lengthOf = (version: number) =>
+      objects.get(`_delta_log/${String(version).padStart(20, '0')}.json`)?.bytes.length ?? 0;
+    expect(lengthOf(versions - 1) - lengthOf(1)).toBeLessThan(50);
+  });
+});
