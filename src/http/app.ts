@@ -454,9 +454,6 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   app.setValidatorCompiler(validatorCompiler);
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
-  app.setNotFoundHandler(() => {
-    throw notFound();
-  });
   app.decorateRequest('caller', null);
   app.decorateRequest('isForeignProject', false);
   const auditTrail = createAuditTrail(dependencies);
@@ -510,7 +507,10 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   if (settings.EXPORTD_CONSOLE) {
     consoleRoutes(app);
     sessionRoutes(app, { ...dependencies, authentication });
-  }
+  } else
+    app.setNotFoundHandler(() => {
+      throw notFound();
+    });
   await addApiDocs(app);
   await app.register(async (scope: HttpApp) => {
     scope.addHook('onRequest', (request) => authentication.authenticate(request));

@@ -17,7 +17,16 @@ const pagePaths = ['/', '/exports/*', '/query', '/keys', '/audit'];
 
 const aYear = 31_536_000;
 
-/** The document of the pages and the files that it loads, without authentication: they hold no data. */
+/** Whether a browser asks for a page. Programs get JSON of the paths of the API, and wherever they do not name HTML. */
+const asksForPage = (request: FastifyRequest): boolean =>
+  request.method === 'GET' &&
+  (request.headers.accept?.includes('text/html') ?? false) &&
+  !pathOf(request).startsWith('/api/');
+
+/**
+ * The document of the pages and the files that it loads, without authentication: they hold no data. A browser that asks for an
+ * unknown page gets one that says so.
+ */
 export function consoleRoutes(app: HttpApp): void {
   const site = once(() => {
     const files = readConsoleFiles();
@@ -38,23 +47,28 @@ export function consoleRoutes(app: HttpApp): void {
     done();
   });
 
-  for (const path of pagePaths)
-    app.get(path, { schema: { hide: true } }, async (request, reply) => {
-      const { shell, page, etag } = site().documentOf(pathOf(request));
-      void reply.headers({
-        'content-security-policy': shell.contentSecurityPolicy,
-        'cache-control': 'no-cache',
-        etag,
-        'referrer-policy': 'same-origin',
-        'x-content-type-options': 'nosniff',
-        'x-frame-options': 'DENY',
-        'cross-origin-opener-policy': 'same-origin',
-        'cross-origin-resource-policy': 'same-origin',
-        'permissions-policy': 'camera=(), geolocation=(), microphone=()',
-      });
-      if (request.headers['if-none-match']?.includes(etag)) return reply.code(304).send();
-      return sendCompressed(request, reply, 'text/html; charset=utf-8', page);
+  const sendPage = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
+    const { shell, page, etag } = site().documentOf(pathOf(request));
+    void reply.headers({
+      'content-security-policy': shell.contentSecurityPolicy,
+      'cache-control': 'no-cache',
+      etag,
+      'referrer-policy': 'same-origin',
+      'x-content-type-options': 'nosniff',
+      'x-frame-options': 'DENY',
+      'cross-origin-opener-policy': 'same-origin',
+      'cross-origin-resource-policy': 'same-origin',
+      'permissions-policy': 'camera=(), geolocation=(), microphone=()',
     });
+    if (reply.statusCode === 200 && request.headers['if-none-match']?.includes(etag))
+      return reply.code(304).send();
+    return sendCompressed(request, reply, 'text/html; charset=utf-8', page);
+  };
+  for (const path of pagePaths) app.get(path, { schema: { hide: true } }, sendPage);
+  app.setNotFoundHandler((request, reply) => {
+    if (!asksForPage(request)) throw notFound();
+    return sendPage(request, reply.code(404));
+  });
 
   app.get('/console/assets/*', { schema: { hide: true } }, async (request, reply) => {
     const { files } = site();

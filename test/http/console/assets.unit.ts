@@ -49,6 +49,20 @@ describe('the document', () => {
     expect((await get('/', { 'if-none-match': '"other"' })).statusCode).toBe(200);
   });
 
+  it('is sent with 404 to a browser that asks for an unknown page, and JSON to everyone else', async () => {
+    const accept = 'text/html,application/xhtml+xml,*/*;q=0.8';
+    const page = await get('/nope/at/all?x=1', { accept });
+    expect([page.statusCode, page.headers['content-type']]).toEqual([404, 'text/html; charset=utf-8']);
+    expect(page.body).toContain('/console/assets/');
+    for (const [path, accepted] of [
+      ['/nope', '*/*'],
+      ['/api/nope', accept],
+    ] as const) {
+      const { statusCode, headers } = await get(path, { accept: accepted });
+      expect([statusCode, headers['content-type']]).toEqual([404, 'application/json; charset=utf-8']);
+    }
+  });
+
   it('names only files that exist', async () => {
     const { body } = await get('/');
     const paths = [...body.matchAll(/(?:href|src)="(\/console[^"]+)"/g)].map(([, path = '']) => path);
