@@ -30,8 +30,9 @@ while True:
 
 /** Calls of an attempt at a small interval, in their order, before or after which its worker is killed. */
 const killPoints = [
-  ['before', 'reserveGeneration'],
-  ['after', 'reserveGeneration'],
+  // Reserves the generation too.
+  ['before', 'startExport'],
+  ['after', 'startExport'],
   ['before', 'planWholeFile'],
   ['after', 'planWholeFile'],
   ['before', 'putFile'],
@@ -193,7 +194,7 @@ describe('readers of a table', () => {
     expect(await reader.rows()).toHaveLength(expected);
   });
 
-  it('run the recipe of the documentation', async () => {
+  it('run the recipe of the documentation, and polars scans the table', async () => {
     const { batchExportId, hour } = createTable();
     const one = hour();
     await one.insert(1, 3);
@@ -205,6 +206,13 @@ describe('readers of a table', () => {
       '',
     );
     for (const name of ['event 1', 'event 2', 'event 3']) expect(output).toContain(name);
+    const polars = await run(
+      `${open}
+import polars
+print(polars.scan_delta(sys.argv[1], storage_options=options).select("event").collect().to_series().sort().to_list())`,
+      batchExportId,
+    );
+    expect(polars.trim()).toBe("['event 1', 'event 2', 'event 3']");
   });
 
   it('read a checkpoint of exportd without the versions before it, and find a row by its time and by its uuid', async () => {
