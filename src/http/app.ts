@@ -82,8 +82,9 @@ const routerOptions = {
 };
 
 /**
- * Responds 405 with the header `Allow` to methods that a path does not have. Call it before routes are added. It keeps the
- * paths in a router of its own: a route for each other method of each path were thousands, which every start would wait for.
+ * Responds 405 with the header `Allow` to methods that a path does not have, also where a path with a parameter has them, as
+ * `query/:id` has those of `query/check`. Call it before routes are added. It keeps the paths in a router of its own: a route
+ * for each other method of each path were thousands, which every start would wait for.
  */
 function rejectOtherMethods(app: FastifyInstance): void {
   const paths = findMyWay(routerOptions);
@@ -95,15 +96,16 @@ function rejectOtherMethods(app: FastifyInstance): void {
       paths.on('GET', url, () => undefined, known);
     }
     for (const one of [method].flat()) known.add(one);
+    if (known.has('GET')) known.add('HEAD');
   });
   // Runs before the body is parsed, so that an invalid body does not hide the 405.
   app.addHook('onRequest', (request, _reply, done) => {
-    const known: unknown = request.is404 ? paths.find('GET', request.url)?.store : undefined;
-    if (!(known instanceof Set)) {
+    const known = paths.find('GET', request.url)?.store as ReadonlySet<string> | null | undefined;
+    if (!known || known.has(request.method)) {
       done();
       return;
     }
-    const allow = [...(known as Set<string>)].sort().join(', ');
+    const allow = [...known].sort().join(', ');
     const message = `Method ${request.method} is not allowed. Allowed methods: ${allow}.`;
     done(new ApiError(405, 'method_not_allowed', message, { headers: { allow } }));
   });
