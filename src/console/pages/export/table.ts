@@ -84,7 +84,7 @@ function Description({ table }: { readonly table: TableResponse }): View {
       ['Newest checkpoint', table.checkpoint === null ? 'none' : String(table.checkpoint)],
       ['Format', `${table.format}, protocol ${protocol.reader}/${protocol.writer}`],
       ['Partitions', partitions.length === 0 ? 'none' : partitions.join(', ')],
-      ['Columns', columns.map(({ name, type }) => `${name} ${type}`).join(', ')],
+      ['Columns', columns.map(({ name, type }) => html`<div><code>${name}</code> ${type}</div>`)],
     ]}
   />`;
 }

@@ -33,7 +33,7 @@ export default function ProofPage({ params }: PageProps): View {
           value=${month}
           onChange=${(event: Event) => setQuery({ month: (event.target as HTMLInputElement).value || null })}
       /></label>
-      <${Button} label="Print" onClick=${() => window.print()} />`}
+      <${Button} onClick=${() => window.print()}>Print<//>`}
   >
     <${Loaded} resource=${resource}>${(signed: SignedProof) => html`<${Statement} signed=${signed} />`}<//>
     <${CommandLines}
@@ -105,7 +105,7 @@ function Statement({ signed: { proof, signature } }: { readonly signed: SignedPr
         columns=${holeColumns}
         rows=${holes}
         rowKey=${(one: Hole) => one.start}
-        empty=${html`<p>Every interval of the month is exported.</p>`}
+        empty=${html`<p>${proof.entries.length > 0 ? 'Every interval of the month is exported.' : 'The export has no interval in this month.'}</p>`}
       />
     <//>
     <${Section} title="Intervals">
