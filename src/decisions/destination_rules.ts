@@ -152,7 +152,7 @@ interface SharedKeys {
 }
 
 /**
- * Finds exports of different projects that write the same keys, for the operator. Neither project is told of the other.
+ * Finds exports of different projects that write the same keys, for the operator. Neither project learns of the other.
  * Nothing is overwritten: the run that comes second writes to the keys of a later generation.
  */
 export async function findSharedKeys(pool: Pool): Promise<SharedKeys[]> {

@@ -331,7 +331,7 @@ export function createRunRecorder(journal: Journal) {
       }),
     /**
      * Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. `reserves`: a run that has no
-     * generation gets one in the same transaction, since nothing happens between the two.
+     * generation gets one in the same transaction, since nothing happens in between.
      */
     startExport: (runId: string, range: number, { reserves = false } = {}) =>
       step(runId, async (stream, transaction) => {

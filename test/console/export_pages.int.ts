@@ -162,7 +162,7 @@ describe('with a mouse', () => {
     await page.getByRole('button', { name: 'Retry all failed', exact: true }).waitFor();
   });
 
-  it('an export that exportd has paused says why, and one button cures it and others of its bucket', async () => {
+  it('an export that exportd has paused says why, and one button fixes it and others of its bucket', async () => {
     const { page, problems } = opened;
     const [paused, other] = [await createPaused(), await createPaused()];
     await page.goto(`/exports/${paused}`);

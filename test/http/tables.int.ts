@@ -76,7 +76,7 @@ describe('the table of an export', () => {
     expect([cause, summary]).toEqual(['table_changed', expect.stringContaining('no manifest lists it')]);
     const [{ path, command } = { path: '', command: '' }] = actions;
     expect(command).toBe(`exportd table repair ${id}`);
-    // The button of the condition cures it.
+    // The button of the condition fixes it.
     expect((await api.call('POST', path, {})).body).toEqual({
       ...{ version: 2, files_added: 0, files_removed: 1 },
     });

@@ -107,7 +107,7 @@ function FoundExport({
   <//>`;
 }
 
-/** Causes that an owner cures by other settings of the destination, and that other exports of the bucket may share. */
+/** Causes that an owner removes by changing settings of the destination, and that other exports of the bucket may share. */
 const destinationCauses: ReadonlySet<string> = new Set([
   'destination_unavailable',
   'paused_by_failures',
@@ -155,7 +155,7 @@ function ConditionNotice({
   </div>`;
 }
 
-/** The other exports of the bucket that have the same trouble, and one button that cures them and this one. */
+/** The other exports of the bucket that have the same trouble, and one button that fixes them and this one. */
 function SameTrouble({
   id,
   cure,
