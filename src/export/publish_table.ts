@@ -9,9 +9,14 @@ import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { writesTableFiles } from '../encoding/parquet/file.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
-import { tableError } from '../tables/delta_state.ts';
-import { type DeltaHead, type DeltaTable, openDeltaTable } from '../tables/delta_table.ts';
-import type { FoundCommit, TablePublication } from '../tables/table_log.ts';
+import { openTableLog } from '../tables/open_table.ts';
+import {
+  type FoundCommit,
+  tableError,
+  type TableHead,
+  type TableLog,
+  type TablePublication,
+} from '../tables/table_log.ts';
 import { type ExportDependencies, intervalOf } from './export_context.ts';
 
 /** A run whose files a table gets. */
@@ -28,9 +33,9 @@ export interface TableRun {
   readonly signal: AbortSignal;
 }
 
-const openTable = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): DeltaTable | null => {
+const openTable = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): TableLog | null => {
   const store = destination.table(run.spec.model);
-  return store && openDeltaTable(store);
+  return store && openTableLog(store);
 };
 
 /** Whether a run neither adds nor removes files: an interval without rows. */
@@ -63,7 +68,7 @@ async function reportingErrors(
   }
 }
 
-async function check(call: TableRun, table: DeltaTable): Promise<void> {
+async function check(call: TableRun, table: TableLog): Promise<void> {
   await table.requireConditionalWrites(call.signal);
   const newest = await call.dependencies.recorder.readNewestTableCommit(call.run, table.location);
   if (await onlyAdds(call, newest)) return;
@@ -88,7 +93,7 @@ export async function commitToTable(call: TableRun): Promise<void> {
   if (table && !isNothing(call)) await reportingErrors(call, () => commit(call, table));
 }
 
-async function commit(call: TableRun, table: DeltaTable): Promise<void> {
+async function commit(call: TableRun, table: TableLog): Promise<void> {
   const { dependencies, runId, signal } = call;
   const { recorder } = dependencies;
   const { generation } = call.run;
@@ -106,9 +111,8 @@ async function commit(call: TableRun, table: DeltaTable): Promise<void> {
     const publication = await publicationOf(call, run, table);
     const next =
       round < maxQuickRounds ? await quickVersion(call, newest, planned ? found : undefined) : null;
-    let change;
-    if (next !== null) change = table.addition(next, publication);
-    else {
+    let change = next === null ? null : table.addition(next, publication);
+    if (!change) {
       const head = await readHead(table, newest, signal);
       // Another attempt of the run may have committed since; it has planned that before.
       const { table_commit } = await recorder.read(runId);
@@ -117,7 +121,7 @@ async function commit(call: TableRun, table: DeltaTable): Promise<void> {
         table_commit?.etag !== run.table_commit?.etag
       )
         continue;
-      if (planned && (head?.version ?? -1) + 1 < planned.version) throw versionsLost(table);
+      if (planned && (head?.nextVersion ?? 0) < planned.version) throw versionsLost(table);
       change = table.change(head, publication);
     }
     if (!change) return;
@@ -177,10 +181,10 @@ async function quickVersion(
 
 /** Reads the table. @throws DestinationError `TableOverwritten`, `TableChanged` */
 async function readHead(
-  table: DeltaTable,
+  table: TableLog,
   newest: NewestTableCommit | undefined,
   signal: AbortSignal,
-): Promise<DeltaHead | null> {
+): Promise<TableHead | null> {
   const head = await table.head(signal);
   if (newest) requireUnchanged(table, head, newest);
   return head;
@@ -188,8 +192,8 @@ async function readHead(
 
 /** @throws DestinationError when the log is not that which the journal knows: not every writer asks before it writes */
 function requireUnchanged(
-  table: DeltaTable,
-  head: DeltaHead | null,
+  table: TableLog,
+  head: TableHead | null,
   { version, etag }: NewestTableCommit,
 ): void {
   if (!head || head.version < version) throw versionsLost(table);
@@ -201,7 +205,7 @@ function requireUnchanged(
   );
 }
 
-const versionsLost = (table: DeltaTable): DestinationError =>
+const versionsLost = (table: TableLog): DestinationError =>
   tableError(
     'TableChanged',
     `The table ${table.location} lacks versions that exportd wrote: something has deleted them from its log. Restore them, or run "exportd table repair".`,
@@ -210,7 +214,7 @@ const versionsLost = (table: DeltaTable): DestinationError =>
 async function publicationOf(
   { dependencies: { recorder }, runId, replaced, files, columns, selection }: TableRun,
   run: ExistingRun,
-  table: DeltaTable,
+  table: TableLog,
 ): Promise<TablePublication> {
   return {
     batch_export_id: run.spec.batch_export_id,
@@ -234,14 +238,14 @@ async function publicationOf(
 
 async function record(
   { dependencies: { recorder }, runId, run: { generation } }: TableRun,
-  { location }: DeltaTable,
+  { location }: TableLog,
   { version, etag, adds, removes }: { version: number; etag: string; adds: number; removes: number },
 ): Promise<void> {
   await recorder.recordTableCommit(runId, { generation, location, version, etag, adds, removes });
 }
 
 /** The commit is there, whatever happens to the checkpoint: the next one is written after as many commits. */
-async function maintain(call: TableRun, table: DeltaTable, version: number): Promise<void> {
+async function maintain(call: TableRun, table: TableLog, version: number): Promise<void> {
   if (!table.isMaintained(version)) return;
   const { dependencies, run, runId, signal } = call;
   const { recorder } = dependencies;

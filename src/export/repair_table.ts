@@ -1,7 +1,5 @@
 import { createRepairRecorder } from '../decisions/table_commits.ts';
-import { tableError } from '../tables/delta_state.ts';
-import type { DeltaTable } from '../tables/delta_table.ts';
-import type { TableChange } from '../tables/table_log.ts';
+import { type TableChange, tableError, type TableLog } from '../tables/table_log.ts';
 import type { TableRepairOutcome } from '../tables/table_requests.ts';
 import type { Journal } from '../journal/journal.ts';
 import {
@@ -96,7 +94,7 @@ async function changeOf(
     call: { repairId, signal },
   }: {
     readonly definition: Awaited<ReturnType<typeof readDefinition>>;
-    readonly table: DeltaTable;
+    readonly table: TableLog;
     readonly differences: TableDifferences;
     readonly call: RepairCall;
   },
@@ -123,7 +121,7 @@ async function changeOf(
       `The table ${table.name} cannot be repaired: ${absent.length} files of its manifests do not exist, such as ${absent[0]}. Restore them, or export their intervals again into another prefix.`,
     );
   const newest = await table.newestVersion(signal);
-  return table.repair(isWhole ? null : head, (isWhole ? Math.max(newest, lost ?? -1) : head.version) + 1, {
+  return table.repair(isWhole ? null : head, isWhole ? Math.max(newest, lost ?? -1) + 1 : head.nextVersion, {
     batch_export_id: definition.batch_export_id,
     repair_id: repairId,
     columns: adds.length === 0 ? [] : columns,

@@ -12,7 +12,7 @@ import { parseManifest } from '../destination/manifest.ts';
 import { type DeletionResult, isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import { openDeltaTable } from '../tables/delta_table.ts';
+import { openTableLog } from '../tables/open_table.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
 import { type LogLevel, writeLogLine } from '../journal/journal.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
@@ -138,11 +138,7 @@ function createTableReader(signal: AbortSignal): TableReader {
   return async ({ model, key }, location) => {
     const store = location.table(model);
     if (!store) return false;
-    const read = async (): Promise<ReadonlySet<string>> => {
-      const head = await openDeltaTable(store).head(signal);
-      return new Set([...(head?.live() ?? [])].map((file) => file.key));
-    };
-    const reading = tables.get(store.location) ?? read();
+    const reading = tables.get(store.location) ?? openTableLog(store).neededKeys(signal);
     tables.set(store.location, reading);
     return (await reading).has(key);
   };

@@ -5,7 +5,8 @@ import { compressors } from 'hyparquet-compressors';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { bounds, boundText } from '../config/bounds.ts';
 import { checkFooter, InvalidParquet, unpackPages } from '../encoding/parquet/check_pages.ts';
-import { applyActions, emptyState, parseAction, tableError, type TableState } from './delta_state.ts';
+import { applyActions, emptyState, parseAction, type TableState } from './delta_state.ts';
+import { tableError } from './table_log.ts';
 
 const optional = 'OPTIONAL';
 const text = (name: string): SchemaElement => ({

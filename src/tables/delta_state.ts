@@ -1,9 +1,9 @@
 /** What the log of a Delta table says: its actions, and the state of the table after them. */
 import { z } from 'zod';
 import { bounds } from '../config/bounds.ts';
-import { DestinationError } from '../destination/destination.ts';
 import { hasFewValues } from '../destination/manifest.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
+import { tableError } from './table_log.ts';
 
 const count = z.number();
 const texts = z.record(z.string(), z.string().nullable());
@@ -125,10 +125,6 @@ function decodePath(path: string): string {
     return path;
   }
 }
-
-/** Something in the log or the files of a table keeps exportd from committing to it. It stays until a person acts. */
-export const tableError = (type: string, message: string): DestinationError =>
-  new DestinationError(type, message, { transient: false });
 
 /** Parses the lines of a commit. @throws DestinationError `TableDamaged` */
 export function parseCommit(text: string, name: string): ParsedAction[] {

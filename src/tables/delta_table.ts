@@ -17,20 +17,20 @@ import {
   fieldsOf,
   formatCommit,
   parseCommit,
-  tableError,
   type TableState,
   withColumns,
 } from './delta_state.ts';
-import type {
-  FoundCommit,
-  ReplacedFiles,
-  TableChange,
-  TableDescription,
-  TableHead,
-  TableLog,
-  TablePublication,
-  TableRepair,
-  TableVersion,
+import {
+  changedFiles,
+  type FoundCommit,
+  type TableChange,
+  type TableDescription,
+  tableError,
+  type TableHead,
+  type TableLog,
+  type TablePublication,
+  type TableRepair,
+  type TableVersion,
 } from './table_log.ts';
 
 /** How long the log stays before a checkpoint, in milliseconds. */
@@ -45,16 +45,19 @@ const commitPattern = /^_delta_log\/(\d{20})\.json$/;
 const checkpointPattern = /^_delta_log\/(\d{20})\.checkpoint\.parquet$/;
 
 /** The newest version of a Delta table. */
-export interface DeltaHead extends TableHead {
+interface DeltaHead extends TableHead {
   readonly state: TableState;
   /** The version of the checkpoint that it was read from; null without one. */
   readonly checkpoint: number | null;
 }
 
-/** A Delta table in a store. */
-export type DeltaTable = TableLog<DeltaHead>;
+/** A commit: the lines of its object. */
+interface DeltaChange extends TableChange {
+  readonly text: string;
+}
 
-export function openDeltaTable(store: TableStore): DeltaTable {
+/** Opens the Delta table in the folder of a store. Sends no request yet. */
+export function openDeltaTable(store: TableStore): TableLog<DeltaHead, DeltaChange> {
   /** Reads the newest version: a checkpoint and the commits after it. Null if there is no table. */
   const readHead = async (signal: AbortSignal): Promise<DeltaHead | null> => {
     const hint = parseHint((await store.read(lastCheckpointName, signal))?.bytes);
@@ -90,6 +93,7 @@ export function openDeltaTable(store: TableStore): DeltaTable {
     const etags = new Map(commits.map((commit) => [commit.version, commit.object.etag]));
     return {
       version,
+      nextVersion: version + 1,
       checkpoint,
       state,
       etags,
@@ -108,6 +112,8 @@ export function openDeltaTable(store: TableStore): DeltaTable {
     root: store.root,
     requireConditionalWrites: store.requireConditionalWrites,
     head: readHead,
+    neededKeys: async (signal) =>
+      new Set([...((await readHead(signal))?.live() ?? [])].map(({ key }) => key)),
     readCommit: async (version, signal) => {
       const object = await store.read(commitName(version), signal);
       return (
@@ -345,23 +351,13 @@ function changeOf(
   store: TableStore,
   head: DeltaHead | null,
   publication: TablePublication,
-): TableChange | null {
+): DeltaChange | null {
   if (head) requireWritable(store, head, publication.batch_export_id);
   const state = head?.state ?? emptyState();
-  const isLive = ({ key }: { readonly key: string }): boolean => state.live.has(nameIn(store, key) ?? '');
-  const { files, earlier, replaced } = publication;
-  requireLive(store, state, replaced, isLive);
-  // What stays of former generations, as far as a table can have it.
-  const addable = replaced?.canBeAdded === true && !replaced.areInTable ? replaced.files : [];
-  const stillNeeded = new Set(earlier.map(({ key }) => key));
-  const wanted = [...files, ...addable.filter(({ key }) => stillNeeded.has(key))];
-  const kept = new Set([...wanted, ...earlier].map(({ key }) => nameIn(store, key)));
-  const former = new Set(replaced?.files.map(({ key }) => nameIn(store, key)));
-  const adds = wanted.filter((file) => !isLive(file)).map((file) => addOf(store, publication, file));
-  const removes = [...state.live].flatMap(([name, add]) =>
-    (former.has(name) || isOfInterval(add, publication)) && !kept.has(name) ? [add] : [],
-  );
-  if (adds.length === 0 && removes.length === 0) return null;
+  const changed = changedFiles(store.nameOf(''), [...(head?.live() ?? [])], publication);
+  if (changed.adds.length === 0 && changed.removes.length === 0) return null;
+  const adds = changed.adds.map((file) => addOf(store, publication, file));
+  const removes = changed.removes.flatMap((key) => state.live.get(nameIn(store, key) ?? '') ?? []);
   const isNew = !head;
   const schemaString = withColumns(
     state.metaData?.schemaString ?? null,
@@ -375,29 +371,12 @@ function changeOf(
   return toChange((head?.version ?? -1) + 1, publication, writeOf(publication), definition, adds, removes);
 }
 
-/** @throws DestinationError `TableChanged` when another writer has moved rows that the run replaces or keeps */
-function requireLive(
-  store: TableStore,
-  state: TableState,
-  replaced: ReplacedFiles | null,
-  isLive: (file: { readonly key: string }) => boolean,
-): void {
-  const missing = replaced?.files.find((file) => !isLive(file));
-  if (!replaced || !missing) return;
-  const isForeign = replaced.areUnknown && [...state.live.values()].some(({ tags }) => !tags?.[startTag]);
-  if (!replaced.areInTable && !isForeign) return;
-  throw tableError(
-    'TableChanged',
-    `The table ${store.nameOf('')} no longer has the file ${missing.key}, which this run replaces: another writer, such as OPTIMIZE, has moved its rows. Committing would double them, so nothing was committed. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
-  );
-}
-
 function repairOf(
   store: TableStore,
   head: DeltaHead | null,
   version: number,
   { batch_export_id, repair_id, columns, adds, removes, now }: TableRepair,
-): TableChange {
+): DeltaChange {
   if (head) requireWritable(store, head, batch_export_id);
   const live = head?.state.live ?? new Map<string, AddAction>();
   const former = head?.state.metaData ?? null;
@@ -451,7 +430,7 @@ function toChange(
   definition: readonly Action[],
   adds: readonly AddAction[],
   removes: readonly AddAction[],
-): TableChange {
+): DeltaChange {
   const commitInfo = {
     timestamp: now,
     operationParameters: { mode: 'Append' },
@@ -482,9 +461,6 @@ function intervalOf(tags: AddAction['tags']): DataInterval | null {
   const [start, end] = [tags?.[startTag], tags?.[endTag]];
   return typeof start === 'string' && typeof end === 'string' ? { start, end } : null;
 }
-
-const isOfInterval = ({ tags }: AddAction, { interval }: TablePublication): boolean =>
-  tags?.[startTag] === interval.start && tags[endTag] === interval.end;
 
 type FileToAdd = Pick<CompletedFile, 'key' | 'rows' | 'bytes' | 'first' | 'last' | 'generation'>;
 

@@ -1,4 +1,5 @@
 /** What a table is to exportd, whatever its format: versions that add and remove files, each written once. */
+import { DestinationError } from '../destination/destination.ts';
 import type { CompletedFile, EarlierFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
@@ -35,10 +36,13 @@ export interface ReplacedFiles {
   readonly canBeAdded: boolean;
 }
 
+/** Something in the log or the files of a table keeps exportd from committing to it. It stays until a person acts. */
+export const tableError = (type: string, message: string): DestinationError =>
+  new DestinationError(type, message, { transient: false });
+
 /** A commit that is to be written. */
 export interface TableChange {
   readonly version: number;
-  readonly text: string;
   readonly adds: number;
   readonly removes: number;
 }
@@ -68,6 +72,8 @@ export interface TableFile {
 /** The newest version of a table. */
 export interface TableHead {
   readonly version: number;
+  /** The version that the next commit has. */
+  readonly nextVersion: number;
   /** The ETags of the newest commits by version. */
   readonly etags: ReadonlyMap<number, string>;
   /** The files of the table. */
@@ -129,8 +135,11 @@ export interface TableRepair {
   readonly now: number;
 }
 
+/** How much of a table is read: its files too, or what suffices to add files. */
+export type TableExtent = 'files' | 'definition';
+
 /** A table in a format. All methods throw DestinationError. */
-export interface TableLog<Head extends TableHead = TableHead> {
+export interface TableLog<Head extends TableHead = TableHead, Change extends TableChange = TableChange> {
   /** Identifies the table: server, bucket and folder. */
   readonly location: string;
   /** Its folder, as messages name it. */
@@ -139,8 +148,10 @@ export interface TableLog<Head extends TableHead = TableHead> {
   readonly root: string;
   /** Call it before the first commit of an activity. @throws DestinationError `ConditionalWritesMissing` */
   requireConditionalWrites(signal: AbortSignal): Promise<void>;
-  /** Reads the newest version; null if there is no table. */
-  head(signal: AbortSignal): Promise<Head | null>;
+  /** Reads the newest version, with its files unless told otherwise; null if there is no table. */
+  head(signal: AbortSignal, extent?: TableExtent): Promise<Head | null>;
+  /** The keys of files that the versions need which readers may still read. */
+  neededKeys(signal: AbortSignal): Promise<ReadonlySet<string>>;
   /** Reads the commit of a version; null if there is none. */
   readCommit(version: number, signal: AbortSignal): Promise<FoundCommit | null>;
   /**
@@ -149,11 +160,14 @@ export interface TableLog<Head extends TableHead = TableHead> {
    * @returns null if the table is as the run wants it
    * @throws DestinationError `TableProtocol`, `TableOfAnother`, `TableChanged`, `TableColumnConflict`
    */
-  change(head: Head | null, publication: TablePublication): TableChange | null;
-  /** The commit of a run that replaces nothing and has the columns of the table: it adds files, whatever else is there. */
-  addition(version: number, publication: TablePublication): TableChange;
+  change(head: Head | null, publication: TablePublication): Change | null;
+  /**
+   * The commit of a run that replaces nothing and has the columns of the table: it adds files, whatever else is there.
+   * @returns null in a format whose commits name what they follow
+   */
+  addition(version: number, publication: TablePublication): Change | null;
   /** @returns the ETag; null if the version exists, which an earlier request of this commit may have made */
-  commit(change: Pick<TableChange, 'version' | 'text'>, signal: AbortSignal): Promise<string | null>;
+  commit(change: Change, signal: AbortSignal): Promise<string | null>;
   /** Whether a version is one after which the table is to be maintained. */
   isMaintained(version: number): boolean;
   /** Makes the newest version quick to read, and deletes what is older than the retention of the log. */
@@ -171,7 +185,44 @@ export interface TableLog<Head extends TableHead = TableHead> {
    * @param head null for a table that does not exist or cannot be read: the repair has all of its files then
    * @throws DestinationError `TableProtocol`, `TableOfAnother`, `TableColumnConflict`
    */
-  repair(head: Head | null, version: number, repair: TableRepair): TableChange;
+  repair(head: Head | null, version: number, repair: TableRepair): Change;
   /** Makes a repair readable whatever the log before it is. */
   finishRepair(version: number, signal: AbortSignal): Promise<void>;
+}
+
+/**
+ * Which files a run adds to a table and takes from it. A file that it takes away must be there: after a foreign OPTIMIZE its rows
+ * are in another file, and would be there twice.
+ * @param table how messages name the table
+ * @param live the files of the table
+ * @returns `removes`: keys
+ * @throws DestinationError `TableChanged` when another writer has moved rows that the run replaces or keeps
+ */
+export function changedFiles(
+  table: string,
+  live: readonly Pick<TableFile, 'key' | 'interval'>[],
+  { files, earlier, replaced, interval }: TablePublication,
+): { readonly adds: readonly CompletedFile[]; readonly removes: readonly string[] } {
+  const keys = new Set(live.map(({ key }) => key));
+  const missing = replaced?.files.find(({ key }) => !keys.has(key));
+  const isForeign = replaced?.areUnknown === true && live.some((file) => file.interval === null);
+  if (missing && (replaced?.areInTable === true || isForeign))
+    throw tableError(
+      'TableChanged',
+      `The table ${table} no longer has the file ${missing.key}, which this run replaces: another writer, such as OPTIMIZE, has moved its rows. Committing would double them, so nothing was committed. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
+    );
+  // What stays of former generations, as far as a table can have it.
+  const addable = replaced?.canBeAdded === true && !replaced.areInTable ? replaced.files : [];
+  const stillNeeded = new Set(earlier.map(({ key }) => key));
+  const wanted = [...files, ...addable.filter(({ key }) => stillNeeded.has(key))];
+  const kept = new Set([...wanted, ...earlier].map(({ key }) => key));
+  const former = new Set(replaced?.files.map(({ key }) => key));
+  const isOfInterval = (of: DataInterval | null): boolean =>
+    of?.start === interval.start && of.end === interval.end;
+  return {
+    adds: wanted.filter(({ key }) => !keys.has(key)),
+    removes: live.flatMap((file) =>
+      (former.has(file.key) || isOfInterval(file.interval)) && !kept.has(file.key) ? [file.key] : [],
+    ),
+  };
 }

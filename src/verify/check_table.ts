@@ -9,8 +9,8 @@ import { writesTableFiles } from '../encoding/parquet/file.ts';
 import type { Pool } from '../journal/database.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
-import { type DeltaHead, type DeltaTable, openDeltaTable } from '../tables/delta_table.ts';
-import type { TableFile, WantedFile } from '../tables/table_log.ts';
+import { openTableLog } from '../tables/open_table.ts';
+import type { TableFile, TableHead, TableLog, WantedFile } from '../tables/table_log.ts';
 import { overlaps, type TimeRange } from './gaps.ts';
 import {
   createVersionFinder,
@@ -24,7 +24,7 @@ import { CannotVerify, type Finding, type FindingKind } from './report.ts';
 
 /** The table of an export, in the bucket and folder that it writes to now. */
 export interface OpenTable {
-  readonly table: DeltaTable;
+  readonly table: TableLog;
   close(): void;
 }
 
@@ -36,7 +36,7 @@ export async function openTable(
   const { config } = await readConfig(pool, keyRing, batch_export_id, config_version);
   const destination = openS3(parseS3Config(config, settings), { settings, onError });
   const store = destination.table(model);
-  if (store) return { table: openDeltaTable(store), close: destination.close };
+  if (store) return { table: openTableLog(store), close: destination.close };
   destination.close();
   return null;
 }
@@ -44,7 +44,7 @@ export async function openTable(
 /** In what a table differs from the current manifests of its export. */
 export interface TableDifferences {
   /** Null if there is no table, or `damage` is why it cannot be read. */
-  readonly head: DeltaHead | null;
+  readonly head: TableHead | null;
   readonly damage: DestinationError | null;
   /** Versions that another writer has replaced since exportd wrote them. */
   readonly overwritten: readonly number[];
@@ -65,7 +65,7 @@ export interface TableDifferences {
 interface TableContext {
   readonly pool: Pool;
   readonly definition: ExportDefinition;
-  readonly table: DeltaTable;
+  readonly table: TableLog;
   readonly signal: AbortSignal;
   /** The time of the database before the manifests were read. */
   readonly since: string;
@@ -277,7 +277,7 @@ export async function findMissingObjects(
     table,
     keys,
     signal,
-  }: { readonly table: DeltaTable; readonly keys: Iterable<string>; readonly signal: AbortSignal },
+  }: { readonly table: TableLog; readonly keys: Iterable<string>; readonly signal: AbortSignal },
 ): Promise<string[]> {
   const missing = new Set(keys);
   const { locations } = await openLocations(dependencies, definition);
@@ -346,7 +346,7 @@ const maxNamed = 20;
 
 /** What is wrong with a table, for people. */
 export function tableFindings(
-  { name }: Pick<DeltaTable, 'name'>,
+  { name }: Pick<TableLog, 'name'>,
   differences: TableDifferences,
   missingObjects: readonly string[] = [],
 ): Finding[] {

@@ -70,13 +70,13 @@ describe('a table of 10,000 versions', () => {
     const { store, requests, objects } = createStore();
     const table = openDeltaTable(store);
     const first = table.change(null, publicationOf(0));
-    await table.commit(first ?? { version: 0, text: '' }, signal);
+    if (first) await table.commit(first, signal);
     const versions = 10_000;
     let readsOfMaintenance = 0;
     for (let version = 1; version < versions; version += 1) {
       requests.length = 0;
       const change = table.addition(version, publicationOf(version));
-      expect(await table.commit(change, signal)).not.toBeNull();
+      expect(change && (await table.commit(change, signal))).not.toBeNull();
       expect(requests).toHaveLength(1);
       // Checkpoints of so many versions take minutes to write; those before the last ones make no difference.
       if (table.isMaintained(version) && (version > versions - 30 || version % 2_000 === 0)) {

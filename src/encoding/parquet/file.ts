@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type {
   ColumnChunk as ColumnChunkMetadata,
   ColumnMetaData,
@@ -43,10 +44,20 @@ const schemaElementOf = ({ name, type }: ExportedColumn): SchemaElement => ({
 });
 
 /** The same in the file of a table: polars and others refuse JSON columns, and Iceberg finds columns by their ids. */
-const tableElementOf = (column: ExportedColumn, position: number): SchemaElement => ({
+const tableElementOf = (column: ExportedColumn): SchemaElement => ({
   ...schemaElementOf(column.type === 'json' ? { ...column, type: 'text' } : column),
-  field_id: position + 1,
+  field_id: fieldIdOf(column.name),
 });
+
+/** Far below the ids that Iceberg reserves, and what other writers add. */
+const maxFieldId = 2 ** 30;
+
+/**
+ * The id of a column in the files of tables, which depends on its name alone: files of all config versions agree, and no run
+ * has to ask the table first.
+ */
+export const fieldIdOf = (name: string): number =>
+  1 + (createHash('sha256').update(name).digest().readUInt32BE() % maxFieldId);
 
 /** Where the index of a column chunk is stored, as its metadata says. */
 interface IndexLocation {
@@ -140,7 +151,7 @@ export const parquetIdentity = (options: PageOptions): string => {
 };
 
 /** Ends the identity of the encoder of a table's files, which is the same for all formats of tables. */
-const tableMark = ' table';
+const tableMark = ' table/2';
 
 /** Whether an encoder with this identity writes files that a table can have. */
 export const writesTableFiles = (identity: string): boolean => identity.includes(tableMark);

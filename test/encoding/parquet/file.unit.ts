@@ -14,6 +14,7 @@ import {
   parquetFooter,
   parquetHeader,
   parquetIdentity,
+  fieldIdOf,
   writesTableFiles,
 } from '../../../src/encoding/parquet/file.ts';
 import { joinRowGroup } from '../../../src/encoding/parquet/join_row_group.ts';
@@ -246,7 +247,7 @@ describe('files', () => {
         'parquet+zstd-9/2 bloom filters',
       );
       const ofTable = parquetIdentity({ compression: 'zstd', table_format: 'delta' });
-      expect(ofTable).toBe('parquet+zstd-1/2 table');
+      expect(ofTable).toBe('parquet+zstd-1/2 table/2');
       expect([ofTable, parquetIdentity({ compression: 'zstd' })].map(writesTableFiles)).toEqual([
         true,
         false,
@@ -304,7 +305,7 @@ describe('files', () => {
       expect(metadataOf(file).schema.slice(1)).toMatchObject(
         ['UTF8', 'UTF8', 'TIMESTAMP_MICROS', 'UTF8'].map((converted_type, index) => ({
           converted_type,
-          field_id: index + 1,
+          field_id: fieldIdOf(ofTable[index]?.name ?? ''),
           repetition_type: 'OPTIONAL',
         })),
       );
