@@ -2,9 +2,10 @@ import type { BatchExportDefinition, LiveBatchExport, Model } from '../domain/ba
 import { CommandRejected } from '../domain/errors.ts';
 import { canShareIntervals, type ScheduleRevision } from '../domain/intervals.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { configAttribute, rejectField } from '../destination/formats.ts';
-import { rejectSelectionForModel, selectionOf } from '../destination/config.ts';
+import { configAttribute, formatNames, rejectField } from '../destination/formats.ts';
+import { rejectPartitions, rejectSelectionForModel, selectionOf } from '../destination/config.ts';
 import { keysCollide, locationOf } from '../destination/keys.ts';
+import { partitionColumnsOf } from '../destination/partitions.ts';
 import { tableLocationOf } from '../destination/table_keys.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { exportedColumns } from '../source/postgres_source.ts';
@@ -19,6 +20,7 @@ interface ExportWithConfig {
   readonly revisions: readonly ScheduleRevision[] | null;
   readonly config: Readonly<Record<string, unknown>>;
   readonly config_version: number;
+  readonly row_query: RowQuery | null;
 }
 
 /** Whether a change of the definition can affect the result of `checkDestination`. */
@@ -38,7 +40,7 @@ export const affectsDestination = (before: BatchExportDefinition, after: BatchEx
 export async function checkDestination(
   connection: Connection,
   id: string,
-  { revisions }: Pick<LiveBatchExport, 'revisions'>,
+  { definition, revisions }: Pick<LiveBatchExport, 'definition' | 'revisions'>,
 ): Promise<void> {
   const {
     rows: [owner],
@@ -56,6 +58,11 @@ export async function checkDestination(
   // The state at hand is newer: states are stored at the end of a transaction.
   const own = { ...stored, revisions };
   rejectSelectionForModel(selectionOf(own.config), own.model);
+  rejectPartitions(own.config, {
+    interval: definition.interval,
+    columns: exportedColumns(own.model, { query: own.row_query }),
+    hasQuery: own.row_query !== null,
+  });
   await checkTable(connection, own, exports);
   const existing = exports.find((other) => other.id !== id && collide(own, other));
   if (existing)
@@ -100,10 +107,10 @@ async function checkTable(
   await checkColumns(connection, own, table);
 }
 
-/** @throws CommandRejected when a column has another type than in the files that the table has */
+/** @throws CommandRejected when a column has another type than in the files that the table has, or the table other partitions */
 async function checkColumns(
   connection: Connection,
-  { id, model, config_version }: ExportWithConfig,
+  { id, model, config, config_version }: ExportWithConfig,
   table: string,
 ): Promise<void> {
   const { rows } = await connection.query<{
@@ -119,13 +126,20 @@ async function checkColumns(
      order by config.version, used.model`,
     [id, config_version, model],
   );
+  const former = rows.filter((row) => tableLocationOf(row.config, row.model) === table);
+  const other = former
+    .map((row) => partitionColumnsOf(row.config))
+    .find((columns) => String(columns) !== String(partitionColumnsOf(config)));
+  if (other)
+    throw rejectField(
+      'partition_by',
+      `The table of the export has ${other.length === 0 ? 'no partitions' : `the partitions ${formatNames(other)}`}, and a table keeps its partitions. Set partition_by back, or use a prefix with another first segment, which is a new table, and backfill it.`,
+    );
   try {
-    rows
-      .filter(({ config, model: of }) => tableLocationOf(config, of) === table)
-      .reduce<string | null>(
-        (schema, { model: of, row_query }) => withColumns(schema, exportedColumns(of, { query: row_query })),
-        null,
-      );
+    former.reduce<string | null>(
+      (schema, { model: of, row_query }) => withColumns(schema, exportedColumns(of, { query: row_query })),
+      null,
+    );
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
     throw new CommandRejected('invalid_input', error.message, 'dialect_query');
@@ -175,7 +189,7 @@ async function readExportsWithConfig(
   teamId: number | null,
 ): Promise<ExportWithConfig[]> {
   const { rows } = await database.query<ExportWithConfig>(
-    `select export.id, export.team_id, export.model, export.config_version, stream.state->'revisions' as revisions, version.config
+    `select export.id, export.team_id, export.model, export.config_version, stream.state->'revisions' as revisions, version.config, version.row_query
      from exportd.batch_exports export
      join exportd.destination_configs version
        on version.batch_export_id = export.id and version.version = export.config_version

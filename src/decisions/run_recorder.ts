@@ -1,4 +1,5 @@
 import { areInSameBucket, readPublicConfig } from '../destination/config_versions.ts';
+import { type PartitionColumn, partitionColumnsOf } from '../destination/partitions.ts';
 import { tableLocationOf } from '../destination/table_keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { nothingEarlier } from '../domain/exported_files.ts';
@@ -20,6 +21,7 @@ import {
 } from '../domain/run.ts';
 import {
   type ExistingRun,
+  type RunSpec,
   filesOf,
   isActiveStatus,
   isFailureDue,
@@ -143,6 +145,12 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
     const { config } = await readPublicConfig(journal.pool, spec.batch_export_id, spec.config_version);
     return tableLocationOf(config, spec.model);
   },
+  /** The partitions of the files of a config version. @throws ConfigVersionNotFound */
+  readPartitions: async ({
+    batch_export_id,
+    config_version,
+  }: Pick<RunSpec, 'batch_export_id' | 'config_version'>): Promise<readonly PartitionColumn[]> =>
+    partitionColumnsOf((await readPublicConfig(journal.pool, batch_export_id, config_version)).config),
   /** The newest commit to a table that runs of the export recorded; undefined without one. */
   readNewestTableCommit: (run: ExistingRun, location: string) =>
     readNewestTableCommit(journal.pool, run.spec, location),

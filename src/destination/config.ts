@@ -4,6 +4,7 @@ import { bounds, boundText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
+import { nominalLengthMs } from '../domain/intervals.ts';
 import { type EncodingOptions, tableFormats } from '../encoding/encoder.ts';
 import { parquetEncoder } from '../encoding/parquet_encoder.ts';
 import { textEncoder } from '../encoding/encode_block.ts';
@@ -15,7 +16,7 @@ import {
   privateAddressProblem,
   publicAddressLookup,
 } from '../network/outgoing_url.ts';
-import type { RowSelection } from '../source/row_selection.ts';
+import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
 import { checkFilters } from '../source/row_query/selected_rows.ts';
 import {
   configAttribute,
@@ -29,8 +30,16 @@ import {
   type FileFormat,
 } from './formats.ts';
 import { DestinationError, type KeySpec } from './destination.ts';
-import { fileKey, keyLengthProblem, manifestKey, prefixProblem, prefixVariables } from './keys.ts';
-import { tablePrefixProblem } from './table_keys.ts';
+import {
+  fileFolder,
+  fileKey,
+  manifestKey,
+  partitionProblem,
+  prefixProblem,
+  prefixVariables,
+} from './keys.ts';
+import { partitionColumns, partitionColumnsOf } from './partitions.ts';
+import { folderLengthProblem, tablePrefixProblem } from './table_keys.ts';
 
 /** The config field that decides about rows that are in the bucket and no longer in the source. */
 const missingRowsField = {
@@ -200,6 +209,37 @@ export function rejectSelectionForModel(selection: Partial<RowSelection>, model:
       );
 }
 
+/** The longest interval that a partition can tell from others, in milliseconds, and its name. */
+const longestIntervals = { date: [86_400_000, 'a day'], hour: [3_600_000, 'an hour'] } as const;
+
+/**
+ * Rejects partitions that do not suit an export: its intervals are longer, or its files have a column of that name.
+ * @throws CommandRejected with the field
+ */
+export function rejectPartitions(
+  config: Readonly<Record<string, unknown>>,
+  {
+    interval,
+    columns,
+    hasQuery,
+  }: { interval: string; columns: readonly ExportedColumn[]; hasQuery: boolean },
+): void {
+  for (const partition of partitionColumnsOf(config)) {
+    const [longest, name] = longestIntervals[partition];
+    if (nominalLengthMs(interval) > longest)
+      throw rejectField(
+        'partition_by',
+        `The partition ${partition} needs intervals of at most ${name}, and those of the export are a ${interval}: all rows of one would be in the partition of its start. ${partition === 'hour' ? "Use ['date'], or a shorter interval." : 'Use a shorter interval, or no partitions.'}`,
+      );
+    const taken = columns.find((column) => column.name.toLowerCase() === partition);
+    if (!taken) continue;
+    const detail = `The files have a column ${taken.name}, which is the name of a partition: readers would find two. ${hasQuery ? `Rename the column in the query, such as ${taken.name} as ${taken.name}_1` : 'Leave the column out with a query'}, or remove the partition from partition_by.`;
+    throw hasQuery
+      ? new CommandRejected('invalid_input', detail, 'dialect_query')
+      : rejectField('partition_by', detail);
+  }
+}
+
 /** Returns why `endpoint` cannot be used, to follow "The endpoint_url is not allowed: "; null if it can. */
 export function endpointProblem(endpoint: string, allowed: AllowedPrivateAddresses): string | null {
   const problem = outgoingUrlProblem(endpoint, allowed);
@@ -269,6 +309,10 @@ const headerText = (field: string) =>
   nonEmpty(field).regex(/^[\x21-\x7e]+$/, `The ${field} must contain only ASCII characters without spaces.`);
 
 const emptyAsNull = (given: string): string | null => (given === '' ? null : given);
+
+const partitionLists = partitionColumns
+  .map((_, at) => formatNames(partitionColumns.slice(0, at + 1)))
+  .join(' or ');
 
 const fields = {
   // Both names become part of a host name.
@@ -350,6 +394,18 @@ const fields = {
     description:
       'Parquet: publish each interval as a commit of a table of this format under the constant part of the prefix, for readers of tables. exportd must be the only writer. Empty for files and manifests alone.',
   }),
+  partition_by: z
+    .array(z.enum(partitionColumns, `This partition is not supported. Supported are ${partitionLists}.`))
+    .refine((columns) => columns.every((column, at) => column === partitionColumns[at]), {
+      error: `The partition_by must be ${partitionLists}, or empty.`,
+    })
+    .default([])
+    .meta({
+      title: 'Partition by',
+      maxItems: partitionColumns.length,
+      description:
+        'Partitions of the files, from the start of their interval in UTC: date, or date and hour. Keys get folders like date=2026-11-01/hour=07, and tables these columns. A change applies to the intervals that are exported from then on; a table keeps its partitions. Empty for none.',
+    }),
   max_file_size_mb: z
     .int()
     .min(0, 'The max_file_size_mb must be an integer of at least 1 (MiB), or null or 0 for one file.')
@@ -431,9 +487,13 @@ function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
 }
 
 /** @throws CommandRejected when keys below the prefix would be invalid or too long */
-function checkPrefix({ prefix, table_format }: Pick<Fields, 'prefix' | 'table_format'>): void {
+function checkPrefix(config: Pick<Fields, 'prefix' | 'table_format' | 'partition_by'>): void {
+  const { prefix, table_format } = config;
   const problem =
-    prefixProblem(prefix) ?? keyLengthProblem(prefix) ?? (table_format && tablePrefixProblem(prefix));
+    prefixProblem(prefix) ??
+    partitionProblem(config) ??
+    folderLengthProblem(config) ??
+    (table_format && tablePrefixProblem(prefix));
   if (problem !== null) throw rejectField('prefix', problem);
 }
 
@@ -516,6 +576,7 @@ const previewFields = configSchema
       compression_level: true,
       bloom_filters: true,
       table_format: true,
+      partition_by: true,
       on_bad_row: true,
       include_events: true,
       exclude_events: true,
@@ -542,8 +603,9 @@ export function previewOf(config: unknown): DestinationPreview {
     exclude_events,
     filters,
     table_format,
+    partition_by,
   } = parsed;
-  checkPrefix({ prefix, table_format });
+  checkPrefix({ prefix, table_format, partition_by });
   const encoding = encodingOf({ ...parsed, ...fileFormatOf(parsed) });
   const nameOf = (key: string): string => `s3://${bucket_name}/${key}`;
   const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null };
@@ -553,7 +615,7 @@ export function previewOf(config: unknown): DestinationPreview {
     maxFileBytes: maxFileBytesOf({ max_file_size_mb }),
     namesOf: (spec) => ({
       manifest: nameOf(manifestKey(prefix, spec)),
-      file: nameOf(fileKey(prefix, spec, file, extensionOf(encoding))),
+      file: nameOf(fileKey(fileFolder({ prefix, partition_by }), spec, file, extensionOf(encoding))),
     }),
   };
 }

@@ -16,7 +16,8 @@ import {
 } from './config.ts';
 import { DestinationError } from './destination.ts';
 import { rejectField } from './formats.ts';
-import { locationOf, serverOf } from './keys.ts';
+import { fileFolder, locationOf, serverOf } from './keys.ts';
+import { partitionColumnsOf } from './partitions.ts';
 import { circuitOf } from './requests.ts';
 
 type Fields = Readonly<Record<string, unknown>>;
@@ -461,9 +462,12 @@ export const selectionOfConfig = ({
   query: row_query,
 });
 
-/** Whether two configs write the objects of an interval to the same bucket and prefix. */
+/** Whether two configs write the objects of an interval to the same bucket and folders. */
 export const haveSamePlace = (one: PublicConfig, other: PublicConfig): boolean =>
-  locationOf(one.config) === locationOf(other.config) && one.config.prefix === other.config.prefix;
+  locationOf(one.config) === locationOf(other.config) && folderOf(one) === folderOf(other);
+
+const folderOf = ({ config }: PublicConfig): string =>
+  fileFolder({ prefix: String(config.prefix), partition_by: partitionColumnsOf(config) });
 
 /**
  * Whether two runs of an export write to the same bucket, so that a manifest of one can name files of the other.

@@ -4,6 +4,7 @@
  */
 import { models, type Model } from '../domain/batch_export.ts';
 import type { FileIdentity, KeySpec } from './destination.ts';
+import { type PartitionColumn, partitionTemplates } from './partitions.ts';
 
 /** The variables of a prefix. They depend on the run only, never on the clock. */
 export const prefixVariables = [
@@ -44,6 +45,29 @@ const renderPrefix = (template: string, values: Readonly<Record<PrefixVariable, 
   template
     .replaceAll(/\{([^{}]*)\}/g, (text, name: string) => (isVariable(name) ? values[name] : text))
     .replace(/\/$/, '');
+
+/** The fields of a config that decide about the folders of files. Stored configs of former versions have no partitions. */
+export interface FolderFields {
+  readonly prefix: string;
+  readonly partition_by?: readonly PartitionColumn[];
+}
+
+/** The template of the folders of files: the prefix, and a folder for each partition, as Hive names them. */
+export const fileFolder = ({ prefix, partition_by = [] }: FolderFields): string =>
+  join(prefix.replace(/\/$/, ''), ...partition_by.map((column) => `${column}=${partitionTemplates[column]}`));
+
+/** Returns why a valid prefix cannot be followed by partitions; null if it can. */
+export function partitionProblem({ prefix, partition_by = [] }: FolderFields): string | null {
+  if (partition_by.length === 0) return null;
+  if (prefix.replaceAll('{table}', '').includes('{'))
+    return 'With partition_by the prefix must have no time in it, such as events or {table}: the folders of the partitions have it.';
+  const taken = partition_by.find((column) =>
+    prefix.split('/').some((part) => part.startsWith(`${column}=`)),
+  );
+  return taken === undefined
+    ? null
+    : `The prefix has the partition ${taken} already, which partition_by adds to it. Remove it from the prefix.`;
+}
 
 /** The path segments before the first variable, which are the same for all intervals. */
 export function constantPrefix(template: string): string {
@@ -251,10 +275,9 @@ export interface KeySource {
 }
 
 /** The fields of a stored config that determine its keys. */
-interface KeyFields {
+interface KeyFields extends FolderFields {
   readonly bucket_name: string;
   readonly region: string;
-  readonly prefix: string;
   readonly endpoint_url: string | null;
   readonly file_format: string;
   readonly compression: string | null;
@@ -272,8 +295,8 @@ export function keysCollide(one: KeySource, other: KeySource): boolean {
     isSameBucket(first, second) &&
     canShareExtension(first, second) &&
     prefixesOverlap(
-      { template: first.prefix, table: one.model },
-      { template: second.prefix, table: other.model },
+      { template: fileFolder(first), table: one.model },
+      { template: fileFolder(second), table: other.model },
     )
   );
 }

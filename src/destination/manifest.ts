@@ -6,6 +6,7 @@ import { withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint, sourceBefore } from '../domain/run_state.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
+import { type PartitionColumn, partitionColumns, partitionIn } from './partitions.ts';
 
 /** Ids, times, numbers and names. A run that adopts a manifest stores its texts in the journal. */
 const maxShortText = 200;
@@ -67,12 +68,18 @@ export const listedFingerprint = ({ hash, width_ms, encoded_buckets, all_events 
   ...(all_events && { all_events }),
 });
 
+const partition = z
+  .partialRecord(z.enum(partitionColumns), shortText)
+  .optional()
+  .describe('The values of the partitions in the key, as text, if the export has partitions');
+
 const earlierFile = z.object({
   key,
   rows: count,
   bytes: count,
   crc32,
   generation: generation.describe('The generation that wrote the file'),
+  partition,
 });
 
 /** The schema of a manifest. Fields may be added; readers should ignore unknown fields. */
@@ -123,6 +130,7 @@ const manifestSchema = z
           generation: generation
             .optional()
             .describe('The generation that wrote the file, if it is not the one of the manifest'),
+          partition,
         }),
       )
       .max(bounds.manifestFiles.max)
@@ -155,7 +163,8 @@ export type Manifest = Readonly<z.infer<typeof manifestSchema>>;
 
 /**
  * Creates the manifest of a run whose publishing was claimed, with its completed files in key order. It depends on
- * journaled facts only, so repeating it yields the same bytes.
+ * journaled facts and the config version only, so repeating it yields the same bytes.
+ * @param partition_by the partitions of its config version
  * @throws RangeError when the run is not that far
  */
 export function manifestOf(
@@ -163,7 +172,10 @@ export function manifestOf(
   run: ExistingRun,
   files: readonly CompletedFile[],
   columns: readonly ExportedColumn[],
+  partition_by: readonly PartitionColumn[] = [],
 ): Manifest {
+  const inPartition = <File extends { readonly key: string }>(file: File) =>
+    partition_by.length === 0 ? file : { ...file, partition: partitionIn(file.key, partition_by) };
   if (!run.finished || run.publish_started_at === null)
     throw new RangeError('A manifest requires a finished run whose publishing was claimed.');
   const published = withBase(run);
@@ -192,9 +204,9 @@ export function manifestOf(
       crc32: rejected_file.crc32,
     },
     encoder: run.finished.encoder,
-    files: files.map(manifestFileOf),
-    kept: [...run.earlier_generations.kept],
-    earlier: [...run.earlier_generations.earlier],
+    files: files.map((file) => inPartition(manifestFileOf(file))),
+    kept: run.earlier_generations.kept.map(inPartition),
+    earlier: run.earlier_generations.earlier.map(inPartition),
     created_at: run.publish_started_at,
   };
 }

@@ -31,9 +31,9 @@ import {
 import { circuitOf, createS3Requests, probeS3, type DestinationContext } from './requests.ts';
 import { encryptionOf, maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
-import { fileKey, fileKeyPattern, locationOf, manifestKey, rejectedKey } from './keys.ts';
+import { fileFolder, fileKey, fileKeyPattern, locationOf, manifestKey } from './keys.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
-import { tableLocationOf, tableRejectedKey, tableRoot } from './table_keys.ts';
+import { rejectedKeyOf, tableLocationOf, tableRoot } from './table_keys.ts';
 import { openTableStore, type TableStore } from './table_store.ts';
 
 /**
@@ -56,6 +56,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
     provesWrites: traits.conditional_put === true && traits.checksums !== false,
     testsConditions: traits.conditional_put === null,
   };
+  const folder = fileFolder(config);
   const tables = new Map<string, TableStore>();
   return {
     encoding: encodingOf(config) satisfies EncodingOptions,
@@ -75,11 +76,12 @@ export function openS3(config: S3Config, context: DestinationContext) {
     firstPartBytes,
     /** The size of every part but the last of a new file, if the store requires one size; else null. */
     equalPartBytes,
-    fileKey: (spec: KeySpec, file: FileIdentity, extension: string) =>
-      fileKey(config.prefix, spec, file, extension),
+    fileKey: (spec: KeySpec, file: FileIdentity, extension: string) => fileKey(folder, spec, file, extension),
+    /** The columns that the files are partitioned by. */
+    partitionColumns: config.partition_by,
     /** The key of the rejected rows of a generation. */
     rejectedKey: (spec: KeySpec, file: Pick<FileIdentity, 'generation' | 'mark'>) =>
-      (config.table_format === null ? rejectedKey : tableRejectedKey)(config.prefix, spec, file),
+      rejectedKeyOf(config, spec, file),
     manifestKey: (spec: KeySpec) => manifestKey(config.prefix, spec),
     /** The full name of an object for messages, e.g. `s3://bucket/key`. */
     nameOf: (key: string) => `s3://${config.bucket_name}/${key}`,
@@ -105,7 +107,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
       file: Omit<FileIdentity, 'mark'>,
       extension: string,
       signal: AbortSignal,
-    ) => abortMatchingUploads(requests, fileKeyPattern(config.prefix, spec, file, extension), signal),
+    ) => abortMatchingUploads(requests, fileKeyPattern(folder, spec, file, extension), signal),
     isFromUpload: (upload: Pick<UploadReference, 'key' | 'upload_token'>, signal: AbortSignal) =>
       isFromUpload(requests, upload, signal),
     /** Only if `writesWholeFiles`. */
@@ -136,7 +138,10 @@ export function openS3(config: S3Config, context: DestinationContext) {
         EXPORTD_TABLE_FILE_RETENTION: fileRetentionMs,
         EXPORTD_TABLE_CHECKPOINT_INTERVAL: checkpointInterval,
       } = context.settings;
-      const place = { location, root: tableRoot(config.prefix, model), fileRetentionMs, checkpointInterval };
+      const place = {
+        ...{ location, root: tableRoot(config.prefix, model), partitionColumns: config.partition_by },
+        ...{ fileRetentionMs, checkpointInterval },
+      };
       const table = openTableStore(requests, place, encryption, traits.conditional_put);
       tables.set(location, table);
       return table;

@@ -1,6 +1,7 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { manifestFolder } from './keys.ts';
+import { type PartitionColumn } from './partitions.ts';
 import { tableRoot } from './table_keys.ts';
 
 /** What decides how the files of an export are read. */
@@ -33,6 +34,7 @@ interface Store {
   readonly compression: string | null;
   /** Absent in configs of former versions. */
   readonly table_format?: string | null;
+  readonly partition_by?: readonly PartitionColumn[];
 }
 
 /** What the recipes share. */
@@ -40,6 +42,7 @@ interface Recipe extends ReadableExport {
   readonly store: Store;
   /** The folder of the manifests in the bucket, which ends with a slash. */
   readonly folder: string;
+  readonly partitions: readonly PartitionColumn[];
 }
 
 /** The types of the columns in other programs. */
@@ -79,6 +82,14 @@ const types = {
   },
 } as const satisfies Record<string, Record<ColumnType, string>>;
 
+/** The types of partitions in other programs, which read them from the keys. */
+const partitionTypes = {
+  duckdb: { date: 'DATE', hour: 'INTEGER' },
+  pyarrow: { date: 'pyarrow.date32()', hour: 'pyarrow.int32()' },
+  polars: { date: 'polars.Date', hour: 'polars.Int32' },
+  athena: { date: 'date', hour: 'int' },
+} as const;
+
 const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
 const sqlName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 /** A string of Python is written like one of JSON. */
@@ -92,7 +103,8 @@ const python = (text: string): string => JSON.stringify(text);
 export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   // Every stored config was validated and has these fields.
   const store = found.config as unknown as Store;
-  const recipe = { ...found, store, folder: manifestFolder(store.prefix, found.id) };
+  const folder = manifestFolder(store.prefix, found.id);
+  const recipe = { ...found, store, folder, partitions: store.partition_by ?? [] };
   // DuckDB does not find keys with other characters, such as brackets and quotes.
   const isPlain = /^[\w\-./={}]*$/.test(store.prefix);
   const isBrotliText = store.compression === 'brotli' && store.file_format !== 'Parquet';
@@ -128,7 +140,7 @@ const newestState = (model: Model): string =>
     : ` qualify row_number() over (partition by distinct_id
   order by person_distinct_id_version desc, person_version desc nulls last, _inserted_at desc) = 1`;
 
-function duckdb({ model, columns, store, folder }: Recipe): string {
+function duckdb({ model, columns, store, folder, partitions }: Recipe): string {
   const { bucket_name: bucket, region, endpoint_url, use_virtual_style_addressing: isVirtual } = store;
   const endpoint = endpoint_url === null ? undefined : new URL(endpoint_url);
   const secret = [
@@ -141,10 +153,14 @@ function duckdb({ model, columns, store, folder }: Recipe): string {
     ...(endpoint && !isVirtual ? [`url_style 'path'`] : []),
   ];
   const typed = `{${columns.map(({ name, type }) => `${sqlName(name)}: '${types.duckdb[type]}'`).join(', ')}}`;
+  const hive =
+    partitions.length === 0
+      ? ''
+      : `, hive_partitioning = true,\n  hive_types = {${partitions.map((name) => `${name}: ${partitionTypes.duckdb[name]}`).join(', ')}}`;
   const reader = {
-    JSONLines: `read_json(getvariable('files'), format = 'newline_delimited', maximum_object_size = 134217728,\n  columns = ${typed})`,
-    CSV: `read_csv(getvariable('files'), header = true, quote = '"', escape = '"', allow_quoted_nulls = false,\n  columns = ${typed})`,
-    Parquet: `read_parquet(getvariable('files'), union_by_name = true)`,
+    JSONLines: `read_json(getvariable('files'), format = 'newline_delimited', maximum_object_size = 134217728,\n  columns = ${typed}${hive})`,
+    CSV: `read_csv(getvariable('files'), header = true, quote = '"', escape = '"', allow_quoted_nulls = false,\n  columns = ${typed}${hive})`,
+    Parquet: `read_parquet(getvariable('files'), union_by_name = true${hive})`,
   }[store.file_format];
   return `install httpfs;
 load httpfs;
@@ -185,8 +201,11 @@ files = [file["key"] for manifest in manifests if manifest["created_at"] > since
 
 /** Readers with their programs in Python. */
 function pythonPrograms(recipe: Recipe): (readonly [reader: string, code: string])[] {
-  const { columns, store } = recipe;
+  const { columns, store, partitions } = recipe;
   const { region, endpoint_url } = store;
+  const hive = partitions.map((name) => `("${name}", ${partitionTypes.pyarrow[name]})`).join(', ');
+  const hiveOptions = partitions.map((name) => `"${name}": ${partitionTypes.polars[name]}`).join(', ');
+  const isPartitioned = partitions.length > 0;
   const endpoint = endpoint_url === null ? undefined : new URL(endpoint_url);
   if (store.file_format === 'JSONLines') return [['Python', pythonLines(recipe)]];
   const arrow = [
@@ -206,7 +225,7 @@ import pyarrow, pyarrow.dataset as ds, pyarrow.fs${isParquet ? '' : ', pyarrow.c
 
 ${arrowFormat}
 store = pyarrow.fs.S3FileSystem(${arrow.join(', ')})
-rows = ds.dataset([f"{bucket}/{key}" for key in files], format=format, filesystem=store).to_table()
+${isPartitioned ? `partitions = ds.partitioning(pyarrow.schema([${hive}]), flavor="hive")\n` : ''}rows = ds.dataset([f"{bucket}/{key}" for key in files], format=format, filesystem=store${isPartitioned ? ', partitioning=partitions' : ''}).to_table()
 print(rows.num_rows)
 `;
   if (!isParquet) return [['pyarrow', pyarrow]];
@@ -219,7 +238,7 @@ print(rows.num_rows)
 import polars
 
 urls = [f"s3://{bucket}/{key}" for key in files]
-rows = polars.scan_parquet(urls, glob=False, storage_options={${options.join(', ')}}).collect()
+rows = polars.scan_parquet(urls, glob=False${isPartitioned ? `, hive_schema={${hiveOptions}}, hive_partitioning=True` : ''}, storage_options={${options.join(', ')}}).collect()
 print(rows.height)
 `;
   return [
@@ -261,13 +280,18 @@ print(len(rows))
 `.replace('\n\n\n', '\n\n');
 }
 
-function spark({ model, columns, store, folder }: Recipe): string {
+function spark({ model, columns, store, folder, partitions }: Recipe): string {
   const { bucket_name: bucket, file_format } = store;
+  const root = folder.slice(0, folder.indexOf('_manifests/'));
+  const read =
+    partitions.length > 0
+      ? `spark.read.option("basePath", ${python(`s3a://${bucket}/${root}`)})`
+      : 'spark.read';
   const schema = python(columns.map(({ name, type }) => `\`${name}\` ${types.spark[type]}`).join(', '));
   const reader = {
-    JSONLines: `spark.read.schema(${schema}).json(files)`,
-    CSV: `spark.read.schema(${schema}).csv(files, header=True, multiLine=True, escape='"')`,
-    Parquet: 'spark.read.parquet(*files)',
+    JSONLines: `${read}.schema(${schema}).json(files)`,
+    CSV: `${read}.schema(${schema}).csv(files, header=True, multiLine=True, escape='"')`,
+    Parquet: `${read}.parquet(*files)`,
   }[file_format];
   return `bucket, folder = ${python(bucket)}, ${python(folder)}
 since = ""  # or a time like "2026-11-01T00:00:00.000Z": only what was exported after it
@@ -283,7 +307,7 @@ print(rows.count())
 }
 
 /** Of Parquet, whose columns Athena finds by name. It reads the whole prefix, and keeps the rows of current files. */
-function athena({ id, model, columns, store, folder }: Recipe): string {
+function athena({ id, model, columns, store, folder, partitions }: Recipe): string {
   const { bucket_name: bucket } = store;
   const suffix = id.slice(0, 8);
   const root = folder.slice(0, folder.indexOf('_manifests/'));
@@ -298,8 +322,8 @@ location ${sqlText(`s3://${bucket}/${folder}`)};
 
 create external table files_${suffix} (
   ${typed.join(',\n  ')})
-stored as parquet
-location ${sqlText(`s3://${bucket}/${root}`)};
+${projectionOf(partitions)}stored as parquet
+location ${sqlText(`s3://${bucket}/${root}`)}${propertiesOf(partitions, `s3://${bucket}/${store.prefix.replaceAll('{table}', model).replace(/\/$/, '')}`)};
 
 create view ${model}_${suffix} as
 select * from files_${suffix}
@@ -307,6 +331,28 @@ where "$path" in (
   select ${sqlText(`s3://${bucket}/`)} || file.key
   from manifests_${suffix} cross join unnest(files || earlier) as listed (file));
 `;
+}
+
+const projectionOf = (partitions: readonly PartitionColumn[]): string =>
+  partitions.length === 0
+    ? ''
+    : `partitioned by (${partitions.map((name) => `\`${name}\` ${partitionTypes.athena[name]}`).join(', ')})\n`;
+
+/** Partition projection: Athena computes the folders, so that nothing has to be added for new ones. */
+function propertiesOf(partitions: readonly PartitionColumn[], location: string): string {
+  if (partitions.length === 0) return '';
+  const types = {
+    date: { type: 'date', format: 'yyyy-MM-dd', range: '2020-01-01,NOW+1DAYS' },
+    hour: { type: 'integer', range: '0,23', digits: '2' },
+  };
+  const properties = [
+    ['projection.enabled', 'true'],
+    ...partitions.flatMap((name) =>
+      Object.entries(types[name]).map(([property, value]) => [`projection.${name}.${property}`, value]),
+    ),
+    ['storage.location.template', [location, ...partitions.map((name) => `${name}=\${${name}}`)].join('/')],
+  ];
+  return `\ntblproperties (\n  ${properties.map(([name = '', value = '']) => `${sqlText(name)} = ${sqlText(value)}`).join(',\n  ')})`;
 }
 
 function snowflake({ id, model, columns, store, folder }: Recipe): string {

@@ -8,6 +8,7 @@ import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand
 import { bounds, boundText } from '../config/bounds.ts';
 import { DestinationError } from './destination.ts';
 import { conditionFailureCodes } from './errors.ts';
+import type { PartitionColumn } from './partitions.ts';
 import { deleteObject, isErrorType, listProgress, type ObjectOptions, openObject } from './objects.ts';
 import { type S3Requests, sendCommand } from './requests.ts';
 
@@ -35,6 +36,8 @@ export interface TablePlace {
   readonly location: string;
   /** The folder of the table, without a slash at its end. */
   readonly root: string;
+  /** The columns that its files are partitioned by. */
+  readonly partitionColumns: readonly PartitionColumn[];
 }
 
 /** The store of a table; names are below its folder. All methods throw DestinationError. */
@@ -46,7 +49,7 @@ const [maxConflicts, conflictPauseMs] = [10, 200];
 /** @param refusesOverwrites whether the store was seen to refuse overwrites; null is unknown */
 export function openTableStore(
   requests: S3Requests,
-  { location, root, fileRetentionMs, checkpointInterval }: TablePlace,
+  { location, root, partitionColumns, fileRetentionMs, checkpointInterval }: TablePlace,
   options: ObjectOptions,
   refusesOverwrites: boolean | null,
 ) {
@@ -80,6 +83,7 @@ export function openTableStore(
   return {
     location,
     root,
+    partitionColumns,
     fileRetentionMs,
     checkpointInterval,
     /** The name of an object for messages. */

@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { type ManifestPublication, ManifestReplaced } from '../destination/destination.ts';
 import { type Manifest, manifestOf } from '../destination/manifest.ts';
+import type { Destination } from '../destination/open_destination.ts';
 import {
   bucketsToCompare,
   type CompletedFile,
@@ -472,7 +473,7 @@ async function publishOnce(
       const files = await recorder.readPublishedFiles(runId, run);
       const ofTable = { dependencies, runId, run, replaced, files, columns, selection, destination, signal };
       if (!wasClaimed(run)) await checkTable(ofTable);
-      const publication = publicationOf(recorder, { runId, run, replaced, files, columns });
+      const publication = publicationOf(recorder, { runId, run, replaced, files, columns, destination });
       if (
         run.cancel_requested !== null &&
         !(await destination.hasManifest(manifest_key, publication, signal))
@@ -503,20 +504,22 @@ interface PublishedRun {
   readonly replaced: ReplacedRun | null;
   readonly files: readonly CompletedFile[];
   readonly columns: readonly ExportedColumn[];
+  readonly destination: Pick<Destination, 'partitionColumns'>;
 }
 
 /** The manifest of a run. It depends on what is decided when publishing is claimed. */
 function publicationOf(
   recorder: PublishDependencies['recorder'],
-  { runId, run, replaced, files, columns }: PublishedRun,
+  { runId, run, replaced, files, columns, destination }: PublishedRun,
 ): ManifestPublication {
+  const { partitionColumns } = destination;
   let claimed = run;
   return {
     run_id: runId,
     generation: run.generation,
     claimed_by: run.claimed_by,
     files,
-    claimed: wasClaimed(run) ? manifestOf(runId, run, files, columns) : null,
+    claimed: wasClaimed(run) ? manifestOf(runId, run, files, columns, partitionColumns) : null,
     expectsNone: filesOf(run).rows > 0 && replaced === null && run.claimed_by.length === 0,
     knows: async (found) => {
       // An earlier attempt may have written a manifest that cannot be read.
@@ -527,7 +530,7 @@ function publicationOf(
     },
     claim: async () => {
       claimed = await recorder.startPublish(runId, run.generation);
-      return manifestOf(runId, claimed, files, columns);
+      return manifestOf(runId, claimed, files, columns, partitionColumns);
     },
     withdraw: async () => {
       await recorder.withdrawPublish(runId, claimed);

@@ -154,14 +154,19 @@ const countsOf = ({ files, replaced }: TableRun) => ({
 
 /** Whether a run only adds files, with the columns of the newest commit, so that the table need not be read. */
 async function onlyAdds(
-  { dependencies: { readSelection }, run: { spec }, replaced, selection }: TableRun,
+  { dependencies: { readSelection, recorder }, run: { spec }, replaced, selection, destination }: TableRun,
   newest: NewestTableCommit | undefined,
 ): Promise<boolean> {
   if (replaced || newest?.model !== spec.model || newest.config_version === null) return false;
   const { config_version } = newest;
   if (config_version === spec.config_version) return true;
-  const { query } = await readSelection({ config_version, batch_export_id: spec.batch_export_id });
-  return JSON.stringify(query) === JSON.stringify(selection.query);
+  const version = { config_version, batch_export_id: spec.batch_export_id };
+  const { query } = await readSelection(version);
+  const partitions = await recorder.readPartitions(version);
+  return (
+    JSON.stringify(query) === JSON.stringify(selection.query) &&
+    String(partitions) === String(destination.partitionColumns)
+  );
 }
 
 /**

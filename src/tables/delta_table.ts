@@ -5,8 +5,10 @@
 import type { ListedTableObject, TableStore } from '../destination/table_store.ts';
 import { bounds, boundText, safeText } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
+import { partitionOf } from '../destination/partitions.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 import { decodeCheckpoint, encodeCheckpoint } from './delta_checkpoint.ts';
 import {
   type Action,
@@ -340,11 +342,32 @@ function requireWritable(store: TableStore, head: DeltaHead, batchExportId: stri
       'TableOfAnother',
       `The table ${store.nameOf('')} belongs to another export or another writer. Use another prefix.`,
     );
-  if (state.metaData.partitionColumns.length > 0)
+  const found = state.metaData.partitionColumns.map(shownText).join(', ');
+  const wanted = store.partitionColumns.join(', ');
+  if (found !== wanted)
     throw tableError(
       'TableProtocol',
-      `The table ${store.nameOf('')} has partitions, which exportd did not write.`,
+      `The table ${store.nameOf('')} has ${found === '' ? 'no partitions' : `the partitions ${found}`}, and partition_by of the export ${wanted === '' ? 'has none' : `is ${wanted}`}. A table keeps its partitions: use another prefix.`,
     );
+}
+
+/** The columns of the partitions, which no file has. */
+const partitionTypes = { date: 'date', hour: 'integer' } as const;
+
+/** The schema of a table after files with these columns were added. @throws DestinationError `TableColumnConflict` */
+function schemaWith(
+  { partitionColumns }: TableStore,
+  former: string | null,
+  columns: readonly ExportedColumn[],
+): string {
+  const taken = columns.find(({ name }) => partitionColumns.some((column) => column === name.toLowerCase()));
+  if (taken)
+    throw tableError(
+      'TableColumnConflict',
+      `The export has the column ${taken.name}, which is a partition of its table: readers would find two. Rename the column in the query.`,
+    );
+  const partitions = partitionColumns.map((name) => ({ name, type: partitionTypes[name] }));
+  return withColumns(former, former === null ? [...columns, ...partitions] : columns);
 }
 
 function changeOf(
@@ -359,7 +382,8 @@ function changeOf(
   const adds = changed.adds.map((file) => addOf(store, publication, file));
   const removes = changed.removes.flatMap((key) => state.live.get(nameIn(store, key) ?? '') ?? []);
   const isNew = !head;
-  const schemaString = withColumns(
+  const schemaString = schemaWith(
+    store,
     state.metaData?.schemaString ?? null,
     adds.length === 0 && !isNew ? [] : publication.columns,
   );
@@ -380,7 +404,7 @@ function repairOf(
   if (head) requireWritable(store, head, batch_export_id);
   const live = head?.state.live ?? new Map<string, AddAction>();
   const former = head?.state.metaData ?? null;
-  const schemaString = withColumns(former?.schemaString ?? null, columns);
+  const schemaString = schemaWith(store, former?.schemaString ?? null, columns);
   const metaData = former ?? newMetaData(store, { batch_export_id, now }, schemaString);
   const definition: Action[] = [
     ...(head ? [] : [{ protocol }]),
@@ -405,7 +429,7 @@ const newMetaData = (
   name: store.root.split('/').at(-1) ?? '',
   format: { provider: 'parquet', options: {} },
   schemaString,
-  partitionColumns: [],
+  partitionColumns: [...store.partitionColumns],
   configuration: {
     'delta.deletedFileRetentionDuration': hoursOf(store.fileRetentionMs),
     'delta.logRetentionDuration': hoursOf(logRetentionMs),
@@ -475,7 +499,7 @@ const addOf = (
   file: FileToAdd,
 ): AddAction => ({
   path: encodePath(requiredName(store, file.key)),
-  partitionValues: {},
+  partitionValues: partitionValuesOf(store, interval),
   size: file.bytes,
   modificationTime: now,
   dataChange: true,
@@ -486,6 +510,18 @@ const addOf = (
     exportd_generation: String(file.generation ?? generation),
   },
 });
+
+/** The values of the partitions, as the log has them: an hour without a zero before it. */
+const partitionValuesOf = (
+  { partitionColumns }: TableStore,
+  { start }: DataInterval,
+): Record<string, string> =>
+  Object.fromEntries(
+    Object.entries(partitionOf(start, partitionColumns)).map(([column, value]) => [
+      column,
+      column === 'hour' ? String(Number(value)) : value,
+    ]),
+  );
 
 const insertedAt = '_inserted_at';
 const usualTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;

@@ -1,4 +1,5 @@
 import { hash } from 'node:crypto';
+import { partitionColumns, partitionIn, partitionOf } from '../destination/partitions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { fileSequences } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -123,6 +124,17 @@ function checkSums(manifest: Manifest, name: string, collector: FindingCollector
       addProblem(`${key} is no file of an earlier generation, but of generation ${generation}.`);
   if (new Set(keys).size !== keys.length)
     collector.add('file_shared', name, 'The manifest references a file twice.');
+  for (const { key, partition } of [...manifest.files, ...earlier]) {
+    const columns = partitionColumns.filter((column) => partition?.[column] !== undefined);
+    const expected = partitionOf(manifest.data_interval_start, columns);
+    const inKey = partitionIn(key, columns);
+    if (
+      columns.some(
+        (column) => ![partition?.[column], inKey[column]].every((value) => value === expected[column]),
+      )
+    )
+      addProblem(`The partition of ${key} is not that of its interval.`);
+  }
   for (const files of fileSequences(manifest.files)) {
     let previous: { key: string; last: NonNullable<Manifest['files'][number]['last']> } | undefined;
     for (const { key, first, last } of files) {

@@ -1,7 +1,12 @@
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { parseS3Config, propertyFilters, rejectSelectionForModel } from '../../src/destination/config.ts';
+import {
+  parseS3Config,
+  propertyFilters,
+  rejectPartitions,
+  rejectSelectionForModel,
+} from '../../src/destination/config.ts';
 import { manifestJsonSchema } from '../../src/destination/manifest.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { type FilterOperator, filterOperators } from '../../src/filters/schema.ts';
@@ -87,6 +92,59 @@ describe('the config of an S3 destination', () => {
         detail: expect.stringContaining('The first segment of the prefix of a table'),
       });
     expect(parseS3Config({ ...table, prefix: '{table}' }, strict)).toMatchObject({ prefix: '{table}' });
+  });
+
+  it('accepts partitions of every format below a prefix without a time', () => {
+    for (const partition_by of [[], ['date'], ['date', 'hour']])
+      expect(parseS3Config({ ...minimal, partition_by }, strict)).toMatchObject({ partition_by });
+    expect(parseS3Config({ ...minimal, partition_by: null }, strict)).toMatchObject({ partition_by: [] });
+    const at = (field: string, detail: string) => ({
+      attr: `destination__config__${field}`,
+      detail: expect.stringContaining(detail),
+    });
+    const rejected = (partition_by: unknown, more: object = {}) =>
+      rejectionOf({ ...minimal, partition_by, ...more });
+    for (const partition_by of [['hour'], ['hour', 'date'], ['date', 'date'], ['date', 'hour', 'hour']])
+      expect(rejected(partition_by)).toEqual(
+        at('partition_by', "The partition_by must be ['date'] or ['date', 'hour'], or empty."),
+      );
+    expect(rejected(['event'])).toEqual(at('partition_by', "Supported are ['date'] or ['date', 'hour']."));
+    expect(rejected('date')).toEqual(at('partition_by', "got 'string', expected 'array'"));
+    for (const prefix of ['events/{year}', '{data_interval_end}'])
+      expect(rejected(['date'], { prefix })).toEqual(at('prefix', 'must have no time in it'));
+    expect(rejected(['date'], { prefix: 'date=1/events' })).toEqual(
+      at('prefix', 'the partition date already'),
+    );
+    expect(
+      parseS3Config({ ...minimal, prefix: '{table}/hour=1', partition_by: ['date'] }, strict),
+    ).toBeDefined();
+    const longest = 'a'.repeat(930);
+    expect(parseS3Config({ ...minimal, prefix: longest }, strict)).toBeDefined();
+    expect(rejected(['date', 'hour'], { prefix: longest })).toEqual(at('prefix', 'The prefix is too long'));
+  });
+
+  it('rejects partitions of longer intervals, and those with the name of a column', () => {
+    const problem = (partition_by: string[], interval: string, names = ['uuid'], hasQuery = true) => {
+      try {
+        const columns = names.map((name) => ({ name, type: 'text' as const }));
+        rejectPartitions({ partition_by }, { interval, columns, hasQuery });
+        return null;
+      } catch (error) {
+        return error instanceof CommandRejected ? `${error.attr}: ${error.message}` : error;
+      }
+    };
+    for (const interval of ['hour', 'every 5 minutes'])
+      expect(problem(['date', 'hour'], interval)).toBe(null);
+    expect(problem(['date'], 'day')).toBe(null);
+    expect(problem(['date', 'hour'], 'day')).toMatch(
+      /^destination__config__partition_by: .*of at most an hour/,
+    );
+    for (const interval of ['week', 'month'])
+      expect(problem(['date'], interval)).toMatch(/^destination__config__partition_by: .*of at most a day/);
+    expect(problem(['date'], 'hour', ['Date'])).toMatch(/^dialect_query: .*Rename the column in the query/);
+    expect(problem(['date'], 'hour', ['date'], false)).toMatch(/^destination__config__partition_by: /);
+    expect(problem(['date'], 'hour', ['hour'])).toBe(null);
+    expect(problem([], 'month', ['date'])).toBe(null);
   });
 
   it('accepts bloom filters for Parquet alone', () => {

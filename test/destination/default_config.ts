@@ -9,6 +9,7 @@ export const defaultConfig = {
   compression_level: null,
   bloom_filters: false,
   table_format: null,
+  partition_by: [],
   max_file_size_mb: null,
   on_bad_row: 'fail',
   on_missing_rows: 'keep',

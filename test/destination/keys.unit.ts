@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseS3Config, previewOf } from '../../src/destination/config.ts';
 import {
+  fileFolder,
   fileKey,
   keyLengthProblem,
   keysCollide,
@@ -12,6 +13,8 @@ import {
   prefixProblem,
   rejectedKey,
 } from '../../src/destination/keys.ts';
+import { partitionIn, partitionOf } from '../../src/destination/partitions.ts';
+import { rejectedKeyOf } from '../../src/destination/table_keys.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { randomCases } from '../setup/effort.ts';
 
@@ -107,6 +110,66 @@ describe('the names of objects', () => {
         ),
       );
     });
+  });
+
+  describe('keys in partitions', () => {
+    const file = { ...only, generation: 2 };
+    const identity = { generation: 1, mark: null };
+    it.each([
+      [
+        { prefix: 'events/', partition_by: ['date'] },
+        'events/date=2026-11-01',
+        'events/_rejected/date=2026-11-01',
+      ],
+      [
+        { prefix: '', partition_by: ['date', 'hour'] },
+        'date=2026-11-01/hour=10',
+        '_rejected/date=2026-11-01/hour=10',
+      ],
+      [
+        { prefix: 'a/{table}', partition_by: ['date', 'hour'] },
+        'a/events/date=2026-11-01/hour=10',
+        'a/events/_rejected/date=2026-11-01/hour=10',
+      ],
+      [{ prefix: 'events/{year}', partition_by: [] }, 'events/2026', 'events/2026'],
+      [{ prefix: 'events' }, 'events', 'events'],
+    ] as const)('of %j', (fields, folder, rejected) => {
+      const name = '20261101T100000Z-20261101T110000Z';
+      expect(fileKey(fileFolder(fields), spec, file, 'parquet')).toBe(`${folder}/${name}-g2.parquet`);
+      expect(rejectedKeyOf({ table_format: null, ...fields }, spec, identity)).toBe(
+        `${rejected}/${name}-rejected.jsonl`,
+      );
+    });
+
+    it('have the values of their interval', () => {
+      const partition_by = ['date', 'hour'] as const;
+      const key = fileKey(fileFolder({ prefix: 'events', partition_by }), spec, file, 'csv');
+      expect(partitionIn(key, partition_by)).toEqual(partitionOf(spec.data_interval_start, partition_by));
+      expect(partitionIn(key, [])).toEqual({});
+      expect(partitionIn('events/date=2026-11-01/a.csv', partition_by)).toEqual({ date: '2026-11-01' });
+    });
+  });
+
+  it('collide with those of an export that has the same folders in its prefix', () => {
+    const sourceOf = (prefix: string, partition_by?: string[]): KeySource => {
+      const given = {
+        bucket_name: 'b',
+        region: 'r',
+        endpoint_url: null,
+        file_format: 'CSV',
+        compression: null,
+      };
+      return { model: 'events', config: { ...given, on_bad_row: 'fail', prefix, partition_by } };
+    };
+    const partitioned = sourceOf('events', ['date', 'hour']);
+    expect(keysCollide(partitioned, sourceOf('events/date={year}-{month}-{day}/hour={hour}'))).toBe(true);
+    expect(keysCollide(partitioned, sourceOf('{table}', ['date', 'hour']))).toBe(true);
+    for (const other of [
+      sourceOf('events'),
+      sourceOf('events', ['date']),
+      sourceOf('clicks', ['date', 'hour']),
+    ])
+      expect(keysCollide(partitioned, other)).toBe(false);
   });
 
   describe('keys of rejected rows', () => {

@@ -40,6 +40,25 @@ describe('the programs that read an export', () => {
     },
   );
 
+  it('read the partitions of keys', () => {
+    const partitioned = { prefix: '{table}', partition_by: ['date', 'hour'] };
+    expect(codeOf('DuckDB', partitioned)).toContain(
+      'hive_partitioning = true,\n  hive_types = {date: DATE, hour: INTEGER})',
+    );
+    expect(codeOf('pyarrow', partitioned)).toContain('pyarrow.schema([("date", pyarrow.date32()), ("hour",');
+    expect(codeOf('polars', partitioned)).toContain(
+      'hive_schema={"date": polars.Date, "hour": polars.Int32}',
+    );
+    expect(codeOf('Spark', partitioned)).toContain('option("basePath", "s3a://exports/").parquet(*files)');
+    const athena = codeOf('Athena', partitioned);
+    expect(athena).toContain('partitioned by (`date` date, `hour` int)\nstored as parquet');
+    expect(athena).toContain(
+      "'storage.location.template' = 's3://exports/events/date=${date}/hour=${hour}')",
+    );
+    for (const reader of ['DuckDB', 'pyarrow', 'polars', 'Spark', 'Athena'])
+      expect(codeOf(reader, {})).not.toMatch(/hive|partition_|basePath|projection/);
+  });
+
   it('name server and region', () => {
     const own = { endpoint_url: 'http://127.0.0.1:9000' };
     expect(codeOf('DuckDB', {})).toContain("region 'eu-west-1')");

@@ -262,6 +262,28 @@ describe('a batch export', () => {
       },
     });
     expect(await patch('select uuid, _inserted_at, event as m from events')).toMatchObject({ status: 200 });
+    const partitioned = (config: object) =>
+      api.call('PATCH', `batch_exports/${id}`, { destination: { config: { prefix, ...config } } });
+    expect(await partitioned({ partition_by: ['date'] })).toMatchObject({
+      status: 400,
+      body: {
+        attr: 'destination__config__partition_by',
+        detail: expect.stringMatching(
+          /has no partitions, and a table keeps its partitions.*use a prefix with another/,
+        ),
+      },
+    });
+    expect(
+      await partitioned({ partition_by: ['date'], prefix: `partitioned/${randomUUID()}` }),
+    ).toMatchObject({ status: 200, body: { destination: { config: { partition_by: ['date'] } } } });
+    expect(await api.call('PATCH', `batch_exports/${id}`, { interval: 'week' })).toMatchObject({
+      status: 400,
+      body: { attr: 'destination__config__partition_by', detail: expect.stringContaining('at most a day') },
+    });
+    expect(await patch('select uuid, _inserted_at, event as DATE from events')).toMatchObject({
+      status: 400,
+      body: { attr: 'dialect_query', detail: expect.stringContaining('readers would find two') },
+    });
     await api.database.pool.query(
       `insert into exportd.store_traits (team_id, location, conditional_put)
        select team_id, 'aws /overwriting', false from exportd.batch_exports where id = $1`,

@@ -408,6 +408,139 @@ describe('a commit to a table', () => {
   });
 });
 
+describe('partitions', () => {
+  const partitionsOf = (time: string) => ({ date: time.slice(0, 10), hour: time.slice(11, 13) });
+  const foldersOf = (time: string): string => `date=${time.slice(0, 10)}/hour=${time.slice(11, 13)}`;
+  const partition_by = ['date', 'hour'];
+  const nameOf = ({ start, end }: { start: string; end: string }): string =>
+    [start, end].map((time) => time.replaceAll(/[-:]|\.000/g, '')).join('-');
+  /** What a manifest says of its files. */
+  const manifestAt = async (key: string | null) =>
+    (await harness.reader.manifestAt(key ?? '')) as unknown as {
+      readonly rejected_file: { readonly key: string } | null;
+      readonly files: readonly { readonly key: string; readonly partition?: object }[];
+    };
+
+  it('of a table are columns with the values of the interval, in versions and checkpoints', async () => {
+    const { batchExportId, table, hour, expectRows } = createTable();
+    const options = { prefix: batchExportId, partition_by };
+    const openDestination = createDestinationOpener(harness.database.pool, harness.keyRing, {
+      ...harness.settings,
+      EXPORTD_TABLE_CHECKPOINT_INTERVAL: 2,
+    });
+    const [one, other, last] = [hour(), hour(), hour()];
+    const run = async ({ run: export_ }: typeof one) =>
+      expect(await export_(options, { openDestination })).toMatchObject({ latest_error: null });
+    for (const each of [one, other]) {
+      await each.insert(1, 20);
+      await run(each);
+    }
+    const metaData = (await table.linesOf(0)).find((line) => line.metaData)?.metaData;
+    expect(metaData?.partitionColumns).toEqual(partition_by);
+    const { fields } = JSON.parse(metaData?.schemaString ?? '') as {
+      fields: { name: string; type: string }[];
+    };
+    expect(fields.slice(-2)).toMatchObject([
+      { name: 'date', type: 'date' },
+      { name: 'hour', type: 'integer' },
+    ]);
+    // Another generation, at whose version there is a checkpoint.
+    await one.insert(30, 31);
+    await run(one);
+    await expectRows(one, other);
+    const { date, hour: of } = partitionsOf(one.of.start);
+    const values = { date, hour: String(Number(of)) };
+    const path = `${foldersOf(one.of.start)}/${nameOf(one.of)}`;
+    expect((await table.linesOf(2)).slice(2)).toMatchObject([
+      { remove: { path: `${path}.parquet`, partitionValues: values } },
+      { add: { path: `${path}-g2.parquet`, partitionValues: values } },
+    ]);
+    for (const version of [0, 1, 2]) await table.delete(`${table.nameOf(version)}.json`);
+    await last.insert(1, 3);
+    await run(last);
+    await expectRows(one, other, last);
+    // A run with another config finds the partitions of the table before it publishes.
+    for (const changed of [{ partition_by: ['date'] }, { partition_by: [] }])
+      expect((await last.run({ ...options, ...changed })).latest_error).toMatch(
+        /^TableProtocol: .*has the partitions date, hour, and partition_by of the export .*use another prefix/,
+      );
+    await expectRows(one, other, last);
+  });
+
+  it.each(['commit', 'committed', 'putManifest'] as const)(
+    'of a table are committed once if the worker is killed at %s',
+    async (at) => {
+      const { batchExportId, config, table, hour, commitsOf, expectRows } = createTable();
+      const one = hour();
+      await one.insert(1, 20);
+      const { run_id } = await one.create({ config: { ...config, prefix: batchExportId, partition_by } });
+      await one.count(run_id);
+      await harness.attempt().exportInterval({ run_id });
+      await expect(publish(run_id, withCrash(harness, at))).rejects.toThrow();
+      await publish(run_id);
+      expect(await commitsOf(run_id)).toEqual([0]);
+      expect(await table.keysBelow(`${batchExportId}/date=`)).toHaveLength(1);
+      await expectRows(one);
+    },
+  );
+
+  it.each(['Parquet', 'JSONLines', 'CSV'])(
+    'without a table are folders of files that their manifests name: %s',
+    async (file_format) => {
+      const { batchExportId, hour, table } = createTable();
+      const one = hour();
+      await one.insert(1, 3);
+      await harness.database.pool.query(
+        `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+         values (1, gen_random_uuid(), 'bad', 'd', '{}', 'infinity', $1)`,
+        [one.of.start],
+      );
+      const plain = { table_format: null, file_format, compression: 'gzip', on_bad_row: 'reject' };
+      const extension = { Parquet: 'parquet', JSONLines: 'jsonl.gz', CSV: 'csv.gz' }[file_format] ?? '';
+      const options = { ...plain, prefix: batchExportId, partition_by };
+      const first = await one.run(options);
+      expect(first).toMatchObject({ latest_error: null });
+      const folder = foldersOf(one.of.start);
+      const manifest = await manifestAt(first.manifest_key);
+      expect(manifest.files).toMatchObject([
+        {
+          key: `${batchExportId}/${folder}/${nameOf(one.of)}.${extension}`,
+          partition: partitionsOf(one.of.start),
+        },
+      ]);
+      expect(manifest.rejected_file?.key).toBe(
+        `${batchExportId}/_rejected/${folder}/${nameOf(one.of)}-rejected.jsonl`,
+      );
+      expect(await table.keysBelow(`${batchExportId}/date`)).toHaveLength(1);
+    },
+  );
+
+  it('that change apply from the next run on: files of both layouts have each row once', async () => {
+    const { batchExportId, hour } = createTable();
+    const one = hour();
+    await one.insert(1, 20);
+    const plain = { table_format: null, prefix: batchExportId };
+    const before = await one.run(plain);
+    expect((await manifestAt(before.manifest_key)).files[0]).not.toHaveProperty('partition');
+    // The file of before stays where it is, and gets one with the late rows beside it.
+    await one.remove(1, 3);
+    await one.insert(30, 31);
+    const late = await one.run({ ...plain, partition_by: ['date'] });
+    expect(late).toMatchObject({ latest_error: null, check: { outcome: 'late_rows_added' } });
+    const { date } = partitionsOf(one.of.start);
+    expect((await manifestAt(late.manifest_key)).files).toMatchObject([
+      { key: `${batchExportId}/${nameOf(one.of)}.parquet`, partition: {} },
+      { key: `${batchExportId}/date=${date}/${nameOf(one.of)}-g2.parquet`, partition: { date } },
+    ]);
+    const again = await one.run({ ...plain, partition_by, on_missing_rows: 'follow' });
+    expect(again).toMatchObject({ latest_error: null, manifest_key: before.manifest_key });
+    const { files } = await manifestAt(again.manifest_key);
+    expect(files.map(({ key }) => key)).toEqual([
+      `${batchExportId}/${foldersOf(one.of.start)}/${nameOf(one.of)}-g3.parquet`,
+    ]);
+  });
+});
+
 describe('a table with another writer', () => {
   /** Two hours in a table. */
   async function twoHours() {

@@ -13,10 +13,15 @@ export interface DeltaLine {
   readonly add?: {
     readonly path: string;
     readonly stats: string;
+    readonly partitionValues?: Readonly<Record<string, string>>;
     readonly tags?: Record<string, string>;
   } | null;
-  readonly remove?: { readonly path: string } | null;
-  readonly metaData?: { readonly id: string; readonly schemaString: string } | null;
+  readonly remove?: { readonly path: string; readonly partitionValues?: object } | null;
+  readonly metaData?: {
+    readonly id: string;
+    readonly schemaString: string;
+    readonly partitionColumns: readonly string[];
+  } | null;
   readonly protocol?: object | null;
   readonly txn?: { readonly appId: string; readonly version: number } | null;
   readonly commitInfo?: { readonly run_id?: string; readonly generation?: number } | null;

@@ -17,7 +17,13 @@ function createStore() {
     return etag;
   };
   const store: TableStore = {
-    ...{ location: 'here', root: 'events', fileRetentionMs: 7 * 86_400_000, checkpointInterval: 10 },
+    ...{
+      location: 'here',
+      root: 'events',
+      fileRetentionMs: 7 * 86_400_000,
+      checkpointInterval: 10,
+      partitionColumns: [],
+    },
     nameOf: (name) => `s3://bucket/events/${name}`,
     requireConditionalWrites: () => Promise.resolve(),
     create: (name, bytes) => Promise.resolve(objects.has(name) ? null : put(name, bytes)),

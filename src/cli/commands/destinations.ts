@@ -36,6 +36,7 @@ export interface DestinationOptions {
   readonly compressionLevel?: number;
   readonly bloomFilters?: boolean;
   readonly tableFormat?: string;
+  readonly partitionBy?: readonly string[];
   readonly endpointUrl?: string;
   readonly virtualStyle?: boolean;
   readonly roleArn?: string;
@@ -63,6 +64,11 @@ export const withDestinationOptions = (command: Command): Command =>
     )
     .option('--bloom-filters', 'of uuid and distinct_id, in Parquet files')
     .option('--table-format <format>', 'of the table that Parquet files belong to: delta')
+    .option(
+      '--partition-by <partitions>',
+      'of the keys, and of the table: date, or date,hour',
+      (names: string) => names.split(','),
+    )
     .option('--endpoint-url <url>', 'S3 server other than AWS')
     .option('--virtual-style', 'address the bucket as part of the host name')
     .option('--role-arn <arn>', 'assume this role instead of using keys')
@@ -71,7 +77,7 @@ export const withDestinationOptions = (command: Command): Command =>
 /** The fields of a config that the flags name. */
 function destinationFieldsOf(options: DestinationOptions): JsonObject {
   const { bucket, region, prefix, format, compression, compressionLevel, bloomFilters } = options;
-  const { tableFormat, endpointUrl, virtualStyle, roleArn } = options;
+  const { tableFormat, partitionBy, endpointUrl, virtualStyle, roleArn } = options;
   const fields = {
     bucket_name: bucket,
     region,
@@ -81,6 +87,7 @@ function destinationFieldsOf(options: DestinationOptions): JsonObject {
     compression_level: compressionLevel,
     bloom_filters: bloomFilters,
     table_format: tableFormat,
+    partition_by: partitionBy,
     endpoint_url: endpointUrl,
     use_virtual_style_addressing: virtualStyle,
     role_arn: roleArn,

@@ -1,5 +1,6 @@
 import type { RangeFile } from '../../decisions/record_files.ts';
 import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
+import { partitionColumnsOf } from '../../destination/partitions.ts';
 import { manifestOf } from '../../destination/manifest.ts';
 import type { CompletedFile, SortKey } from '../../domain/exported_files.ts';
 import {
@@ -385,7 +386,11 @@ async function readManifest(
       bucket: typeof bucket_name === 'string' ? bucket_name : '',
       endpoint: typeof endpoint_url === 'string' ? endpoint_url : null,
       key: manifest_key ?? '',
-      body: { ...manifestOf(id, state, files, columns), rows: totals.rows, bytes: totals.bytes },
+      body: {
+        ...manifestOf(id, state, files, columns, partitionColumnsOf(config.config)),
+        rows: totals.rows,
+        bytes: totals.bytes,
+      },
     },
   };
 }

@@ -1,12 +1,14 @@
 import {
   type DestinationPreview,
   previewOf,
+  rejectPartitions,
   rejectSelectionForModel,
   requireDestinationType,
 } from '../../destination/config.ts';
 import { type DataInterval, previousBoundary, type ScheduleDefinition } from '../../domain/intervals.ts';
 import type { EncoderPool } from '../../encoding/encoder.ts';
 import type { Pool } from '../../journal/database.ts';
+import { exportedColumns } from '../../source/postgres_source.ts';
 import { type ExportedColumn, fileColumns, type RowSelection } from '../../source/row_selection.ts';
 import type { RowBlock, RowRange, SampleOptions } from '../../source/source.ts';
 import { ApiError } from '../api_error.ts';
@@ -247,6 +249,9 @@ async function previewedExport(
   const query = hasQueryOf(current, definition)
     ? current.row_query
     : await rowQueryOf(pool, teamId, definition);
+  const { interval, model } = definition;
+  const columns = exportedColumns(model, { query });
+  rejectPartitions(config, { interval, columns, hasQuery: query !== null });
   return { team_id: teamId, id, definition, destination, selection: { ...selected, query } };
 }
 

@@ -196,6 +196,13 @@ export const fields: readonly FormField[] = [
       'readers of tables. exportd must be the only writer. Empty for files and manifests alone.',
     choices: ['delta'],
   }),
+  field('More', 'destination__config__partition_by', 'Partition by', 'lines', {
+    hint:
+      'Partitions of the files, from the start of their interval in UTC: date, or date and hour, one per line. Keys get ' +
+      'folders like date=2026-11-01/hour=07, and tables these columns. A change applies to the intervals that are ' +
+      'exported from then on; a table keeps its partitions. Empty for none.',
+    suggestions: ['date', 'hour'],
+  }),
   field('More', 'destination__config__on_bad_row', 'On bad row', 'select', {
     hint:
       'Rows that the format cannot represent: fail the run, or write them to a -rejected.jsonl file that the manifest ' +
