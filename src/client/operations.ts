@@ -103,6 +103,8 @@ export interface components {
                 config: {
                     [key: string]: unknown;
                 };
+                /** @description The last four characters of `aws_access_key_id`; null without one, and if it is short or unreadable. */
+                access_key_id_end: string | null;
             };
             interval: string;
             timezone: string;
@@ -181,6 +183,8 @@ export interface components {
             changes: string[];
             /** @description Those of them that are secrets, which responses never contain. */
             secrets: string[];
+            /** @description What the request does to intervals, to files that exist and to their readers, a sentence each. */
+            consequences: string[];
         };
         BatchExportCondition: {
             /**
@@ -245,6 +249,7 @@ export interface components {
                 config?: ({
                     [key: string]: unknown;
                 } | components["schemas"]["S3Config"]) | null;
+                readonly access_key_id_end?: unknown;
             };
             /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
             timezone?: string | null;
@@ -578,6 +583,7 @@ export interface components {
                 config?: ({
                     [key: string]: unknown;
                 } | components["schemas"]["S3Config"]) | null;
+                readonly access_key_id_end?: unknown;
             };
             /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
             timezone?: string | null;
@@ -881,6 +887,7 @@ export interface components {
                 config?: ({
                     [key: string]: unknown;
                 } | components["schemas"]["S3Config"]) | null;
+                readonly access_key_id_end?: unknown;
             };
             /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
             timezone?: string | null;
@@ -931,6 +938,7 @@ export interface components {
                 config?: ({
                     [key: string]: unknown;
                 } | components["schemas"]["S3Config"]) | null;
+                readonly access_key_id_end?: unknown;
             };
             /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
             timezone?: string | null;
@@ -1126,9 +1134,9 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read";
+        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read";
         /** @enum {string} */
-        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read";
+        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read";
         SignedProof: {
             proof: {
                 /** @constant */
@@ -1265,6 +1273,14 @@ export interface components {
                 public_key: string;
                 /** @description Signature of the canonical JSON (RFC 8785) of `proof`, in base64. */
                 value: string;
+            };
+        };
+        SourceMapInput: {
+            /** @description One of `tables`; without it, only those are returned. */
+            table?: string;
+            /** @description Columns of the table that are given to columns of events, by the names of those. */
+            columns?: {
+                [key: string]: string;
             };
         };
         User: {
@@ -1639,6 +1655,7 @@ export interface components {
                         config?: ({
                             [key: string]: unknown;
                         } | components["schemas"]["S3Config"]) | null;
+                        readonly access_key_id_end?: unknown;
                     };
                     /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
                     timezone?: string | null;
@@ -1697,6 +1714,7 @@ export interface components {
                         config?: ({
                             [key: string]: unknown;
                         } | components["schemas"]["S3Config"]) | null;
+                        readonly access_key_id_end?: unknown;
                     };
                     /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
                     timezone?: string | null;
@@ -1757,6 +1775,7 @@ export interface components {
                         config?: ({
                             [key: string]: unknown;
                         } | components["schemas"]["S3Config"]) | null;
+                        readonly access_key_id_end?: unknown;
                     };
                     /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
                     timezone?: string | null;
@@ -1819,6 +1838,8 @@ export interface components {
                     before?: string;
                     start?: string;
                     end?: string;
+                    /** @enum {string} */
+                    created_by?: "schedule" | "backfill";
                     /**
                      * @default -created_at
                      * @enum {string}
@@ -2364,6 +2385,45 @@ export interface components {
                     }[];
                     /** @description Relations that may have the events, while the configured one does not exist. */
                     tables: string[];
+                };
+            };
+            /** @description Map table. Drafts a view of events over a table, with its index and grants as one script. It changes nothing. Rows of the table may be of any project, so only keys with `source:read` see some. */
+            "POST /source/map": {
+                body?: components["schemas"]["SourceMapInput"];
+                result: {
+                    /** @description Tables of the source with a column of a time, those with most rows first; at most 50. */
+                    tables: string[];
+                    mapping: {
+                        /** @description Those of the table. */
+                        columns: {
+                            name: string;
+                            type: string;
+                        }[];
+                        roles: {
+                            name: string;
+                            type: string;
+                            /** @description What exports do with it. */
+                            why: string;
+                            /** @description The expression of the view. */
+                            sql: string;
+                            /** @description What a person has to know about it. */
+                            comment: string | null;
+                        }[];
+                        /** @description The name of the view. */
+                        view: string;
+                        /** @description The setting that names what exportd reads. */
+                        setting: string;
+                        /** @description Whether exportd reads a view of this name, so that no setting has to change. */
+                        is_read: boolean;
+                        /** @description Columns of events for which a column has to be chosen. */
+                        to_choose: string[];
+                        /** @description Creates the view, its index and its grants. */
+                        script: string;
+                        /** @description The first 20 rows of the view as text, by its columns. Null while columns have to be chosen, and for keys without `source:read`. */
+                        rows: {
+                            [key: string]: string | null;
+                        }[] | null;
+                    } | null;
                 };
             };
             /** @description Preview a new batch export. The first rows that it would write of its newest ended interval, with the names of its files. */
@@ -2921,6 +2981,7 @@ export type RetriedFailedRuns = components['schemas']['RetriedFailedRuns'];
 export type Scope = components['schemas']['Scope'];
 export type ScopeInput = components['schemas']['ScopeInput'];
 export type SignedProof = components['schemas']['SignedProof'];
+export type SourceMapInput = components['schemas']['SourceMapInput'];
 export type User = components['schemas']['User'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookCreateInput = components['schemas']['WebhookCreateInput'];

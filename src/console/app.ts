@@ -134,6 +134,7 @@ function Account({ onClose }: { readonly onClose: () => void }): View {
 const mainPages = [
   { path: paths.exports, label: 'Exports', keys: 'g e', scope: undefined },
   { path: paths.query, label: 'Query', keys: 'g q', scope: 'query:read' },
+  { path: paths.webhooks, label: 'Webhooks', keys: 'g w', scope: 'batch_export:read' },
   { path: paths.keys, label: 'Keys', keys: 'g k', scope: 'key:admin' },
   { path: paths.audit, label: 'Audit', keys: 'g a', scope: 'audit:read' },
 ] as const;

@@ -86,7 +86,7 @@ export function mergeSealed(
   };
 }
 
-/** Decrypts the secrets of a config. Only activities call this: the HTTP API only compares. @throws SecretUnreadable */
+/** Decrypts the secrets of a config. Activities call this; the HTTP API only compares, and shows the end of an access key ID. @throws SecretUnreadable */
 export function openSealed(keyRing: KeyRing, owner: string, sealed: SealedConfig): PublicConfig {
   const opened: Record<string, string> = {};
   for (const [field, secret] of Object.entries(sealed.secrets))

@@ -12,6 +12,7 @@ export const scopes = [
   'query:read',
   'key:admin',
   'audit:read',
+  'source:read',
 ] as const;
 export type Scope = (typeof scopes)[number];
 

@@ -15,6 +15,7 @@ import {
   QuerySlotsBusy,
 } from '../queries/query_errors.ts';
 import { QuerySchemaError } from '../queries/query_executor.ts';
+import { InvalidMapping } from '../source/check/draft_view.ts';
 import { safeMessage } from '../source/check/report.ts';
 import { InvalidRelation } from '../source/postgres_source.ts';
 import { RowTooWide } from '../source/copy_out.ts';
@@ -260,7 +261,11 @@ export function sourceError(error: unknown): ApiError | undefined {
     return unreachable('A relation of the source is locked by another session. Retry later.');
   if (isDatabaseUnavailable(error)) return unreachable('The source database cannot be reached. Retry later.');
   if (error instanceof InvalidRelation) return new ApiError(503, 'source_rejected', error.message);
-  if (error instanceof SelectionRejected || error instanceof UnsupportedSelection)
+  if (
+    error instanceof SelectionRejected ||
+    error instanceof UnsupportedSelection ||
+    error instanceof InvalidMapping
+  )
     return invalid(error.message, null);
   if (error instanceof RowTooWide)
     return invalid(`${error.message} Select fewer or shorter columns with dialect_query.`, null);

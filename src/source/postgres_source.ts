@@ -3,8 +3,9 @@ import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { SortKey } from '../domain/exported_files.ts';
 import { checkBarrier, checkBarriers, checkStandbyBarrier, checkStandbyBarriers } from './barrier.ts';
-import { findColumnProblems } from './check/check_columns.ts';
+import { findColumnProblems, readSourceRole } from './check/check_columns.ts';
 import { checkSource } from './check/check_source.ts';
+import { mapListedTable } from './check/draft_view.ts';
 import { catalogReader, type ReadCatalog, readRelationFacts } from './check/report.ts';
 import type { RelationRole } from './contract.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
@@ -325,6 +326,11 @@ export function createSource({
     pools: { pages: threadReads.pool, counts: counts.pool, checks: checks.pool },
     check: (teamId, options, signal) =>
       checkSource(counts.forProject(teamId), settings, { ...options, teamId, signal }),
+    map: async (teamId, options, signal) => {
+      const read = catalogReader(counts.forProject(teamId), signal);
+      const { role: reader } = await readSourceRole(read);
+      return mapListedTable(read, relations.events, { ...options, teamId, reader });
+    },
     close: async () => {
       await Promise.all([rereads.close(), counts.close(), checks.close(), primary?.close()]);
     },

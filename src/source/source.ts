@@ -3,6 +3,7 @@ import type { Model } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
+import type { mapListedTable } from './check/draft_view.ts';
 import type { SourceReport } from './check/report.ts';
 import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
@@ -216,6 +217,19 @@ export interface Source {
     options: { readonly model: Model; readonly table?: string | undefined },
     signal?: AbortSignal,
   ): Promise<SourceReport>;
+  /**
+   * Maps a table to events, for the project `teamId` if it has no column for it. The first rows may be of any project.
+   * @throws InvalidMapping
+   */
+  map(
+    teamId: number,
+    options: {
+      readonly table?: string | undefined;
+      readonly chosen?: Readonly<Record<string, string>> | undefined;
+      readonly readsRows: boolean;
+    },
+    signal?: AbortSignal,
+  ): ReturnType<typeof mapListedTable>;
   close(): Promise<void>;
 }
 

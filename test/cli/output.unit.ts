@@ -1,7 +1,9 @@
+import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
+import { CliError } from '../../src/cli/cli_error.ts';
 import { newDestinationOf } from '../../src/cli/commands/destinations.ts';
 import { formatDuration, lagLines, statusRows } from '../../src/cli/export_tables.ts';
-import { stdoutFlushed } from '../../src/cli/output.ts';
+import { confirm, stdoutFlushed } from '../../src/cli/output.ts';
 
 describe('a destination of flags', () => {
   const keys = { AWS_ACCESS_KEY_ID: 'AKIA1', AWS_SECRET_ACCESS_KEY: 'secret' };
@@ -176,5 +178,46 @@ describe('the output of a command', () => {
     await stdoutFlushed();
     await stdoutFlushed();
     expect(process.stdout.listenerCount('error')).toBe(before);
+  });
+});
+
+describe('a question on a terminal', () => {
+  /** Asks on a terminal whose user types this. */
+  const ask = async (typed: string): Promise<{ readonly asked: string; readonly error: unknown }> => {
+    const [keyboard, screen] = [new PassThrough(), new PassThrough()].map((stream) =>
+      Object.assign(stream, { isTTY: true }),
+    );
+    const streams = { stdin: keyboard, stderr: screen };
+    const before = Object.entries(Object.getOwnPropertyDescriptors(process)).filter(
+      ([name]) => name in streams,
+    );
+    for (const [name, value] of Object.entries(streams))
+      Object.defineProperty(process, name, { value, configurable: true });
+    try {
+      const answered = confirm('Delete 2 batch exports?', {}).then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      keyboard?.write(`${typed}\n`);
+      const error = await answered;
+      return { asked: String(screen?.read()), error };
+    } finally {
+      for (const [name, property] of before) Object.defineProperty(process, name, property);
+    }
+  };
+
+  it.each(['y', 'YES', ' yes '])('goes on after %p', async (typed) => {
+    const { asked, error } = await ask(typed);
+    expect(asked).toContain('Delete 2 batch exports? [y/N]');
+    expect(error).toBeUndefined();
+  });
+
+  it.each(['', 'n', 'yess', 'delete'])('changes nothing after %p', async (typed) => {
+    expect((await ask(typed)).error).toEqual(new CliError('Nothing was changed.'));
+  });
+
+  it('is not asked with --yes, and without a terminal', async () => {
+    await expect(confirm('Delete?', { yes: true })).resolves.toBeUndefined();
+    await expect(confirm('Delete?', {})).resolves.toBeUndefined();
   });
 });

@@ -73,6 +73,11 @@ const pages: readonly NamedPage[] = [
     },
   ],
   [
+    'map a table',
+    () => '/source?table=public.events',
+    (page) => page.getByRole('table', { name: 'First rows' }).waitFor(),
+  ],
+  [
     'query',
     () => '/query',
     async (page) => {
@@ -115,6 +120,28 @@ describe('a person', () => {
   });
   afterEach(() => opened.close());
 
+  it('maps a table by choosing its columns, and copies the script', async () => {
+    const { page, problems } = opened;
+    await api.database.pool.query(
+      `create table orders_log (log_no bigint primary key, what text, customer text, payload jsonb,
+         happened timestamptz, recorded timestamptz not null default clock_timestamp());
+       insert into orders_log values (1, 'ordered', 'ada', '{}', now())`,
+    );
+    await page.goto('/exports/new');
+    await page.getByRole('link', { name: 'Map a table to events' }).click();
+    await page.getByLabel('Table').selectOption('public.orders_log');
+    await page.getByLabel('Column for event', { exact: true }).selectOption('what');
+    await page.getByLabel('Column for distinct_id').selectOption('customer');
+    await page.getByRole('cell', { name: 'ordered', exact: true }).waitFor();
+    await page.getByRole('button', { name: 'Copy script' }).click();
+    const copied = await page.evaluate<string>('navigator.clipboard.readText()');
+    expect(copied).toMatch(
+      /^create view [^]* {2}source\.what as event,\n[^]*\ncreate index concurrently on /,
+    );
+    expect(await findViolations(page)).toEqual([]);
+    expect(problems).toEqual([]);
+  });
+
   it('creates an export, whose destination is tested before', async () => {
     const { page, problems } = opened;
     const entered = config();
@@ -123,6 +150,8 @@ describe('a person', () => {
     await page.getByRole('button', { name: 'Create export' }).click();
     await page.getByText('This field', { exact: false }).or(page.locator('.field-error')).first().waitFor();
     expect(await page.locator(':focus').getAttribute('data-attr')).toBe('destination__config__bucket_name');
+    expect(await page.getByText(/^(Bucket|Region|Prefix) is required\.$/).count()).toBe(3);
+    expect(await page.getByLabel('Access key ID').first().getAttribute('type')).toBe('text');
     for (const [label, value] of [
       ['Bucket', entered.bucket_name],
       ['Region', entered.region],
@@ -165,6 +194,32 @@ describe('a person', () => {
     expect((await api.call('GET', `batch_exports/${id}/`)).body.name).toBe('Renamed');
     const { body } = await api.call('POST', `batch_exports/${id}/test/`, {});
     expect((body.steps as { result: { status: string } }[])[0]?.result.status).toBe('Passed');
+  });
+
+  it('sees what a change does before it is saved, and which key is stored', async () => {
+    const { page, problems } = opened;
+    await page.goto(`/exports/${id}/edit`);
+    const end = config().aws_access_key_id.slice(-4);
+    await page.getByText(`it ends in ${end}.`).waitFor();
+    await page.getByLabel('Prefix').fill(`moved/${randomUUID()}`);
+    await page.getByRole('button', { name: 'Save' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Save these changes?' });
+    await dialog.getByText('their readers get nothing new there', { exact: false }).waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await dialog.getByRole('button', { name: 'Back' }).click();
+    expect((await api.call('GET', `batch_exports/${id}/`)).body.destination).not.toMatchObject({
+      config: { prefix: expect.stringMatching(/^moved/) },
+    });
+    await page.getByRole('button', { name: 'Save' }).click();
+    await dialog.getByRole('button', { name: 'Save changes' }).click();
+    await page.waitForURL(`**/exports/${id}`);
+    await page.goto(`/exports/${id}?tab=settings`);
+    await page.getByText(`…${end}`, { exact: true }).waitFor();
+    // The words of the form, not those of the API.
+    await page.getByText('On missing rows', { exact: true }).first().waitFor();
+    await page.getByText('keep them in the bucket', { exact: true }).first().waitFor();
+    await page.locator('.field-changes dt', { hasText: 'Prefix' }).first().waitFor();
+    expect(problems).toEqual([]);
   });
 
   it('sees the error of a field at the field', async () => {

@@ -90,6 +90,14 @@ describe('times', () => {
     expect(formatInterval(start, end, 'UTC')).toBe(text);
   });
 
+  it('names the times of an interval in which the clocks change', () => {
+    const at = (hour: number) => new Date(Date.UTC(2026, 10, 1, hour)).toISOString();
+    expect(formatInterval(at(5), at(6), 'America/New_York')).toBe('2026-11-01 01:00 EDT – 01:00 EST');
+    expect(formatInterval(at(6), at(7), 'America/New_York')).toBe('2026-11-01 01:00 – 02:00');
+    expect(formatInterval(at(4), at(28), 'America/New_York')).toBe('2026-11-01 00:00 EDT – 23:00 EST');
+    expect(formatInterval(at(4), at(29), 'America/New_York')).toBe('2026-11-01');
+  });
+
   it.each([
     [2_000, 'now'],
     [-90_000, '1 min. ago'],

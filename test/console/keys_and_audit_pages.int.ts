@@ -60,6 +60,7 @@ const pages: readonly NamedPage[] = [
       await page.getByRole('dialog').getByLabel('Name').fill('Nightly job');
     },
   ],
+  ['webhooks of the project', () => '/webhooks', (page) => page.getByText('No webhooks yet').waitFor()],
   ['audit', () => '/audit', (page) => page.getByRole('cell', { name: 'batch_export.update' }).waitFor()],
   [
     'audit of keys',
@@ -259,6 +260,41 @@ describe('the page of the audit trail', () => {
   });
 });
 
+describe('the page of webhooks', () => {
+  it('adds one for all exports, changes it, replaces its secret and deletes it', async () => {
+    const { page, problems } = opened;
+    const dialog = page.getByRole('dialog');
+    const stored = async () =>
+      (await api.call('GET', 'webhooks/')).body.results as readonly Record<string, unknown>[];
+    const sealed = async () => (await api.database.pool.query('select secret from exportd.webhooks')).rows;
+    await page.goto('/webhooks');
+    await button(page, 'Add webhook…').click();
+    await dialog.getByRole('textbox', { name: /^URL/ }).fill('https://example.com/hook');
+    await button(dialog, 'Add webhook').click();
+    const secret = dialog.getByLabel('signing secret', { exact: true });
+    expect(await secret.inputValue()).toMatch(/^whsec_/);
+    await button(dialog, 'Done').click();
+    expect(await stored()).toMatchObject([{ url: 'https://example.com/hook', batch_export: null }]);
+    await button(page, 'Edit…').click();
+    await dialog.getByRole('textbox', { name: /^URL/ }).fill('https://example.com/other');
+    await dialog.getByLabel('Format').selectOption('Slack');
+    await button(dialog, 'Save').click();
+    await page.getByRole('heading', { name: 'https://example.com/other' }).waitFor();
+    expect(await stored()).toMatchObject([{ url: 'https://example.com/other', format: 'slack' }]);
+    const before = await sealed();
+    await button(page, 'Replace secret…').click();
+    await button(dialog, 'Replace secret').click();
+    expect(await secret.inputValue()).toMatch(/^whsec_/);
+    expect(await findViolations(page)).toEqual([]);
+    await button(dialog, 'Done').click();
+    expect(await sealed()).not.toEqual(before);
+    await button(page, 'Delete').click();
+    await button(dialog, 'Delete').click();
+    await page.getByText('No webhooks yet').waitFor();
+    expect(problems).toEqual([]);
+  });
+});
+
 describe('without their scopes', () => {
   it('the pages say which one is lacking, and nothing leads to them', async () => {
     const { key } = await api.newKey(api.projectId, ['batch_export:read']);
@@ -274,7 +310,7 @@ describe('without their scopes', () => {
         expect(await findViolations(page)).toEqual([]);
       }
       const links = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts();
-      expect(links).toEqual(['Exports', 'Temporal', 'API']);
+      expect(links).toEqual(['Exports', 'Webhooks', 'Temporal', 'API']);
       expect(problems).toEqual([]);
     } finally {
       await narrow.close();

@@ -31,6 +31,7 @@ const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:
   ['GET', 'batch_exports/:id/proof', 'batch_export:read', 400],
   ['GET', 'proof_keys', 'batch_export:read', 200],
   ['GET', 'source/check', 'batch_export:write', 200],
+  ['POST', 'source/map', 'batch_export:write', 200],
   ['POST', 'batch_exports/preview', 'batch_export:write', 200],
   ['POST', 'batch_exports/estimate', 'batch_export:write', 200],
   ['GET', 'batch_exports/:id/manifests', 'batch_export:read', 200],

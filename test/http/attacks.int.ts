@@ -121,6 +121,7 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET batch_exports/:batch_export_id/intervals/:start/verifications': reads,
   'POST batch_exports/:batch_export_id/intervals/:start/verifications': writes,
   'GET source/check': writes,
+  'POST source/map': writes,
   'POST batch_exports/preview': writes,
   'POST batch_exports/estimate': writes,
   'POST batch_exports/:id/preview': writes,
@@ -132,7 +133,16 @@ const operations: Readonly<Record<string, Expected>> = {
 
 /** What a server answers without a key, and the projects of a key. Everything else needs one. */
 const publicOperations = [
-  ...['GET /', 'GET /exports/*', 'GET /query', 'GET /keys', 'GET /audit', 'GET /console/assets/*'],
+  ...[
+    'GET /',
+    'GET /exports/*',
+    'GET /query',
+    'GET /keys',
+    'GET /audit',
+    'GET /source',
+    'GET /webhooks',
+    'GET /console/assets/*',
+  ],
   ...['POST /console/session', 'GET /console/session', 'DELETE /console/session', 'DELETE /console/sessions'],
   ...['GET /healthz', 'GET /livez', 'GET /readyz'],
   ...['GET /api/schema', 'GET /api/docs', 'GET /api/docs/json', 'GET /api/docs/yaml'],

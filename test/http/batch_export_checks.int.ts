@@ -23,7 +23,8 @@ describe('a check', () => {
       const { status, body: response } = await api.call('POST', `batch_exports/${id}/check/`, body);
       return [status, response];
     };
-    expect(await check({ interval: 'hour', paused: false })).toEqual([200, { changes: [], secrets: [] }]);
+    const nothing = { changes: [], secrets: [], consequences: [] };
+    expect(await check({ interval: 'hour', paused: false })).toEqual([200, nothing]);
     const config = { bucket_name: 'another', ...plantedSecrets, aws_secret_access_key: 'another' };
     expect(await check({ interval: 'day', paused: true, destination: { config } })).toEqual([
       200,
@@ -35,11 +36,58 @@ describe('a check', () => {
           'destination__config__aws_secret_access_key',
         ],
         secrets: ['destination__config__aws_secret_access_key'],
+        consequences: [
+          expect.stringMatching(/^One interval from .* connects the old/),
+          expect.stringMatching(/stay in .* below/),
+        ],
       },
     ]);
     const [status, error] = await check({ timezone: 'Mars' });
     expect([status, error]).toEqual([400, expect.objectContaining({ attr: 'timezone' })]);
     expect(await stored()).toEqual(before);
+  });
+
+  it('says what an update does to intervals, files and readers', async () => {
+    const id = await api.createExport({ interval: 'day' });
+    const consequencesOf = async (body: object) =>
+      (await api.call('POST', `batch_exports/${id}/check/`, body)).body.consequences as string[];
+    expect(
+      await consequencesOf({ name: 'Other', destination: { config: { encryption: 'AES256' } } }),
+    ).toEqual([]);
+    // Up to the last hour, which is due at once; at midnight UTC the day is whole.
+    const midnight = new Date();
+    midnight.setUTCHours(0, 0, 0, 0);
+    const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
+    const [bridge] = await consequencesOf({ interval: 'hour' });
+    if (hour > midnight.getTime())
+      expect(bridge).toContain(`from ${midnight.toISOString()} to ${new Date(hour).toISOString()} connects`);
+    // The grid of weeks does not have the boundaries of days, but the week that has begun does.
+    expect(await consequencesOf({ timezone: 'Asia/Kathmandu' })).toEqual([
+      expect.stringMatching(/^One interval from \S+Z to \S+(18:15|00:00):00\.000Z connects/),
+    ]);
+    expect(await consequencesOf({ destination: { config: { prefix: 'other' } } })).toEqual([
+      expect.stringMatching(/^Files that are already exported stay in .* below .*: their readers/),
+    ]);
+    expect(await consequencesOf({ destination: { config: { file_format: 'CSV' } } })).toEqual([
+      expect.stringMatching(/^Exported files stay as they are/),
+    ]);
+    expect(await consequencesOf({ destination: { config: { on_missing_rows: 'follow' } } })).toEqual([
+      expect.stringMatching(/deletes rows from the bucket/),
+    ]);
+  });
+
+  it('is followed by a response that names the end of the access key, which can be sent back', async () => {
+    const id = await api.createExport();
+    const { body } = await api.call('GET', `batch_exports/${id}/`);
+    const end = plantedSecrets.aws_access_key_id.slice(-4);
+    expect(body.destination).toMatchObject({ access_key_id_end: end });
+    const { destination } = body;
+    expect((await api.call('PATCH', `batch_exports/${id}/`, { destination })).status).toBe(200);
+    const aws_access_key_id = 'short';
+    const given = { destination: { config: { aws_access_key_id, aws_secret_access_key: 'another' } } };
+    expect((await api.call('PATCH', `batch_exports/${id}/`, given)).body.destination).toMatchObject({
+      access_key_id_end: null,
+    });
   });
 
   it('validates a new export and creates none', async () => {

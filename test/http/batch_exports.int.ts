@@ -54,6 +54,7 @@ describe('a batch export', () => {
           prefix: expect.any(String),
           ...defaultConfig,
         },
+        access_key_id_end: plantedSecrets.aws_access_key_id.slice(-4),
       },
       interval: 'hour',
       timezone: 'UTC',

@@ -165,6 +165,70 @@ describe('the preview of an existing export', () => {
   });
 });
 
+describe('a table that is mapped to events', () => {
+  const table = 'public.orders_log';
+  const columns = { event: 'what', distinct_id: 'customer' };
+  const map = (given: object, headers?: Record<string, string>) =>
+    api.call('POST', 'source/map/', given, headers);
+  beforeAll(async () => {
+    await api.database.pool.query(
+      `create table orders_log (log_no bigint generated always as identity primary key, what text, customer text, payload jsonb,
+         happened timestamptz, recorded timestamptz not null default clock_timestamp());
+       create table without_times (id integer);
+       insert into orders_log (what, customer, payload, happened)
+         select 'ordered', 'a@example.com', jsonb_build_object('text', repeat('x', 9000)), now() from generate_series(1, 30)`,
+    );
+  });
+
+  it('gives view, index and grants as one script, and the first rows with their values cut', async () => {
+    expect((await map({})).body).toMatchObject({ tables: expect.arrayContaining([table]), mapping: null });
+    const { status, body: found } = await map({ table, columns });
+    expect([status, found.mapping]).toMatchObject([
+      200,
+      { to_choose: [], setting: 'EXPORTD_EVENTS_RELATION', view: 'public.exportd_events', is_read: false },
+    ]);
+    const { rows, script, roles } = found.mapping as {
+      rows: Record<string, string>[];
+      script: string;
+      roles: { name: string; sql: string }[];
+    };
+    expect(rows).toHaveLength(20);
+    expect(rows[0]).toMatchObject({
+      team_id: String(api.projectId),
+      event: 'ordered',
+      distinct_id: 'a@example.com',
+    });
+    expect(rows[0]?.['properties']).toHaveLength(500);
+    expect(roles.find(({ name }) => name === 'event')?.sql).toBe('source.what');
+    await api.database.pool.query(script.replace(' concurrently', ''));
+  });
+
+  it('shows rows of any project only to keys with source:read', async () => {
+    const { key } = await api.newKey(api.projectId, ['batch_export:write']);
+    const { status, body: found } = await map({ table, columns }, { authorization: `Bearer ${key}` });
+    expect([status, found.mapping]).toMatchObject([
+      200,
+      { rows: null, to_choose: [], script: expect.stringContaining('create index') },
+    ]);
+    const { body: trail } = await api.call('GET', 'audit/?action=source.map');
+    expect(trail.count).toBeGreaterThan(0);
+  });
+
+  it.each([
+    ['public.without_times', {}, /no table with a column of a time/],
+    ['pg_catalog.pg_stat_activity', {}, /no table with a column of a time/],
+    ['exportd.projects', {}, /no table with a column of a time/],
+    ["x'; select 1", {}, /no table with a column of a time/],
+    [table, { event: 'nothing' }, /has no column "nothing"/],
+    [table, { what: 'event' }, /Events have no column "what"/],
+    [table, { ...columns, uuid: 'customer' }, /cannot read the first rows as events: invalid input syntax/],
+  ])('is refused as %s with %j', async (given, chosen, detail) => {
+    const { status, body: found } = await map({ table: given, columns: chosen });
+    expect([status, found.detail]).toEqual([400, expect.stringMatching(detail)]);
+    expect(String(found.detail)).not.toContain('a@example.com');
+  });
+});
+
 describe('a source that does not have what exports need', () => {
   it('is reported with the statement that PostgreSQL refused, and by its check', async () => {
     const views = await openApiHarness({ EXPORTD_EVENTS_RELATION: 'public.own_events' });

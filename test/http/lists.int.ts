@@ -109,10 +109,18 @@ describe('the runs of an export', () => {
     expect(await starts('start=-1h&end=-10M')).toEqual(every.filter((start) => start < minutesAgo(10)));
     expect(await starts('after=-1h&start=-2d')).toEqual(every);
     expect(await starts('before=-1h')).toEqual([]);
+    const made = {
+      schedule: await starts('created_by=schedule'),
+      backfill: await starts('created_by=backfill'),
+    };
+    const byBackfill = all.results.filter(({ backfill_id }) => backfill_id !== null);
+    expect(made.backfill).toEqual(byBackfill.map((run) => run.data_interval_start));
+    expect(made.schedule).toHaveLength(every.length - made.backfill.length);
     for (const [query, attr] of [
       ['start=yesterday', 'start'],
       ['after=-9999999y', 'after'],
       ['finished=1', 'finished'],
+      ['created_by=me', 'created_by'],
     ]) {
       const { status, body } = await api.call('GET', `batch_exports/${id}/runs/?${query}`);
       expect([status, body.attr]).toEqual([400, attr]);

@@ -132,10 +132,16 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'form', file: 'pages/edit/edit_form.ts', uses: 'test/' },
   },
   {
-    name: 'source check, draft of a view',
+    name: 'source check',
     api: ['checkSource'],
-    cli: ['source check', 'source map'],
+    cli: ['source check'],
     console: { at: 'form', file: 'pages/edit/side_panels.ts', uses: 'source/check/' },
+  },
+  {
+    name: 'map a table: view, index, first rows',
+    api: ['mapTable'],
+    cli: ['source map'],
+    console: { at: 'page Map a table', file: 'pages/source/page.ts', uses: "'source/map/'" },
   },
   {
     name: 'manifests, and how to read the files',
@@ -177,13 +183,13 @@ export const capabilities: readonly Capability[] = [
       'testWebhook',
     ],
     cli: ['webhook list', 'webhook create', 'webhook update', 'webhook delete', 'webhook test'],
-    console: { at: 'tab Webhooks', file: `${ofExport}/webhooks.ts`, uses: "'webhooks/'" },
+    console: { at: 'tab and page Webhooks', file: `${ofExport}/webhooks.ts`, uses: "'webhooks/'" },
   },
   {
     name: 'deliveries of webhooks',
     api: ['listWebhookDeliveries', 'retrieveWebhookDelivery', 'resendWebhookDelivery'],
     cli: ['webhook deliveries', 'webhook resend'],
-    console: { at: 'tab Webhooks', file: `${ofExport}/webhooks.ts`, uses: '/deliveries/' },
+    console: { at: 'tab and page Webhooks', file: `${ofExport}/webhooks.ts`, uses: '/deliveries/' },
   },
   {
     name: 'API keys: name, prefix, last use, expiry',

@@ -73,6 +73,7 @@ export async function createSourceDatabase(settings: Settings): Promise<SourceDa
       heldBlocks: (...options) => current.source.heldBlocks(...options),
       sample: (...options) => current.source.sample(...options),
       check: (...options) => current.source.check(...options),
+      map: (...options) => current.source.map(...options),
       close: () => current.source.close(),
     },
     pool: () => current.pool,

@@ -95,6 +95,9 @@ export const fakeSource = (behaviour: Behaviour): Source & RowFinder => ({
   check: () => {
     throw new Error('The fake source has no relations.');
   },
+  map: () => {
+    throw new Error('The fake source has no relations.');
+  },
   findEventKey: () => Promise.resolve(null),
   close: () => Promise.resolve(),
 });

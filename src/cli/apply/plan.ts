@@ -274,6 +274,8 @@ export interface PlannedExport {
   /** Null before it exists. */
   readonly id: string | null;
   readonly fields: readonly PlannedField[];
+  /** What it does to intervals and files that exist, a sentence each. */
+  readonly consequences: readonly string[];
 }
 
 /** An export of the plan, and the body of the request that carries it out: it can contain secrets. */
@@ -318,7 +320,7 @@ async function planCreation(
   const body = withoutNulls(fields);
   const checked = await service.call('POST', 'batch_exports/check', body);
   const changes = plannedFields(checked.body, {}, body);
-  return { planned: { action: 'create', name, id: null, fields: changes }, body };
+  return { planned: { action: 'create', name, id: null, fields: changes, consequences: [] }, body };
 }
 
 async function planUpdate(
@@ -331,7 +333,8 @@ async function planUpdate(
   const checked = await service.call('POST', `batch_exports/${encodeURIComponent(id)}/check`, body);
   const changes = plannedFields(checked.body, current, body);
   const action = changes.length === 0 ? 'unchanged' : 'update';
-  return { planned: { action, name, id, fields: changes }, body };
+  const consequences = checked.body.consequences as string[];
+  return { planned: { action, name, id, fields: changes, consequences }, body };
 }
 
 const planUndeclared = (current: JsonObject, prune: boolean): PlannedRequest => ({
@@ -340,6 +343,7 @@ const planUndeclared = (current: JsonObject, prune: boolean): PlannedRequest => 
     name: String(current.name),
     id: String(current.id),
     fields: [],
+    consequences: [],
   },
 });
 
@@ -393,9 +397,10 @@ const titles: Readonly<Record<PlannedExport['action'], (name: string) => string>
 
 /** Formats a plan as a diff, with a summary as its last line. */
 export function planLines(plan: readonly PlannedExport[]): string[] {
-  const lines = plan.flatMap(({ action, name, fields }) => [
+  const lines = plan.flatMap(({ action, name, fields, consequences }) => [
     titles[action](name),
     ...fields.map((field) => `    ${fieldLine(action, field)}`),
+    ...consequences.map((sentence) => `    note: ${sentence}`),
   ]);
   return [...lines, summaryOf(plan)];
 }

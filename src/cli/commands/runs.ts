@@ -1,4 +1,4 @@
-import type { Command } from 'commander';
+import { type Command, Option } from 'commander';
 import { backfillTable, needsAttention, fieldTable, runTable, statusRows } from '../export_tables.ts';
 import { printer, table } from '../output.ts';
 import {
@@ -23,15 +23,23 @@ export function addRunCommands(program: Command): void {
   serviceCommand(runs, 'list', 'list the newest runs of a batch export')
     .argument('<export id>')
     .option('--status <statuses>', 'only these statuses, comma-separated, for example Failed,Running')
+    .addOption(
+      new Option('--created-by <what>', 'only runs of the schedule, or of backfills and retries').choices([
+        'schedule',
+        'backfill',
+      ]),
+    )
     .option('--limit <number>', 'maximum number', '100')
-    .action(async (id: string, options: RunOptions & { status?: string; limit: string }) => {
-      const { status, limit } = options;
-      const { body } = await openService(options).call(
-        'GET',
-        `${runsPath(id)}${searchOf({ status, limit })}`,
-      );
-      printer(options)(body, () => runTable(results(body)));
-    });
+    .action(
+      async (id: string, options: RunOptions & { status?: string; createdBy?: string; limit: string }) => {
+        const { status, createdBy: created_by, limit } = options;
+        const { body } = await openService(options).call(
+          'GET',
+          `${runsPath(id)}${searchOf({ status, created_by, limit })}`,
+        );
+        printer(options)(body, () => runTable(results(body)));
+      },
+    );
 
   serviceCommand(runs, 'show', 'show a run')
     .argument('<export id>')

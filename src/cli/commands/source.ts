@@ -162,7 +162,7 @@ const mappedLines = ({ script, view, rows }: MappedTable): string[] => [
           '-- The first rows:',
           ...table(
             Object.keys(rows[0] ?? {}),
-            rows.map((row) => Object.values(row)),
+            rows.map((row) => Object.values(row).map((value) => value ?? '')),
           ).map((line) => `-- ${line}`),
         ]),
   `-- Then set ${view.setting}=${view.name}, and run "exportd source check".`,

@@ -89,7 +89,10 @@ function CopyButton({ label, text }: { readonly label: string; readonly text: st
       toast('The browser does not allow copying here. Select the text and copy it.', 'danger');
     }
   };
-  return html`<${Button} kind="quiet" label="Copy ${label}" onClick=${() => void copy()}
+  return html`<${Button}
+    kind="quiet"
+    label="${isCopied.value ? 'Copied' : 'Copy'} ${label}"
+    onClick=${() => void copy()}
     >${isCopied.value ? 'Copied' : 'Copy'}<//
   >`;
 }

@@ -3,6 +3,7 @@ import type { destinationTestSchema } from '../../http/batch_exports/schema.ts';
 import { api, may } from '../api/client.ts';
 import { useRequest } from '../api/resource.ts';
 import { html, type View } from '../html.ts';
+import { inWords } from '../pages/edit/form_fields.ts';
 import { Button, CommandLines } from './actions.ts';
 import { FailureNotice } from './page.ts';
 import { StatusBadge } from './statuses.ts';
@@ -38,7 +39,7 @@ export function DestinationTestSteps({ steps }: { readonly steps: DestinationTes
           <${StatusBadge} status=${status} />
           <div>
             <p>${description}</p>
-            ${message !== null && html`<p class=${status === 'Failed' ? 'tone-danger' : 'muted'}>${message}</p>`}
+            ${message !== null && html`<p class=${status === 'Failed' ? 'tone-danger' : 'muted'}>${inWords(message)}</p>`}
             ${details !== undefined && html`<p class="muted">${details}</p>`}
           </div>
         </li>`,

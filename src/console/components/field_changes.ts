@@ -1,6 +1,6 @@
 import type { FieldChange } from '../../http/console/schema.ts';
-import { formatValue } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';
+import { labelOf, valueInWords } from '../pages/edit/form_fields.ts';
 
 /** Fields that differ, each with its value before and after. Secrets are named, never shown. */
 export function FieldChanges({ changes }: { readonly changes: readonly FieldChange[] }): View {
@@ -9,13 +9,13 @@ export function FieldChanges({ changes }: { readonly changes: readonly FieldChan
     ${changes.map(
       ({ field, before, after, secret }) =>
         html`<div key=${field}>
-          <dt><code>${field}</code></dt>
+          <dt title=${field}>${labelOf(field)}</dt>
           <dd>
             ${
               secret
                 ? html`<span class="muted">set (secret)</span>`
-                : html`${before !== null && html`<del><span class="visually-hidden">before: </span>${formatValue(before)}</del>`}
-                  ${after !== null && html`<ins><span class="visually-hidden">after: </span>${formatValue(after)}</ins>`}
+                : html`${before !== null && html`<del><span class="visually-hidden">before: </span>${valueInWords(field, before)}</del>`}
+                  ${after !== null && html`<ins><span class="visually-hidden">after: </span>${valueInWords(field, after)}</ins>`}
                   ${after === null && html`<span class="muted">removed</span>`}`
             }
           </dd>

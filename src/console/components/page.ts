@@ -1,7 +1,8 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Scope } from '../../http/accounts.ts';
-import type { ExportdError, ListOf } from '../api/client.ts';
+import { type ExportdError, type ListOf, timezone } from '../api/client.ts';
 import type { Resource } from '../api/resource.ts';
+import { withLocalTimes } from '../formatting/format.ts';
 import { type Content, html, type View } from '../html.ts';
 import { setQuery } from '../router/location.ts';
 import { paths } from '../router/paths.ts';
@@ -113,7 +114,7 @@ export function FailureNotice({
   readonly onRetry?: () => unknown;
 }): View {
   return html`<div class="notice notice-danger" role="alert">
-    <p>${failure.message}</p>
+    <p>${withLocalTimes(failure.message, timezone.value)}</p>
     ${onRetry && html`<${Button} onClick=${() => void onRetry()}>Try again<//>`}
   </div>`;
 }
@@ -148,7 +149,7 @@ export function LoadedPage<Data>({
     return html`<${Loaded} resource=${resource}>${children}<//>`;
   return html`<${Page} title="Not found">
     <${EmptyState} title="There is no such ${what}">
-      It was deleted, belongs to another project, or its address is wrong.
+      It was deleted, belongs to another project, or its address is wrong.${' '}
       <a href=${paths.exports}>Show all exports</a>
     <//>
   <//>`;

@@ -9,8 +9,10 @@ import {
   formatDuration,
   formatInterval,
   formatMoment,
+  withLocalTimes,
 } from '../formatting/format.ts';
 import { type Content, html, type View } from '../html.ts';
+import { inWords } from '../pages/edit/form_fields.ts';
 import { type Action, ActionButton } from './actions.ts';
 import { Moment } from './moment.ts';
 import { EmptyState, Loaded } from './page.ts';
@@ -94,7 +96,7 @@ export function RunTable({
       render: (run) =>
         html`<div class="run-status">
           <${StatusBadge} status=${run.status} />
-          ${run.latest_error !== null && html`<p class="run-error">${run.latest_error}</p>`}
+          ${run.latest_error !== null && html`<p class="run-error">${withLocalTimes(inWords(run.latest_error), timezone.value)}</p>`}
         </div>`,
     },
     { header: 'Generation', align: 'right', secondary: true, render: (run) => run.generation ?? '–' },

@@ -96,6 +96,7 @@ const otherLooks: Readonly<Record<string, StatusLook>> = {
   findings: { label: 'Findings', tone: 'danger', shape: 'cross' },
   dropped: { label: 'Dropped', tone: 'attention', shape: 'hollow' },
   // API keys and events of the audit trail
+  active: { label: 'Active', tone: 'good', shape: 'full' },
   revoked: { label: 'Revoked', tone: 'neutral', shape: 'cross' },
   done: { label: 'Done', tone: 'good', shape: 'full' },
   accepted: { label: 'Accepted', tone: 'running', shape: 'lowerHalf' },

@@ -155,8 +155,19 @@ export function formatInterval(start: string, end: string, timezone: string): st
     const isDay = Date.parse(end) - Date.parse(start) <= 25 * 3_600_000;
     return isDay ? fromDate : `${fromDate} – ${toDate}`;
   }
-  return fromDate === toDate ? `${from} – ${toTime ?? ''}` : `${from} – ${to}`;
+  const clocksMs =
+    msOfClocks(localTimeOf(new Date(end), timezone)) - msOfClocks(localTimeOf(new Date(start), timezone));
+  // Where the clocks change, an hour from 01:00 to 01:00 needs the names of its times.
+  const isChange = Math.abs(clocksMs - (Date.parse(end) - Date.parse(start))) >= 60_000;
+  const [fromZone, toZone] = [start, end].map((moment) => (isChange ? ` ${zoneName(moment, timezone)}` : ''));
+  return `${from}${fromZone} – ${fromDate === toDate ? toTime : to}${toZone}`;
 }
+
+/** `EST`, or `GMT+1` where a zone has no short name. */
+const zoneName = (moment: string, timeZone: string): string =>
+  new Intl.DateTimeFormat('en-US', { timeZone, timeZoneName: 'short' })
+    .formatToParts(new Date(moment))
+    .find(({ type }) => type === 'timeZoneName')?.value ?? '';
 
 const steps: readonly (readonly [unit: Intl.RelativeTimeFormatUnit, seconds: number])[] = [
   ['year', 31_557_600],
@@ -176,7 +187,3 @@ export function formatRelative(moment: string | number, now = Date.now()): strin
   const [unit, length] = steps.find(([, length]) => size >= length) ?? (['second', 1] as const);
   return relative.format(Math.trunc(seconds / length), unit);
 }
-
-/** Any value on one line: a text as it is, others as JSON. */
-export const formatValue = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);

@@ -15,4 +15,6 @@ export const paths = {
   query: '/query',
   keys: '/keys',
   audit: '/audit',
+  source: '/source',
+  webhooks: '/webhooks',
 };

@@ -25,6 +25,8 @@ const routes: readonly Route[] = [
   { pattern: '/exports/:id/proof', load: () => import('../pages/proof/page.ts') },
   { pattern: '/query', load: () => import('../pages/query/page.ts') },
   { pattern: '/keys', load: () => import('../pages/keys/page.ts') },
+  { pattern: '/webhooks', load: () => import('../pages/webhooks/page.ts') },
+  { pattern: '/source', load: () => import('../pages/source/page.ts') },
   { pattern: '/audit', load: () => import('../pages/audit/page.ts') },
 ];
 

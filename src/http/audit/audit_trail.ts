@@ -37,6 +37,7 @@ const actions: Readonly<Record<string, string>> = {
   'DELETE /webhooks/:id': 'webhook.delete',
   'POST /webhooks/:id/test': 'webhook.test',
   'POST /webhooks/:id/deliveries/:delivery_id/resend': 'webhook.resend',
+  'POST /source/map': 'source.map',
   'POST /dashboards': 'dashboard.create',
   'PATCH /dashboards/:id': 'dashboard.update',
   'DELETE /dashboards/:id': 'dashboard.delete',

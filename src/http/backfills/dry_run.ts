@@ -18,7 +18,7 @@ export interface DryRunService {
   readonly settings: Settings;
   readonly logger: Logger;
   /** The source, read-only, with a separate connection pool. */
-  readonly source: Pick<Source, 'countRows' | 'sample' | 'columns' | 'check'> & RowFinder;
+  readonly source: Pick<Source, 'countRows' | 'sample' | 'columns' | 'check' | 'map'> & RowFinder;
 }
 
 const statementCancelled = '57014';

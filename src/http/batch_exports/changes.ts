@@ -6,7 +6,21 @@ import {
   storeConfig,
   type ConfigStore,
 } from '../../destination/config_versions.ts';
-import { type BatchExportDefinition, requireConsistent, supportsOffsets } from '../../domain/batch_export.ts';
+import {
+  batchExportDecider,
+  type BatchExportDefinition,
+  type LiveBatchExport,
+  requireConsistent,
+  requireLive,
+  supportsOffsets,
+} from '../../domain/batch_export.ts';
+import { decideUpdate } from '../../domain/due_intervals.ts';
+import {
+  type DataInterval,
+  intervalContaining,
+  intervalFrom,
+  previousBoundary,
+} from '../../domain/intervals.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { readRowQuery } from '../../source/row_query/selected_rows.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
@@ -297,6 +311,87 @@ export async function prepareUpdate(
       ...configFields(config.changed),
     ],
   };
+}
+
+/** The fields of a config that decide where files are. */
+const placeFields = ['bucket_name', 'region', 'endpoint_url', 'prefix'];
+/** Those that decide which rows and columns files have, and how they are written. */
+const contentFields = [
+  ...['model', 'dialect_query', 'include_events', 'exclude_events', 'filters'],
+  ...['file_format', 'compression', 'table_format'],
+];
+
+/**
+ * What an update does to intervals and files beyond the fields that it sets, a sentence each. Times are in UTC. Call it in the
+ * transaction that has prepared the update.
+ */
+export async function consequencesOf(
+  connection: Connection,
+  teamId: number,
+  id: string,
+  { body, changed }: { readonly body: UpdateBody; readonly changed: readonly ChangedField[] },
+): Promise<string[]> {
+  const current = await requireBatchExport(connection, teamId, id);
+  const definition = definitionFrom(current, body);
+  const fields = changed.map(({ attr }) => attr.split('__').at(-1) ?? attr);
+  const changesAny = (names: readonly string[]) => fields.some((field) => names.includes(field));
+  const bridge = await bridgeOf(connection, id, definition);
+  const { bucket_name, prefix } = current.config;
+  return [
+    ...(bridge === null
+      ? []
+      : [
+          `One interval from ${bridge.start} to ${bridge.end} connects the old schedule with the new one. Ended intervals stay as they are.`,
+        ]),
+    ...(changesAny(placeFields)
+      ? [
+          `Files that are already exported stay in ${String(bucket_name)} below ${String(prefix)}: their readers get nothing new there. A backfill exports earlier intervals to the new place.`,
+        ]
+      : []),
+    ...(changesAny(contentFields)
+      ? [
+          'Exported files stay as they are; intervals have the new rows, columns or format from the next run on. A backfill exports earlier ones again.',
+        ]
+      : []),
+    ...(fields.includes('on_missing_rows') && body.destination?.config?.on_missing_rows === 'follow'
+      ? ['Exporting an interval again deletes rows from the bucket that the source no longer has.']
+      : []),
+  ];
+}
+
+/** The interval between the boundaries of the schedule and those of the new one; null if no boundary changes, or all fit. */
+async function bridgeOf(
+  connection: Connection,
+  id: string,
+  definition: WritableDefinition,
+): Promise<DataInterval | null> {
+  const { rows } = await connection.query<{ state: LiveBatchExport; now: Date }>(
+    `select state, statement_timestamp() as now from exportd.stream_states
+     where stream_type = 'batch_export' and stream_id = $1 and state->>'status' = 'live'`,
+    [id],
+  );
+  const [row] = rows;
+  if (!row) return null;
+  const now = new Date(row.now);
+  const { interval, timezone, offset_hour, offset_day } = definition;
+  const [updated] = decideUpdate(row.state, {
+    changes: { interval, timezone, offset_hour, offset_day },
+    now,
+  });
+  if (updated?.type !== 'BatchExportUpdated' || updated.data.schedule_effective_from === null) return null;
+  const { revisions } = requireLive(
+    batchExportDecider.evolve(row.state, { ...updated, recorded_at: now.toISOString() }),
+  );
+  const boundary = new Date(updated.data.schedule_effective_from);
+  const [before, after] = [
+    intervalContaining(revisions, new Date(boundary.getTime() - 1)),
+    intervalFrom(revisions, boundary),
+  ];
+  const isWhole = ({ start, end }: DataInterval, schedule = definition) =>
+    previousBoundary(schedule, new Date(start)).toISOString() === start &&
+    previousBoundary(schedule, new Date(end)).toISOString() === end;
+  if (!isWhole(after)) return after;
+  return isWhole(before, { ...definition, ...row.state.definition }) ? null : before;
 }
 
 const differingFields = (one: WritableDefinition, other: WritableDefinition): string[] =>

@@ -1,5 +1,7 @@
 import { bounds } from '../../config/bounds.ts';
-import { defaultFields } from '../../destination/config.ts';
+import { type KeyRing, SecretUnreadable } from '../../config/key_ring.ts';
+import { defaultFields, destinationType } from '../../destination/config.ts';
+import { openSealed } from '../../destination/config_versions.ts';
 import {
   type BatchExportDefinition,
   type Model,
@@ -29,6 +31,8 @@ export interface BatchExportRow extends BatchExportDefinition {
   readonly last_paused_at: string | null;
   readonly config: Record<string, unknown>;
   readonly row_query: RowQuery | null;
+  /** The sealed access key ID of its destination. */
+  readonly sealed_access_key_id: string | null;
 }
 
 const maxLatestRuns = 10;
@@ -37,7 +41,7 @@ const selection = `
   select export.id, export.team_id, export.name, export.model, export.destination_type, export.config_version,
     export.interval, export.timezone, export.offset_hour, export.offset_day, export.start_at, export.end_at,
     export.dialect_query, export.retention_days, export.paused, export.created_at, export.last_updated_at, export.last_paused_at,
-    version.config, version.row_query
+    version.config, version.row_query, version.secrets ->> 'aws_access_key_id' as sealed_access_key_id
   from exportd.batch_exports export
   join exportd.destination_configs version
     on version.batch_export_id = export.id and version.version = export.config_version
@@ -88,13 +92,14 @@ export async function listBatchExports(
 /** What exports are converted to responses with. */
 interface ResponseDependencies {
   readonly pool: Pool;
+  readonly keyRing: KeyRing;
   readonly runLink: RunLink;
   readonly logger: Logger;
 }
 
 /** Converts exports to responses, each with its newest runs, lag and condition. Those that cannot be read are left out. */
 export async function toBatchExportResponses(
-  { pool, runLink, logger }: ResponseDependencies,
+  { pool, keyRing, runLink, logger }: ResponseDependencies,
   rows: readonly BatchExportRow[],
 ): Promise<BatchExportResponse[]> {
   const ids = rows.map(({ id }) => id);
@@ -118,15 +123,35 @@ export async function toBatchExportResponses(
     what: 'batch export',
     schema: batchExportSchema,
     logger,
-    convert: ({ destination_type, config, row_query, ...row }) => ({
+    convert: ({ destination_type, config, row_query, sealed_access_key_id: sealed, ...row }) => ({
       ...row,
-      destination: { type: destination_type, config },
+      destination: {
+        type: destination_type,
+        config,
+        access_key_id_end: sealed === null ? null : accessKeyIdEnd(keyRing, row.id, sealed),
+      },
       offset_hour: supportsOffsets(row.interval) ? row.offset_hour : null,
       offset_day: supportsDayOffset(row.interval) ? row.offset_day : null,
       latest_runs: toRuns(row.id),
       schema: row_query && schemaOf(row_query),
     }),
   });
+}
+
+/** How many characters of an access key ID are shown, and of how many at least. It is no secret, but nothing needs all of it. */
+const [shownOfKey, shortestKey] = [4, 12];
+
+/** The end of an access key ID, which tells keys apart; null if it is short, or if this server cannot decrypt it. */
+function accessKeyIdEnd(keyRing: KeyRing, id: string, sealed: string): string | null {
+  try {
+    const secrets = { aws_access_key_id: sealed };
+    const { config } = openSealed(keyRing, id, { destination_type: destinationType, config: {}, secrets });
+    const key = String(config.aws_access_key_id);
+    return key.length < shortestKey ? null : key.slice(-shownOfKey);
+  } catch (error) {
+    if (error instanceof SecretUnreadable) return null;
+    throw error;
+  }
 }
 
 /** How many changes of an export are read: those within an hour before a cause began. */

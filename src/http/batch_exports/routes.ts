@@ -38,6 +38,7 @@ import {
 import {
   type ChangedField,
   configStoreOf,
+  consequencesOf,
   defaultDefinition,
   prepareCreation,
   prepareUpdate,
@@ -283,6 +284,11 @@ const checkSchema = z
       .array(z.string())
       .describe('The fields that the request would set, such as `destination__config__prefix`.'),
     secrets: z.array(z.string()).describe('Those of them that are secrets, which responses never contain.'),
+    consequences: z
+      .array(z.string())
+      .describe(
+        'What the request does to intervals, to files that exist and to their readers, a sentence each.',
+      ),
   })
   .meta({ id: 'BatchExportCheck' });
 
@@ -310,7 +316,7 @@ export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
           prepareCreation(connection, context, teamOf(request), request.body),
         ),
       );
-      return toCheck(changed);
+      return toCheck(changed, []);
     },
   );
 
@@ -328,17 +334,22 @@ export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      const { changed } = await shares.checks(request, disconnectSignal(reply), () =>
-        withoutEffect(context, (connection) =>
-          prepareUpdate(connection, context, teamOf(request), request.params.id, request.body),
-        ),
+      const { body, params } = request;
+      const team = teamOf(request);
+      const { changed, consequences } = await shares.checks(request, disconnectSignal(reply), () =>
+        withoutEffect(context, async (connection) => {
+          const prepared = await prepareUpdate(connection, context, team, params.id, body);
+          const update = { body, changed: prepared.changed };
+          return { ...update, consequences: await consequencesOf(connection, team, params.id, update) };
+        }),
       );
-      return toCheck(changed);
+      return toCheck(changed, consequences);
     },
   );
 };
 
-const toCheck = (changed: readonly ChangedField[]): z.infer<typeof checkSchema> => ({
+const toCheck = (changed: readonly ChangedField[], consequences: string[]): z.infer<typeof checkSchema> => ({
+  consequences,
   changes: changed.map(({ attr }) => attr),
   secrets: changed.filter(({ secret }) => secret).map(({ attr }) => attr),
 });

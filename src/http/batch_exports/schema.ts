@@ -118,6 +118,12 @@ export const batchExportSchema = z
     destination: z.object({
       type: z.string(),
       config: z.record(z.string(), z.unknown()).describe('Secret fields are never returned.'),
+      access_key_id_end: z
+        .string()
+        .nullable()
+        .describe(
+          'The last four characters of `aws_access_key_id`; null without one, and if it is short or unreadable.',
+        ),
     }),
     interval: z.string(),
     timezone: z.string(),
@@ -178,6 +184,7 @@ const partialConfig = z
 const destination = z.strictObject({
   type: z.string().optional(),
   config: partialConfig.nullish(),
+  access_key_id_end: readOnly,
 });
 
 const schedule = {
@@ -258,6 +265,7 @@ export const createBody = z
     destination: z.strictObject({
       type: z.string(),
       config: config.nullish(),
+      access_key_id_end: readOnly,
     }),
   })
   .meta({ id: 'BatchExportCreate' });

@@ -23,6 +23,7 @@ import {
 import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath, type UpdateBody, updateBody } from '../batch_exports/schema.ts';
 import { sourceError } from '../error_handler.ts';
+import { callerOf } from '../authentication.ts';
 import { disconnectSignal, type ProjectRoutes, teamOf, writesExports } from '../command_service.ts';
 import { errorResponses } from '../schemas.ts';
 import {
@@ -31,6 +32,8 @@ import {
   type PreviewResponse,
   previewSchema,
   sourceCheckQuery,
+  sourceMapBody,
+  sourceMappingSchema,
   sourceReportSchema,
 } from './schema.ts';
 
@@ -293,6 +296,48 @@ export const previewRoutes: ProjectRoutes = (app, context) => {
           findings: [...report.findings],
           tables: [...report.tables],
           views: report.views.map((view) => ({ ...view, to_choose: [...view.to_choose] })),
+        };
+      } catch (error) {
+        throw sourceError(error) ?? error;
+      }
+    },
+  );
+
+  app.post(
+    '/source/map',
+    {
+      ...writesExports,
+      schema: {
+        summary: 'Map table',
+        description:
+          'Drafts a view of events over a table, with its index and grants as one script. It changes nothing. Rows of the ' +
+          'table may be of any project, so only keys with `source:read` see some.',
+        body: sourceMapBody,
+        response: { 200: sourceMappingSchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const { table, columns: chosen } = request.body;
+      const readsRows = callerOf(request).scopes.includes('source:read');
+      const signal = disconnectSignal(reply);
+      try {
+        const { tables, mapping } = await shares.previews(request, signal, () =>
+          source.map(teamOf(request), { table, chosen, readsRows }, signal),
+        );
+        if (mapping === null) return { tables: [...tables], mapping };
+        const { view, isRead, columns, roles, rows, script } = mapping;
+        return {
+          tables: [...tables],
+          mapping: {
+            columns: [...columns],
+            roles: [...roles],
+            view: view.name,
+            setting: view.setting,
+            is_read: isRead,
+            to_choose: [...view.to_choose],
+            script,
+            rows: rows && [...rows],
+          },
         };
       } catch (error) {
         throw sourceError(error) ?? error;

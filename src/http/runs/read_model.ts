@@ -175,6 +175,8 @@ export async function readRunPage(
   if (query.before) where((parameter) => `created_at < ${parameter}`, query.before);
   if (query.start) where((parameter) => `data_interval_start >= ${parameter}`, query.start);
   if (query.end) where((parameter) => `data_interval_end <= ${parameter}`, query.end);
+  if (query.created_by)
+    conditions.push(`backfill_id is ${query.created_by === 'backfill' ? 'not ' : ''}null`);
   const count = await countRows(
     pool,
     `from exportd.batch_export_runs where ${conditions.join(' and ')}`,

@@ -102,6 +102,10 @@ export const runsQuery = z.strictObject({
   before: listTime.optional().describe('Only runs created before this time.'),
   start: listTime.optional().describe('Only runs whose interval starts at or after this time.'),
   end: listTime.optional().describe('Only runs whose interval ends at or before this time.'),
+  created_by: z
+    .enum(['schedule', 'backfill'])
+    .optional()
+    .describe('Only runs of the schedule, or only those of backfills and retries.'),
   ordering: z.enum(runOrderings).default('-created_at'),
 });
 export type RunsQuery = z.infer<typeof runsQuery>;

@@ -1,3 +1,4 @@
+import pg from 'pg';
 import {
   type ContractColumn,
   type ContractType,
@@ -14,6 +15,7 @@ import {
   type ReadCatalog,
   readRelationFacts,
   type RelationFacts,
+  safeMessage,
   type SourceFinding,
 } from './report.ts';
 
@@ -31,7 +33,7 @@ interface DraftOptions {
   /** Columns of the relation that a person gives to columns of the view, by the names of those. */
   readonly chosen?: Readonly<Record<string, string>> | undefined;
   /** The name of the view; `exportd_events` or alike by default, in the schema of the relation. */
-  readonly name?: string;
+  readonly name?: string | undefined;
 }
 
 /**
@@ -44,18 +46,12 @@ export function draftView(
   problems: readonly ColumnProblem[],
   options: DraftOptions,
 ): DraftView {
-  const drafted = withCandidates(
-    facts,
-    sourceContract[role].columns.map((column) => ({
-      column,
-      ...draftColumn(column, facts, problems, options),
-    })),
-  );
+  const drafted = draftColumns(role, facts, problems, options);
   const usual = `${facts.schema}.exportd_${role}`;
   const { name = facts.name === usual ? `${usual}_2` : usual } = options;
   const lines = drafted.map(({ column, sql, comment }, index) => {
     const separator = index === drafted.length - 1 ? '' : ',';
-    return `  ${sql} as ${quotedColumn(column.name)}${separator}${comment === undefined ? '' : `  -- ${inOneLine(comment)}`}`;
+    return `  ${sql} as ${quotedColumn(column.name)}${separator}${comment === undefined ? '' : `  -- ${comment}`}`;
   });
   return {
     setting: relationSettings[role],
@@ -67,6 +63,22 @@ export function draftView(
     to_choose: drafted.filter(({ sql }) => sql.startsWith('null::')).flatMap(({ column }) => chosen(column)),
   };
 }
+
+type DraftedColumn = Drafted & { readonly column: ContractColumn };
+
+const draftColumns = (
+  role: RelationRole,
+  facts: RelationFacts,
+  problems: readonly ColumnProblem[],
+  options: DraftOptions,
+): readonly DraftedColumn[] =>
+  withCandidates(
+    facts,
+    sourceContract[role].columns.map((column) => ({
+      column,
+      ...draftColumn(column, facts, problems, options),
+    })),
+  ).map(({ comment, ...one }) => (comment === undefined ? one : { ...one, comment: inOneLine(comment) }));
 
 /** A comment ends with its line, and may name columns that others have created. */
 const inOneLine = (comment: string): string => comment.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ');
@@ -156,25 +168,44 @@ function chosenColumn({ name, type }: ContractColumn, wanted: string, facts: Rel
   return converted;
 }
 
+/** A column of events, and what the view has for it. */
+interface MappedRole {
+  readonly name: string;
+  readonly type: string;
+  readonly why: string;
+  /** The expression of the view. */
+  readonly sql: string;
+  /** What a person has to know about it; null if nothing. */
+  readonly comment: string | null;
+}
+
 /** A table whose columns have their roles. */
 export interface MappedTable {
   /** Creates the view, its index and its grants. */
   readonly script: string;
   readonly view: DraftView;
-  /** The first rows of the view, by its columns; null until every column that exports need is chosen. */
-  readonly rows: readonly Readonly<Record<string, unknown>>[] | null;
+  readonly roles: readonly MappedRole[];
+  /** The columns of the table. */
+  readonly columns: readonly Pick<FoundColumn, 'name' | 'type'>[];
+  /** The first rows of the view as text, by its columns; null until every column that exports need is chosen. */
+  readonly rows: readonly Readonly<Record<string, string | null>>[] | null;
 }
 
-const maxMappedRows = 20;
+/** How many rows are shown, and how many characters of a value. */
+const [maxMappedRows, maxMappedText] = [20, 500];
+
+/** Rejected values of rows, names and rights, and statements that took too long. */
+const refusedRows = /^(22|42|57014)/;
 
 /**
- * Drafts the view of events over a table with the columns that a person chose, and reads its first rows. It changes nothing.
+ * Drafts the view of events over a table with the columns that a person chose, and reads its first rows if `readsRows`. It
+ * changes nothing.
  * @throws InvalidMapping
  */
 export async function mapTable(
   read: ReadCatalog,
   table: string,
-  { chosen: given = {}, ...options }: Omit<DraftOptions, 'name'> & { readonly name?: string | undefined },
+  { readsRows = true, ...options }: DraftOptions & { readonly readsRows?: boolean },
 ): Promise<MappedTable> {
   const facts = await readRelationFacts(read, table);
   if (typeof facts === 'string')
@@ -182,42 +213,72 @@ export async function mapTable(
       facts === 'missing' ? `There is no relation ${table}.` : `The role may not use the schema of ${table}.`,
     );
   const names = sourceContract.events.columns.map(({ name }) => name);
-  const unknown = Object.keys(given).find((name) => !names.includes(name));
+  const unknown = Object.keys(options.chosen ?? {}).find((name) => !names.includes(name));
   if (unknown !== undefined)
     throw new InvalidMapping(`Events have no column "${unknown}". They have: ${names.join(', ')}.`);
-  const { name, teamId, reader } = options;
-  const view = draftView('events', facts, [], {
-    teamId,
-    reader,
-    chosen: given,
-    ...(name !== undefined && { name }),
-  });
-  const [, select = ''] = /^create view [^\n]+ as\n([^]* as source);/.exec(view.sql) ?? [];
-  const rows =
-    view.to_choose.length > 0
-      ? null
-      : await read<Record<string, unknown>>(`${select} limit ${maxMappedRows}`);
-  return { script: [view.sql, indexOf(select, facts)].join('\n'), view, rows };
+  const view = draftView('events', facts, [], options);
+  const drafted = draftColumns('events', facts, [], options);
+  return {
+    script: [view.sql, indexOf(drafted, facts)].join('\n'),
+    view,
+    roles: drafted.map(({ column: { name, type, why }, sql, comment = null }) => ({
+      ...{ name, type, why, sql, comment },
+    })),
+    columns: facts.columns.map(({ name, type }) => ({ name, type })),
+    rows: view.to_choose.length > 0 || !readsRows ? null : await readMappedRows(read, drafted, facts),
+  };
+}
+
+/** Not by the script, whose name of the view is any text. */
+async function readMappedRows(
+  read: ReadCatalog,
+  drafted: readonly DraftedColumn[],
+  { name }: RelationFacts,
+): Promise<NonNullable<MappedTable['rows']>> {
+  const expressions = drafted.map(
+    ({ column, sql }) => `left((${sql})::text, ${maxMappedText}) as ${quotedName(column.name)}`,
+  );
+  try {
+    return await read(`select ${expressions.join(', ')} from ${name} as source limit ${maxMappedRows}`);
+  } catch (error) {
+    if (!(error instanceof pg.DatabaseError) || !refusedRows.test(error.code ?? '')) throw error;
+    throw new InvalidMapping(`PostgreSQL cannot read the first rows as events: ${safeMessage(error)}.`);
+  }
+}
+
+/**
+ * The same for one of the tables that may have the events, named as `tables` has them. Without one, only those. `isRead`: no
+ * relation has the name that exportd reads, so that the view gets it.
+ * @throws InvalidMapping
+ */
+export async function mapListedTable(
+  read: ReadCatalog,
+  relation: string,
+  { table, ...options }: Parameters<typeof mapTable>[2] & { readonly table?: string | undefined },
+): Promise<{
+  readonly tables: readonly string[];
+  readonly mapping: (MappedTable & { readonly isRead: boolean }) | null;
+}> {
+  const tables = await findTables(read);
+  if (table === undefined) return { tables, mapping: null };
+  if (!tables.includes(table) && (await findTables(read, table)).length === 0)
+    throw new InvalidMapping(`${table} is no table with a column of a time that exportd's role can read.`);
+  const isRead = (await readRelationFacts(read, relation)) === 'missing';
+  const mapped = await mapTable(read, table, { ...options, ...(isRead && { name: unquoted(relation) }) });
+  return { tables, mapping: { ...mapped, isRead } };
 }
 
 /** The index that pages of an export need, over the expressions of the view. Views and foreign tables have none. */
-function indexOf(select: string, { name, kind }: RelationFacts): string {
+function indexOf(drafted: readonly DraftedColumn[], { name, kind }: RelationFacts): string {
   if (kind !== 'table' && kind !== 'partitioned table')
     return `-- Index the tables below ${name} by these columns.`;
-  const expressionOf = (column: string): string =>
-    (new RegExp(`^  (.*) as ${column},?(  --.*)?$`, 'm').exec(select)?.[1] ?? column).replaceAll(
-      'source.',
-      '',
-    );
   const keys = ['team_id', 'inserted_at', 'uuid']
-    .map(expressionOf)
+    .map((key) => (drafted.find(({ column }) => column.name === key)?.sql ?? key).replaceAll('source.', ''))
     .filter((expression) => !/^\d+$/.test(expression))
     .map((expression) => (/^(\w+|"([^"]|"")+")$/.test(expression) ? expression : `(${expression})`));
   const concurrently = kind === 'table' ? ' concurrently' : '';
   return `create index${concurrently} on ${name} (${keys.join(', ')});`;
 }
-
-type DraftedColumn = Drafted & { readonly column: ContractColumn };
 
 /** Names the columns that a person can choose: those of a type that fits and that no other column uses. */
 function withCandidates(facts: RelationFacts, drafted: readonly DraftedColumn[]): DraftedColumn[] {
@@ -328,18 +389,23 @@ const unquoted = (relation: string): string => relation.replaceAll(/"([a-z_][a-z
 /** More tables than a person reads. */
 const maxTables = 50;
 
-/** The relations that the role reads and that have a column of a time, without partitions. Those with most rows come first. */
-async function findTables(read: ReadCatalog): Promise<string[]> {
+/**
+ * The relations that the role reads and that have a column of a time, without partitions, or the one of a name. Those with most rows
+ * come first.
+ */
+async function findTables(read: ReadCatalog, table: string | null = null): Promise<string[]> {
   const tables = await read<{ name: string }>(
     `select format('%I.%I', nspname, relname) as name
      from pg_catalog.pg_class relation join pg_catalog.pg_namespace namespace on namespace.oid = relnamespace
      where relkind in ('r', 'p', 'v', 'm', 'f') and not relispartition
+       and ($1::text is null or format('%I.%I', nspname, relname) = $1)
        and nspname !~ '^pg_' and nspname not in ('information_schema', 'exportd')
        and has_schema_privilege(namespace.oid, 'usage') and has_table_privilege(relation.oid, 'select')
        and exists (select from pg_catalog.pg_attribute
          where attrelid = relation.oid and attnum > 0 and not attisdropped
            and atttypid in ('timestamptz'::regtype, 'timestamp'::regtype))
      order by reltuples desc, name limit ${maxTables}`,
+    [table],
   );
   return tables.map(({ name }) => name);
 }

@@ -83,6 +83,7 @@ describe('exportd apply', () => {
         '~ update Orders',
         '    timezone: "Europe/Berlin" → default',
         '    destination.config.compression: null → "gzip"',
+        '    note: Exported files stay as they are; intervals have the new rows, columns or format from the next run on. A backfill exports earlier ones again.',
         '- delete Clicks; its objects stay in the bucket',
         '0 to create, 1 to update, 1 to delete, 0 unchanged.',
         'Applied.',

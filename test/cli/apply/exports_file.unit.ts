@@ -219,6 +219,7 @@ describe('a plan', () => {
       planLines([
         {
           action: 'create',
+          consequences: [],
           name: 'Clicks',
           id: null,
           fields: [
@@ -235,10 +236,11 @@ describe('a plan', () => {
             { field: 'destination.config.prefix', secret: false, from: 'old', to: 'new' },
             { field: secret, secret: true, from: null, to: null },
           ],
+          consequences: ['Files stay.'],
         },
-        { action: 'unchanged', name: 'Orders', id: '2', fields: [] },
-        { action: 'delete', name: 'Old', id: '3', fields: [] },
-        { action: 'undeclared', name: 'Other', id: '4', fields: [] },
+        { action: 'unchanged', name: 'Orders', id: '2', fields: [], consequences: [] },
+        { action: 'delete', name: 'Old', id: '3', fields: [], consequences: [] },
+        { action: 'undeclared', name: 'Other', id: '4', fields: [], consequences: [] },
       ]),
     ).toEqual([
       '+ create Clicks',
@@ -248,6 +250,7 @@ describe('a plan', () => {
       '    timezone: "Europe/Berlin" → default',
       '    destination.config.prefix: "old" → "new"',
       '    destination.config.aws_secret_access_key: changed (secret)',
+      '    note: Files stay.',
       '  unchanged: Orders',
       '- delete Old; its objects stay in the bucket',
       '  not in the file: Other; --prune deletes it',

@@ -1,11 +1,19 @@
 import { useSignal } from '@preact/signals';
 import { useMemo, useRef } from 'preact/hooks';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import { type ActionRequest, api, type ExportdError, projectId, toFailure } from '../../api/client.ts';
-import { Button, CommandLines, toast } from '../../components/actions.ts';
+import {
+  type ActionRequest,
+  api,
+  type ExportdError,
+  projectId,
+  timezone,
+  toFailure,
+} from '../../api/client.ts';
+import { Button, CommandLines, Dialog, toast } from '../../components/actions.ts';
 import { DestinationTestSteps, type DestinationTestResult } from '../../components/destination_test.ts';
 import { FailureNotice } from '../../components/page.ts';
 import { useCompletionSource } from '../../editor/completion.ts';
+import { withLocalTimes } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
@@ -37,6 +45,8 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
   const tested = useSignal<{ readonly body: string; readonly result: DestinationTestResult } | null>(null);
   const busy = useSignal<Busy>(null);
   const sourceChecks = useSignal(0);
+  const isChecked = useSignal(false);
+  const consequences = useSignal<readonly string[]>([]);
 
   const body = found ? updateBodyOf(inputs.value, before) : createBodyOf(inputs.value);
   const path = found ? `batch_exports/${found.id}/` : 'batch_exports/';
@@ -50,7 +60,18 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
     const field = fieldOfError(failure.value.attr);
     if (field) focusField(form.current, field);
   };
+  const missing = fields.filter(
+    ({ attr, required }) => required === true && textOf(inputs.value[attr]).trim() === '',
+  );
+  /** Shows every required field that is empty, not one at a time as the API does. */
+  const isComplete = (needed: readonly FormField[]): boolean => {
+    isChecked.value = true;
+    const [first] = needed;
+    if (first) focusField(form.current, first);
+    return first === undefined;
+  };
   const runTest = async (): Promise<boolean> => {
+    if (!isComplete(missing.filter(({ attr }) => attr.startsWith('destination__')))) return false;
     busy.value = 'testing';
     failure.value = undefined;
     try {
@@ -82,11 +103,25 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
   };
   /** A destination that changes is tested first. A failed test is shown, and saving again skips it. */
   const submit = async () => {
+    if (!isComplete(missing)) return;
     const isTested = test !== null || body.destination === undefined;
-    if (isTested || (await runTest())) await save();
+    if (!isTested && !(await runTest())) return;
+    if (found) {
+      try {
+        const checked = await api.post<{ consequences: string[] }>(`${path}check/`, body);
+        consequences.value = checked.consequences;
+      } catch (error) {
+        fail(error);
+        return;
+      }
+    }
+    if (consequences.value.length === 0) await save();
   };
 
-  const errors = errorsOf([failure.value, preview.failure]);
+  const empty = isChecked.value
+    ? missing.map(({ attr, label }) => [attr, `${label} is required.`] as const)
+    : [];
+  const errors = { ...errorsOf([failure.value, preview.failure]), ...Object.fromEntries(empty) };
   const verb = found ? 'Save' : 'Create export';
   const hasChanges = found === null || Object.keys(body).length > 0;
   const request: ActionRequest = {
@@ -126,7 +161,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
         inputs=${inputs.value}
         errors=${errors}
         source=${source}
-        storedSecrets=${found !== null}
+        storedSecret=${(field: FormField) => storedSecretOf(found, field)}
         onInput=${(field: FormField, input: Input) => {
           inputs.value = { ...inputs.value, [field.attr]: input };
           draft.keep(inputs.value);
@@ -148,6 +183,17 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
         </div>
       </section>
     </aside>
+    ${
+      consequences.value.length > 0 &&
+      html`<${ConsequencesDialog}
+        consequences=${consequences.value}
+        isBusy=${busy.value === 'saving'}
+        onSave=${() => {
+          void save().then(() => (consequences.value = []));
+        }}
+        onClose=${() => (consequences.value = [])}
+      />`
+    }
     <div class="edit-actions">
       ${failure.value && !fieldOfError(failure.value.attr) && html`<${FailureNotice} failure=${failure.value} />`}
       <div class="page-actions">
@@ -163,6 +209,37 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
       </details>
     </div>
   </form>`;
+}
+
+/** What a field of a secret says of the stored one. */
+function storedSecretOf(found: BatchExportResponse | null, { attr }: FormField): string | undefined {
+  if (found === null) return undefined;
+  const { access_key_id_end: end } = found.destination;
+  return attr.endsWith('__aws_access_key_id') && end !== null
+    ? `Stored; it ends in ${end}. Empty keeps it.`
+    : 'Stored and never shown. Empty keeps it.';
+}
+
+/** What a person is asked before an update is saved: what else it does. */
+function ConsequencesDialog({
+  consequences,
+  isBusy,
+  onSave,
+  onClose,
+}: {
+  readonly consequences: readonly string[];
+  readonly isBusy: boolean;
+  readonly onSave: () => void;
+  readonly onClose: () => void;
+}): View {
+  return html`<${Dialog}
+    title="Save these changes?"
+    onClose=${onClose}
+    actions=${html`<${Button} onClick=${onClose}>Back<//>
+      <${Button} kind="primary" busy=${isBusy} onClick=${onSave}>Save changes<//>`}
+  >
+    ${consequences.map((sentence) => html`<p key=${sentence}>${withLocalTimes(sentence, timezone.value)}</p>`)}
+  <//>`;
 }
 
 /** What was typed into a form, in this tab until it is saved. Never secrets. */

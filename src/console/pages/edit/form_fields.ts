@@ -231,6 +231,52 @@ export const fields: readonly FormField[] = [
   }),
 ];
 
+/** What choices mean, where the word of the API does not say it. */
+const choiceLabels: Readonly<Record<string, string>> = {
+  'every 1 minutes': 'every minute',
+  fail: 'fail the run',
+  reject: 'write them to a file of their own',
+  keep: 'keep them in the bucket',
+  follow: 'remove them from the bucket',
+  delta: 'Delta',
+};
+export const labelOfChoice = (choice: string): string => choiceLabels[choice] ?? choice;
+
+const fieldNamed = (name: string): FormField | undefined => {
+  const attr = name.replaceAll('.', '__');
+  return fields.find((one) => one.attr === attr || one.attr === `destination__config__${attr}`);
+};
+
+/** The label of a field by its name in the API, with or without its place; the name of one that the form lacks. */
+export const labelOf = (name: string): string => fieldNamed(name)?.label ?? name;
+
+/** A message of the API with the labels of the form in place of its names of fields. */
+export const inWords = (message: string): string =>
+  message.replaceAll(
+    /[`']?\b([a-z]+(?:_[a-z]+)+)\b[`']?/g,
+    (found, name: string) => fieldNamed(name)?.label ?? found,
+  );
+
+/** A value as the form shows it, on one line. */
+export function valueInWords(name: string, value: unknown): string {
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  const control = fieldNamed(name)?.control;
+  if (typeof value === 'string') return control === 'select' ? labelOfChoice(value) : value;
+  if (!Array.isArray(value)) return JSON.stringify(value);
+  return value
+    .map((one: unknown) => (control === 'filters' ? filterInWords(one as FilterRow) : textOrJson(one)))
+    .join(', ');
+}
+
+function filterInWords({ type, key, operator = 'exact', value }: FilterRow): string {
+  if (!hasOperator({ type, key, operator, value })) return key;
+  const compared = [
+    filterOperators[operator] ?? operator.replaceAll('_', ' '),
+    value === undefined ? '' : jsonText(value),
+  ];
+  return [filterTypes[type] ?? type, key, ...compared].join(' ').trim();
+}
+
 /** A filter as it is entered. Its value is JSON or a text. */
 export type FilterRow = Readonly<Record<'type' | 'key' | 'operator' | 'value', string>>;
 

@@ -11,6 +11,8 @@ import {
   filterTypes,
   hasOperator,
   hasValue,
+  inWords,
+  labelOfChoice,
   textOf,
   type FilterRow,
   type FormField,
@@ -26,14 +28,14 @@ export function FormSections({
   inputs,
   errors,
   source,
-  storedSecrets,
+  storedSecret,
   onInput,
 }: {
   readonly inputs: Inputs;
   readonly errors: Readonly<Record<string, string>>;
   readonly source: CompletionSource | null;
-  /** Whether secrets are stored, which are kept when none are entered. */
-  readonly storedSecrets: boolean;
+  /** What is stored of a secret, which is kept when none is entered; undefined if nothing is. */
+  readonly storedSecret: (field: FormField) => string | undefined;
   readonly onInput: (field: FormField, input: Input) => void;
 }): View {
   return html`${[...Map.groupBy(fields, ({ section }) => section)].map(([section, members]) => {
@@ -45,7 +47,7 @@ export function FormSections({
           input=${inputs[field.attr] ?? ''}
           error=${errors[field.attr]}
           source=${source}
-          hasStored=${storedSecrets && field.control === 'secret'}
+          stored=${field.control === 'secret' ? storedSecret(field) : undefined}
           onInput=${(input: Input) => onInput(field, input)}
         />`,
     );
@@ -71,17 +73,17 @@ interface FieldControlProps {
   readonly onInput: (input: Input) => void;
   readonly error: string | undefined;
   readonly source: CompletionSource | null;
-  /** Whether a secret is stored. */
-  readonly hasStored: boolean;
+  /** What is stored of a secret. */
+  readonly stored: string | undefined;
 }
 
 function FieldControl(props: FieldControlProps): View {
-  const { field, input, onInput, error, hasStored } = props;
+  const { field, input, onInput, error, stored } = props;
   if (field.control === 'filters' && typeof input === 'object')
     return html`<${FilterRows} ...${{ field, rows: input, onInput, error }} />`;
   if (field.control === 'checkbox') return html`<${Checkbox} ...${props} />`;
-  const hint = hasStored ? 'Stored and never shown. Empty keeps it.' : field.hint;
-  const shownError = error === undefined ? undefined : summaryOfError(error);
+  const hint = stored ?? field.hint;
+  const shownError = error === undefined ? undefined : inWords(summaryOfError(error));
   const required = field.required === true;
   const control = html`<${Field} ...${{ label: field.label, hint, error: shownError, required }}>
     ${(given: ControlProps) => html`<${TextControl} ...${props} control=${given} />`}
@@ -94,7 +96,7 @@ type TextControlProps = FieldControlProps & { readonly control: ControlProps };
 
 const valueOf = (event: Event): string => (event.currentTarget as HTMLInputElement).value;
 
-function TextControl({ field, input, onInput, error, source, control, hasStored }: TextControlProps): View {
+function TextControl({ field, input, onInput, error, source, control, stored }: TextControlProps): View {
   const value = textOf(input);
   const { attr, choices = [] } = field;
   switch (field.control) {
@@ -107,7 +109,10 @@ function TextControl({ field, input, onInput, error, source, control, hasStored 
         onChange=${(event: Event) => onInput(valueOf(event))}
       >
         ${field.default === undefined && html`<option value="" selected=${value === ''}>None</option>`}
-        <${Options} labels=${Object.fromEntries(choices.map((choice) => [choice, choice]))} value=${value} />
+        <${Options}
+          labels=${Object.fromEntries(choices.map((choice) => [choice, labelOfChoice(choice)]))}
+          value=${value}
+        />
       </select>`;
     case 'lines':
       return html`<${LinesControl} ...${{ field, value, control, onInput, source }} />`;
@@ -121,7 +126,7 @@ function TextControl({ field, input, onInput, error, source, control, hasStored 
         placeholder="SELECT uuid, event, timestamp FROM events"
       />`;
     default:
-      return html`<${LineControl} ...${{ field, value, control, onInput, hasStored }} />`;
+      return html`<${LineControl} ...${{ field, value, control, onInput, stored }} />`;
   }
 }
 
@@ -197,23 +202,25 @@ function LineControl({
   value,
   control,
   onInput,
-  hasStored,
-}: ValueProps & Pick<FieldControlProps, 'hasStored'>): View {
+  stored,
+}: ValueProps & Pick<FieldControlProps, 'stored'>): View {
   const listId = useId();
   const { suggestions = [] } = field;
-  const isSecret = field.control === 'secret';
+  // It is in every log of AWS: a person has to see what is typed.
+  const isKeyId = field.attr.endsWith('__aws_access_key_id');
+  const isSecret = field.control === 'secret' && !isKeyId;
   const own = typeof suggestions === 'string' ? [] : suggestions;
   const options = suggestions === 'timezones' ? Intl.supportedValuesOf('timeZone') : own;
   return html`<input
       ...${control}
       class="input"
       data-attr=${field.attr}
-      type=${inputTypes[field.control] ?? 'text'}
+      type=${isKeyId ? 'text' : (inputTypes[field.control] ?? 'text')}
       value=${value}
       min=${field.minimum}
       max=${field.maximum}
       required=${field.required === true}
-      placeholder=${hasStored ? '••••••••' : (own[0] ?? '')}
+      placeholder=${stored === undefined ? (own[0] ?? '') : '••••••••'}
       list=${options.length > 0 ? listId : undefined}
       spellcheck=${false}
       autocomplete=${isSecret ? 'new-password' : 'off'}

@@ -8,20 +8,18 @@ import type {
 import { api, type ExportdError, timezone, toFailure } from '../../api/client.ts';
 import { useRequest, useResource } from '../../api/resource.ts';
 import { Button, CopyBlock } from '../../components/actions.ts';
-import { SelectField } from '../../components/field.ts';
 import { FailureNotice } from '../../components/page.ts';
 import { type StatusLook, StatusSign } from '../../components/statuses.ts';
 import { type Column, Facts, Table } from '../../components/table.ts';
 import { formatBytes, formatCount, formatInterval, formatMoment } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
+import { paths } from '../../router/paths.ts';
 
 const looks = {
   ok: { label: 'Ready', tone: 'good', shape: 'full' },
   error: { label: 'Error', tone: 'danger', shape: 'cross' },
   warning: { label: 'Warning', tone: 'attention', shape: 'cutCorner' },
 } as const satisfies Record<string, StatusLook>;
-
-const path = 'source/check/';
 
 /** Whether the source has what exports of the model need, and the SQL that fixes what it lacks. */
 export function SourceCheck({
@@ -32,13 +30,9 @@ export function SourceCheck({
   /** The source was checked again on request. */
   readonly onCheck: () => void;
 }): View {
-  const table = useSignal('');
-  const query = { model: model === '' ? 'events' : model };
-  const { data, failure, isLoading, reload } = useResource<SourceReportResponse>(path, { query });
-  const drafted = useResource<SourceReportResponse>(table.value === '' ? null : path, {
-    query: { ...query, table: table.value },
+  const { data, failure, isLoading, reload } = useResource<SourceReportResponse>('source/check/', {
+    query: { model: model === '' ? 'events' : model },
   });
-  const views = data?.tables.includes(table.value) === true ? drafted.data?.views : data?.views;
   return html`<section class="card edit-panel" aria-busy=${isLoading ? 'true' : undefined}>
     <h2>Source</h2>
     ${!data && !failure && html`<p class="muted">Checking the source…</p>`}
@@ -68,39 +62,20 @@ export function SourceCheck({
               </li>`,
           )}
         </ul>
-        ${
-          data.tables.length > 0 &&
-          html`<${SelectField}
-            label="Table of your events"
-            hint="The tables of the source that have a column of a time."
-            value=${table.value}
-            options=${['', ...data.tables].map((value) => ({ value, label: value === '' ? 'Choose…' : value }))}
-            onChange=${(value: string) => (table.value = value)}
-          />`
-        }
-        ${views?.map((view) => html`<${DraftedView} key=${view.name} view=${view} isRead=${data.tables.length > 0} />`)}
+        ${data.views.map((view) => html`<${DraftedView} key=${view.name} view=${view} />`)}
+        <p><a href=${paths.source}>Map a table to events</a></p>
         ${data.findings.length > 0 && html`<div><${Button} onClick=${() => void reload().then(onCheck)}>Check again<//></div>`}`
     }
   </section>`;
 }
 
-/** A view to create in the source. `isRead`: exportd reads a view of its name, so that no setting has to change. */
-function DraftedView({
-  view,
-  isRead,
-}: {
-  readonly view: SourceReportResponse['views'][number];
-  readonly isRead: boolean;
-}): View {
+/** A view to create in the source. */
+function DraftedView({ view }: { readonly view: SourceReportResponse['views'][number] }): View {
   const { name, setting, sql, to_choose } = view;
   return html`<div>
     <p>
-      ${
-        isRead
-          ? html`Create this view in your database, then check again:`
-          : html`Or create this view in your database, start exportd with <code>${setting}=${name}</code>, and
-              check again:`
-      }
+      Or create this view in your database, start exportd with <code>${setting}=${name}</code>, and check
+      again:
     </p>
     ${to_choose.length > 0 && html`<p><strong>Fill in first: ${to_choose.join(', ')}.</strong></p>`}
     <${CopyBlock} label="SQL of the view" text=${sql} />

@@ -26,6 +26,7 @@ import {
   formatQuantity,
   momentOfClocks,
   toClocks,
+  withLocalTimes,
 } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { coverageFrom, type TimeRange } from './coverage.ts';
@@ -141,7 +142,10 @@ export function BackfillDialog({
       ? [['Only what failed', choice.value === 'failed', () => choose('failed')] as const]
       : []),
   ];
-  const errorOf = (field: string) => (failure.value?.attr === field ? failure.value.message : undefined);
+  const message = withLocalTimes(failure.value?.message ?? '', zone)
+    .replace('`start_at`', 'From')
+    .replace('`end_at`', 'To');
+  const errorOf = (field: string) => (failure.value?.attr === field ? message : undefined);
   const isFieldError = choice.value === 'range' && ['start_at', 'end_at'].includes(failure.value?.attr ?? '');
   return html`<${Dialog}
     title="Backfill"
@@ -210,7 +214,7 @@ export function BackfillDialog({
     }
     <div aria-live="polite">
       ${preview.value && html`<${Preview} totals=${preview.value} coverage=${coverage} zone=${zone} />`}
-      ${failure.value && !isFieldError && html`<p class="tone-danger" role="alert">${failure.value.message}</p>`}
+      ${failure.value && !isFieldError && html`<p class="tone-danger" role="alert">${message}</p>`}
     </div>
     ${first && html`<${CommandLines} request=${first} />`}
   <//>`;

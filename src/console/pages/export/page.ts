@@ -18,7 +18,7 @@ import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
 import { BackfillDialog, Backfills } from './backfills.ts';
 import type { TimeRange } from './coverage.ts';
-import { ExportActions } from './export_actions.ts';
+import { ExportActions, type PartProps } from './export_actions.ts';
 import { Log, Runs } from './runs.ts';
 import { Overview } from './overview.ts';
 import { Reading } from './reading.ts';
@@ -34,8 +34,12 @@ const parts = [
   { id: 'read', label: 'Read', View: Reading },
   { id: 'table', label: 'Table', View: Table },
   { id: 'settings', label: 'Settings', View: Settings },
-  { id: 'webhooks', label: 'Webhooks', View: Webhooks },
+  { id: 'webhooks', label: 'Webhooks', View: WebhooksOfExport },
 ] as const;
+
+function WebhooksOfExport({ found }: PartProps): View {
+  return html`<${Webhooks} exportId=${found.id} />`;
+}
 
 /** An export: its intervals, runs, backfills, log, how to read its files, settings and webhooks, and every action on it. */
 export default function ExportPage({ params }: PageProps): View {

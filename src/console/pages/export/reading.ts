@@ -13,7 +13,7 @@ export function Reading({ found }: PartProps): View {
     ${({ bucket_name, manifests, recipes }: ReadingResponse) => html`
       <p>
         Read the manifests, and then the files that they list: each has the current files of an interval, and
-        a listing of the bucket has files of older generations too. They are below
+        a listing of the bucket has files of older generations too. They are below${' '}
         <code>s3://${bucket_name}/${manifests}</code>. With${' '} <code>since</code>, a program reads what was
         exported after a time: replace the rows of these intervals in your copy.
       </p>

@@ -19,6 +19,12 @@ export const runPath = ({ batch_export, id }: Pick<RunResponse, 'batch_export' |
 const runsPageSize = 25;
 const dayMs = 86_400_000;
 
+const creators = [
+  { value: '', label: 'All' },
+  { value: 'schedule', label: 'Schedule' },
+  { value: 'backfill', label: 'Backfills and retries' },
+];
+
 const statusChoices = [
   { value: '', label: 'All' },
   { value: 'Starting,Running', label: 'Active' },
@@ -30,17 +36,18 @@ const statusChoices = [
 /** The runs of an export, and the steps of one of them. */
 export function Runs({ found, reload }: PartProps): View {
   const status = currentQuery.value.get('status');
+  const created_by = currentQuery.value.get('by');
   const cursor = currentQuery.value.get('cursor');
   const selected = currentQuery.value.get('run');
   const [from, to] = ['from', 'to'].map((name) => currentQuery.value.get(name) ?? '');
   const start = startOfDay(from ?? '', 0);
   const end = startOfDay(to ?? '', 1);
   const runs = useResource<ListOf<RunResponse>>(`batch_exports/${found.id}/runs/`, {
-    query: { limit: runsPageSize, status, cursor, start, end },
+    query: { limit: runsPageSize, status, created_by, cursor, start, end },
     live: found.id,
     keepsData: true,
   });
-  const isFiltered = [status, start, end].some((value) => value !== null && value !== undefined);
+  const isFiltered = [status, created_by, start, end].some((value) => value !== null && value !== undefined);
   const reloadAll = async () => {
     await Promise.all([runs.reload(), reload()]);
   };
@@ -65,6 +72,12 @@ export function Runs({ found, reload }: PartProps): View {
           value=${status ?? ''}
           options=${statusChoices}
           onChange=${(value: string) => setQuery({ status: value, cursor: null })}
+        />
+        <${SelectField}
+          label="By"
+          value=${created_by ?? ''}
+          options=${creators}
+          onChange=${(value: string) => setQuery({ by: value, cursor: null })}
         />`}
     >
       <${Loaded} resource=${runs}>
@@ -74,7 +87,7 @@ export function Runs({ found, reload }: PartProps): View {
               detailOf=${runPath}
               onChange=${reloadAll}
               empty=${html`<${EmptyState} title="No runs">
-                ${isFiltered ? 'No run has this status and an interval of these days.' : 'The schedule creates one when an interval has ended.'}
+                ${isFiltered ? 'No run has this status, this cause and an interval of these days.' : 'The schedule creates one when an interval has ended.'}
               <//>`}
             />
             <p class="muted figures">${formatQuantity(page.count, 'run')}</p>

@@ -9,8 +9,9 @@ import { FieldChanges } from '../../components/field_changes.ts';
 import { Moment } from '../../components/moment.ts';
 import { Loaded, Section } from '../../components/page.ts';
 import { Facts } from '../../components/table.ts';
-import { formatValue, withLocalTimes } from '../../formatting/format.ts';
+import { withLocalTimes } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
+import { labelOf, valueInWords } from '../edit/form_fields.ts';
 import type { PartProps } from './export_actions.ts';
 
 const pageSize = 20;
@@ -73,15 +74,24 @@ export function Settings({ found }: PartProps): View {
   `;
 }
 
-/** The settings that have a value, by the names of the API. */
+/** The settings that have a value, by the labels of the form. */
 function settingsOf(found: BatchExportResponse): (readonly [name: string, value: string])[] {
   const { name, model, interval, timezone, offset_hour, offset_day, start_at, end_at, retention_days } =
     found;
   const own = { name, model, interval, timezone, offset_hour, offset_day, start_at, end_at, retention_days };
-  const { type, config } = found.destination;
-  return Object.entries({ ...own, destination: type, ...config })
+  const { type, config, access_key_id_end: end } = found.destination;
+  const shown = {
+    ...own,
+    destination__type: type,
+    ...config,
+    ...(end !== null && { aws_access_key_id: `…${end}` }),
+  };
+  return Object.entries(shown)
     .filter(([, value]) => value !== null && value !== '' && !isEmptyList(value))
-    .map(([setting, value]) => [setting, formatValue(value)]);
+    .map(([setting, value]) => [
+      labelOf(setting),
+      withLocalTimes(valueInWords(setting, value), found.timezone),
+    ]);
 }
 
 const isEmptyList = (value: unknown): boolean => Array.isArray(value) && value.length === 0;

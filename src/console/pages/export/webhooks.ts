@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import type { DeliveryResponse, WebhookResponse } from '../../../http/webhooks/schema.ts';
-import { api, type ListOf, may, timezone } from '../../api/client.ts';
+import { type ActionRequest, api, type ListOf, may, send, timezone } from '../../api/client.ts';
 import { useRequest, useResource } from '../../api/resource.ts';
 import {
   type Action,
@@ -17,7 +17,7 @@ import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Table } from '../../components/table.ts';
 import { formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
-import type { PartProps } from './export_actions.ts';
+import { paths } from '../../router/paths.ts';
 
 /** What a webhook received of an export and what it did not, newest first. Each message can be sent again. */
 function Deliveries({
@@ -25,26 +25,31 @@ function Deliveries({
   exportId,
 }: {
   readonly webhookId: string;
-  readonly exportId: string;
+  /** Null for messages about any export. */
+  readonly exportId: string | null;
 }): View {
   const deliveries = useResource<ListOf<DeliveryResponse>>(`webhooks/${webhookId}/deliveries/`, {
     query: { batch_export: exportId, limit: 50 },
-    live: exportId,
+    live: exportId ?? 'all',
   });
   return html`<${Loaded} resource=${deliveries}>
     ${({ results }: ListOf<DeliveryResponse>) =>
       html`<${Table}
         caption="Deliveries"
-        columns=${columnsOf(deliveries.reload)}
+        columns=${columnsOf(deliveries.reload, exportId === null)}
         rows=${results}
         rowKey=${({ id }: DeliveryResponse) => id}
-        empty=${html`<${EmptyState} title="No message about this export yet" />`}
+        empty=${html`<${EmptyState} title="No message yet" />`}
       />`}
   <//>`;
 }
 
-const columnsOf = (reload: () => Promise<void>): readonly Column<DeliveryResponse>[] => [
+const columnsOf = (
+  reload: () => Promise<void>,
+  namesExport: boolean,
+): readonly Column<DeliveryResponse>[] => [
   { header: 'Event', render: ({ event }) => event },
+  ...(namesExport ? [exportColumn] : []),
   {
     header: 'Interval',
     secondary: true,
@@ -80,6 +85,12 @@ const columnsOf = (reload: () => Promise<void>): readonly Column<DeliveryRespons
   },
 ];
 
+const exportColumn: Column<DeliveryResponse> = {
+  header: 'Export',
+  render: ({ batch_export: id, batch_export_name: name }) =>
+    id === null ? '–' : html`<a href=${paths.export(id)}>${name ?? id}</a>`,
+};
+
 /** An event that webhooks can receive. */
 type WebhookEvent = WebhookResponse['events'][number];
 
@@ -114,44 +125,127 @@ const formats = [
   { value: 'slack', label: 'Slack' },
 ];
 
-/** Asks for the fields of a webhook of one export, adds it, and shows its signing secret once. */
-function WebhookDialog({
-  exportId,
-  onAdded,
+/** A secret that signs messages, as the server would make one. */
+const newSecret = (): string =>
+  `whsec_${btoa(String.fromCodePoint(...crypto.getRandomValues(new Uint8Array(32))))}`;
+
+/** Shows a secret that cannot be read again. */
+function SecretDialog({
+  title,
+  secret,
   onClose,
 }: {
-  readonly exportId: string;
-  readonly onAdded: () => unknown;
+  readonly title: string;
+  readonly secret: string;
   readonly onClose: () => void;
 }): View {
-  const url = useSignal('');
-  const format = useSignal('json');
-  const events = useSignal<readonly WebhookEvent[]>(incidentEvents);
-  const body = { url: url.value, format: format.value, events: events.value, batch_export: exportId };
+  return html`<${Dialog}
+    title=${title}
+    staysOpen=${true}
+    onClose=${onClose}
+    actions=${html`<${Button} kind="primary" onClick=${onClose}>Done<//>`}
+  >
+    <p>Messages are signed with this secret. Store it now: it is not shown again.</p>
+    <${CopyLine} label="signing secret" text=${secret} />
+  <//>`;
+}
+
+/** Gives a webhook another secret, and shows it once. */
+function RotateDialog({
+  webhook: { id, url },
+  onClose,
+}: {
+  readonly webhook: WebhookResponse;
+  readonly onClose: () => void;
+}): View {
   const { data, failure, isBusy, run } = useRequest(async () => {
-    const created = await api.post<WebhookResponse & { readonly secret: string }>('webhooks/', body);
-    await onAdded();
-    return created;
+    const secret = newSecret();
+    await api.patch(`webhooks/${id}/`, { secret });
+    return secret;
   });
-  if (data)
-    return html`<${Dialog}
-      title="Webhook added"
-      onClose=${onClose}
-      actions=${html`<${Button} kind="primary" onClick=${onClose}>Done<//>`}
-    >
-      <p>Messages are signed with this secret. Store it now: it is not shown again.</p>
-      <${CopyLine} label="signing secret" text=${data.secret} />
-    <//>`;
+  if (data !== undefined)
+    return html`<${SecretDialog} title="Secret replaced" secret=${data} onClose=${onClose} />`;
+  return html`<${Dialog}
+    title="Replace the secret?"
+    onClose=${onClose}
+    actions=${html`<${Button} onClick=${onClose}>Close<//>
+      <${Button} kind="primary" busy=${isBusy} onClick=${() => void run()}>Replace secret<//>`}
+  >
+    <p>
+      The next message to ${url} is signed with a new secret alone. Until the receiver has it, it should
+      refuse them; they are attempted again.
+    </p>
+    ${failure && html`<p class="tone-danger" role="alert">${failure.message}</p>`}
+    <${CommandLines}
+      request=${{
+        method: 'PATCH',
+        path: `webhooks/${id}/`,
+        body: { secret: 'whsec_…' },
+        command: ['webhook', 'update', id, '--rotate-secret'],
+      }}
+    />
+  <//>`;
+}
+
+/** Asks for the fields of a new webhook or an existing one. Shows the signing secret of a new one once. */
+function WebhookDialog({
+  exportId,
+  found,
+  onSaved,
+  onClose,
+}: {
+  /** What a new one hears of; null for every export. */
+  readonly exportId: string | null;
+  readonly found: WebhookResponse | null;
+  readonly onSaved: () => unknown;
+  readonly onClose: () => void;
+}): View {
+  const url = useSignal(found?.url ?? '');
+  const format = useSignal<string>(found?.format ?? 'json');
+  const events = useSignal<readonly WebhookEvent[]>(found?.events ?? incidentEvents);
+  const fields = { url: url.value, format: format.value, events: events.value };
+  const request: ActionRequest = found
+    ? {
+        method: 'PATCH',
+        path: `webhooks/${found.id}/`,
+        body: fields,
+        command: [
+          ...['webhook', 'update', found.id, '--url', url.value, '--format', format.value],
+          ...['--events', events.value.join(',')],
+        ],
+      }
+    : {
+        method: 'POST',
+        path: 'webhooks/',
+        body: { ...fields, ...(exportId !== null && { batch_export: exportId }) },
+        command: [
+          ...['webhook', 'create', '--url', url.value, '--format', format.value],
+          ...['--events', events.value.join(',')],
+          ...(exportId === null ? [] : ['--batch-export', exportId]),
+        ],
+      };
+  const { data, failure, isBusy, run } = useRequest(async () => {
+    const saved = await send<WebhookResponse & { readonly secret?: string }>(request.method, request.path, {
+      body: request.body,
+    });
+    await onSaved();
+    if (found) onClose();
+    return saved;
+  });
+  if (data?.secret !== undefined)
+    return html`<${SecretDialog} title="Webhook added" secret=${data.secret} onClose=${onClose} />`;
   const choose = (event: WebhookEvent) => () => {
     const isChosen = events.value.includes(event);
     events.value = allEvents.filter((one) => (one === event ? !isChosen : events.value.includes(one)));
   };
   const { attr, message } = failure ?? {};
   return html`<${Dialog}
-    title="Add webhook"
+    title=${found ? 'Edit webhook' : 'Add webhook'}
     onClose=${onClose}
     actions=${html`<${Button} onClick=${onClose}>Close<//>
-      <${Button} kind="primary" busy=${isBusy} onClick=${() => void run()}>Add webhook<//>`}
+      <${Button} kind="primary" busy=${isBusy} onClick=${() => void run()}
+        >${found ? 'Save' : 'Add webhook'}<//
+      >`}
   >
     <${TextField}
       label="URL"
@@ -178,33 +272,25 @@ function WebhookDialog({
       )}
     </fieldset>
     ${message !== undefined && attr !== 'url' && html`<p class="tone-danger" role="alert">${message}</p>`}
-    <${CommandLines}
-      request=${{
-        method: 'POST',
-        path: 'webhooks/',
-        body,
-        command: [
-          ...['webhook', 'create', '--url', url.value, '--format', format.value],
-          ...['--events', events.value.join(','), '--batch-export', exportId],
-        ],
-      }}
-    />
+    <${CommandLines} request=${request} />
   <//>`;
 }
 
-/** The webhooks that hear of an export, their deliveries, and the dialog that adds one. */
-export function Webhooks({ found }: PartProps): View {
-  const isOpen = useSignal(false);
+/** The webhooks that hear of an export, or all of the project, with their deliveries and the dialogs that change them. */
+export function Webhooks({ exportId }: { readonly exportId: string | null }): View {
+  const opened = useSignal<WebhookResponse | 'new' | null>(null);
   const webhooks = useResource<ListOf<WebhookResponse>>('webhooks/', {
     query: { limit: 1_000 },
-    live: found.id,
+    live: exportId ?? 'all',
   });
-  const open = () => (isOpen.value = true);
+  const open = () => (opened.value = 'new');
   const add = may('batch_export:write') && html`<${Button} kind="primary" onClick=${open}>Add webhook…<//>`;
   return html`<${Section} title="Webhooks" actions=${add}>
     <${Loaded} resource=${webhooks}>
       ${({ results }: ListOf<WebhookResponse>) => {
-        const own = results.filter(({ batch_export }) => batch_export === null || batch_export === found.id);
+        const own = results.filter(
+          ({ batch_export }) => exportId === null || batch_export === null || batch_export === exportId,
+        );
         return own.length === 0
           ? html`<${EmptyState} title="No webhooks yet">
               A webhook posts failures, pauses, recoveries and published intervals to a URL or to Slack.
@@ -215,7 +301,8 @@ export function Webhooks({ found }: PartProps): View {
                   html`<${WebhookCard}
                     key=${webhook.id}
                     webhook=${webhook}
-                    exportId=${found.id}
+                    exportId=${exportId}
+                    onEdit=${() => (opened.value = webhook)}
                     onChange=${webhooks.reload}
                   />`,
               )}
@@ -223,11 +310,12 @@ export function Webhooks({ found }: PartProps): View {
       }}
     <//>
     ${
-      isOpen.value &&
+      opened.value !== null &&
       html`<${WebhookDialog}
-        exportId=${found.id}
-        onAdded=${webhooks.reload}
-        onClose=${() => (isOpen.value = false)}
+        exportId=${exportId}
+        found=${opened.value === 'new' ? null : opened.value}
+        onSaved=${webhooks.reload}
+        onClose=${() => (opened.value = null)}
       />`
     }
   <//>`;
@@ -236,35 +324,65 @@ export function Webhooks({ found }: PartProps): View {
 function WebhookCard({
   webhook,
   exportId,
+  onEdit,
   onChange,
 }: {
   readonly webhook: WebhookResponse;
-  readonly exportId: string;
+  readonly exportId: string | null;
+  readonly onEdit: () => void;
   readonly onChange: () => Promise<void>;
 }): View {
   const showsDeliveries = useSignal(false);
+  const rotates = useSignal(false);
   const { id, url, enabled, format, events, batch_export, last_delivery } = webhook;
   const toggle = () => (showsDeliveries.value = !showsDeliveries.value);
   return html`<li class="card webhook">
     <div class="webhook-head">
       <h3>${url}</h3>
       <div class="page-actions">
+        ${
+          may('batch_export:write') &&
+          html`<${Button} onClick=${onEdit}>Edit…<//>
+            <${Button} onClick=${() => (rotates.value = true)}>Replace secret…<//>`
+        }
         ${actionsOf(webhook, onChange).map((action) => html`<${ActionButton} key=${action.label} action=${action} />`)}
       </div>
     </div>
     <p class="muted">
       ${enabled ? '' : 'Disabled. '}${format === 'slack' ? 'Slack' : 'JSON'},
-      ${batch_export === null ? ' every export of the project' : ' this export'}: ${events.join(', ')}
+      ${
+        batch_export === null
+          ? ' every export of the project'
+          : exportId === null
+            ? html` <a href=${paths.export(batch_export)}>one export</a>`
+            : ' this export'
+      }:
+      ${namesOf(events)}
     </p>
     ${
-      last_delivery && html`<p>Last attempt <${Moment} at=${last_delivery.at} />: ${last_delivery.detail}</p>`
+      last_delivery &&
+      html`<p class=${isSuccess(last_delivery.status) ? '' : 'tone-danger'}>
+        Last attempt <${Moment} at=${last_delivery.at} />: ${last_delivery.detail}
+      </p>`
     }
     <div>
       <${Button} onClick=${toggle}>${showsDeliveries.value ? 'Hide deliveries' : 'Deliveries'}<//>
     </div>
     ${showsDeliveries.value && html`<${Deliveries} webhookId=${id} exportId=${exportId} />`}
+    ${rotates.value && html`<${RotateDialog} webhook=${webhook} onClose=${() => (rotates.value = false)} />`}
   </li>`;
 }
+
+/** The events of a webhook; in one word where it has all or nearly all. */
+function namesOf(events: readonly WebhookEvent[]): string {
+  if (events.length === allEvents.length) return 'all events';
+  const isUsual =
+    events.length === incidentEvents.length && incidentEvents.every((one) => events.includes(one));
+  return isUsual ? 'all events but interval.published' : events.join(', ');
+}
+
+/** Whether the receiver took a message. */
+const isSuccess = (status: number | null): boolean => status !== null && status >= 200 && status < 300;
 
 function actionsOf({ id, url, enabled }: WebhookResponse, reload: () => Promise<void>): readonly Action[] {
   return [
@@ -282,6 +400,7 @@ function actionsOf({ id, url, enabled }: WebhookResponse, reload: () => Promise<
       method: 'PATCH',
       path: `webhooks/${id}/`,
       body: { enabled: !enabled },
+      command: ['webhook', 'update', id, enabled ? '--disable' : '--enable'],
       done: enabled ? 'The webhook receives nothing more.' : 'The webhook is enabled.',
       onDone: reload,
     },
