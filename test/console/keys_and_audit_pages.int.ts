@@ -266,7 +266,8 @@ describe('the page of webhooks', () => {
     const dialog = page.getByRole('dialog');
     const stored = async () =>
       (await api.call('GET', 'webhooks/')).body.results as readonly Record<string, unknown>[];
-    const sealed = async () => (await api.database.pool.query('select secret from exportd.webhooks')).rows;
+    const sealed = async () =>
+      (await api.database.pool.query<{ secret: string }>('select secret from exportd.webhooks')).rows;
     await page.goto('/webhooks');
     await button(page, 'Add webhook…').click();
     await dialog.getByRole('textbox', { name: /^URL/ }).fill('https://example.com/hook');

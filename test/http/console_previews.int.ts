@@ -198,7 +198,7 @@ describe('a table that is mapped to events', () => {
       event: 'ordered',
       distinct_id: 'a@example.com',
     });
-    expect(rows[0]?.['properties']).toHaveLength(500);
+    expect(rows[0]?.properties).toHaveLength(500);
     expect(roles.find(({ name }) => name === 'event')?.sql).toBe('source.what');
     await api.database.pool.query(script.replace(' concurrently', ''));
   });

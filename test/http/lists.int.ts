@@ -17,6 +17,7 @@ interface Run {
   readonly status: string;
   readonly data_interval_start: string;
   readonly created_at: string;
+  readonly backfill_id: string | null;
 }
 
 interface Waiting {

@@ -6,7 +6,10 @@ import {
   filterOperators,
   filterTypes,
   inputsOf,
+  inWords,
+  labelOf,
   updateBodyOf,
+  valueInWords,
   withoutSecrets,
   type FilterRow,
   type FormField,
@@ -306,5 +309,41 @@ describe('an error of the API', () => {
     expect(fieldOfError('destination__config__filters__0__key')?.label).toBe('Filters');
     expect(fieldOfError('nothing')).toBeUndefined();
     expect(fieldOfError(null)).toBeUndefined();
+  });
+});
+
+describe('the words of the form', () => {
+  it('stand for the names of the API in settings, history and messages', () => {
+    expect(['interval', 'prefix', 'destination.config.on_bad_row', 'unknown_field'].map(labelOf)).toEqual([
+      'Interval',
+      'Prefix',
+      'On bad row',
+      'unknown_field',
+    ]);
+    expect(inWords("Configuration missing required field: 'bucket_name'. Check a_b and `role_arn`.")).toBe(
+      'Configuration missing required field: Bucket. Check a_b and Role ARN.',
+    );
+  });
+
+  it.each([
+    ['interval', 'every 1 minutes', 'every minute'],
+    ['on_bad_row', 'fail', 'fail the run'],
+    ['name', 'fail', 'fail'],
+    ['bloom_filters', true, 'yes'],
+    ['include_events', ['a', 'b'], 'a, b'],
+    [
+      'filters',
+      [{ type: 'event', key: '$browser', operator: 'is_not', value: ['A'] }],
+      'Event property $browser does not equal ["A"]',
+    ],
+    [
+      'filters',
+      [{ type: 'event', key: 'path', operator: 'is_cleaned_path_exact', value: '/a' }],
+      'Event property path is cleaned path exact /a',
+    ],
+    ['filters', [{ type: 'hogql', key: 'a = 1' }], 'a = 1'],
+    ['max_file_size_mb', 5, '5'],
+  ])('show %s %j as %s', (name, value, text) => {
+    expect(valueInWords(name, value)).toBe(text);
   });
 });

@@ -268,13 +268,11 @@ export function valueInWords(name: string, value: unknown): string {
     .join(', ');
 }
 
-function filterInWords({ type, key, operator = 'exact', value }: FilterRow): string {
-  if (!hasOperator({ type, key, operator, value })) return key;
-  const compared = [
-    filterOperators[operator] ?? operator.replaceAll('_', ' '),
-    value === undefined ? '' : jsonText(value),
-  ];
-  return [filterTypes[type] ?? type, key, ...compared].join(' ').trim();
+function filterInWords({ type = '', key = '', operator = 'exact', value }: Partial<FilterRow>): string {
+  if (!hasOperator({ type, key, operator, value: '' })) return key;
+  const compared = value === undefined ? [] : [jsonText(value)];
+  const parts = [filterTypes[type] ?? type, key, filterOperators[operator] ?? operator.replaceAll('_', ' ')];
+  return [...parts, ...compared].join(' ');
 }
 
 /** A filter as it is entered. Its value is JSON or a text. */

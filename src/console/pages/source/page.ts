@@ -156,7 +156,7 @@ function FirstRows({ rows, isChosen }: { readonly rows: Mapping['rows']; readonl
       caption="First rows"
       columns=${names.map((name): Column<MappedRow> => ({ header: name, render: (row) => row[name] ?? '–' }))}
       rows=${rows}
-      rowKey=${(row: MappedRow) => row['uuid'] ?? JSON.stringify(row)}
+      rowKey=${(row: MappedRow) => row.uuid ?? JSON.stringify(row)}
     />
   </div>`;
 }
