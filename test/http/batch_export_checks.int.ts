@@ -58,14 +58,10 @@ describe('a check', () => {
     const midnight = new Date();
     midnight.setUTCHours(0, 0, 0, 0);
     const hour = Math.floor(Date.now() / 3_600_000) * 3_600_000;
-    expect(await consequencesOf({ interval: 'hour' })).toEqual(
-      hour === midnight.getTime()
-        ? []
-        : [
-            expect.stringContaining(
-              `from ${midnight.toISOString()} to ${new Date(hour).toISOString()} connects`,
-            ),
-          ],
+    const bridge = `One interval from ${midnight.toISOString()} to ${new Date(hour).toISOString()}`;
+    const found = await consequencesOf({ interval: 'hour' });
+    expect(found.map((sentence) => sentence.split(' connects')[0])).toEqual(
+      hour === midnight.getTime() ? [] : [bridge],
     );
     // Its days begin at 18:15.
     expect(await consequencesOf({ timezone: 'Asia/Kathmandu' })).toEqual([
