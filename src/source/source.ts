@@ -3,8 +3,7 @@ import type { Model } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
-import type { mapListedTable } from './check/draft_view.ts';
-import type { SourceReport } from './check/report.ts';
+import type { ListedMapping, SourceReport } from './check/report.ts';
 import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
 
@@ -229,7 +228,7 @@ export interface Source {
       readonly readsRows: boolean;
     },
     signal?: AbortSignal,
-  ): ReturnType<typeof mapListedTable>;
+  ): Promise<ListedMapping>;
   close(): Promise<void>;
 }
 

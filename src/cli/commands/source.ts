@@ -1,7 +1,6 @@
 import { type Command, Option } from 'commander';
 import { type Model, models } from '../../domain/batch_export.ts';
-import type { MappedTable } from '../../source/check/draft_view.ts';
-import type { CheckedRelation, SourceFinding, SourceReport } from '../../source/check/report.ts';
+import type { CheckedRelation, MappedTable, SourceFinding, SourceReport } from '../../source/check/report.ts';
 import type { RelationSettings } from '../../source/relations.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';

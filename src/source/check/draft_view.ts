@@ -12,6 +12,8 @@ import {
   type DraftView,
   findColumn,
   type FoundColumn,
+  type ListedMapping,
+  type MappedTable,
   type ReadCatalog,
   readRelationFacts,
   type RelationFacts,
@@ -168,29 +170,6 @@ function chosenColumn({ name, type }: ContractColumn, wanted: string, facts: Rel
   return converted;
 }
 
-/** A column of events, and what the view has for it. */
-interface MappedRole {
-  readonly name: string;
-  readonly type: string;
-  readonly why: string;
-  /** The expression of the view. */
-  readonly sql: string;
-  /** What a person has to know about it; null if nothing. */
-  readonly comment: string | null;
-}
-
-/** A table whose columns have their roles. */
-export interface MappedTable {
-  /** Creates the view, its index and its grants. */
-  readonly script: string;
-  readonly view: DraftView;
-  readonly roles: readonly MappedRole[];
-  /** The columns of the table. */
-  readonly columns: readonly Pick<FoundColumn, 'name' | 'type'>[];
-  /** The first rows of the view as text, by its columns; null until every column that exports need is chosen. */
-  readonly rows: readonly Readonly<Record<string, string | null>>[] | null;
-}
-
 /** How many rows are shown, and how many characters of a value. */
 const [maxMappedRows, maxMappedText] = [20, 500];
 
@@ -255,10 +234,7 @@ export async function mapListedTable(
   read: ReadCatalog,
   relation: string,
   { table, ...options }: Parameters<typeof mapTable>[2] & { readonly table?: string | undefined },
-): Promise<{
-  readonly tables: readonly string[];
-  readonly mapping: (MappedTable & { readonly isRead: boolean }) | null;
-}> {
+): Promise<ListedMapping> {
   const tables = await findTables(read);
   if (table === undefined) return { tables, mapping: null };
   if (!tables.includes(table) && (await findTables(read, table)).length === 0)

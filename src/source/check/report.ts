@@ -97,6 +97,35 @@ export interface FoundColumn {
   readonly default: string | null;
 }
 
+/** A column of events, and what the view has for it. */
+interface MappedRole {
+  readonly name: string;
+  readonly type: string;
+  readonly why: string;
+  /** The expression of the view. */
+  readonly sql: string;
+  /** What a person has to know about it; null if nothing. */
+  readonly comment: string | null;
+}
+
+/** A table whose columns have their roles. */
+export interface MappedTable {
+  /** Creates the view, its index and its grants. */
+  readonly script: string;
+  readonly view: DraftView;
+  readonly roles: readonly MappedRole[];
+  /** The columns of the table. */
+  readonly columns: readonly Pick<FoundColumn, 'name' | 'type'>[];
+  /** The first rows of the view as text, by its columns; null until every column that exports need is chosen. */
+  readonly rows: readonly Readonly<Record<string, string | null>>[] | null;
+}
+
+/** The tables that may have the events, and one of them that is mapped. `isRead`: exportd reads a view of its name. */
+export interface ListedMapping {
+  readonly tables: readonly string[];
+  readonly mapping: (MappedTable & { readonly isRead: boolean }) | null;
+}
+
 /** A relation of the source as the catalog describes it. */
 export interface RelationFacts {
   /** The quoted name with its schema. */
