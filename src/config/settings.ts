@@ -131,6 +131,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
     throw new SettingsError(
       'EXPORTD_USER_HEADER needs EXPORTD_TRUSTED_PROXIES, because anyone else can send the header too: list the proxy there.',
     );
+  if (data.EXPORTD_BUILD_ID !== undefined && data.EXPORTD_DEPLOYMENT_NAME === undefined)
+    throw new SettingsError(
+      'EXPORTD_BUILD_ID needs EXPORTD_DEPLOYMENT_NAME, without which workers are unversioned.',
+    );
   const profile = readTemporalProfile(given);
   return {
     ...data,

@@ -1,6 +1,10 @@
 import { z } from 'zod';
 import { duration, flag, optionalFlag, secret, text, url } from './value_types.ts';
 
+/** What Temporal accepts as the name of a Worker Deployment: it joins it to the Build ID with a dot or a colon. */
+const deploymentNames = /^[A-Za-z0-9][A-Za-z0-9_-]{0,99}$/;
+const buildIds = /^[A-Za-z0-9][A-Za-z0-9._-]{0,99}$/;
+
 /**
  * How exportd reaches Temporal, and what it needs there. The `TEMPORAL_` settings are those of Temporal's own tools; a
  * profile of `temporal.toml` can have them too.
@@ -57,6 +61,21 @@ export const temporal = {
   EXPORTD_TASK_QUEUE_PREFIX: text('exportd')
     .describe('Prefix of the task queues and, unless it is the default, of the workflow ids.')
     .meta({ when: 'Several deployments share a namespace.' }),
+  EXPORTD_DEPLOYMENT_NAME: z
+    .string()
+    .regex(deploymentNames, 'not a name of letters, digits, _ and -, such as exportd')
+    .optional()
+    .describe(
+      "Name of the workers' Worker Deployment: they use Temporal's Worker Versioning. Default: they are unversioned.",
+    )
+    .meta({ when: 'Workers of two versions run side by side during an upgrade.' }),
+  EXPORTD_BUILD_ID: z
+    .string()
+    .regex(buildIds, 'not an id of letters, digits, _, - and dots, such as 0.3.0')
+    .optional()
+    .describe(
+      'Build ID of the workers in that deployment, different for each build. Default: the version of exportd.',
+    ),
   EXPORTD_MANUAL_SIGNALS: flag(false)
     .describe(
       'Whether schedules accept pause, unpause, backfill, retry and delete as signals from the Temporal UI or CLI, which need no API key. Otherwise they are logged and ignored.',

@@ -178,6 +178,16 @@ describe('the configuration', () => {
       expect(read({ ...proxies, EXPORTD_USER_HEADER: 'X-User' }).EXPORTD_USER_HEADER).toBe('x-user');
     });
 
+    it('reject a Build ID without a deployment, and names that Temporal rejects', () => {
+      const deployment = { EXPORTD_DEPLOYMENT_NAME: 'exportd' };
+      expect(() => read({ EXPORTD_BUILD_ID: '1' })).toThrow('EXPORTD_BUILD_ID needs EXPORTD_DEPLOYMENT_NAME');
+      expect(() => read({ EXPORTD_DEPLOYMENT_NAME: 'exportd.eu' })).toThrow(
+        'EXPORTD_DEPLOYMENT_NAME is not a name',
+      );
+      expect(() => read({ ...deployment, EXPORTD_BUILD_ID: 'a:b' })).toThrow('EXPORTD_BUILD_ID is not an id');
+      expect(read({ ...deployment, EXPORTD_BUILD_ID: '0.3.0' })).toMatchObject({ EXPORTD_BUILD_ID: '0.3.0' });
+    });
+
     it('ignore empty variables', () => {
       expect(read({ EXPORTD_SETTLE_DELAY: '' }).EXPORTD_SETTLE_DELAY).toBe(30_000);
     });

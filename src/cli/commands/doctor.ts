@@ -202,21 +202,25 @@ async function describeQueryRole(pool: Pool, source: Pool, settings: Settings): 
 }
 
 async function describeWorkers(settings: Settings): Promise<string> {
-  const [{ createClient }, { countPollers }, { describeConnection }, { describeProblem }] = await Promise.all(
-    [
-      import('../../temporal/connections.ts'),
-      import('../../temporal/clients/pollers.ts'),
-      import('../../temporal/connections.ts'),
-      import('../../temporal/problems.ts'),
-    ],
-  );
+  const [
+    { createClient },
+    { countPollers, describeIdlePollers },
+    { describeConnection },
+    { describeProblem },
+  ] = await Promise.all([
+    import('../../temporal/connections.ts'),
+    import('../../temporal/clients/pollers.ts'),
+    import('../../temporal/connections.ts'),
+    import('../../temporal/problems.ts'),
+  ]);
   const connection = describeConnection(settings);
   const temporal = await createClient(settings);
   try {
     const pollers = await countPollers(temporal.client, settings).catch(async (error: unknown) => {
       throw new Error(`${connection}: ${(await describeProblem(error, settings)).message}`);
     });
-    if (pollers === 0) throw new Error(`${connection}: no worker is polling: run "exportd worker"`);
+    if (pollers === 0)
+      throw new Error(`${connection}: ${await describeIdlePollers(temporal.client, settings)}`);
     return `${connection}, ${counted(pollers, 'poller')}`;
   } finally {
     await temporal.close();

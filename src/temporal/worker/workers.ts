@@ -7,6 +7,7 @@ import {
   type NativeConnection,
   type SlotPermit,
   Worker,
+  type WorkerOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
 import type { DestinationTestActivities } from '../../../activities/destination_test.ts';
@@ -26,6 +27,7 @@ import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
 import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';
+import { version } from '../../telemetry/version.ts';
 import { activitySpans, loadPayloadCodecs, taskQueues, workflowSinks } from '../connections.ts';
 
 /** How the activity slots of a worker are used. */
@@ -181,7 +183,30 @@ interface WorkerDependencies {
     | 'EXPORTD_MAX_CACHED_WORKFLOWS'
     | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'
     | 'EXPORTD_SHUTDOWN_TIMEOUT'
+    | 'EXPORTD_DEPLOYMENT_NAME'
+    | 'EXPORTD_BUILD_ID'
   >;
+}
+
+/**
+ * The Worker Deployment Version of a worker. Workflows move to the current version with their next task: they hold nothing that
+ * is not in the journal, and one that cannot be replayed is started again.
+ */
+function versioning({
+  EXPORTD_DEPLOYMENT_NAME: deploymentName,
+  EXPORTD_BUILD_ID: buildId = version,
+}: Pick<Settings, 'EXPORTD_DEPLOYMENT_NAME' | 'EXPORTD_BUILD_ID'>): Pick<
+  WorkerOptions,
+  'workerDeploymentOptions'
+> {
+  if (deploymentName === undefined) return {};
+  return {
+    workerDeploymentOptions: {
+      version: { deploymentName, buildId },
+      useWorkerVersioning: true,
+      defaultVersioningBehavior: 'AUTO_UPGRADE',
+    },
+  };
 }
 
 /** The workers of a process. */
@@ -236,6 +261,7 @@ export async function createWorkers({
     namespace: settings.TEMPORAL_NAMESPACE,
     dataConverter: { payloadCodecs: await loadPayloadCodecs(settings) },
     interceptors,
+    ...versioning(settings),
     shutdownGraceTime: settings.EXPORTD_SHUTDOWN_TIMEOUT - cancelBeforeEndMs,
     shutdownForceTime: settings.EXPORTD_SHUTDOWN_TIMEOUT - abandonBeforeEndMs,
   } as const;
