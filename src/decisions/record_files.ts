@@ -8,11 +8,13 @@ import {
   type EarlierGenerations,
   type ExportedFile,
   type ExportRange,
+  type FileTotals,
   inKeyOrder,
   type PlannedPart,
+  type RecordedFile,
   type SortKey,
 } from '../domain/exported_files.ts';
-import type { Fingerprint } from '../domain/fingerprint.ts';
+import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
 import {
   adoptedRun,
   earlierGenerationsOf,
@@ -20,6 +22,7 @@ import {
   type ReplacedRun,
 } from '../domain/replaced_generation.ts';
 import {
+  decideFile,
   decidePart,
   GenerationSuperseded,
   requireAttempt,
@@ -210,11 +213,9 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     { finishesRange = false, line }: { finishesRange?: boolean; line?: string } = {},
   ) =>
     step(runId, async (stream, { connection }) => {
-      const data = rangeStepOf(attempt);
       const { run } = requireAttempt(requireGeneration(stream.state(), attempt.generation), attempt);
       await stream.append(`generation:${attempt.generation}/file:${file.key}`, [
-        { type: 'RunFileCompleted', data: { ...data, file } },
-        ...(finishesRange ? [{ type: 'RunRangeFinished', data } as const] : []),
+        decideFile(run, { ...rangeStepOf(attempt), file }, { finishesRange }),
       ]);
       if (line !== undefined)
         await writeLogLine(connection, { ...logIdsOf(run, runId), level: 'INFO', message: line });
@@ -259,19 +260,43 @@ export interface RangeFile extends CompletedFile {
 }
 
 /** Reads the completed files of a run's generation, in key order. The state of the run has only their totals. */
-export async function readFiles(
+export const readFiles = (
   database: Pool | Connection,
   runId: string,
-  { generation }: Pick<ExistingRun, 'generation'>,
+  run: Pick<ExistingRun, 'generation' | 'ranges'>,
+): Promise<RangeFile[]> => readFilesOf(database, runId, run.generation, filesOf(run));
+
+async function readFilesOf(
+  database: Pool | Connection,
+  runId: string,
+  generation: number,
+  totals: FileTotals,
 ): Promise<RangeFile[]> {
-  const { rows } = await database.query<{ range: number; file: CompletedFile }>({
+  const { rows } = await database.query<{ range: number; key: string; file: StoredFile }>({
     name: 'read-files',
-    text: `select range, file from exportd.destination_objects
+    text: `select range, key, file from exportd.destination_objects
       where run_id = $1 and generation = $2 and file is not null order by range, position`,
     values: [runId, generation],
   });
-  const files = rows.map(({ range, file }) => ({ ...file, range }));
+  const known = rows.flatMap(({ file: { fingerprint } }) => fingerprint ?? []);
+  const files = rows.map(({ range, key, file }) => ({
+    ...file,
+    key,
+    range,
+    fingerprint: file.fingerprint ?? remainingRows(file, totals, known),
+  }));
   return files.some((file) => file.generation !== undefined) ? inKeyOrder(files) : files;
+}
+
+/** A completed file as its row has it, beside its key. */
+export type StoredFile = Omit<RecordedFile, 'key'>;
+
+/** What the files of a run have more than those whose fingerprints are known: the rows of the only other file. */
+function remainingRows(file: StoredFile, totals: FileTotals, known: readonly Fingerprint[]): Fingerprint {
+  const remaining = totals.fingerprint && known.reduce(subtractFingerprint, totals.fingerprint);
+  if (remaining === null || totals.count !== known.length + 1 || rowsOfFingerprint(remaining) !== file.rows)
+    throw new Error(`${known.length + 1} files do not add up to the ${totals.count} files of their run.`);
+  return remaining;
 }
 
 /** Reads the files of a run that publishes, and its base, in key order. */
@@ -283,7 +308,7 @@ export async function readPublishedFiles(
   const own = await readFiles(database, runId, run);
   if (!run.replacement?.base) return own;
   const { run_id, generation } = run.replacement.replaced;
-  const base = await readFiles(database, run_id, { generation });
+  const base = await readFilesOf(database, run_id, generation, run.replacement.base.files);
   return inKeyOrder<CompletedFile>([...base.map((file) => ({ generation, ...file })), ...own]);
 }
 

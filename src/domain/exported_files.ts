@@ -97,6 +97,11 @@ export interface CompletedFile extends ExportedFile {
   readonly generation?: number;
 }
 
+/** A completed file as it is recorded: its fingerprint is null if the totals of its run tell it. */
+export interface RecordedFile extends Omit<CompletedFile, 'fingerprint'> {
+  readonly fingerprint: Fingerprint | null;
+}
+
 /** Orders the files of a manifest by their keys. A file of late rows lies between the keys of others. */
 export const inKeyOrder = <File extends Pick<CompletedFile, 'first'>>(files: readonly File[]): File[] =>
   files.toSorted(({ first: one }, { first: other }) => (one && other ? compareSortKeys(one, other) : 0));

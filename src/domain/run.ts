@@ -16,11 +16,12 @@ import {
   nothingEarlier,
   type OpenUpload,
   type PlannedPart,
+  type RecordedFile,
   type ReplacementCheck,
   type SortKey,
   totalsOf,
 } from './exported_files.ts';
-import { type Fingerprint, haveSameRows } from './fingerprint.ts';
+import { addFingerprints, type Fingerprint, haveSameRows } from './fingerprint.ts';
 import {
   type ExistingRun,
   exportedFingerprint,
@@ -116,7 +117,14 @@ export type RunEvent =
         part: Omit<PlannedPart, 'fingerprint'> & { readonly fingerprint: Fingerprint | null };
       };
     }
-  | { type: 'RunFileCompleted'; data: RangeStep & { file: CompletedFile } }
+  /**
+   * The fingerprint is null if it is that of the file's parts, and the totals of the run tell it (see `decideFile`).
+   * `finishes_range`: the files contain every row of the range, as RunRangeFinished says.
+   */
+  | {
+      type: 'RunFileCompleted';
+      data: RangeStep & { file: RecordedFile; finishes_range?: true };
+    }
   | { type: 'RunRangeFinished'; data: RangeStep }
   /** The file of rejected rows (those that the format cannot represent), recorded before it is written. */
   | { type: 'RunRejectedFilePlanned'; data: { generation: number; file: ExportedFile } }
@@ -127,7 +135,8 @@ export type RunEvent =
     }
   /** `raised_to`: the run writes above the manifest that it found. What it has exported stays. */
   | { type: 'RunManifestAdopted'; data: AdoptedManifest }
-  | { type: 'RunPublishStarted'; data: { generation: number; earlier_generations: EarlierGenerations } }
+  /** `earlier_generations`: what the run leaves of them; absent if that is nothing. */
+  | { type: 'RunPublishStarted'; data: { generation: number; earlier_generations?: EarlierGenerations } }
   /** Another attempt continues under the claim, whose manifest may be stored by now. */
   | { type: 'RunPublishResumed'; data: { generation: number } }
   /** The attempt that claimed publishing sent no manifest, so the run can be cancelled again. */
@@ -257,11 +266,18 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         highest_part_number: Math.max(upload.highest_part_number, part.part_number),
       }));
     }
-    case 'RunFileCompleted':
-      return withRange(state, event.data.range, ({ files }) => ({
-        upload: null,
-        files: addFiles(files, totalsOf(event.data.file)),
-      }));
+    case 'RunFileCompleted': {
+      const { range, file, finishes_range = false } = event.data;
+      return withRange(state, range, ({ files, upload, finished }) => {
+        const fingerprint = file.fingerprint ?? fingerprintOfParts(upload);
+        if (fingerprint === null) throw new RangeError(`The file ${file.key} has no fingerprint.`);
+        return {
+          upload: null,
+          files: addFiles(files, totalsOf({ ...file, fingerprint })),
+          finished: finished || finishes_range,
+        };
+      });
+    }
     case 'RunRangeFinished':
       return withRange(state, event.data.range, () => ({ upload: null, finished: true }));
     case 'RunRejectedFilePlanned':
@@ -288,7 +304,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunPublishStarted':
       return {
         ...state,
-        earlier_generations: event.data.earlier_generations,
+        earlier_generations: event.data.earlier_generations ?? nothingEarlier,
         publish_started_at: event.recorded_at,
         publish_claims: state.publish_claims + 1,
         publish_resumed: false,
@@ -509,6 +525,36 @@ export function decidePart(run: ExistingRun, data: RangeStep & { key: string; pa
   };
 }
 
+/** The rows of the parts of a file; null without parts. */
+function fingerprintOfParts(upload: OpenUpload | null): Fingerprint | null {
+  const [first, ...more] = upload?.parts.map(({ fingerprint }) => fingerprint) ?? [];
+  return first ? addFingerprints(first, ...more) : null;
+}
+
+/**
+ * Completes a file of an active run. The first file of an interval that is not split is recorded without its fingerprint: the
+ * events of its parts have it, and what the run's totals have more than its other files. Most runs have one file.
+ */
+export function decideFile(
+  run: ExistingRun,
+  { range, generation, file }: RangeStep & { file: CompletedFile },
+  { finishesRange }: { readonly finishesRange: boolean },
+): RunEvent {
+  const { upload, files } = rangeOf(run, range);
+  const isFirst = run.ranges.length === 1 && files.count === 0 && !run.replacement?.base;
+  const ofParts = isFirst ? fingerprintOfParts(upload) : null;
+  const isOfParts = ofParts !== null && haveSameRows(ofParts, file.fingerprint);
+  return {
+    type: 'RunFileCompleted',
+    data: {
+      generation,
+      range,
+      file: { ...file, fingerprint: isOfParts ? null : file.fingerprint },
+      ...(finishesRange && { finishes_range: true }),
+    },
+  };
+}
+
 /** Finishes the generation of an active run; no event if it is finished. `fingerprint`: the source after the last row was read. */
 export function decideFinish(
   run: ExistingRun,
@@ -540,7 +586,12 @@ export function decidePublish(
   if (!run.finished)
     throw new RangeError('A generation can be published only after its last row was exported.');
   if (run.publish_started_at !== null) return { type: 'RunPublishResumed', data: { generation } };
-  return { type: 'RunPublishStarted', data: { generation, earlier_generations } };
+  const { covers, kept, earlier, elsewhere } = earlier_generations;
+  const leavesNothing = covers === null && [kept, earlier, elsewhere].every(({ length }) => length === 0);
+  return {
+    type: 'RunPublishStarted',
+    data: { generation, ...(!leavesNothing && { earlier_generations }) },
+  };
 }
 
 /**

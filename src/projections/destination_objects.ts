@@ -217,7 +217,7 @@ const unpublished = 'not publish_claimed and obsolete_at is null';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 14,
+  version: 15,
   reads: ['stream_states', 'runs'],
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
@@ -240,7 +240,8 @@ export const destinationObjectsProjection: Projection = {
       upload_id text,
       -- Distinguishes the object completed from the upload from any other.
       upload_token text,
-      -- The facts of a completed file; null for every other object.
+      -- The facts of a completed file, without its key; null for every other object. Its fingerprint is null if the totals of the
+      -- run tell it.
       file jsonb,
       -- Whether a manifest may refer to it, because its run claimed publishing.
       publish_claimed boolean not null default false,
@@ -390,9 +391,10 @@ async function foldRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<
     }
     case 'RunFileCompleted': {
       const { generation, file } = event.data;
+      const { key, ...facts } = file;
       await change('run', (object) =>
-        object.generation === generation && object.key === file.key && object.object_type === 'upload'
-          ? { object_type: 'file', upload_id: null, file }
+        object.generation === generation && object.key === key && object.object_type === 'upload'
+          ? { object_type: 'file', upload_id: null, file: facts }
           : undefined,
       );
       return true;
@@ -545,15 +547,17 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       });
       return;
     }
-    case 'RunFileCompleted':
+    case 'RunFileCompleted': {
+      const { key, ...facts } = event.data.file;
       await change(
         `update exportd.destination_objects set object_type = 'file', upload_id = null, file = $4
          where run_id = $1 and generation = $2 and key = $3 and object_type = 'upload' and obsolete_at is null`,
         event.data.generation,
-        event.data.file.key,
-        JSON.stringify(event.data.file),
+        key,
+        JSON.stringify(facts),
       );
       return;
+    }
     case 'RunRejectedFilePlanned': {
       const { generation, file } = event.data;
       const none = { range: null, upload_id: null, upload_token: null };

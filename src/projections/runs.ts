@@ -1,4 +1,5 @@
-import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
+import { createHash } from 'node:crypto';
+import type { RecordedFile, SortKey } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RunEvent, RunEventData } from '../domain/run.ts';
 import {
@@ -31,7 +32,7 @@ interface PartsChange {
   readonly generation: number;
   readonly range: number;
   readonly next: (before: OpenParts[string]) => OpenParts[string];
-  readonly file?: CompletedFile;
+  readonly file?: RecordedFile;
 }
 
 /** Undefined if the event does not change them. */
@@ -83,11 +84,17 @@ const inheritedParts = ({ ranges }: RunProgress): OpenParts =>
     }),
   );
 
-/** The cursor, opaque to users: the last exported key of each range. Null before the first part. */
+/**
+ * The cursor, opaque to users: a hash of the last exported key of each range, since a key may identify a person. Null before
+ * the first part.
+ */
 function cursorOf(generation: number, parts: OpenParts): string | null {
   const reached = Object.fromEntries(Object.entries(parts).map(([range, { last }]) => [range, last]));
   if (Object.values(reached).every((last) => last === null)) return null;
-  return Buffer.from(JSON.stringify({ generation, ranges: reached })).toString('base64url');
+  return createHash('sha256')
+    .update(JSON.stringify({ generation, ranges: reached }))
+    .digest('base64url')
+    .slice(0, 22);
 }
 
 /** What changes with the open parts: those after the change, their cursor, and what is added to the run's totals. */
@@ -151,7 +158,7 @@ export const runsTable: CachedTable = {
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 17,
+  version: 18,
   reads: [],
   owns: ['exportd.batch_export_runs'],
   tables: `
@@ -286,7 +293,12 @@ function changesOf(event: RunEvent, at: string): Row | undefined {
       return { latest_error: null, ...(base && { records_total_count: base.late_rows }) };
     }
     case 'RunCompleted':
-      return { ...ended('Completed', null), manifest_key: event.data.manifest_key, latest_error: null };
+      return {
+        ...ended('Completed', null),
+        manifest_key: event.data.manifest_key,
+        latest_error: null,
+        open_parts: {},
+      };
     case 'RunTableCommitted': {
       const { location, version, etag, adds, removes } = event.data;
       return {

@@ -43,7 +43,7 @@ export async function foldState(rows: RowCache, stored: StoredEvent): Promise<un
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 11,
+  version: 12,
   reads: [],
   owns: ['exportd.stream_states'],
   tables: `

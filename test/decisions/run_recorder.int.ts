@@ -294,8 +294,22 @@ describe('the state of a run', () => {
     );
     expect(rows[0]?.size).toBeLessThan(after.state);
     const continued = await writeFiles(run_id, await startExport(run_id), numbersFrom(264, 2));
-    const keys = (await recorder.readFiles(run_id, continued)).map(({ key }) => key);
-    expect(keys).toEqual(numbersFrom(0, 266).map((number) => `file ${String(number)}`));
+    // Only the first file is stored without its fingerprint.
+    expect(await recorder.readFiles(run_id, continued)).toEqual(
+      numbersFrom(0, 266).map((number) => ({
+        ...fileOf(`file ${String(number)}`),
+        ...rowsOf(number),
+        range: 0,
+      })),
+    );
+    const { rows: stored } = await pool.query<{ without: number }>(
+      `select count(*)::int as without from exportd.destination_objects
+       where run_id = $1 and file -> 'fingerprint' = 'null'`,
+      [run_id],
+    );
+    expect(stored[0]?.without).toBe(1);
+    // Totals that lack a file would give the first one other rows.
+    await expect(recorder.readFiles(run_id, many)).rejects.toThrow('266 files do not add up to the 264 files');
   });
 
   /**

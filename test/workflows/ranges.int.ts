@@ -35,7 +35,7 @@ const rangesOf = async (runId: string): Promise<number[]> =>
   (
     await stack.pool.query<{ range: number }>(
       `select (data ->> 'range')::int as range from exportd.journal_events
-       where stream_id = $1 and event_type = 'RunRangeFinished' order by 1`,
+       where stream_id = $1 and (event_type = 'RunRangeFinished' or data -> 'finishes_range' = 'true') order by 1`,
       [runId],
     )
   ).rows.map(({ range }) => range);

@@ -1,8 +1,8 @@
-import type { RangeFile } from '../../decisions/record_files.ts';
+import { type RangeFile, readFiles, type StoredFile } from '../../decisions/record_files.ts';
 import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
 import { partitionColumnsOf } from '../../destination/partitions.ts';
 import { manifestOf } from '../../destination/manifest.ts';
-import type { CompletedFile, SortKey } from '../../domain/exported_files.ts';
+import type { SortKey } from '../../domain/exported_files.ts';
 import {
   areComparable,
   bucketInterval,
@@ -119,23 +119,8 @@ const maxFiles = 500;
 
 interface FileRow {
   readonly range: number | null;
-  readonly file: CompletedFile;
-}
-
-const selection = `select range, file from exportd.destination_objects
-  where run_id = $1 and generation = $2 and file is not null`;
-
-/** Reads the first files of a run's generation, in key order, with all their facts. */
-async function readFirstFiles(
-  pool: Pool,
-  runId: string,
-  { generation }: Pick<ExistingRun, 'generation'>,
-): Promise<RangeFile[]> {
-  const { rows } = await pool.query<FileRow>(`${selection} order by range, position limit ${maxFiles}`, [
-    runId,
-    generation,
-  ]);
-  return rows.map(({ range, file }) => ({ ...file, range: range ?? 0 }));
+  readonly key: string;
+  readonly file: StoredFile;
 }
 
 /**
@@ -151,15 +136,17 @@ async function findFileOfKey(
   const keyOf = (end: 'first' | 'last') =>
     `((file->'${end}'->>'inserted_at') collate "C", (file->'${end}'->>'id') collate "C")`;
   const { rows } = await pool.query<FileRow>(
-    `${selection} and ${keyOf('first')} <= ($3::text, $4::text) and ${keyOf('last')} >= ($3::text, $4::text)
+    `select range, key, file from exportd.destination_objects
+     where run_id = $1 and generation = $2 and file is not null
+       and ${keyOf('first')} <= ($3::text, $4::text) and ${keyOf('last')} >= ($3::text, $4::text)
      order by range, position limit 1`,
     [runId, generation, inserted_at, id],
   );
-  return rows[0] && toIntervalFile({ ...rows[0].file, range: rows[0].range ?? 0 });
+  return rows[0] && toIntervalFile({ ...rows[0].file, key: rows[0].key, range: rows[0].range ?? 0 });
 }
 
 /** A file without its fingerprint. */
-const toIntervalFile = (file: RangeFile): IntervalFile => ({
+const toIntervalFile = (file: Omit<RangeFile, 'fingerprint'>): IntervalFile => ({
   key: file.key,
   range: file.range,
   rows: file.rows,
@@ -365,12 +352,12 @@ async function readManifest(
   { id, batch_export_id, manifest_key, state }: CompletedRun,
 ): Promise<ManifestFields> {
   const config = await readPublicConfig(pool, batch_export_id, state.spec.config_version);
-  const files = await readFirstFiles(pool, id, state);
+  const files = (await readFiles(pool, id, state)).slice(0, maxFiles);
   const columns = source.columns(state.spec.model, selectionOfConfig(config));
   const { bucket_name, endpoint_url } = config.config;
   const { kept, earlier } = state.earlier_generations;
   const { rejected_file } = state;
-  // There may be more files than were read.
+  // There may be more files than the response has.
   const totals = filesOf(state);
   return {
     files: files.map(toIntervalFile),
