@@ -1,9 +1,11 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ReplacementOutcome } from '../src/domain/exported_files.ts';
+import { RunEnded } from '../src/domain/run.ts';
 import type { ExportCall, ExportDependencies, YieldableSlots } from '../src/export/export_context.ts';
 import {
-  exportInterval,
+  exportInterval as exportRows,
   exportOneRange,
+  exportOutcomeOf,
   finishRanges,
   type ExportOutcome,
 } from '../src/export/export_interval.ts';
@@ -75,6 +77,10 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
     attempt.heartbeat();
     return work(callOf(attempt, runId));
   };
+  const publish = (attempt: StepAttempt, runId: string): Promise<PublishOutcome> => {
+    const { dependencies: ofAttempt, signal } = callOf(attempt, runId);
+    return publishManifest(ofAttempt, runId, signal);
+  };
   return wrapActivities(
     {
       logger,
@@ -94,9 +100,23 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
         return checkRun(callOf(attempt, run_id));
       },
 
-      /** Exports the rows of the run's interval, at most the share of one execution; a retry resumes. */
-      exportInterval: async (attempt, { run_id }: ExportInput): Promise<ExportOutcome> =>
-        exportWith(attempt, run_id, exportInterval),
+      /**
+       * Exports the rows of the run's interval, at most the share of one execution; a retry resumes. With `publishes` it does
+       * what `publishManifest` does once all rows are exported.
+       */
+      exportInterval: async (
+        attempt,
+        { run_id, publishes = false }: ExportInput & { publishes?: boolean },
+      ): Promise<ExportOutcome & { published?: true }> => {
+        const outcome = await exportWith(attempt, run_id, exportRows).catch(async (error: unknown) => {
+          // The reply of the attempt that published it was lost.
+          if (!publishes || !(error instanceof RunEnded) || error.status !== 'Completed') throw error;
+          return exportOutcomeOf(await recorder.read(run_id), true);
+        });
+        if (!outcome.finished || !publishes) return outcome;
+        await publish(attempt, run_id);
+        return { ...outcome, published: true };
+      },
 
       /** Exports one range of a split interval, counted from 0; ranges may run at the same time. */
       exportRange: async (
@@ -109,10 +129,8 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
         exportWith(attempt, run_id, finishRanges),
 
       /** Puts the manifest of an exported run, which makes its rows visible, and completes the run. */
-      publishManifest: async (attempt, { run_id }: ExportInput): Promise<PublishOutcome> => {
-        const { dependencies: ofAttempt, signal } = callOf(attempt, run_id);
-        return publishManifest(ofAttempt, run_id, signal);
-      },
+      publishManifest: async (attempt, { run_id }: ExportInput): Promise<PublishOutcome> =>
+        publish(attempt, run_id),
     },
   );
 }

@@ -191,6 +191,9 @@ export async function batchExportRun(input: RunInput): Promise<void> {
     recording.signalRunEnd({ run_id }),
   );
   showStatus(status, latest_error === null ? status : `${status}: ${latest_error}`);
+  // A step of a run that was cancelled in the meantime fails because the run has ended, or is cancelled, whichever is first.
+  if (status === 'Cancelled' && CancellationScope.current().consideredCancelled)
+    throw new CancelledFailure(latest_error ?? cancelledInTemporal);
   if (outcome === undefined || outcome === 'already_ended' || outcome.status !== status) return;
   throw status === 'Cancelled'
     ? new CancelledFailure(outcome.latest_error)
@@ -233,13 +236,16 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
   }
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
-    const { ranges_at_once = defaultConcurrentRanges } = input.limits;
-    // Otherwise this execution has sent its share of parts, and rows are left.
-    const finished =
+    const { ranges_at_once = defaultConcurrentRanges, publish_with_rows = 0 } = input.limits;
+    const exported =
       ranges > 1
-        ? await exportRanges(data, run_id, ranges, ranges_at_once)
-        : (await data.exportInterval({ run_id })).finished;
-    if (!finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
+        ? { finished: await exportRanges(data, run_id, ranges, ranges_at_once) }
+        : rows > publish_with_rows
+          ? await data.exportInterval({ run_id })
+          : await cancellableByJournal(run_id, () => data.exportInterval({ run_id, publishes: true }));
+    if ('published' in exported) return undefined;
+    // This execution has sent its share of parts, and rows are left.
+    if (!exported.finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
   setCurrentDetails(`Publishing the manifest of ${rows} rows`);
   await cancellableByJournal(run_id, async () => {
@@ -253,9 +259,9 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
  * Runs the last steps of a run. If the execution is cancelled, the journal decides whether they stop: it is too late once
  * publishing is claimed, because the manifest may be visible.
  */
-async function cancellableByJournal(run_id: string, steps: () => Promise<void>): Promise<void> {
+async function cancellableByJournal<Result>(run_id: string, steps: () => Promise<Result>): Promise<Result> {
   const { cancelRequested } = CancellationScope.current();
-  await CancellationScope.nonCancellable(async () => {
+  return CancellationScope.nonCancellable(async () => {
     const scope = new CancellationScope();
     const cancel = async (): Promise<void> => {
       const { cancelled } = await recording.cancelUnlessPublishing({ run_id, reason: cancelledInTemporal });
@@ -263,7 +269,7 @@ async function cancellableByJournal(run_id: string, steps: () => Promise<void>):
     };
     // Settles only when the execution is cancelled.
     cancelRequested.catch(cancel);
-    await scope.run(steps);
+    return scope.run(steps);
   });
 }
 

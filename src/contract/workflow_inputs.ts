@@ -116,6 +116,8 @@ export interface RunLimits {
   readonly heartbeat_timeout_ms: number;
   /** How many ranges of its interval are exported at the same time; absent in runs that version 0.2.0 started. */
   readonly ranges_at_once?: number;
+  /** The export activity of an interval with at most so many rows publishes it too; absent in runs of version 0.2.0. */
+  readonly publish_with_rows?: number;
 }
 
 /** Input of a run: ids and times; no config, secrets or rows. */

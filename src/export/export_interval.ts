@@ -534,22 +534,22 @@ export async function exportInterval(call: ExportCall): Promise<ExportOutcome> {
     while (!run.finished) {
       const { rejected, ...exported } = await RangeExport.run(opened, 0, run);
       try {
-        if (!exported.done) return outcomeOf(exported.run, false);
+        if (!exported.done) return exportOutcomeOf(exported.run, false);
         run = await finish(opened, exported.run, rejected);
       } finally {
         rejected?.close();
       }
     }
-    return outcomeOf(run, true);
+    return exportOutcomeOf(run, true);
   });
 }
 
 /** One attempt at one range of a split interval; `finished` is true when all its rows are in files. */
 export async function exportOneRange(call: ExportCall, position: number): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, existing) => {
-    if (existing.finished) return outcomeOf(existing, true);
+    if (existing.finished) return exportOutcomeOf(existing, true);
     const { run, done } = await RangeExport.run(opened, position, existing);
-    return outcomeOf(run, done);
+    return exportOutcomeOf(run, done);
   });
 }
 
@@ -557,7 +557,7 @@ export async function exportOneRange(call: ExportCall, position: number): Promis
 export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, existing) => {
     const run = existing.finished ? existing : await finish(opened, existing, null);
-    return outcomeOf(run, run.finished !== null);
+    return exportOutcomeOf(run, run.finished !== null);
   });
 }
 
@@ -644,7 +644,8 @@ function describeDifference(expected: Fingerprint | null, now: Fingerprint, inte
     : `Source has ${after} rows for ${interval}, ${before} were exported`;
 }
 
-function outcomeOf(run: ExistingRun, finished: boolean): ExportOutcome {
+/** What the files and parts of a run have. */
+export function exportOutcomeOf(run: ExistingRun, finished: boolean): ExportOutcome {
   const total = (value: (part: { rows: number; bytes: number }) => number) =>
     [filesOf(run), ...run.ranges.flatMap(({ upload }) => upload?.parts ?? [])].reduce(
       (sum, part) => sum + value(part),

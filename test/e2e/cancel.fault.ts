@@ -141,6 +141,14 @@ describe('after the response to a cancellation, nothing of the run continues:', 
       await lockHolder.query('begin; lock table events in access exclusive mode');
       gate.open();
       await waitFor(async () => (await runningCopyStatements()).length > 0, 'a statement waits for the lock');
+      // A worker that is cancelled before the response does not know the upload, which the clean-up then aborts.
+      await waitFor(async () => {
+        const { rowCount } = await stack.pool.query(
+          `select from exportd.journal_events where stream_id = $1 and event_type = 'RunUploadCreated'`,
+          [runs[0]?.id],
+        );
+        return rowCount === 1;
+      }, 'the upload is recorded');
       const { status } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
       expect(status).toBe(200);
       await expectNothingLeft('statement');

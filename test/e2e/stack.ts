@@ -3,6 +3,7 @@ import { createWriteStream, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
+import { text } from 'node:stream/consumers';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import type { Pool } from '../../src/journal/database.ts';
@@ -76,6 +77,10 @@ export interface Stack {
   readonly workers: readonly WorkerProcess[];
   /** Starts another worker; `settings` override those of the stack. */
   startWorker(settings?: Record<string, string>): Promise<WorkerProcess>;
+  /** Starts a worker of the code in a folder, and does not wait until it polls. */
+  spawnWorker(folder: string, settings?: Record<string, string>): WorkerProcess;
+  /** Runs a command of the code in a folder with the settings of the stack. @throws Error with its output when it fails */
+  runCommand(folder: string, ...command: readonly string[]): Promise<string>;
   /** Kills the worker started last. */
   killWorker(): Promise<void>;
   stop(): Promise<void>;
@@ -153,11 +158,15 @@ export async function startStack(
   };
   const logs = join(tmpdir(), 'exportd-e2e-logs');
   mkdirSync(logs, { recursive: true });
-  const start = (part: 'server' | 'worker', overrides: Record<string, string> = {}): ChildProcess => {
-    const child = spawn(process.execPath, [join(root, 'src/cli/main.ts'), part], {
+  const start = (
+    part: 'server' | 'worker',
+    overrides: Record<string, string> = {},
+    folder = root,
+  ): ChildProcess => {
+    const child = spawn(process.execPath, [join(folder, 'src/cli/main.ts'), part], {
       env: { ...environment, ...overrides },
       stdio: ['ignore', 'pipe', 'pipe'],
-      cwd: root,
+      cwd: folder,
     });
     const log = createWriteStream(join(logs, `${name}.${part}.log`), { flags: 'a' });
     child.stdout.pipe(log, { end: false });
@@ -173,6 +182,11 @@ export async function startStack(
     if (server.exitCode !== null) throw new Error(`${name}: the server exited; see ${logs}`);
     const response = await fetch(`${baseUrl}${path}`).catch(() => undefined);
     return response?.status === 200;
+  };
+  const spawnWorker: Stack['spawnWorker'] = (folder, overrides) => {
+    const worker = workerProcess(start('worker', overrides, folder));
+    workers.push(worker);
+    return worker;
   };
   const startWorker: Stack['startWorker'] = async (overrides) => {
     const child = start('worker', overrides);
@@ -195,12 +209,12 @@ export async function startStack(
       },
       ...(body === undefined ? {} : { body: JSON.stringify(body) }),
     });
-    const text = await response.text();
-    const parsed: unknown = text === '' ? {} : JSON.parse(text);
+    const received = await response.text();
+    const parsed: unknown = received === '' ? {} : JSON.parse(received);
     return {
       status: response.status,
       headers: response.headers,
-      text,
+      text: received,
       body: parsed as Record<string, unknown>,
     };
   };
@@ -223,6 +237,17 @@ export async function startStack(
     runs,
     workers,
     startWorker,
+    spawnWorker,
+    runCommand: async (folder, ...command) => {
+      const child = spawn(process.execPath, [join(folder, 'src/cli/main.ts'), ...command], {
+        env: environment,
+        stdio: ['ignore', 'pipe', 'pipe'],
+        cwd: folder,
+      });
+      const [output, errors] = await Promise.all([text(child.stdout), text(child.stderr), exited(child)]);
+      if (child.exitCode !== 0) throw new Error(`exportd ${command.join(' ')} failed: ${output}${errors}`);
+      return output;
+    },
     killWorker: async () => workers.at(-1)?.kill(),
     createExport: async (fields = {}, config = {}) => {
       const response = await call('POST', '/batch_exports/', {

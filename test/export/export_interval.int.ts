@@ -72,6 +72,11 @@ describe('attempts', () => {
         expect(await attempt.exportInterval({ run_id })).toEqual(exported);
         const published = await attempt.publishManifest({ run_id });
         expect(await attempt.publishManifest({ run_id })).toEqual(published);
+        // As after a lost reply.
+        expect(await attempt.exportInterval({ run_id, publishes: true })).toEqual({
+          ...exported,
+          published: true,
+        });
 
         const manifest = await harness.reader.manifestAt(published.manifest_key);
         expect(manifest).toMatchObject({ run_id, generation: 1, rows: eventCount, settled: true });

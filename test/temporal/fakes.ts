@@ -117,12 +117,21 @@ export const fakeMaintenanceActivities = (behaviour: Behaviour, logger: Logger):
     },
   );
 
-export const fakeExportActivities = (
+export function fakeExportActivities(
   recorder: RunRecorder,
   behaviour: Behaviour,
   logger: Logger,
-): ExportActivities =>
-  wrapActivities(
+): ExportActivities {
+  const publish = async (run_id: string) => {
+    const { generation } = await recorder.readActive(run_id);
+    await recordSameRows(recorder, run_id);
+    await behaviour.beforeClaim();
+    await recorder.startPublish(run_id, generation);
+    await behaviour.afterClaim();
+    await recorder.complete(run_id, generation, 'manifest.json');
+    return { generation, rows: 7, manifest_key: 'manifest.json' };
+  };
+  return wrapActivities(
     { logger, slots: { yieldSlot: () => undefined, yieldAfterMs: 60_000 } },
     {
       checkReplacement: async (_, { run_id }: { run_id: string }) => {
@@ -143,7 +152,7 @@ export const fakeExportActivities = (
         });
         return 'every_row_present';
       },
-      exportInterval: async (_, { run_id }: { run_id: string }) => {
+      exportInterval: async (_, { run_id, publishes }: { run_id: string; publishes?: boolean }) => {
         await recorder.startExport(run_id, 0);
         const { generation } = await recorder.reserveGeneration(run_id);
         await behaviour.duringExport(run_id, 0);
@@ -154,7 +163,10 @@ export const fakeExportActivities = (
             fingerprint: fingerprintOf(7),
             encoder: 'fake',
           });
-        return { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
+        const outcome = { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
+        if (!finished || publishes !== true) return outcome;
+        await publish(run_id);
+        return { ...outcome, published: true as const };
       },
       exportRange: async (_, { run_id, range }: { run_id: string; range: number }) => {
         const attempt = attemptOf(await recorder.startExport(run_id, range), range);
@@ -183,14 +195,7 @@ export const fakeExportActivities = (
           source_rows: 7,
         };
       },
-      publishManifest: async (_, { run_id }: { run_id: string }) => {
-        const { generation } = await recorder.readActive(run_id);
-        await recordSameRows(recorder, run_id);
-        await behaviour.beforeClaim();
-        await recorder.startPublish(run_id, generation);
-        await behaviour.afterClaim();
-        await recorder.complete(run_id, generation, 'manifest.json');
-        return { generation, rows: 7, manifest_key: 'manifest.json' };
-      },
+      publishManifest: (_, { run_id }: { run_id: string }) => publish(run_id),
     },
   );
+}

@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { Context } from '@temporalio/activity';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createExportActivities } from '../../activities/export.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
@@ -217,7 +218,11 @@ describe("runs wait for the operator and resume by themselves after an operator'
 
   it('one of two workers without the key', async () => {
     let opened = 0;
-    keyRings = () => ((opened += 1) % 2 === 1 ? otherKeyRing : keyRing);
+    // An attempt runs on one worker, and opens its destination for the rows and for the manifest.
+    keyRings = () => {
+      opened += 1;
+      return Context.current().info.attempt % 2 === 1 ? otherKeyRing : keyRing;
+    };
     const ids = await startRuns();
     await waitForCompleted(ids);
     expect(await runsOfAll(ids)).toHaveLength(hours * ids.length);

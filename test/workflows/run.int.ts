@@ -36,6 +36,15 @@ const logOf = async (id: string) =>
     .map(({ message }) => message)
     .join('\n');
 
+/** The activities that a run's execution has scheduled, without local ones. */
+async function scheduledActivities(run: RunRow): Promise<string[]> {
+  const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+  const { events } = await handle.fetchHistory();
+  return (events ?? []).flatMap(
+    ({ activityTaskScheduledEventAttributes: activity }) => activity?.activityType?.name ?? [],
+  );
+}
+
 const recordMissingRows = (runId: string, replacedRunId: string) =>
   createRunRecorder(stack.journal).recordReplacement(runId, {
     replaced: { run_id: replacedRunId, generation: 1 },
@@ -108,12 +117,16 @@ describe('the run workflow', () => {
     stack.behaviour.checkBarrier = checkBarrierSlowly;
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Completed');
-    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
-    const { events } = await handle.fetchHistory();
-    const scheduled = (events ?? []).flatMap(
-      ({ activityTaskScheduledEventAttributes: activity }) => activity?.activityType?.name ?? [],
-    );
-    expect(scheduled).toEqual(['checkBarrier', 'exportInterval', 'publishManifest']);
+    expect(await scheduledActivities(run)).toEqual(['checkBarrier', 'exportInterval']);
+  });
+
+  it.each([
+    ['of few rows', 100_000, ['exportInterval']],
+    ['of more rows, by an activity of its own', 100_001, ['exportInterval', 'publishManifest']],
+  ])('publishes an interval %s', async (_, rows, expected) => {
+    stack.behaviour.countRows = () => Promise.resolve(rows);
+    const id = await stack.createExportWithRun();
+    expect(await scheduledActivities(await stack.waitForRun(id, 'Completed'))).toEqual(expected);
   });
 
   it('compares the source with the manifest that it replaces first, and is held if rows are missing', async () => {
@@ -296,8 +309,10 @@ describe('the run workflow', () => {
     stack.behaviour.duringExport = exportUntilCancelled;
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Running');
-    await stack.client.workflow.getHandle(workflowIds(stack.settings).run(run)).cancel();
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+    await handle.cancel();
     expect((await stack.waitForRun(id, 'Cancelled')).latest_error).toBe('Cancelled in Temporal.');
+    await expect(handle.result()).rejects.toThrow('cancelled');
   });
 
   describe('while it publishes', () => {
@@ -340,8 +355,8 @@ describe('the run workflow', () => {
       }
     });
 
-    it('is cancelled in Temporal before its claim, also without rows', async () => {
-      for (const rows of [7, 0]) {
+    it('is cancelled in Temporal before its claim, also without rows, and with many', async () => {
+      for (const rows of [7, 0, 100_001]) {
         stack.behaviour.countRows = () => Promise.resolve(rows);
         const started = Promise.withResolvers<undefined>();
         stack.behaviour.beforeClaim = () => {
@@ -361,28 +376,32 @@ describe('the run workflow', () => {
       }
     });
 
-    it('completes if it is cancelled in Temporal after its claim', async () => {
-      const started = Promise.withResolvers<undefined>();
-      const continued = Promise.withResolvers<undefined>();
-      let wasCancelled: boolean | undefined;
-      stack.behaviour.afterClaim = async () => {
-        const context = Context.current();
-        const timer = setInterval(() => context.heartbeat(), 100);
-        started.resolve(undefined);
-        await continued.promise.finally(() => clearInterval(timer));
-        wasCancelled = context.cancellationSignal.aborted;
-      };
-      const id = await stack.createExportWithRun();
-      await started.promise;
-      const run = await stack.waitForRun(id, 'Running');
-      const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
-      await handle.cancel();
-      await waitFor(() => hasAskedJournal(run), 'the journal decides on the cancellation');
-      continued.resolve(undefined);
-      await handle.result();
-      expect(await stack.waitForRun(id, 'Completed')).toMatchObject({ id: run.id });
-      expect(wasCancelled).toBe(false);
-    });
+    it.each([7, 100_001])(
+      'completes if it is cancelled in Temporal after its claim, with %i rows',
+      async (rows) => {
+        stack.behaviour.countRows = () => Promise.resolve(rows);
+        const started = Promise.withResolvers<undefined>();
+        const continued = Promise.withResolvers<undefined>();
+        let wasCancelled: boolean | undefined;
+        stack.behaviour.afterClaim = async () => {
+          const context = Context.current();
+          const timer = setInterval(() => context.heartbeat(), 100);
+          started.resolve(undefined);
+          await continued.promise.finally(() => clearInterval(timer));
+          wasCancelled = context.cancellationSignal.aborted;
+        };
+        const id = await stack.createExportWithRun();
+        await started.promise;
+        const run = await stack.waitForRun(id, 'Running');
+        const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+        await handle.cancel();
+        await waitFor(() => hasAskedJournal(run), 'the journal decides on the cancellation');
+        continued.resolve(undefined);
+        await handle.result();
+        expect(await stack.waitForRun(id, 'Completed')).toMatchObject({ id: run.id });
+        expect(wasCancelled).toBe(false);
+      },
+    );
   });
 
   it('completes without an error when its row does not exist', async () => {

@@ -272,6 +272,9 @@ function timeoutFor(length: number): number {
 const lengthMs = (run: Pick<StartableRun, 'data_interval_start' | 'data_interval_end'>): number =>
   new Date(run.data_interval_end).getTime() - new Date(run.data_interval_start).getTime();
 
+/** Larger intervals are published by an activity of their own, which has the whole retry budget for it. */
+const maxRowsToPublish = 100_000;
+
 /** Creates the input of a run's execution. */
 export function runInput(
   run: StartableRun,
@@ -295,6 +298,7 @@ export function runInput(
       retry_max_ms: Math.max(settings.EXPORTD_ACTIVITY_RETRY_MAX, settings.EXPORTD_ACTIVITY_RETRY_INITIAL),
       heartbeat_timeout_ms: settings.EXPORTD_HEARTBEAT_TIMEOUT,
       ranges_at_once: settings.EXPORTD_RANGES_AT_ONCE,
+      publish_with_rows: maxRowsToPublish,
     },
   };
 }
