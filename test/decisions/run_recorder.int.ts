@@ -309,7 +309,9 @@ describe('the state of a run', () => {
     );
     expect(stored[0]?.without).toBe(1);
     // Totals that lack a file would give the first one other rows.
-    await expect(recorder.readFiles(run_id, many)).rejects.toThrow('266 files do not add up to the 264 files');
+    await expect(recorder.readFiles(run_id, many)).rejects.toThrow(
+      '266 files do not add up to the 264 files',
+    );
   });
 
   /**
