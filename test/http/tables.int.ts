@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { exportd } from '../cli/command_line.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { createDeltaReader } from '../tables/delta_reader.ts';
@@ -98,6 +99,46 @@ describe('the table of an export', () => {
       kind: 'table_repaired',
       by: { type: 'user', email: 'ada@example.com' },
     });
+  });
+
+  it('is described, listed, checked and repaired by the command line', async () => {
+    const { id, root, table } = await createTable();
+    const service = { EXPORTD_BASE_URL: await api.listen(), EXPORTD_API_KEY: api.key };
+    const run = (...args: readonly string[]) => exportd(service, 'table', ...args);
+    const absent = await run('describe', id);
+    expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining('There is no table at s3://')]);
+    expect(await run('check', id)).toMatchObject({ code: 0, stderr: '' });
+    expect((await run('repair', id)).stdout).toBe(
+      'The table is what its manifests say. Nothing was written.\n',
+    );
+    const fields = ['uuid', 'date'].map((name) => ({ name, type: 'string', nullable: true, metadata: {} }));
+    const metaData = {
+      ...{ id, format: { provider: 'parquet', options: {} }, schemaString: JSON.stringify({ fields }) },
+      ...{ partitionColumns: ['date'], configuration: {} },
+    };
+    await table.commit({ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData });
+    const add = { path: 'part-0.parquet', partitionValues: { date: '2026-11-01' }, size: 2_048 };
+    await table.commit({ add: { ...add, modificationTime: 1, dataChange: true, stats: '{"numRecords":7}' } });
+    const described = await run('describe', id);
+    for (const shown of [`s3://${bucket.bucket}/${root}`, 'uuid', 'date'])
+      expect(described.stdout).toContain(shown);
+    expect(JSON.parse((await run('describe', id, '--json')).stdout)).toMatchObject({
+      ...{ version: 1, files: 1, rows: 7, bytes: 2_048, partition_columns: ['date'] },
+    });
+    const listed = await run('history', id, '--limit', '1');
+    expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining('another, OPTIMIZE')]);
+    expect(listed.stdout.trimEnd().split('\n')).toHaveLength(2);
+    expect((await run('history', id, '--before', '1', '--json')).stdout).toContain('"version": 0');
+    const checked = await run('check', id);
+    expect([checked.code, checked.stdout]).toEqual([1, expect.stringContaining(`${root}/part-0.parquet`)]);
+    // Its partitions are not those of the export.
+    const refused = await run('repair', id);
+    expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining('has the partitions date')]);
+    await table.commit({ metaData: { ...metaData, partitionColumns: [] } });
+    expect((await run('repair', id)).stdout).toBe('Wrote version 3: 0 files added, 1 file removed.\n');
+    expect((await run('check', id)).code).toBe(0);
+    const other = await run('describe', randomUUID());
+    expect([other.code, other.stderr]).toEqual([1, expect.stringContaining('There is no batch export')]);
   });
 
   it('with a log that is no table is named as such', async () => {

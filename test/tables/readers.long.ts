@@ -6,6 +6,7 @@ import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createS3Proxy } from '../e2e/s3_proxy.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
 import { createHours, createReruns } from '../export/rerun.ts';
 import { programPath } from '../setup/programs.ts';
@@ -18,6 +19,52 @@ import os, sys, time, deltalake, duckdb
 options = {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"], "AWS_ALLOW_HTTP": "true", "AWS_REGION": "us-east-1"}
 def table(): return deltalake.DeltaTable(sys.argv[1], storage_options=options)
 `;
+
+/** Ends a program without the clean-up of its libraries, in which deltalake and polars sometimes crash. */
+const end = `
+import os, sys
+sys.stdout.flush()
+os._exit(0)
+`;
+
+/** Queries on one day of a table, which print its rows and hours. */
+const queriesOfTable = {
+  deltalake: `
+import pyarrow.dataset as ds, datetime
+rows = table().to_pyarrow_dataset().to_table(filter=ds.field("date") == datetime.date(2026, 3, 2))
+print(rows.num_rows, sorted(set(rows["hour"].to_pylist())))`,
+  DuckDB: `
+events = table().to_pyarrow_dataset()
+print(*duckdb.sql("select count(uuid), list(distinct hour order by hour) from events where date = '2026-03-02'").fetchone())`,
+  polars: `
+import polars, datetime
+events = polars.scan_delta(sys.argv[1], storage_options=options)
+rows = events.filter(polars.col("date") == datetime.date(2026, 3, 2)).collect()
+print(rows.height, rows["hour"].unique().sort().to_list())`,
+};
+
+/** The same over the folders of an export without a table. */
+const queriesOfFolders = {
+  DuckDB: `
+import duckdb_extension_httpfs as package
+folder = os.path.join(os.path.dirname(package.__file__), "extensions", "v" + duckdb.__version__)
+duckdb.execute(f"load '{folder}/httpfs.duckdb_extension'")
+keys = f"key_id '{os.environ['AWS_ACCESS_KEY_ID']}', secret '{os.environ['AWS_SECRET_ACCESS_KEY']}', region 'us-east-1'"
+endpoint = f"endpoint '{os.environ['AWS_ENDPOINT_URL'].split('//')[1]}', use_ssl false, url_style 'path'"
+duckdb.execute(f"create secret (type s3, {keys}, {endpoint})")
+files = f"read_parquet('{sys.argv[1]}/date=*/hour=*/*.parquet', hive_types = {{'date': DATE, 'hour': INTEGER}})"
+print(*duckdb.sql(f"select count(uuid), list(distinct hour order by hour) from {files} where date = '2026-03-02'").fetchone())`,
+  pyarrow: `
+import pyarrow, pyarrow.dataset as ds, pyarrow.fs, datetime
+host = os.environ["AWS_ENDPOINT_URL"].split("//")[1]
+store = pyarrow.fs.S3FileSystem(region="us-east-1", endpoint_override=host, scheme="http")
+partitions = ds.partitioning(pyarrow.schema([("date", pyarrow.date32()), ("hour", pyarrow.int32())]), flavor="hive")
+root = sys.argv[1].split("//")[1]
+files = ds.dataset(root, format="parquet", filesystem=store, partitioning=partitions, schema=pyarrow.schema(
+    [("uuid", pyarrow.binary(16)), ("date", pyarrow.date32()), ("hour", pyarrow.int32())]))
+rows = files.to_table(filter=ds.field("date") == datetime.date(2026, 3, 2))
+print(rows.num_rows, sorted(set(rows["hour"].to_pylist())))`,
+};
 
 /** Counts the table again and again, with two readers. */
 const countForever = `${open}
@@ -126,9 +173,10 @@ describe('readers of a table', () => {
     writeFileSync(path, text);
     return path;
   };
-  const run = async (text: string, root: string): Promise<string> => {
-    const args = [scriptOf(text), `s3://${harness.bucket.bucket}/${root}`];
-    const { stdout } = await promisify(execFile)(python, args, { env: await environment() });
+  const run = async (text: string, root: string, endpoint = harness.bucket.endpoint): Promise<string> => {
+    const args = [scriptOf(`${text}${end}`), `s3://${harness.bucket.bucket}/${root}`];
+    const env = { ...(await environment()), AWS_ENDPOINT_URL: endpoint };
+    const { stdout } = await promisify(execFile)(python, args, { env });
     return stdout;
   };
   /** An export with hours of 20 events. */
@@ -192,6 +240,54 @@ describe('readers of a table', () => {
     expect(counts.filter((line) => !whole.has(Number(line.split(' ')[1])))).toEqual([]);
     expect(new Set(counts.map((line) => line.split(' ')[0]))).toEqual(new Set(['deltalake', 'duckdb']));
     expect(await reader.rows()).toHaveLength(expected);
+  });
+
+  it('open the files of one day alone for a query on it, with a table and without', async () => {
+    const proxy = await createS3Proxy(harness.bucket.endpoint);
+    try {
+      for (const table_format of ['delta', null]) {
+        const batchExportId = randomUUID();
+        const partitioned = {
+          ...config,
+          table_format,
+          prefix: batchExportId,
+          partition_by: ['date', 'hour'],
+        };
+        for (const day of ['2026-03-01', '2026-03-02', '2026-03-03'])
+          for (const hour of ['05', '17']) {
+            const start = new Date(`${day}T${hour}:00:00.000Z`);
+            const end = new Date(start.getTime() + 3_600_000).toISOString();
+            const one = createReruns(harness, { start: start.toISOString(), end }, { batchExportId });
+            if (table_format !== null) await one.insert(1, 20);
+            expect(await one.run({ config: partitioned })).toMatchObject({ latest_error: null });
+          }
+        /** Which files a program opens, by their folders, and what it prints. */
+        const openedBy = async (program: string) => {
+          const before = proxy.requests.length;
+          const printed = await run(program, batchExportId, proxy.endpoint);
+          const opened = proxy.requests
+            .slice(before)
+            .filter(({ operation, key }) => operation === 'GetObject' && key.endsWith('.parquet'))
+            .map(({ key }) => key.slice(batchExportId.length + 1).replace(/\/[^/]*$/, ''));
+          return { printed: printed.trim(), opened: [...new Set(opened)].sort() };
+        };
+        const programs = table_format === null ? queriesOfFolders : queriesOfTable;
+        for (const [reader, program] of Object.entries(programs))
+          expect([reader, await openedBy(`${open}${program}`)]).toEqual([
+            reader,
+            {
+              printed: '40 [5, 17]',
+              opened: [
+                // It reads the columns from the first file, where no log says them.
+                ...(table_format === null && reader === 'DuckDB' ? ['date=2026-03-01/hour=05'] : []),
+                ...['date=2026-03-02/hour=05', 'date=2026-03-02/hour=17'],
+              ],
+            },
+          ]);
+      }
+    } finally {
+      await proxy.close();
+    }
   });
 
   it('run the recipe of the documentation, and polars scans the table', async () => {
