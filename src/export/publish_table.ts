@@ -230,6 +230,7 @@ async function publicationOf(
     hasKeys: filesHaveKeys({ model: run.spec.model, selection }),
     files,
     earlier: run.earlier_generations.earlier,
+    kept: run.earlier_generations.kept,
     replaced: replaced && {
       files: await recorder.readReplacedFiles(replaced),
       areInTable: isInTable(replaced, table.location),

@@ -380,7 +380,11 @@ function changeOf(
   const changed = changedFiles(store.nameOf(''), [...(head?.live() ?? [])], publication);
   if (changed.adds.length === 0 && changed.removes.length === 0) return null;
   const adds = changed.adds.map((file) => addOf(store, publication, file));
-  const removes = changed.removes.flatMap((key) => state.live.get(nameIn(store, key) ?? '') ?? []);
+  const kept = new Set(publication.kept.map(({ key }) => key));
+  const removes = changed.removes.flatMap((key) => {
+    const file = state.live.get(nameIn(store, key) ?? '');
+    return file ? [{ ...file, ...(kept.has(key) && { removedAt: neverVacuumed }) }] : [];
+  });
   const isNew = !head;
   const schemaString = schemaWith(
     store,
@@ -394,6 +398,9 @@ function changeOf(
   ];
   return toChange((head?.version ?? -1) + 1, publication, writeOf(publication), definition, adds, removes);
 }
+
+/** A file that was removed at this time, in milliseconds, is never old enough for VACUUM. */
+const neverVacuumed = Date.parse('9999-12-31T00:00:00.000Z');
 
 function repairOf(
   store: TableStore,
@@ -453,7 +460,7 @@ function toChange(
   info: object,
   definition: readonly Action[],
   adds: readonly AddAction[],
-  removes: readonly AddAction[],
+  removes: readonly (AddAction & { readonly removedAt?: number })[],
 ): DeltaChange {
   const commitInfo = {
     timestamp: now,
@@ -467,9 +474,9 @@ function toChange(
     ...definition,
     // Versions only grow, so that the version of the table is that of the transaction too.
     { txn: { appId: `exportd-${batch_export_id}`, version, lastUpdated: now } },
-    ...removes.map(({ path, partitionValues, size }) => ({
+    ...removes.map(({ path, partitionValues, size, removedAt = now }) => ({
       remove: {
-        ...{ path, deletionTimestamp: now, dataChange: true },
+        ...{ path, deletionTimestamp: removedAt, dataChange: true },
         ...{ extendedFileMetadata: true, partitionValues, size },
       },
     })),

@@ -19,6 +19,8 @@ export interface TablePublication {
   readonly files: readonly CompletedFile[];
   /** Files of former generations whose rows the interval still needs. They stay, as far as the table has them. */
   readonly earlier: readonly EarlierFile[];
+  /** Files of former generations that leave the table and are kept in its folder, as a copy for people. */
+  readonly kept: readonly EarlierFile[];
   /** The files of the manifest that it replaces; null if it replaces none. */
   readonly replaced: ReplacedFiles | null;
   /** Milliseconds since 1970. */

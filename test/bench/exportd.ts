@@ -143,7 +143,7 @@ export async function withWorkers<Result>(
 
 /** A destination in the scratch bucket. A format has its compression after a plus sign, such as `JSONLines+gzip`. */
 export function destinationFor(format: string, prefix: string, { objectStore, bucket }: ScratchStack) {
-  const [file_format, compression = null] = format.split('+');
+  const [file_format, compression = null, table_format = null] = format.split('+');
   return {
     type: 'S3',
     config: {
@@ -155,6 +155,7 @@ export function destinationFor(format: string, prefix: string, { objectStore, bu
       aws_secret_access_key: objectStore.secretAccessKey,
       file_format,
       compression,
+      table_format,
     },
   };
 }

@@ -27,6 +27,7 @@ export type ProgramName =
   | 'chromium'
   | 'schemathesis'
   | 'table-readers'
+  | 'spark'
   | 'systemd-analyze'
   | 'actionlint'
   | 'hadolint'
@@ -59,6 +60,9 @@ const readers = [
   'pyarrow==26.0.1',
   'zstandard==0.25.0',
 ];
+/** Spark for Python, and what it reads Delta tables in S3 with, from Maven Central. */
+const sparkVersion = '4.1.1';
+const sparkPackages = ['io.delta:delta-spark_4.1_2.13:4.1.0', 'org.apache.hadoop:hadoop-aws:3.4.2'];
 const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
 const rcloneVersion = 'v1.71.2';
 const motoVersion = '5.2.1';
@@ -112,6 +116,11 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     command: `pip install ${readers.join(' ')}`,
     // Python, with these packages.
     install: (folder) => installWithPip(folder, 'table-readers', readers, '"$@"'),
+  },
+  spark: {
+    version: sparkVersion,
+    command: `pip install pyspark==${sparkVersion}`,
+    install: installSpark,
   },
   hadolint: {
     version: hadolintVersion,
@@ -230,6 +239,19 @@ async function installWithPip(
   await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', modules, ...wanted]);
   const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec python3 ${call}\n`;
   writeFileSync(join(folder, name), script, { mode: 0o755 });
+}
+
+/** Python with Spark, which needs Java 17 and 700 MB. Spark itself fetches the jars. */
+async function installSpark(folder: string): Promise<void> {
+  await installWithPip(folder, 'spark', [`pyspark==${sparkVersion}`], '"$@"');
+  const ivy = join(folder, 'ivy');
+  const program = `
+from pyspark.sql import SparkSession
+SparkSession.builder.master("local[1]").config("spark.ui.enabled", "false").config("spark.jars.packages", "${sparkPackages.join(',')}").config("spark.jars.ivy", "${ivy}").getOrCreate()`;
+  await run(join(folder, 'spark'), ['-c', program], { maxBuffer: 64 * 1024 * 1024 });
+  for (const jar of globSync(join(ivy, 'jars/*.jar')))
+    renameSync(jar, join(folder, 'modules/pyspark/jars', basename(jar)));
+  rmSync(ivy, { recursive: true });
 }
 
 function installSchemathesis(folder: string): Promise<void> {

@@ -408,6 +408,37 @@ describe('a commit to a table', () => {
   });
 });
 
+/** Replaces rows by as many others, whose files have no uuid to compare them by: the former file is kept. */
+async function withKeptFile({ hour, config }: ReturnType<typeof createTable>) {
+  const one = hour();
+  const query = 'select event, _inserted_at from events';
+  const run = async () => {
+    const { run_id } = await one.create({ config, query });
+    return one.proceed(run_id);
+  };
+  await one.insert(1, 20);
+  await run();
+  await one.remove(3, 3);
+  await one.insert(3, 3);
+  return { one, ...(await run()) };
+}
+
+describe('a kept file', () => {
+  it('leaves the table, and stays where it is whatever the retention of VACUUM', async () => {
+    const created = createTable();
+    const { table, batchExportId } = created;
+    const { latest_error, manifest_key } = await withKeptFile(created);
+    expect(latest_error).toBeNull();
+    const { kept } = await harness.reader.manifestAt(manifest_key ?? '');
+    expect(kept).toHaveLength(1);
+    const [removed] = (await table.linesOf(1)).flatMap(({ remove }) => remove ?? []);
+    expect(kept[0]?.key).toBe(`${batchExportId}/${removed?.path ?? ''}`);
+    expect(removed?.deletionTimestamp).toBeGreaterThan(Date.parse('9000-01-01T00:00:00Z'));
+    expect(await table.live()).toHaveProperty('size', 1);
+    expect(await table.keysBelow(kept[0]?.key ?? '')).toHaveLength(1);
+  });
+});
+
 describe('partitions', () => {
   const partitionsOf = (time: string) => ({ date: time.slice(0, 10), hour: time.slice(11, 13) });
   const foldersOf = (time: string): string => `date=${time.slice(0, 10)}/hour=${time.slice(11, 13)}`;

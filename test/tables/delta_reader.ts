@@ -16,7 +16,11 @@ export interface DeltaLine {
     readonly partitionValues?: Readonly<Record<string, string>>;
     readonly tags?: Record<string, string>;
   } | null;
-  readonly remove?: { readonly path: string; readonly partitionValues?: object } | null;
+  readonly remove?: {
+    readonly path: string;
+    readonly partitionValues?: object;
+    readonly deletionTimestamp?: number;
+  } | null;
   readonly metaData?: {
     readonly id: string;
     readonly schemaString: string;

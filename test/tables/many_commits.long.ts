@@ -71,7 +71,13 @@ function publicationOf(hour: number): TablePublication {
   const key = { inserted_at: interval.start.replace('000Z', '000000Z'), id: 'a' };
   return {
     ...{ batch_export_id: 'export', run_id: `run ${hour}`, generation: 1, interval, fingerprint: {} },
-    ...{ columns: [{ name: '_inserted_at', type: 'timestamp' }], hasKeys: true, earlier: [], replaced: null },
+    ...{
+      columns: [{ name: '_inserted_at', type: 'timestamp' }],
+      hasKeys: true,
+      earlier: [],
+      kept: [],
+      replaced: null,
+    },
     files: [
       {
         ...{ key: `events/2026/${hour}.parquet`, rows: 100, bytes: 4_000, crc32: '00000000' },

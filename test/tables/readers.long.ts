@@ -20,6 +20,27 @@ options = {"AWS_ENDPOINT_URL": os.environ["AWS_ENDPOINT_URL"], "AWS_ALLOW_HTTP":
 def table(): return deltalake.DeltaTable(sys.argv[1], storage_options=options)
 `;
 
+/** Opens Spark, for which tables are in s3a. */
+const openSpark = `
+import os, sys
+from pyspark.sql import SparkSession
+settings = {
+    "spark.ui.enabled": "false", "spark.driver.memory": "1g", "spark.sql.shuffle.partitions": "1",
+    "spark.databricks.delta.snapshotPartitions": "1", "spark.sql.session.timeZone": "UTC",
+    "spark.databricks.delta.retentionDurationCheck.enabled": "false",
+    "spark.sql.extensions": "io.delta.sql.DeltaSparkSessionExtension",
+    "spark.sql.catalog.spark_catalog": "org.apache.spark.sql.delta.catalog.DeltaCatalog",
+    "spark.hadoop.fs.s3a.endpoint": os.environ["AWS_ENDPOINT_URL"], "spark.hadoop.fs.s3a.endpoint.region": "us-east-1",
+    "spark.hadoop.fs.s3a.path.style.access": "true",
+}
+builder = SparkSession.builder.master("local[1]")
+for name, value in settings.items():
+    builder = builder.config(name, value)
+spark = builder.getOrCreate()
+root = sys.argv[1].replace("s3://", "s3a://")
+def rows(): return spark.read.format("delta").load(root)
+`;
+
 /** Ends a program without the clean-up of its libraries, in which deltalake and polars sometimes crash. */
 const end = `
 import os, sys
@@ -173,10 +194,15 @@ describe('readers of a table', () => {
     writeFileSync(path, text);
     return path;
   };
-  const run = async (text: string, root: string, endpoint = harness.bucket.endpoint): Promise<string> => {
+  const run = async (
+    text: string,
+    root: string,
+    endpoint = harness.bucket.endpoint,
+    program = python,
+  ): Promise<string> => {
     const args = [scriptOf(`${text}${end}`), `s3://${harness.bucket.bucket}/${root}`];
     const env = { ...(await environment()), AWS_ENDPOINT_URL: endpoint };
-    const { stdout } = await promisify(execFile)(python, args, { env });
+    const { stdout } = await promisify(execFile)(program, args, { env });
     return stdout;
   };
   /** An export with hours of 20 events. */
@@ -331,6 +357,90 @@ print(duckdb.sql("select count(distinct uuid), typeof(any_value(uuid)), typeof(a
     );
     expect(output.split('\n').slice(0, 2)).toEqual(['48', '1']);
     expect(output).toContain("(48, 'VARCHAR', 'TIMESTAMP WITH TIME ZONE')");
+  });
+
+  it('are also Spark, whose OPTIMIZE and VACUUM double and lose nothing', async () => {
+    const { batchExportId, hour, reader } = createTable();
+    const partitioned = { ...config, prefix: batchExportId, partition_by: ['date', 'hour'] };
+    const [one, other] = [hour(), hour()];
+    for (const each of [one, other]) {
+      await each.insert(1, 20);
+      expect(await each.run({ config: partitioned })).toMatchObject({ latest_error: null });
+    }
+    // A second file of an hour, which OPTIMIZE joins with the first.
+    await one.remove(1, 3);
+    await one.insert(30, 31);
+    expect(await one.run({ config: partitioned })).toMatchObject({ check: { outcome: 'late_rows_added' } });
+    const spark = await programPath('spark');
+    const output = await run(
+      `${openSpark}
+found = rows()
+print([found.schema[name].dataType.simpleString() for name in ["uuid", "_inserted_at", "date", "hour"]])
+print(found.count(), found.select("uuid").distinct().count(), found.where("hour = ${Number(other.of.start.slice(11, 13))}").count())
+print(found.where("date = '${other.of.start.slice(0, 10)}' and event = 'event 5'").select("_inserted_at").collect()[0][0])
+print(found.where("uuid = '" + found.first().uuid + "'").count())
+spark.sql(f"optimize delta.\`{root}\`")
+spark.sql(f"vacuum delta.\`{root}\` retain 0 hours")
+print(rows().count())`,
+      batchExportId,
+      harness.bucket.endpoint,
+      spark,
+    );
+    expect(output.trim().split('\n')).toEqual([
+      "['string', 'timestamp', 'date', 'int']",
+      ...['42 42 20', expect.stringMatching(/^2026-01-3\d \d\d:00:05$/), '1', '42'],
+    ]);
+    expect(await reader.rows()).toHaveLength(42);
+    await one.insert(40, 41);
+    expect((await one.run({ config: partitioned })).latest_error).toMatch(/^Table(Changed|Overwritten): /);
+    // An hour that OPTIMIZE left alone is exported again, and a new one is added.
+    const next = hour();
+    await next.insert(1, 5);
+    expect(await next.run({ config: partitioned })).toMatchObject({ latest_error: null });
+    await other.insert(30, 31);
+    expect(await other.run({ config: partitioned })).toMatchObject({ latest_error: null });
+    const expected = 42 + 5 + 2;
+    expect(await reader.rows()).toHaveLength(expected);
+    expect(
+      (
+        await run(`${openSpark}\nprint(rows().count())`, batchExportId, harness.bucket.endpoint, spark)
+      ).trim(),
+    ).toBe(String(expected));
+  });
+
+  it('leave kept files to people when they vacuum, and delete what was replaced', async () => {
+    const { batchExportId, hour, reader } = createTable();
+    const one = hour();
+    await one.insert(1, 20);
+    const exportRows = async (query: string) => {
+      const { run_id } = await one.create({ config: { ...config, prefix: batchExportId }, query });
+      expect(await one.proceed(run_id)).toMatchObject({ latest_error: null });
+    };
+    const query = 'select event, _inserted_at from events';
+    await exportRows(query);
+    // As many other rows, which cannot be compared without uuid.
+    await one.remove(3, 3);
+    await one.insert(3, 3);
+    await exportRows(query);
+    const other = hour();
+    for (const last of [5, 6]) {
+      await other.insert(last, last);
+      expect(await other.run({ config: { ...config, prefix: batchExportId } })).toMatchObject({
+        latest_error: null,
+      });
+    }
+    const files = async () => (await reader.keysBelow(`${batchExportId}/2`)).length;
+    expect(await files()).toBe(4);
+    const vacuum =
+      'table().vacuum(retention_hours=0, enforce_retention_duration=False, dry_run=False, full=True)';
+    await run(`${open}\nprint(${vacuum})`, batchExportId);
+    // The replaced file of the other hour is gone.
+    expect(await files()).toBe(3);
+    await run(
+      `${openSpark}\nspark.sql(f"vacuum delta.\`{root}\` retain 0 hours")`,
+      ...([batchExportId, harness.bucket.endpoint, await programPath('spark')] as const),
+    );
+    expect(await files()).toBe(3);
   });
 
   it('double no row after compact(), after which its intervals are not exported again', async () => {

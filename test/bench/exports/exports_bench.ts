@@ -90,6 +90,8 @@ export interface Compared extends Throughput {
   readonly ratio_to_pipeline: Statistics | null;
   /** Null without DuckDB. */
   readonly ratio_to_duckdb: Statistics | null;
+  /** Of an export to a table: time divided by that of the same format without one. Null without both. */
+  readonly ratio_to_files: Statistics | null;
 }
 
 /** An export by exportd in a format. `seconds` is the time from Running to the manifest, from the journal. */
@@ -140,7 +142,7 @@ interface Measurements {
 
 const defaultFormats = [
   ...['JSONLines+gzip', 'JSONLines', 'JSONLines+zstd', 'CSV+gzip'],
-  ...['Parquet+zstd', 'Parquet+snappy'],
+  ...['Parquet+zstd', 'Parquet+zstd+delta', 'Parquet+snappy'],
 ];
 
 /** An arbitrary hour in the past. */
@@ -259,7 +261,7 @@ async function measureFormat(
     if (worker === undefined) throw new RangeError('There is no worker.');
     const project = exportingProject(scratch, deployment, account);
     const exportOnce = async (depth?: VerifyDepth): Promise<MeasuredRun> => {
-      const id = await createExport(project, { name: format.toLowerCase().replace('+', '-'), format });
+      const id = await createExport(project, { name: format.toLowerCase().replaceAll('+', '-'), format });
       const run = await measureExport(project, worker, id);
       if (run.rows !== events)
         throw new LaunchError(
@@ -333,7 +335,7 @@ function resultsOf(
     const reason = skipped.get(name);
     return reason === undefined ? result() : { skipped: reason };
   };
-  const compared = (repeats: readonly Written[]): Compared => {
+  const compared = (repeats: readonly Written[], files: readonly Written[] = []): Compared => {
     const ratioTo = (others: readonly Moved[]) =>
       others.length === 0 ? null : pairedRatios(repeats, others);
     const requests = known(repeats.map(({ s3_requests }) => s3_requests));
@@ -346,10 +348,16 @@ function resultsOf(
       ratio_to_floor: pairedRatios(repeats, floor),
       ratio_to_pipeline: ratioTo(pipeline),
       ratio_to_duckdb: ratioTo(duckdb),
+      ratio_to_files: ratioTo(files),
     };
   };
-  const exportResult = (repeats: readonly MeasuredRun[]): ExportResult => {
-    const result = compared(repeats);
+  const exportResult = (format: string): ExportResult => {
+    const repeats = runs.get(format) ?? [];
+    const [file_format, compression, table_format] = format.split('+');
+    const result = compared(
+      repeats,
+      table_format === undefined ? [] : (runs.get(`${file_format}+${compression}`) ?? []),
+    );
     return {
       ...result,
       seconds_from_command: statisticsOf(repeats.map((run) => run.seconds_from_command)),
@@ -364,7 +372,7 @@ function resultsOf(
     duckdb: unlessSkipped('duckdb', () => ({ version: duckdb[0]?.version ?? '', ...compared(duckdb) })),
     exports: formats.map((format) => ({
       format,
-      ...unlessSkipped(format, () => exportResult(runs.get(format) ?? [])),
+      ...unlessSkipped(format, () => exportResult(format)),
     })),
   };
 }
@@ -406,7 +414,7 @@ export function exportsTable({ floor, pipeline, duckdb, exports }: ExportsBenchR
       : [
           name,
           ...times(one),
-          ...[one.ratio_to_floor, one.ratio_to_pipeline, one.ratio_to_duckdb].map(
+          ...[one.ratio_to_floor, one.ratio_to_pipeline, one.ratio_to_duckdb, one.ratio_to_files].map(
             (ratio) => ratio?.median.toFixed(2) ?? '-',
           ),
           one.cpu_seconds.median.toFixed(2),
@@ -417,14 +425,14 @@ export function exportsTable({ floor, pipeline, duckdb, exports }: ExportsBenchR
   const duckDbName = 'version' in duckdb ? `DuckDB ${duckdb.version} Parquet+zstd` : '';
   return {
     headings: [
-      ...['export', 'seconds', 'min–max', '÷ floor', '÷ pipeline', '÷ DuckDB', 'CPU s'],
+      ...['export', 'seconds', 'min–max', '÷ floor', '÷ pipeline', '÷ DuckDB', '÷ files', 'CPU s'],
       ...['peak MB', 'size MB', 'S3 requests'],
     ],
     rows: [
       [
         `floor (${floor.client}, binary COPY)`,
         ...times(floor),
-        ...['1.00', '-', '-', floor.cpu_seconds.median.toFixed(2)],
+        ...['1.00', '-', '-', '-', floor.cpu_seconds.median.toFixed(2)],
       ],
       row('psql | gzip -6 | upload', pipeline, 'shell pipeline'),
       row(duckDbName, duckdb, 'DuckDB'),

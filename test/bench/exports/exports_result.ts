@@ -18,6 +18,7 @@ const compared = (seconds: Statistics): Compared => ({
   ratio_to_floor: statistics(...seconds.all.map((value) => value / 2)),
   ratio_to_pipeline: statistics(...seconds.all.map((value) => value / 10)),
   ratio_to_duckdb: null,
+  ratio_to_files: null,
 });
 
 /** A result whose Parquet export took so many seconds in each repeat; the floor took 2 s, the pipeline 10 s. */
