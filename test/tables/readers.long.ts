@@ -208,7 +208,10 @@ describe('readers of a table', () => {
   /** An export with hours of 20 events. */
   const createTable = () => {
     const batchExportId = randomUUID();
-    const hour = () => createReruns(harness, nextHour(), { batchExportId });
+    const hour = () => {
+      const of = nextHour();
+      return { ...createReruns(harness, of, { batchExportId }), of };
+    };
     return { batchExportId, hour, reader: createDeltaReader(harness.bucket, batchExportId) };
   };
 
