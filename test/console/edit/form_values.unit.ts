@@ -8,6 +8,7 @@ import {
   inputsOf,
   inWords,
   labelOf,
+  publicPartOf,
   updateBodyOf,
   valueInWords,
   withoutSecrets,
@@ -231,6 +232,8 @@ describe('the body of a new export', () => {
     const shown = JSON.stringify(withoutSecrets(createBodyOf(entered)));
     expect(shown).not.toMatch(/AKIA|"secret"/);
     expect(shown).toContain('"aws_secret_access_key":"…"');
+    // The command line asks for what is not there, and would send a sign.
+    expect(JSON.stringify(publicPartOf(createBodyOf(entered)))).not.toMatch(/aws_|…/);
   });
 });
 

@@ -23,6 +23,7 @@ import {
   fieldOfError,
   fields,
   inputsOf,
+  publicPartOf,
   textOf,
   updateBodyOf,
   withoutSecrets,
@@ -130,7 +131,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
     body: withoutSecrets(body),
     command: [
       ...(found ? ['export', 'update', found.id] : ['export', 'create']),
-      JSON.stringify(withoutSecrets(body)),
+      JSON.stringify(found ? withoutSecrets(body) : publicPartOf(body)),
     ],
   };
   return html`<form

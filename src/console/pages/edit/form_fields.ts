@@ -396,6 +396,10 @@ export const withoutSecrets = (body: Readonly<Record<string, unknown>>): Record<
     return one.control === 'secret' && value !== undefined && value !== null ? '…' : value;
   });
 
+/** A body without secrets: the command line asks for those of a new export. */
+export const publicPartOf = (body: Readonly<Record<string, unknown>>): Record<string, unknown> =>
+  bodyOf((one) => (one.control === 'secret' ? undefined : valueAt(body, one)));
+
 /** A body with a value for each field that has one. */
 function bodyOf(valueOf: (one: FormField) => unknown): Record<string, unknown> {
   const body: Record<string, unknown> = {};
