@@ -87,6 +87,12 @@ describe('after the database of Temporal was deleted', () => {
     // The worker may have held a workflow task of that schedule, which decides every pending command.
     expect([200, 503]).toContain(response.status);
     expect(await completed(halfway)).toBeLessThan(hours);
+    const causeOf = async (id: string) =>
+      ((await stack.call('GET', `/batch_exports/${id}/`)).body.condition as { cause: string }).cause;
+    await waitFor(
+      async () => (await causeOf(live)) === 'temporal_unavailable',
+      'the condition names Temporal',
+    );
     await temporal.start();
     const backAt = Date.now();
     // Saves waiting for the end of a minute. Only in the middle of an hour: otherwise the rows would belong to the backfill.
@@ -96,6 +102,10 @@ describe('after the database of Temporal was deleted', () => {
     exporting.open();
 
     await waitFor(async () => (await completed(halfway)) === hours, 'the whole backfill');
+    await waitFor(
+      async () => (await causeOf(halfway)) !== 'temporal_unavailable',
+      'the condition to recover',
+    );
     expect(new Set(await statuses(halfway))).toEqual(new Set(['Completed']));
     await waitFor(
       async () =>

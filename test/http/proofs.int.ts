@@ -80,6 +80,30 @@ describe('a proof of a month', () => {
     expect((await prove('2026-09')).proof.totals).toMatchObject({ exported: 0, file_rows: 0 });
   });
 
+  it('lists a month of more than a thousand intervals by its days, and counts each', async () => {
+    const minutes = await api.createExport({ name: 'Minutes', end_at: day(1) });
+    const at = (minute: number) => new Date(Date.parse(day(5)) + minute * 60_000).toISOString();
+    const range = { start_at: at(0), end_at: at(1) };
+    await api.call('POST', `batch_exports/${minutes}/backfill/`, range);
+    const { body } = await api.call('GET', `batch_exports/${minutes}/runs/`);
+    const [{ id: run } = { id: '' }] = body.results as { id: string }[];
+    await runs.publish(run, await runs.start(run), 'minutes.jsonl', 3);
+    await api.database.pool.query(
+      `insert into exportd.intervals select (jsonb_populate_record(found, jsonb_build_object(
+         'data_interval_start', start, 'data_interval_end', start + interval '1 minute'))).*
+       from exportd.intervals found, generate_series($2::timestamptz, $3, '1 minute') start where batch_export_id = $1`,
+      [minutes, at(1), at(2_499)],
+    );
+    const { proof } = (await api.call('GET', `batch_exports/${minutes}/proof/?month=2026-10`))
+      .body as unknown as SignedProof;
+    expect(proof.totals).toMatchObject({ exported: 2_500, file_rows: 7_500, unequal: 0 });
+    const exported = proof.entries.filter((entry) => entry.exported > 0);
+    expect(exported.map((entry) => [entry.start, entry.exported, entry.file_rows])).toEqual([
+      [day(5), 1_440, 4_320],
+      [day(6), 1_060, 3_180],
+    ]);
+  });
+
   it('names the field of a month that cannot be proven', async () => {
     for (const month of ['2026-13', 'October', '2999-01', '']) {
       const { status, body } = await api.call('GET', `batch_exports/${id}/proof/?month=${month}`);

@@ -179,6 +179,27 @@ describe('the coverage', () => {
     );
   });
 
+  it('counts each of more than a thousand intervals, and finds the one that is missing', async () => {
+    const id = await createLaggingExport(api, minuteAgo(3), { paused: true });
+    await backfill(id, 1_600, 1_599);
+    await completeRun(api.journal, await runOf(id, 1_600), { rows: 2 });
+    // As fast as the ledger can be written, which a run for each is not.
+    await api.database.pool.query(
+      `insert into exportd.intervals select (jsonb_populate_record(found, jsonb_build_object(
+         'data_interval_start', start, 'data_interval_end', start + interval '1 minute'))).*
+       from exportd.intervals found, generate_series($2::timestamptz, $3, '1 minute') start
+       where batch_export_id = $1 and start <> $4`,
+      [id, minuteAgo(1_599), minuteAgo(4), minuteAgo(700)],
+    );
+    const coverage = await read<Coverage>(`${id}/coverage`);
+    expect(coverage.is_complete).toBe(true);
+    expect(shown(coverage).slice(0, 3)).toEqual([
+      '1600-700 exported (900)',
+      '700-699 missing (1)',
+      '699-3 exported (696)',
+    ]);
+  });
+
   it('names the newest ended interval and the next one of an export without any', async () => {
     const id = await api.createExport({ end_at: null });
     const coverage = await read<Coverage>(`${id}/coverage`);
