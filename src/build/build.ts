@@ -180,8 +180,9 @@ async function buildConsole(): Promise<void> {
     sourcemap: 'linked',
     metafile: true,
   });
-  for (const path of ['console.css', 'icon.svg'])
-    writeFileSync(join(folder, path), await textOf(source, path));
+  const styles = await transform(await textOf(source, 'console.css'), { loader: 'css', minify: true });
+  writeFileSync(join(folder, 'console.css'), styles.code);
+  writeFileSync(join(folder, 'icon.svg'), await textOf(source, 'icon.svg'));
   const first = modulesOf(metafile, 'src/console/main.ts');
   const contents: BuiltContents = {
     scripts,

@@ -130,6 +130,7 @@ describe('the timeline', () => {
 
 interface Coverage {
   readonly segments: readonly { start: string; end: string; kind: string; intervals: number }[];
+  readonly is_complete: boolean;
   readonly newest_interval: { readonly start: string };
   readonly next_run_at: string | null;
   readonly run_seconds: number | null;
