@@ -143,8 +143,10 @@ const versionColumns: readonly Column<Version>[] = [
   {
     header: 'By',
     render: ({ writer, description, run_id }) =>
-      html`${writers[writer]}${description !== null && html`<span class="muted">, ${description}</span>`}${
-        run_id !== null && html` <code class="muted" title=${run_id}>${run_id.slice(0, 8)}</code>`
-      }`,
+      html`<span
+        >${writers[writer]}${description !== null && html`<span class="muted">, ${description}</span>`}${
+          run_id !== null && html` <code class="muted" title=${run_id}>${run_id.slice(0, 8)}</code>`
+        }</span
+      >`,
   },
 ];

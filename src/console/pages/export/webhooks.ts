@@ -357,7 +357,7 @@ function WebhookCard({
             ? html` <a href=${paths.export(batch_export)}>one export</a>`
             : ' this export'
       }:
-      ${namesOf(events)}
+      ${' '}${namesOf(events)}
     </p>
     ${
       last_delivery &&
