@@ -29,6 +29,7 @@ import {
   formatNames,
   type FileFormat,
 } from './formats.ts';
+import { catalogFields, catalogSecretFields, checkCatalog } from './catalog_config.ts';
 import { DestinationError, type KeySpec } from './destination.ts';
 import {
   fileFolder,
@@ -392,7 +393,7 @@ const fields = {
   }),
   table_format: oneOf('table format', 'table formats', tableFormats).nullable().default(null).meta({
     description:
-      'Parquet: publish each interval as a commit of a table of this format under the constant part of the prefix, for readers of tables. exportd must be the only writer. Empty for files and manifests alone.',
+      'Parquet: publish each interval as a commit of a table of this format under the constant part of the prefix, for readers of tables. Iceberg needs a REST catalog. exportd must be the only writer. Empty for files and manifests alone.',
   }),
   partition_by: z
     .array(z.enum(partitionColumns, `This partition is not supported. Supported are ${partitionLists}.`))
@@ -430,6 +431,7 @@ const fields = {
     .nullable()
     .default(null)
     .meta({ title: 'KMS key ID', description: 'The key of aws:kms.' }),
+  ...catalogFields,
 };
 /** The fields of a config. */
 const configSchema = z.strictObject(fields);
@@ -450,8 +452,10 @@ export const configDocument = ((): Readonly<Record<string, unknown>> => {
 /** A validated config of an S3 destination, including secrets. */
 export type S3Config = Omit<Fields, keyof FileFormat> & FileFormat;
 
+const keyFields = ['aws_access_key_id', 'aws_secret_access_key'];
+
 /** Fields that are stored encrypted and never returned. */
-export const secretFields: readonly string[] = ['aws_access_key_id', 'aws_secret_access_key'];
+export const secretFields: readonly string[] = [...keyFields, ...catalogSecretFields];
 
 /** Defaults of the optional fields. Secrets have no default. */
 export const defaultFields: Readonly<Record<string, unknown>> = configSchema
@@ -475,6 +479,7 @@ export function parseS3Config(config: unknown, settings: DestinationSettings): S
   const format = fileFormatOf(parsed);
   checkPrefix(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
+  checkCatalog(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
   const external_id = externalIdOf(parsed, settings.external_id);
   checkPairs({ ...parsed, external_id });
   checkCredentials(parsed, settings.EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN);
@@ -530,8 +535,8 @@ function checkCredentials(
 
 function checkPairs(config: Fields): void {
   const given: Readonly<Record<string, unknown>> = config;
-  const [missing] = secretFields.filter((field) => given[field] === undefined);
-  if (missing !== undefined && secretFields.some((field) => given[field] !== undefined))
+  const [missing] = keyFields.filter((field) => given[field] === undefined);
+  if (missing !== undefined && keyFields.some((field) => given[field] !== undefined))
     throw rejectField(missing, `Configuration missing required field: '${missing}'`);
   if (config.external_id !== null && config.role_arn === null)
     throw rejectField('external_id', "The field 'external_id' requires 'role_arn'.");

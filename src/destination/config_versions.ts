@@ -14,6 +14,7 @@ import {
   secretFields,
   selectionOf,
 } from './config.ts';
+import { catalogSecretFields, catalogServerOf } from './catalog_config.ts';
 import { DestinationError } from './destination.ts';
 import { rejectField } from './formats.ts';
 import { fileFolder, locationOf, serverOf } from './keys.ts';
@@ -75,9 +76,11 @@ export function mergeSealed(
   // The schema only checks that a kept secret is present.
   const placeholders = Object.fromEntries(Object.keys(keptSecrets).map((field) => [field, 'kept']));
   const parsed = parseS3Config({ ...base.config, ...placeholders, ...input }, settings);
-  const [kept] = Object.keys(keptSecrets);
-  if (kept !== undefined && serverOf(parsed) !== serverOf(base.config))
-    throw rejectField(kept, `Set '${kept}' again, because the server changes.`);
+  for (const kept of Object.keys(keptSecrets)) {
+    const server = isOfCatalog(kept) ? catalogServerOf : serverOf;
+    if (server(parsed) !== server(base.config))
+      throw rejectField(kept, `Set '${kept}' again, because the server changes.`);
+  }
   const newSecrets = without(parsed, Object.keys(keptSecrets));
   return {
     destination_type: destinationType,
@@ -358,12 +361,17 @@ export async function readConfig(
   if (!newest) throw new SecretsErased(version);
   const { destination_type, config } = openSealed(keyRing, batchExportId, newest);
   if (newest.version === version) return { destination_type, config };
-  const credentials = Object.entries(config).filter(([field]) => credentialFields.has(field));
+  // Those of a catalog lead to that catalog alone.
+  const ofCatalog = rows.find((row) => catalogServerOf(row.config) === catalogServerOf(stored.config));
+  const inCatalog = ofCatalog ? openSealed(keyRing, batchExportId, ofCatalog).config : {};
+  const pick = (from: Fields, isWanted: (field: string) => boolean): Fields =>
+    Object.fromEntries(Object.entries(from).filter(([field]) => isWanted(field)));
   return {
     destination_type,
     config: {
-      ...Object.fromEntries(Object.entries(stored.config).filter(([field]) => !credentialFields.has(field))),
-      ...Object.fromEntries(credentials),
+      ...pick(stored.config, (field) => !credentialFields.has(field)),
+      ...pick(config, (field) => credentialFields.has(field) && !isOfCatalog(field)),
+      ...pick(inCatalog, isOfCatalog),
     },
   };
 }
@@ -373,6 +381,8 @@ const credentialFields: ReadonlySet<string> = new Set([
   ...['region', 'endpoint_url', 'use_virtual_style_addressing', 'role_arn', 'external_id'],
   ...secretFields,
 ]);
+
+const isOfCatalog = (field: string): boolean => (catalogSecretFields as readonly string[]).includes(field);
 
 const storedColumns =
   'destination_type, config, secrets, row_query, secrets_erased_at is not null as secrets_erased';

@@ -1,5 +1,6 @@
 /** Where the table of an export is, and its keys that differ from those of other exports. */
 import type { Model } from '../domain/batch_export.ts';
+import { catalogTableOf } from './catalog_config.ts';
 import type { FileIdentity, KeySpec } from './destination.ts';
 import {
   constantPrefix,
@@ -14,8 +15,15 @@ import {
 export const tableRoot = (template: string, model: Model): string =>
   constantPrefix(template.replaceAll('{table}', model));
 
-/** Identifies the table of a stored config: server, bucket and folder; null without a table. */
+/** Identifies the table of a stored config: its folder, and its name in a catalog; null without a table. */
 export function tableLocationOf(config: Readonly<Record<string, unknown>>, model: Model): string | null {
+  const folder = tableFolderOf(config, model);
+  const inCatalog = catalogTableOf(config);
+  return folder === null || inCatalog === null ? folder : `${folder} ${inCatalog}`;
+}
+
+/** The folder of the table of a stored config: server, bucket and path; null without a table. */
+export function tableFolderOf(config: Readonly<Record<string, unknown>>, model: Model): string | null {
   const { table_format, prefix } = config;
   if (typeof table_format !== 'string' || typeof prefix !== 'string') return null;
   return `${locationOf(config)}/${tableRoot(prefix, model)}`;

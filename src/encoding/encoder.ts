@@ -13,7 +13,7 @@ export const parquetCompressions = ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'] a
 export type ParquetCompression = (typeof parquetCompressions)[number];
 
 /** Formats of tables, whose files are Parquet. */
-export const tableFormats = ['delta'] as const;
+export const tableFormats = ['delta', 'iceberg'] as const;
 export type TableFormat = (typeof tableFormats)[number];
 
 /** Encoding options of a destination. */

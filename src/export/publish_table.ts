@@ -13,6 +13,7 @@ import { openTableLog } from '../tables/open_table.ts';
 import {
   type FoundCommit,
   tableError,
+  type TableExtent,
   type TableHead,
   type TableLog,
   type TablePublication,
@@ -72,8 +73,9 @@ async function check(call: TableRun, table: TableLog): Promise<void> {
   await table.requireConditionalWrites(call.signal);
   const newest = await call.dependencies.recorder.readNewestTableCommit(call.run, table.location);
   if (await onlyAdds(call, newest)) return;
-  const head = await readHead(table, newest, call.signal);
-  table.change(head, await publicationOf(call, call.run, table));
+  const publication = await publicationOf(call, call.run, table);
+  const head = await readHead(table, newest, extentOf(publication), call.signal);
+  table.change(head, publication);
 }
 
 /** How many other commits a run may lose a version to in one attempt. */
@@ -113,7 +115,8 @@ async function commit(call: TableRun, table: TableLog): Promise<void> {
       round < maxQuickRounds ? await quickVersion(call, newest, planned ? found : undefined) : null;
     let change = next === null ? null : table.addition(next, publication);
     if (!change) {
-      const head = await readHead(table, newest, signal);
+      // An earlier attempt may have committed the files.
+      const head = await readHead(table, newest, planned ? 'files' : extentOf(publication), signal);
       // Another attempt of the run may have committed since; it has planned that before.
       const { table_commit } = await recorder.read(runId);
       if (
@@ -121,10 +124,15 @@ async function commit(call: TableRun, table: TableLog): Promise<void> {
         table_commit?.etag !== run.table_commit?.etag
       )
         continue;
-      if (planned && (head?.nextVersion ?? 0) < planned.version) throw versionsLost(table);
+      if (planned && (head?.nextVersion ?? table.firstVersion) < planned.version) throw versionsLost(table);
       change = table.change(head, publication);
     }
-    if (!change) return;
+    if (!change) {
+      // The version is there, and too old to be read.
+      if (planned && found === null)
+        await record(call, table, { version: planned.version, etag: '', ...countsOf(call) });
+      return;
+    }
     await recorder.planTableCommit(runId, generation, { location: table.location, version: change.version });
     const etag = await table.commit(change, signal);
     if (etag === null) continue;
@@ -184,13 +192,18 @@ async function quickVersion(
   return found.isPlain ? Math.max(newest.version, found.version) + 1 : null;
 }
 
+/** What has to be read of a table before a commit. */
+const extentOf = ({ replaced, earlier }: TablePublication): TableExtent =>
+  replaced || earlier.length > 0 ? 'files' : 'definition';
+
 /** Reads the table. @throws DestinationError `TableOverwritten`, `TableChanged` */
 async function readHead(
   table: TableLog,
   newest: NewestTableCommit | undefined,
+  extent: TableExtent,
   signal: AbortSignal,
 ): Promise<TableHead | null> {
-  const head = await table.head(signal);
+  const head = await table.head(signal, extent);
   if (newest) requireUnchanged(table, head, newest);
   return head;
 }
@@ -206,7 +219,7 @@ function requireUnchanged(
   if (found === undefined || found === '' || etag === '' || found === etag) return;
   throw tableError(
     'TableOverwritten',
-    `Version ${version} of the table ${table.location} is not the one that exportd wrote: another writer has overwritten it, as Spark does on S3. What the version added is not in the table. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
+    `Version ${version} of the table ${table.location} is not the one that exportd wrote: another writer has overwritten it, as Spark does to Delta on S3, or has gone back to an older version. What the version added is not in the table. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
   );
 }
 

@@ -112,6 +112,7 @@ export function openDeltaTable(store: TableStore): TableLog<DeltaHead, DeltaChan
     location: store.location,
     name: store.nameOf('').replace(/\/$/, ''),
     root: store.root,
+    firstVersion: 0,
     requireConditionalWrites: store.requireConditionalWrites,
     head: readHead,
     neededKeys: async (signal) =>

@@ -2,6 +2,7 @@
 import { DestinationError } from '../destination/destination.ts';
 import type { CompletedFile, EarlierFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import type { TableFormat } from '../encoding/encoder.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 
 /** What a run publishes: the files that its interval has from now on, and those that it had before. */
@@ -84,7 +85,7 @@ export interface TableHead {
 
 /** What a table is, for people. */
 export interface TableDescription {
-  readonly format: 'delta';
+  readonly format: TableFormat;
   readonly location: string;
   readonly version: number;
   readonly files: number;
@@ -148,6 +149,8 @@ export interface TableLog<Head extends TableHead = TableHead, Change extends Tab
   readonly name: string;
   /** The folder, without a slash at its end. */
   readonly root: string;
+  /** The version of a table's first commit. */
+  readonly firstVersion: number;
   /** Call it before the first commit of an activity. @throws DestinationError `ConditionalWritesMissing` */
   requireConditionalWrites(signal: AbortSignal): Promise<void>;
   /** Reads the newest version, with its files unless told otherwise; null if there is no table. */

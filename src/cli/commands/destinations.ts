@@ -63,7 +63,10 @@ export const withDestinationOptions = (command: Command): Command =>
       parseCount,
     )
     .option('--bloom-filters', 'of uuid and distinct_id, in Parquet files')
-    .option('--table-format <format>', 'of the table that Parquet files belong to: delta')
+    .option(
+      '--table-format <format>',
+      'of the table that Parquet files belong to: delta; iceberg needs a file for "exportd apply"',
+    )
     .option(
       '--partition-by <partitions>',
       'of the keys, and of the table: date, or date,hour',

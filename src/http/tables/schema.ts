@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { tableFormats } from '../../encoding/encoder.ts';
 import { pathId, responseTimestampSchema } from '../schemas.ts';
 
 export const tablePath = z.object({ batch_export_id: pathId });
@@ -8,7 +9,7 @@ const count = z.number().int();
 /** The table of an export in a response. */
 export const tableSchema = z
   .object({
-    format: z.enum(['delta']),
+    format: z.enum(tableFormats),
     location: z.string().describe('The folder of the table, such as `s3://bucket/events`.'),
     version: count,
     files: count,

@@ -1,0 +1,230 @@
+import { type ChildProcess, execFile, spawn } from 'node:child_process';
+import { randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { promisify } from 'node:util';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
+import { createHours, createReruns } from '../export/rerun.ts';
+import { programPath } from '../setup/programs.ts';
+import { waitFor } from '../setup/wait_for.ts';
+import { killPoints, withKill } from './kill_points.ts';
+
+/** Opens the table of the second argument in the catalog of the first. */
+const open = `
+import os, sys, time
+from pyiceberg.catalog import load_catalog
+s3 = {"s3.endpoint": os.environ["AWS_ENDPOINT_URL"], "s3.region": "us-east-1", "s3.access-key-id": os.environ["AWS_ACCESS_KEY_ID"], "s3.secret-access-key": os.environ["AWS_SECRET_ACCESS_KEY"]}
+catalog = load_catalog("c", type="rest", uri=sys.argv[1], **s3, **{"py-io-impl": "pyiceberg.io.fsspec.FsspecFileIO"})
+def table(): return catalog.load_table(sys.argv[2])
+`;
+
+/** Counts the table again and again. */
+const countForever = `${open}
+while True:
+    print(table().scan(selected_fields=("uuid",)).to_arrow().num_rows, flush=True)
+    time.sleep(0.05)
+`;
+
+/** The kill points of any table, and those of requests to the catalog and of objects of metadata. */
+const points = [
+  ...killPoints.filter(([, call]) => call !== 'create'),
+  ['before', 'replace'],
+  ['after', 'replace'],
+  ['before', 'commit'],
+  ['after', 'commit'],
+] as const;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address() as { port: number };
+  server.close();
+  await once(server, 'close');
+  return port;
+}
+
+describe('readers of an Iceberg table', () => {
+  let harness: ExportHarness;
+  let python: string;
+  let uri: string;
+  const folder = mkdtempSync(join(tmpdir(), 'exportd-iceberg-'));
+  const children: ChildProcess[] = [];
+  const nextHour = createHours();
+
+  const environment = async () => {
+    const credentials = await harness.bucket.client.config.credentials();
+    return {
+      ...process.env,
+      AWS_ENDPOINT_URL: harness.bucket.endpoint,
+      AWS_DEFAULT_REGION: 'us-east-1',
+      AWS_REGION: 'us-east-1',
+      AWS_ACCESS_KEY_ID: credentials.accessKeyId,
+      AWS_SECRET_ACCESS_KEY: credentials.secretAccessKey,
+    };
+  };
+  beforeAll(async () => {
+    const [pyiceberg, catalog] = await Promise.all([
+      programPath('pyiceberg'),
+      programPath('iceberg-rest-catalog'),
+    ]);
+    python = pyiceberg;
+    harness = await createExportHarness();
+    const port = await freePort();
+    uri = `http://127.0.0.1:${port}`;
+    const warehouse = `s3://${harness.bucket.bucket}/warehouse`;
+    const server = spawn(catalog, [String(port), folder, warehouse, harness.bucket.endpoint], {
+      env: await environment(),
+      stdio: ['ignore', 'pipe', 'ignore'],
+    });
+    children.push(server);
+    for await (const line of createInterface(server.stdout)) if (line === 'listens') break;
+  });
+  afterAll(async () => {
+    for (const child of children) child.kill();
+    rmSync(folder, { recursive: true });
+    await harness.close();
+  });
+
+  const scriptOf = (text: string): string => {
+    const path = join(folder, `${randomUUID()}.py`);
+    writeFileSync(path, text);
+    return path;
+  };
+  const run = async (text: string, name: string): Promise<string> => {
+    const { stdout } = await promisify(execFile)(python, [scriptOf(text), uri, name], {
+      env: await environment(),
+    });
+    return stdout.trim();
+  };
+  /** An export with hours of events. */
+  const createTable = () => {
+    const batchExportId = randomUUID();
+    const catalog_table = `t_${batchExportId.slice(0, 8)}`;
+    const config = {
+      ...{ file_format: 'Parquet', compression: 'zstd', table_format: 'iceberg' },
+      ...{ catalog_uri: uri, catalog_namespace: 'lake', catalog_table },
+    };
+    const hour = () => createReruns(harness, nextHour(), { batchExportId });
+    const name = `lake.${catalog_table}`;
+    const count = async () => Number(await run(`${open}\nprint(table().scan().to_arrow().num_rows)`, name));
+    return { batchExportId, config, hour, name, count };
+  };
+
+  it('see whole intervals only, while they are exported again and workers are killed', async () => {
+    const { config, hour, name, count } = createTable();
+    const first = hour();
+    await first.insert(1, 20);
+    expect(await first.run({ config })).toMatchObject({ latest_error: null });
+    const counting = spawn(python, [scriptOf(countForever), uri, name], { env: await environment() });
+    children.push(counting);
+    const counts: number[] = [];
+    createInterface(counting.stdout).on('line', (line) => counts.push(Number(line)));
+    let expected = 20;
+    const whole = new Set([expected]);
+    const unreached: string[] = [];
+    for (const point of points) {
+      const one = hour();
+      await one.insert(1, 20);
+      let reached = 0;
+      /** One attempt at a run, whose worker is killed there, and another one. */
+      const exportHour = async () => {
+        const { run_id } = await one.create({ config });
+        const { check_replacement } = await one.count(run_id);
+        if (check_replacement) await harness.attempt().checkReplacement({ run_id });
+        const killed = withKill(harness, point);
+        const attempt = harness.attempt(killed);
+        await attempt.exportInterval({ run_id }).catch(() => undefined);
+        await attempt.publishManifest({ run_id }).catch(() => undefined);
+        if (killed.isDead()) reached += 1;
+        const { finished } = await harness.recorder.read(run_id);
+        if (!finished) await harness.attempt().exportInterval({ run_id });
+        await harness.attempt().publishManifest({ run_id });
+      };
+      whole.add((expected += 20));
+      await exportHour();
+      await one.insert(30, 36);
+      whole.add((expected += 7));
+      await exportHour();
+      await waitFor(() => counts.at(-1) === expected, `the reader sees ${expected} rows`);
+      if (reached === 0) unreached.push(point.join(' '));
+    }
+    expect(unreached).toEqual([]);
+    expect(counts.filter((found) => !whole.has(found))).toEqual([]);
+    expect(await count()).toBe(expected);
+  });
+
+  it('run the recipe of the documentation', async () => {
+    const { config, hour, name } = createTable();
+    const one = hour();
+    await one.insert(1, 3);
+    expect(await one.run({ config })).toMatchObject({ latest_error: null });
+    const text = readFileSync('src/tables/README.md', 'utf8').split('### Iceberg')[1] ?? '';
+    const [, recipe = ''] = /```python\n([\s\S]*?)```/.exec(text) ?? [];
+    const output = await run(
+      recipe.replace('http://localhost:8181', uri).replace('analytics.events', name),
+      name,
+    );
+    for (const event of ['event 1', 'event 2', 'event 3']) expect(output).toContain(event);
+  });
+
+  it('find rows by time and by uuid, also after columns came', async () => {
+    const { config, hour, name } = createTable();
+    for (const query of [
+      'select uuid, _inserted_at, toInt(1) as n from events',
+      'select event as name, uuid, _inserted_at, toInt(2) as n from events',
+    ]) {
+      const one = hour();
+      await one.insert(1, 4);
+      const { run_id } = await one.create({ config, query });
+      expect(await one.proceed(run_id)).toMatchObject({ latest_error: null });
+    }
+    const output = await run(
+      `${open}
+rows = table().scan().to_arrow().to_pylist()
+print(len(rows), sorted({row["n"] for row in rows}), sorted({str(row["name"]) for row in rows}))
+row = rows[0]
+print(table().scan(row_filter=f"uuid = '{row['uuid']}'").to_arrow().num_rows)
+print(table().scan(row_filter=f"_inserted_at = '{row['_inserted_at'].isoformat()}'").to_arrow().num_rows)
+print(len(list(table().scan(row_filter=f"_inserted_at = '{row['_inserted_at'].isoformat()}'").plan_files())))`,
+      name,
+    );
+    expect(output.split('\n')).toEqual([
+      "8 [1, 2] ['None', 'event 1', 'event 2', 'event 3', 'event 4']",
+      ...['1', '1', '1'],
+    ]);
+  });
+
+  it('append, overwrite and expire between commits of exportd, which lose and double nothing', async () => {
+    const { config, hour, name, count } = createTable();
+    const [one, other] = [hour(), hour()];
+    for (const { insert, run: export_ } of [one, other]) {
+      await insert(1, 20);
+      expect(await export_({ config })).toMatchObject({ latest_error: null });
+    }
+    // A row of another writer, whose snapshot has an id of 63 bits.
+    await run(`${open}\ntable().append(table().scan(limit=1).to_arrow())`, name);
+    await one.insert(30, 36);
+    expect(await one.run({ config })).toMatchObject({ latest_error: null });
+    expect(await count()).toBe(48);
+    await run(
+      `${open}\ntable().maintenance.expire_snapshots().older_than(__import__("datetime").datetime.now()).commit()`,
+      name,
+    );
+    await other.insert(30, 31);
+    expect(await other.run({ config })).toMatchObject({ latest_error: null });
+    expect(await count()).toBe(50);
+    // All rows move to a file of the other writer.
+    await run(`${open}\ntable().overwrite(table().scan().to_arrow())`, name);
+    await one.insert(40, 41);
+    expect((await one.run({ config })).latest_error).toMatch(/^TableChanged: /);
+    const next = hour();
+    await next.insert(1, 5);
+    expect(await next.run({ config })).toMatchObject({ latest_error: null });
+    expect(await count()).toBe(55);
+  });
+});
