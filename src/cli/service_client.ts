@@ -147,21 +147,21 @@ const projectOption = (): Option =>
 
 /**
  * A command that uses the HTTP API, with its common options.
- * @param project replaces the option that names the project
+ * @param project replaces the option that names the project; null: the command is about none
  */
 export function serviceCommand(
   parent: Command,
   name: string,
   description: string,
-  project = projectOption(),
+  project: Option | null = projectOption(),
 ): Command {
-  return parent
+  const command = parent
     .command(name)
     .description(description)
     .option('--base-url <url>', 'URL of the service; by default EXPORTD_BASE_URL or the running demo')
     .option('--key <key>', 'API key; by default EXPORTD_API_KEY or that of the running demo')
-    .addOption(project)
     .option('--json', 'print JSON');
+  return project === null ? command : command.addOption(project);
 }
 
 /** The items of a list response. */

@@ -136,7 +136,7 @@ export interface Client {
     path: Path,
     ...options: ArgumentOf<OptionsOf<'GET', Path>>
   ): AsyncGenerator<ItemOf<Path>, void, undefined>;
-  /** Sends a request to any path, below the project unless it is one of `/api`, `/console` or `/readyz`. */
+  /** Sends a request to any path, below the project unless it is one of `/api`, `/console` or of monitoring. */
   request(method: Method, path: string, options?: UntypedRequest): Promise<ApiResponse>;
 }
 
@@ -202,7 +202,7 @@ export function createClient({
       value === null || value === undefined || value === '' ? [] : [[name, String(value)]],
     );
     const search = given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
-    const isWhole = /^\/(api|console|readyz)(?![^/?])/.test(named);
+    const isWhole = /^\/(api|console|healthz|livez|readyz)(?![^/?])/.test(named);
     const whole = isWhole ? named : `/api/projects/${await projectId()}/${named.replace(/^\//, '')}`;
     return base + whole + search;
   };

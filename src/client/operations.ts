@@ -51,6 +51,8 @@ export interface components {
             scopes: components["schemas"]["ScopeInput"][];
             /** @description Projects of the calling key. Default: the project of the path. */
             projects?: number[];
+            /** @description The owner. Default: the calling user. Other users need `installation:admin`. */
+            user_id?: number;
             /** @description Default: never, or the latest time that `EXPORTD_KEY_MAX_LIFETIME` allows. */
             expires_at?: string | null;
         };
@@ -1001,6 +1003,18 @@ export interface components {
             /** @description The `sts:ExternalId` that roles of the project demand, for destinations with `role_arn`. */
             external_id: string;
         };
+        ProjectCreateInput: {
+            name: string;
+            /** @description The `team_id` of its rows in the source. Default: the next free one. */
+            id?: number;
+            /** @default UTC */
+            timezone?: string;
+            /**
+             * @default sunday
+             * @enum {string}
+             */
+            week_start_day?: "sunday" | "monday";
+        };
         ProjectUser: {
             id: number;
             email: string;
@@ -1134,9 +1148,9 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read";
+        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
         /** @enum {string} */
-        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read";
+        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
         SignedProof: {
             proof: {
                 /** @constant */
@@ -1297,6 +1311,16 @@ export interface components {
                 [key: string]: unknown;
             };
             role_at_organization: string;
+        };
+        UserCreateInput: {
+            /** @description No other user has it, in any case of its letters. */
+            email: string;
+            /** @default  */
+            first_name?: string;
+            /** @default  */
+            last_name?: string;
+            /** @default  */
+            role_at_organization?: string;
         };
         Webhook: {
             id: string;
@@ -1557,6 +1581,31 @@ export interface components {
                     previous: string | null;
                     results: components["schemas"]["Project"][];
                 };
+            };
+            /** @description Create project. The calling key gets access to the project; other keys do not. */
+            "POST /api/projects": {
+                body: components["schemas"]["ProjectCreateInput"];
+                result: components["schemas"]["Project"];
+            };
+            /** @description List all users. The users of all projects, oldest first. */
+            "GET /api/users": {
+                query?: {
+                    /** @default 100 */
+                    limit?: number;
+                    /** @default 0 */
+                    offset?: number;
+                };
+                result: {
+                    count: number;
+                    next: string | null;
+                    previous: string | null;
+                    results: components["schemas"]["User"][];
+                };
+            };
+            /** @description Create user. A user has rights through keys alone: create one with `user_id`. */
+            "POST /api/users": {
+                body: components["schemas"]["UserCreateInput"];
+                result: components["schemas"]["User"];
             };
             /** @description List batch exports. */
             "GET /batch_exports": {
@@ -2822,7 +2871,7 @@ export interface components {
                     results: components["schemas"]["ApiKey"][];
                 };
             };
-            /** @description Create API key. Creates a key of the calling user. It gets scopes and projects of the calling key alone, so that a key never grants more than it has. */
+            /** @description Create API key. Creates a key of the calling user, or with `installation:admin` of another one. It gets scopes and projects of the calling key alone, so that a key never grants more than it has. */
             "POST /keys": {
                 body: components["schemas"]["ApiKeyCreateInput"];
                 result: components["schemas"]["CreatedApiKey"];
@@ -2852,7 +2901,7 @@ export interface components {
                 body?: components["schemas"]["ApiKeyRotateInput"];
                 result: components["schemas"]["CreatedApiKey"];
             };
-            /** @description List users. Who owns an active key of the project. Users are created with `exportd user create`. */
+            /** @description List users. Who owns an active key of the project. `GET /api/users/` has all. */
             "GET /users": {
                 query?: {
                     /** @default 100 */
@@ -2925,6 +2974,46 @@ export interface components {
                 };
                 result: null;
             };
+            /** @description Check health. */
+            "GET /healthz": {
+                result: {
+                    status: string;
+                    pid: number;
+                };
+            };
+            /** @description Check liveness. */
+            "GET /livez": {
+                result: {
+                    status: string;
+                    pid: number;
+                };
+            };
+            /** @description Check readiness. What the server can do, each `ok` or the problem, and what the operator has to fix. */
+            "GET /readyz": {
+                query?: {
+                    /**
+                     * @default queue
+                     * @enum {string}
+                     */
+                    for?: "read" | "queue" | "act";
+                };
+                result: {
+                    /** @enum {unknown} */
+                    status: "ok" | "degraded" | "unavailable";
+                    read: string;
+                    queue: string;
+                    act: string;
+                    needs_newer: string | null;
+                    operator_faults: {
+                        type: string;
+                        message: string;
+                        /** Format: date-time */
+                        opened_at: string;
+                        waiting_runs: number;
+                    }[] | null;
+                    pid: number;
+                };
+            };
         };
     };
     responses: never;
@@ -2980,6 +3069,7 @@ export type Error = components['schemas']['Error'];
 export type JsonValueInput = components['schemas']['JsonValueInput'];
 export type LogEntry = components['schemas']['LogEntry'];
 export type Project = components['schemas']['Project'];
+export type ProjectCreateInput = components['schemas']['ProjectCreateInput'];
 export type ProjectUser = components['schemas']['ProjectUser'];
 export type ProofKey = components['schemas']['ProofKey'];
 export type QueryRequestInput = components['schemas']['QueryRequestInput'];
@@ -2992,6 +3082,7 @@ export type ScopeInput = components['schemas']['ScopeInput'];
 export type SignedProof = components['schemas']['SignedProof'];
 export type SourceMapInput = components['schemas']['SourceMapInput'];
 export type User = components['schemas']['User'];
+export type UserCreateInput = components['schemas']['UserCreateInput'];
 export type Webhook = components['schemas']['Webhook'];
 export type WebhookCreateInput = components['schemas']['WebhookCreateInput'];
 export type WebhookDelivery = components['schemas']['WebhookDelivery'];

@@ -13,6 +13,7 @@ export const scopes = [
   'key:admin',
   'audit:read',
   'source:read',
+  'installation:admin',
 ] as const;
 export type Scope = (typeof scopes)[number];
 
@@ -100,17 +101,21 @@ export const userColumns = `id, uuid, distinct_id, first_name, last_name, email,
   role_at_organization`;
 const projectColumns = 'id, name, timezone, week_start_day, external_id';
 
-/** Creates a user. @throws InvalidAccount when the e-mail address is malformed or already used. */
+/** What an e-mail address of a user looks like. */
+export const addressPattern = /^[^\s@]+@[^\s@]+$/;
+
+/** Creates a user. @throws InvalidAccount when the e-mail address is malformed or already used, in any case of its letters. */
 export async function createUser(
   pool: Pool,
   given: { readonly email: string } & Partial<Omit<User, 'id' | 'uuid' | 'email'>>,
 ): Promise<User> {
-  if (!/^[^\s@]+@[^\s@]+$/.test(given.email))
+  if (!addressPattern.test(given.email))
     throw new InvalidAccount(`"${given.email}" is not an e-mail address.`);
   const { rows } = await pool.query<User>(
     `insert into exportd.users (email, first_name, last_name, distinct_id, is_email_verified, mascot_config,
        role_at_organization)
-     values ($1, $2, $3, coalesce($4, gen_random_uuid()::text), $5, $6, $7)
+     select $1, $2, $3, coalesce($4, gen_random_uuid()::text), $5, $6, $7
+     where not exists (select from exportd.users where lower(email) = lower($1))
      on conflict do nothing returning ${userColumns}`,
     [
       given.email,
@@ -171,7 +176,10 @@ export async function requireUserId(pool: Pool, email: string): Promise<number> 
   return rows[0]?.id ?? requireUserId(pool, email);
 }
 
-/** Creates a project. @throws InvalidAccount when the time zone is unknown or the id is already used. */
+/**
+ * Creates a project, and gives a key access to it at once.
+ * @throws InvalidAccount when the time zone is unknown or the id is already used.
+ */
 export async function createProject(
   pool: Pool,
   given: {
@@ -182,17 +190,26 @@ export async function createProject(
     readonly test_account_filters?: readonly unknown[] | undefined;
     /** The lowest restriction level of its dashboards. */
     readonly dashboard_restriction_level?: RestrictionLevel | undefined;
+    /** The key that gets access to it. */
+    readonly key_id?: string | undefined;
   },
 ): Promise<Project> {
   const timezone = given.timezone ?? 'UTC';
   if (!isTimeZone(timezone))
     throw new InvalidAccount(`Unknown time zone "${timezone}". Use an IANA name such as Europe/Berlin.`);
-  // Explicit ids may be ahead of a sequence, so the next id is the highest one plus 1.
+  // Explicit ids may be ahead of a sequence, so the next id is the one after the highest that has a free one after it.
   const { rows } = await pool.query<Project>(
-    `insert into exportd.projects (id, name, timezone, week_start_day, test_account_filters,
-       dashboard_restriction_level)
-     values (coalesce($1, (select coalesce(max(id), 0) + 1 from exportd.projects)), $2, $3, $4, $5, $6)
-     on conflict do nothing returning ${projectColumns}`,
+    `with created as (
+       insert into exportd.projects (id, name, timezone, week_start_day, test_account_filters,
+         dashboard_restriction_level)
+       values (coalesce($1, (
+         select max(id) + 1 from exportd.projects project
+         where id < 2147483647 and not exists (select from exportd.projects where id = project.id + 1)), 1),
+         $2, $3, $4, $5, $6)
+       on conflict do nothing returning ${projectColumns}),
+     granted as (
+       update exportd.api_keys set project_ids = project_ids || created.id from created where api_keys.id = $7)
+     select * from created`,
     [
       given.id ?? null,
       given.name,
@@ -200,6 +217,7 @@ export async function createProject(
       given.week_start_day ?? 'sunday',
       JSON.stringify(given.test_account_filters ?? []),
       given.dashboard_restriction_level ?? defaultAccess.restriction_level,
+      given.key_id ?? null,
     ],
   );
   const [project] = rows;

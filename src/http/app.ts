@@ -66,7 +66,7 @@ import { countRequests, monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { proofRoutes } from './proofs/routes.ts';
-import { projectRoutes, projectUserRoutes } from './projects/routes.ts';
+import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
 import { tableRoutes } from './tables/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
 import { createRequestShares } from './request_shares.ts';
@@ -458,6 +458,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   app.setErrorHandler(sendError);
   app.decorateRequest('caller', null);
   app.decorateRequest('isForeignProject', false);
+  app.decorateRequest('createdObject', null);
   const auditTrail = createAuditTrail(dependencies);
   auditTrail.addHooks(app);
   app.addHook('onClose', () => auditTrail.close());
@@ -517,6 +518,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   await app.register(async (scope: HttpApp) => {
     scope.addHook('onRequest', (request) => authentication.authenticate(request));
     projectRoutes(scope, context);
+    installationRoutes(scope, context);
     for (const prefix of projectRoots)
       await scope.register(
         (project: HttpApp, _options, done) => {

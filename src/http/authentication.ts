@@ -31,6 +31,8 @@ declare module 'fastify' {
     caller: Caller | null;
     /** Whether the path names a project that the key does not cover. */
     isForeignProject: boolean;
+    /** What was created, for the audit trail, where no `Location` says it. */
+    createdObject: string | null;
   }
   interface FastifyContextConfig {
     /** The required scope; without one, the route accepts any valid key. */
@@ -212,7 +214,7 @@ export function createAuthentication({
 }
 
 /** RFC 5321 allows no longer address. */
-const maxAddressLength = 254;
+export const maxAddressLength = 254;
 
 /**
  * Reads the e-mail address of the user whom a trusted proxy names; undefined if it names none, and for requests that came

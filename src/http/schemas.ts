@@ -45,19 +45,22 @@ export const pageOf = <Item extends z.ZodType>(item: Item) =>
 const notBlank = (text: z.ZodString, message = 'This field may not be blank.') =>
   text.refine((given) => given.trim() !== '', message).meta({ pattern: '\\S' });
 
+/** A line of text that people read, which may be empty. */
+export const lineText = (maxLength: number) =>
+  z
+    .string()
+    .max(maxLength, `Must have at most ${maxLength} characters.`)
+    // Line breaks and other control characters, and those that reverse the direction of what follows.
+    .regex(
+      /^[^\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]*$/u,
+      'Line breaks and other control characters are not allowed, nor those that change the direction of text.',
+    )
+    // Python reads no categories of characters.
+    .meta({ pattern: String.raw`^[^\r\n]*$` });
+
 /** A name that people read: in lists, logs, messages and other user interfaces. */
 export const nameText = (maxLength: number, blankMessage?: string) =>
-  notBlank(
-    z
-      .string()
-      .max(maxLength, `Must have at most ${maxLength} characters.`)
-      // Line breaks and other control characters, and those that reverse the direction of what follows.
-      .regex(
-        /^[^\p{Cc}\p{Zl}\p{Zp}\u061c\u200e\u200f\u202a-\u202e\u2066-\u2069\ufeff]*$/u,
-        'Line breaks and other control characters are not allowed, nor those that change the direction of text.',
-      ),
-    blankMessage,
-  );
+  notBlank(lineText(maxLength), blankMessage);
 
 /** The number of items on a page. */
 export const limitParameter = z.coerce

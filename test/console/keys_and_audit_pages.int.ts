@@ -147,6 +147,44 @@ describe('the page of keys', () => {
     expect(problems).toEqual([]);
   });
 
+  it('adds a user, who then owns a key, and a project, for keys with installation:admin', async () => {
+    const { key } = await api.newKey(api.projectId);
+    const own = await openConsole(browser, baseUrl, { key });
+    const { page, problems } = own;
+    const dialog = page.getByRole('dialog');
+    await page.goto('/keys');
+    await button(page, 'New user…').click();
+    await dialog.getByLabel('E-mail address').fill('ada@example.com');
+    await button(page, 'Create').click();
+    await dialog.locator('.field-invalid', { hasText: 'A user with this address exists.' }).waitFor();
+    await dialog.getByLabel('E-mail address').fill('lin@example.com');
+    await dialog.getByLabel('First name').fill('Lin');
+    expect(await dialog.getByLabel('exportd command', { exact: true }).inputValue()).toBe(
+      'npx exportd user create --email lin@example.com --first-name Lin',
+    );
+    expect(await findViolations(page)).toEqual([]);
+    await button(page, 'Create').click();
+    const users = page.getByRole('table', { name: 'Users' });
+    await users.getByRole('row').filter({ hasText: 'lin@example.com' }).waitFor();
+    await button(page, 'New key…').click();
+    await dialog.getByLabel('Name').fill('Laptop of Lin');
+    await dialog.getByLabel('Owner').selectOption('lin@example.com');
+    await dialog.getByLabel('batch_export:read').check();
+    await button(page, 'Create key').click();
+    await button(page, 'Done').click();
+    await rowOf(page, 'Laptop of Lin').getByText('for lin@example.com').waitFor();
+    await button(page, 'New project…').click();
+    await dialog.getByLabel('Name').fill('Tokyo');
+    await dialog.getByLabel('Time zone').fill('Asia/Tokyo');
+    await button(page, 'Create').click();
+    await page.getByLabel('Project', { exact: true }).getByRole('option', { name: 'Tokyo' }).waitFor({
+      state: 'attached',
+    });
+    expect(await findViolations(page)).toEqual([]);
+    expect(problems).toEqual([]);
+    await own.close();
+  });
+
   it('rotates a key with an overlap in which both work', async () => {
     const { page } = opened;
     const old = await createKey({ name: 'To rotate', scopes: ['batch_export:read'] });

@@ -198,7 +198,8 @@ describe('paths', () => {
   it.each([
     ['PUT', 'batch_exports/', 'GET, HEAD, POST'],
     ['PATCH', 'batch_exports/x/pause/', 'POST'],
-    ['POST', '/api/projects/', 'GET, HEAD'],
+    ['PATCH', '/api/projects/', 'GET, HEAD, POST'],
+    ['DELETE', '/api/users/', 'GET, HEAD, POST'],
     ['DELETE', '/healthz', 'GET, HEAD'],
     ['TRACE', 'batch_exports/', 'GET, HEAD, POST'],
     ['PROPFIND', 'dashboards/', 'GET, HEAD, POST'],

@@ -150,6 +150,8 @@ const publicOperations = [
   ...['GET /api/docs/static/theme/exportd.css'],
 ];
 const ofAnyKey = ['GET /api/projects'];
+/** Those that reach beyond the projects of a key: they need `installation:admin`. */
+const ofInstallation = ['GET /api/users', 'POST /api/users', 'POST /api/projects'];
 
 /** The ids of an object of every kind, of one project. */
 interface Ids {
@@ -294,12 +296,22 @@ async function stateOfVictim(): Promise<string> {
   return JSON.stringify(results.map(({ rows }) => rows as unknown[]));
 }
 
+/** The users, and the projects with the keys that cover them. */
+const stateOfInstallation = async (): Promise<unknown> => {
+  const { pool } = api.database;
+  return [
+    (await pool.query('select id, email from exportd.users order by id')).rows,
+    (await pool.query('select id, name from exportd.projects order by id')).rows,
+  ];
+};
+
 describe('every route', () => {
   it('has an entry here, so that it is attacked, and every entry is of a route', async () => {
     const registered = await registeredOperations();
     const known = [
       ...publicOperations,
       ...ofAnyKey,
+      ...ofInstallation,
       ...roots.flatMap((root) =>
         Object.keys(operations).map((operation) => operation.replace(' ', ` ${inProject(root)}`)),
       ),
@@ -409,6 +421,33 @@ describe('a key', () => {
     expect(wrong).toEqual([]);
   });
 
+  it.each(scopes)('reaches beyond its projects with installation:admin alone, not with %s', async (scope) => {
+    const { key } = await api.newKey(api.projectId, [scope]);
+    const before = await stateOfInstallation();
+    const statuses: Record<string, number> = {};
+    for (const operation of ofInstallation) {
+      const [method = '', path = ''] = operation.split(' ');
+      statuses[operation] = (await attack(key, method, path)).status;
+    }
+    expect(statuses).toEqual(
+      scope === 'installation:admin'
+        ? { 'GET /api/users': 200, 'POST /api/users': 400, 'POST /api/projects': 400 }
+        : { 'GET /api/users': 403, 'POST /api/users': 403, 'POST /api/projects': 403 },
+    );
+    expect(await stateOfInstallation()).toEqual(before);
+  });
+
+  it('with installation:admin still covers its own projects alone', async () => {
+    const { key } = await api.newKey(api.otherProjectId, ['installation:admin', 'key:admin', 'query:read']);
+    const body = { name: 'Mine', scopes: ['query:read'], projects: [api.projectId] };
+    const created = await attack(key, 'POST', `/api/projects/${api.otherProjectId}/keys/`, body);
+    const taken = await attack(key, 'POST', '/api/projects/', { name: 'Mine', id: api.projectId });
+    const read = await attack(key, 'GET', `/api/projects/${api.projectId}/keys/`);
+    expect([created.status, created.body.attr]).toEqual([400, 'projects']);
+    expect([taken.status, taken.body.attr]).toEqual([400, 'id']);
+    expect(read.status).toBe(404);
+  });
+
   it('is needed by every operation of a project', async () => {
     const wrong: string[] = [];
     for (const operation of Object.keys(operations))
@@ -418,6 +457,11 @@ describe('a key', () => {
         const { status } = await api.call(method as Method, url, undefined, { authorization });
         if (status !== 401) wrong.push(`${operation}: ${status}`);
       }
+    for (const operation of ofInstallation) {
+      const [method = '', path = ''] = operation.split(' ');
+      const { status } = await api.call(method as Method, path, undefined, { authorization: '' });
+      if (status !== 401) wrong.push(`${operation}: ${status}`);
+    }
     expect(wrong).toEqual([]);
   });
 });

@@ -313,3 +313,112 @@ describe('a query', () => {
     expect([taken.status, taken.body.attr]).toEqual([409, 'client_query_id']);
   });
 });
+
+describe('a key with installation:admin', () => {
+  const installer = ['installation:admin', 'key:admin', 'audit:read', 'batch_export:read'];
+  let admin: CreatedKey;
+  beforeAll(async () => {
+    admin = await api.newKey(api.projectId, installer);
+  });
+
+  const post = (path: string, body: object) => api.call('POST', path, body, bearer(admin.key));
+  const audited = async (action: string) =>
+    (await api.call('GET', `audit/?action=${action}`, undefined, bearer(admin.key))).body.results as Record<
+      string,
+      unknown
+    >[];
+
+  it('is not made with a key that lacks the scope: the first is made with the database', async () => {
+    const keyAdmin = await createKey({ scopes: ['key:admin', 'query:read'] });
+    const body = { name: 'More', scopes: ['query:read', 'installation:admin'] };
+    const refused = await api.call('POST', 'keys/', body, bearer(keyAdmin.key));
+    expect([refused.status, refused.body.attr]).toEqual([400, 'scopes']);
+    expect(refused.body.detail).toContain('installation:admin');
+  });
+
+  it('creates a user, and a key that the user owns', async () => {
+    const given = { email: 'Mary@Example.com', first_name: 'Mary', role_at_organization: 'Analyst' };
+    const created = await post('/api/users/', given);
+    expect([created.status, created.body]).toEqual([201, expect.objectContaining(given)]);
+    const { id } = created.body as { id: number };
+    const listed = await api.call('GET', '/api/users/?limit=1000', undefined, bearer(admin.key));
+    expect(listed.body).toMatchObject({ next: null, previous: null });
+    expect(listed.body.results).toContainEqual(created.body);
+    expect(listed.body.count).toBe((listed.body.results as unknown[]).length);
+    const key = await post('keys/', { name: 'Mary', scopes: ['batch_export:read'], user_id: id });
+    expect([key.status, key.body]).toEqual([
+      201,
+      expect.objectContaining({
+        user: { id, email: 'Mary@Example.com' },
+        created_by: { id: api.userId, email: 'ada@example.com' },
+        projects: [api.projectId],
+      }),
+    ]);
+    expect(await statusWith(String(key.body.key))).toBe(200);
+    expect((await audited('user.create'))[0]).toMatchObject({
+      object: `users/${id}`,
+      outcome: 'done',
+      key: { id: admin.id },
+    });
+  });
+
+  it('creates a project, and gets access to it', async () => {
+    const given = { name: 'Tokyo', timezone: 'Asia/Tokyo', week_start_day: 'monday' };
+    const created = await post('/api/projects/', { ...given, id: 4_000 });
+    expect([created.status, created.body]).toEqual([
+      201,
+      { id: 4_000, ...given, external_id: expect.stringMatching(/^exportd-/) },
+    ]);
+    const inTokyo = '/api/projects/4000/batch_exports/';
+    expect(await statusWith(admin.key, inTokyo)).toBe(200);
+    expect(await statusWith(api.key, inTokyo)).toBe(404);
+    const next = await post('/api/projects/', { name: 'Next' });
+    expect([next.status, next.body]).toEqual([
+      201,
+      expect.objectContaining({ id: 4_001, timezone: 'UTC', week_start_day: 'sunday' }),
+    ]);
+    expect(await statusWith(admin.key)).toBe(200);
+    expect((await audited('project.create')).map(({ object }) => object)).toEqual([
+      'projects/4001',
+      'projects/4000',
+    ]);
+  });
+
+  it('finds an id also after the highest one', async () => {
+    const last = 2_147_483_647;
+    expect((await post('/api/projects/', { name: 'Last', id: last })).status).toBe(201);
+    const next = await post('/api/projects/', { name: 'Not after it' });
+    expect([next.status, Number(next.body.id) < last]).toEqual([201, true]);
+  });
+
+  it.each<[string, string, object, string]>([
+    ['a malformed address', '/api/users/', { email: 'mary' }, 'email'],
+    ['no address', '/api/users/', {}, 'email'],
+    ['a taken address, in other letters', '/api/users/', { email: 'ADA@example.com' }, 'email'],
+    ['a name of two lines', '/api/users/', { email: 'a@example.com', first_name: 'A\nB' }, 'first_name'],
+    ['an unknown time zone', '/api/projects/', { name: 'Mars', timezone: 'Mars/Base' }, 'timezone'],
+    ['a taken id', '/api/projects/', { name: 'Shop', id: 1 }, 'id'],
+    ['an id that PostgreSQL cannot store', '/api/projects/', { name: 'Shop', id: 2_147_483_648 }, 'id'],
+    ['another first day', '/api/projects/', { name: 'Shop', week_start_day: 'friday' }, 'week_start_day'],
+    ['no name', '/api/projects/', { name: ' ' }, 'name'],
+    ['an unknown owner', 'keys/', { name: 'K', scopes: ['key:admin'], user_id: 4_711 }, 'user_id'],
+  ])('is told the field of %s', async (_, path, body, attr) => {
+    const { status, body: answer } = await post(path, body);
+    expect([status, answer.attr]).toEqual([400, attr]);
+    // A value of the body may be a secret.
+    expect(String(answer.detail)).not.toMatch(/mary|ada@|mars\/base|4711/i);
+  });
+
+  it('is needed for the key of another user', async () => {
+    const other = await createKey({ scopes: ['key:admin', 'query:read'] });
+    const give = (user_id: number) =>
+      api.call('POST', 'keys/', { name: 'Key', scopes: ['query:read'], user_id }, bearer(other.key));
+    const refused = await give(api.userId + 1);
+    expect([refused.status, refused.body.code, refused.body.attr]).toEqual([
+      403,
+      'permission_denied',
+      'user_id',
+    ]);
+    expect((await give(api.userId)).status).toBe(201);
+  });
+});

@@ -199,17 +199,25 @@ export const capabilities: readonly Capability[] = [
   },
   {
     name: 'users',
-    api: ['listUsers'],
+    api: ['listUsers', 'listAllUsers', 'createUser'],
     cli: ['user list', 'user create'],
-    console: { at: 'owners on the page of keys', file: 'pages/keys/page.ts', uses: 'user' },
-    without: 'Users are created with the database, or by a proxy that names them.',
+    console: { at: 'page of keys', file: 'pages/keys/installation.ts', uses: "'/api/users/'" },
   },
   {
     name: 'projects',
-    api: ['listProjects'],
+    api: ['listProjects', 'createProject'],
     cli: ['project list', 'project create'],
-    console: { at: 'choice of the project', file: 'app.ts', uses: 'ProjectSwitch' },
-    without: 'Projects are created with the database: no key reaches beyond its own.',
+    console: {
+      at: 'choice of the project, page of keys',
+      file: 'pages/keys/installation.ts',
+      uses: "'/api/projects/'",
+    },
+  },
+  {
+    name: 'health of the server',
+    api: ['checkHealth', 'checkLiveness', 'checkReadiness'],
+    cli: ['status'],
+    console: { at: 'bar of every page', file: 'app.ts', uses: '/readyz' },
   },
   {
     name: 'audit trail',

@@ -34,11 +34,7 @@ import {
   type ServiceCommandOptions,
 } from '../service_client.ts';
 
-interface JsonOption {
-  readonly json?: boolean;
-}
-
-interface UserOptions extends JsonOption {
+interface UserOptions extends KeyOptions {
   readonly email: string;
   readonly firstName?: string;
   readonly lastName?: string;
@@ -50,49 +46,58 @@ interface UserOptions extends JsonOption {
 
 /** `user create|list`. */
 export function addUserCommands(program: Command): void {
-  const user = program.command('user').description('manage users, who own API keys');
+  const user = program
+    .command('user')
+    .description(
+      'manage users, who own API keys: with the HTTP API and a key that has installation:admin, or with the database if there is no key',
+    );
 
-  user
-    .command('create')
-    .description('create a user')
+  keyCommand(user, 'create', 'create a user', null)
     .requiredOption('--email <address>')
     .option('--first-name <name>')
     .option('--last-name <name>')
-    .option('--distinct-id <id>', 'random by default')
-    .option('--email-verified', 'mark the address as verified')
-    .option('--mascot-config <JSON>', 'a JSON object', parseJsonObject)
+    .option('--distinct-id <id>', `random by default; ${onlyDatabase}`)
+    .option('--email-verified', `mark the address as verified; ${onlyDatabase}`)
+    .option('--mascot-config <JSON>', `a JSON object; ${onlyDatabase}`, parseJsonObject)
     .option('--role-at-organization <role>')
-    .option('--json', 'print JSON')
     .action(async (options: UserOptions) => {
       const { email, firstName, lastName, distinctId, emailVerified, mascotConfig, roleAtOrganization } =
         options;
-      const created = await withAudit(
-        { action: 'user.create', object: ({ id }: User) => `users/${id}` },
-        (pool) =>
-          createUser(pool, {
-            email,
-            ...optional('first_name', firstName),
-            ...optional('last_name', lastName),
-            ...optional('distinct_id', distinctId),
-            ...optional('is_email_verified', emailVerified),
-            ...optional('mascot_config', mascotConfig),
-            ...optional('role_at_organization', roleAtOrganization),
-          }),
-      );
+      const body = {
+        email,
+        ...optional('first_name', firstName),
+        ...optional('last_name', lastName),
+        ...optional('role_at_organization', roleAtOrganization),
+      };
+      const created = usesService(options)
+        ? await createWithService<User>('/api/users/', body, options, {
+            '--distinct-id': distinctId,
+            '--email-verified': emailVerified,
+            '--mascot-config': mascotConfig,
+          })
+        : await withAudit({ action: 'user.create', object: ({ id }: User) => `users/${id}` }, (pool) =>
+            createUser(pool, {
+              ...body,
+              ...optional('distinct_id', distinctId),
+              ...optional('is_email_verified', emailVerified),
+              ...optional('mascot_config', mascotConfig),
+            }),
+          );
       printer(options)(created, () => userTable([created]));
     });
 
-  keyCommand(user, 'list', 'list all users; with an API key those who own a key of the project').action(
-    async (options: KeyOptions) => {
+  keyCommand(user, 'list', 'list all users; with an API key those who own a key of the project')
+    .option('--all', 'with an API key that has installation:admin: all users')
+    .action(async (options: KeyOptions & { readonly all?: boolean }) => {
+      const path = options.all === true ? '/api/users/' : 'users/';
       const users = usesService(options)
-        ? results((await openService(options).call('GET', 'users/?limit=1000')).body)
+        ? results((await openService(options).call('GET', `${path}?limit=1000`)).body)
         : await withPool(listUsers);
       printList(options)(users as readonly User[], userTable);
-    },
-  );
+    });
 }
 
-interface ProjectOptions extends JsonOption {
+interface ProjectOptions extends KeyOptions {
   readonly id?: number;
   readonly name: string;
   readonly timezone: string;
@@ -103,38 +108,42 @@ interface ProjectOptions extends JsonOption {
 
 /** `project create|list`. */
 export function addProjectCommands(program: Command): void {
-  const project = program.command('project').description('manage projects, which own events and exports');
+  const project = program
+    .command('project')
+    .description(
+      'manage projects, which own events and exports: with the HTTP API and a key that has installation:admin, or with the database if there is no key',
+    );
 
-  project
-    .command('create')
-    .description('create a project')
+  keyCommand(project, 'create', 'create a project; an API key that creates it gets access to it', null)
     .requiredOption('--name <name>')
     .option('--id <number>', 'the team_id of its rows; by default the next free one', parseId)
     .option('--timezone <name>', 'an IANA time zone', 'UTC')
     .addOption(
       new Option('--week-start-day <day>', 'first day of the week').choices(weekStartDays).default('sunday'),
     )
-    .option('--test-account-filters <JSON>', 'a JSON array', parseJsonArray)
+    .option('--test-account-filters <JSON>', `a JSON array; ${onlyDatabase}`, parseJsonArray)
     .option(
       '--dashboard-restriction-level <number>',
-      '21: everyone in the project can edit dashboards; 37: only the collaborators of each dashboard (default: 21)',
+      `21: everyone in the project can edit dashboards; 37: only the collaborators of each dashboard (default: 21); ${onlyDatabase}`,
       parseRestrictionLevel,
     )
-    .option('--json', 'print JSON')
     .action(async (options: ProjectOptions) => {
       const { id, name, timezone, weekStartDay, testAccountFilters, dashboardRestrictionLevel } = options;
-      const created = await withAudit(
-        { action: 'project.create', object: ({ id }: Project) => `projects/${id}` },
-        (pool) =>
-          createProject(pool, {
-            id,
-            name,
-            timezone,
-            week_start_day: weekStartDay,
-            test_account_filters: testAccountFilters,
-            dashboard_restriction_level: dashboardRestrictionLevel,
-          }),
-      );
+      const body = { ...optional('id', id), name, timezone, week_start_day: weekStartDay };
+      const created = usesService(options)
+        ? await createWithService<Project>('/api/projects/', body, options, {
+            '--test-account-filters': testAccountFilters,
+            '--dashboard-restriction-level': dashboardRestrictionLevel,
+          })
+        : await withAudit(
+            { action: 'project.create', object: ({ id }: Project) => `projects/${id}` },
+            (pool) =>
+              createProject(pool, {
+                ...body,
+                test_account_filters: testAccountFilters,
+                dashboard_restriction_level: dashboardRestrictionLevel,
+              }),
+          );
       printer(options)(created, () => projectTable([created]));
     });
 
@@ -165,7 +174,21 @@ interface CreateKeyOptions extends Omit<KeyOptions, 'project'> {
 export const usesService = ({ database, key, baseUrl }: Omit<KeyOptions, 'project'>): boolean =>
   database !== true && (key !== undefined || baseUrl !== undefined || Boolean(process.env.EXPORTD_API_KEY));
 
-const keyCommand = (parent: Command, name: string, description: string, project?: Option): Command =>
+const onlyDatabase = 'only with the database';
+
+/** Creates an object with the HTTP API. @throws CliError for a given option that it does not have */
+async function createWithService<Created>(
+  path: string,
+  body: object,
+  options: KeyOptions,
+  unsupported: Readonly<Record<string, unknown>>,
+): Promise<Created> {
+  const [option] = Object.entries(unsupported).find(([, value]) => value !== undefined) ?? [];
+  if (option !== undefined) throw new CliError(`${option} is ${onlyDatabase}: omit it, or add --database.`);
+  return (await openService(options).call('POST', path, body)).body as unknown as Created;
+}
+
+const keyCommand = (parent: Command, name: string, description: string, project?: Option | null): Command =>
   serviceCommand(parent, name, description, project).option(
     '--database',
     'use the control database, also if there is EXPORTD_API_KEY',
@@ -191,20 +214,23 @@ export function addKeyCommands(program: Command): void {
   ).argParser(parseIds);
   keyCommand(key, 'create', 'create a key; it is printed once, only its hash is stored', projects)
     .option('--name <text>', 'what the key is for')
-    .option('--user <id>', 'owner of the key; by default the first user. Only with the database', parseId)
+    .option(
+      '--user <id>',
+      'owner of the key; by default the user of the API key, which otherwise needs installation:admin, or with the database the first user',
+      parseId,
+    )
     .requiredOption('--scopes <list>', `separated by commas: ${scopes.join(', ')}`)
     .option('--expires-at <time>', 'ISO 8601; by default it does not expire')
     .action(async (options: CreateKeyOptions) => {
       const { name, project, expiresAt: expires_at } = options;
       const list = options.scopes.split(',').map((scope) => scope.trim());
       if (usesService(options)) {
-        if (options.user !== undefined)
-          throw new CliError('A key created with the HTTP API belongs to the user of its key: omit --user.');
         const service = openService({ ...options, project: project?.[0] });
         const { body } = await service.call('POST', 'keys/', {
           name: name ?? 'Command line',
           scopes: list,
           ...optional('projects', project),
+          ...optional('user_id', options.user),
           ...optional('expires_at', expires_at),
         });
         printer(options)(body, () => keyLines(body));

@@ -147,10 +147,10 @@ export function curlLine({ method, path, body }: ActionRequest): string {
 }
 
 /** The command as a line for a shell. It names the project where the key leaves it open. */
-export function exportdLine({ command }: ActionRequest): string | undefined {
+export function exportdLine({ command, path }: ActionRequest): string | undefined {
   if (!command) return undefined;
-  const ofProject =
-    coversProjects() && !command.includes('--project') ? ['--project', String(requireProject())] : [];
+  const isOfProject = coversProjects() && !path.startsWith('/') && !command.includes('--project');
+  const ofProject = isOfProject ? ['--project', String(requireProject())] : [];
   return ['npx exportd', ...command.map(shellWord), ...ofProject].join(' ');
 }
 

@@ -46,6 +46,8 @@ const actions: Readonly<Record<string, string>> = {
   'POST /keys': 'key.create',
   'DELETE /keys/:id': 'key.revoke',
   'POST /keys/:id/rotate': 'key.rotate',
+  'POST /api/users': 'user.create',
+  'POST /api/projects': 'project.create',
 };
 
 /** Operations with a body that only read. */
@@ -267,6 +269,7 @@ const isDryRun = ({ body }: FastifyRequest): boolean =>
 
 /** The path of the object below its project: what was created, else what the path names. */
 function objectOf(request: FastifyRequest, reply: FastifyReply, action: string): string {
+  if (request.createdObject !== null) return request.createdObject;
   const location = reply.getHeader('location');
   if (action.endsWith('.create') && typeof location === 'string')
     return pathInProject(new URL(location, 'http://host').pathname);

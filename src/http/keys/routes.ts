@@ -4,13 +4,14 @@ import {
   createKey,
   expiryProblem,
   findKey,
+  findUser,
   keyStatuses,
   listProjectKeys,
   revokeKey,
   rotateKey,
 } from '../accounts.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
+import { type Caller, callerOf } from '../authentication.ts';
 import { parseChoices, type ProjectRoutes } from '../command_service.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { errorResponses, noContent, pageOf } from '../schemas.ts';
@@ -36,7 +37,8 @@ const toResponse = (key: ApiKey): KeyResponse => ({
   scopes: [...key.scopes],
 });
 
-const forbidden = (detail: string): ApiError => new ApiError(403, 'permission_denied', detail);
+const forbidden = (detail: string, attr: string | null = null): ApiError =>
+  new ApiError(403, 'permission_denied', detail, { attr });
 
 /** List, create, rotate and revoke the API keys of a project. */
 export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
@@ -48,6 +50,12 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
     const found = await findKey(pool, { project_id, id, visible: project_ids });
     if (!found) throw notFound();
     return found;
+  };
+  /** Checks that the caller may create keys of a user, who exists. @throws ApiError 400 or 403 */
+  const requireOwner = async (userId: number, { scopes }: Caller): Promise<void> => {
+    if (!scopes.includes('installation:admin'))
+      throw forbidden("Keys of other users need the scope 'installation:admin'.", 'user_id');
+    if (!(await findUser(pool, userId))) throw invalid('There is no user with this id.', 'user_id');
   };
   const createdResponse = async (request: FastifyRequest, { id, key }: { id: string; key: string }) => ({
     ...toResponse(await requireKey(request, id)),
@@ -81,8 +89,8 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
       schema: {
         summary: 'Create API key',
         description:
-          'Creates a key of the calling user. It gets scopes and projects of the calling key alone, so that a key never ' +
-          'grants more than it has.',
+          'Creates a key of the calling user, or with `installation:admin` of another one. It gets scopes and projects of the ' +
+          'calling key alone, so that a key never grants more than it has.',
         body: createKeyBody,
         response: { 201: createdKeySchema, ...errorResponses },
       },
@@ -90,6 +98,7 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
     async (request, reply) => {
       const caller = callerOf(request);
       const { name, scopes, projects = [caller.project_id], expires_at = null } = request.body;
+      const { user_id = caller.user_id } = request.body;
       const lacking = scopes.find((scope) => !caller.scopes.includes(scope));
       if (lacking !== undefined)
         throw invalid(`A key grants scopes that it has itself, and this one lacks '${lacking}'.`, 'scopes');
@@ -98,6 +107,7 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
       const foreign = projects.find((id) => !caller.project_ids.includes(id));
       if (foreign !== undefined)
         throw invalid(`The API key gives no access to project ${foreign}.`, 'projects');
+      if (user_id !== caller.user_id) await requireOwner(user_id, caller);
       const problem = expiryProblem(expires_at, maxLifetimeMs);
       if (problem !== undefined) throw invalid(problem, 'expires_at');
       const created = await createKey(
@@ -107,7 +117,7 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
           scopes,
           expires_at,
           project_ids: projects,
-          user_id: caller.user_id,
+          user_id,
           created_by: caller.actor_id,
         },
         maxLifetimeMs,

@@ -45,6 +45,13 @@ export const createKeyBody = z
       .max(100)
       .optional()
       .describe('Projects of the calling key. Default: the project of the path.'),
+    user_id: z
+      .number()
+      .int()
+      .min(1)
+      .max(2_147_483_647)
+      .optional()
+      .describe('The owner. Default: the calling user. Other users need `installation:admin`.'),
     expires_at: timestampSchema
       .nullish()
       .describe('Default: never, or the latest time that `EXPORTD_KEY_MAX_LIFETIME` allows.'),

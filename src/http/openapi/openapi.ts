@@ -71,7 +71,7 @@ export const allErrors: readonly ErrorExample[] = Object.values(errorsByKind).fl
 /** The parts of an OpenAPI document that are completed here. */
 interface Document {
   readonly components?: { schemas?: Readonly<Record<string, unknown>> };
-  readonly paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
+  paths?: Readonly<Record<string, Readonly<Record<string, Operation>>>>;
   readonly webhooks?: unknown;
 }
 interface Operation {
@@ -105,9 +105,10 @@ const tags = [
   { name: 'Source', prefixes: ['/source'] },
   { name: 'Queries', prefixes: ['/query'] },
   { name: 'Dashboards', prefixes: ['/dashboards'] },
-  { name: 'API keys', prefixes: ['/keys', '/users'] },
+  { name: 'API keys', prefixes: ['/keys', '/users', '/api/users'] },
   { name: 'Audit', prefixes: ['/audit'] },
   { name: 'Projects', prefixes: ['/api/projects'] },
+  { name: 'Monitoring', prefixes: ['/healthz', '/livez', '/readyz'] },
 ] as const;
 
 /** The tags of the document. */
@@ -131,7 +132,10 @@ export const pathInProject = (path: string): string =>
  * have the order in which modules were loaded, and leaves out those that nothing refers to.
  */
 function completeDocument<Given extends object>(document: Given): Given {
-  const { components, paths, webhooks } = document as Document;
+  const described = document as Document;
+  const { components, webhooks } = described;
+  described.paths = { ...described.paths, ...monitoring };
+  const { paths } = described;
   if (components?.schemas) {
     const used = referredSchemas([paths, webhooks], components.schemas);
     components.schemas = Object.fromEntries(
@@ -140,7 +144,7 @@ function completeDocument<Given extends object>(document: Given): Given {
         .sort(([one], [other]) => (one < other ? -1 : 1)),
     );
   }
-  for (const [path, operations] of Object.entries(paths ?? {}))
+  for (const [path, operations] of Object.entries(paths))
     for (const [method, operation] of Object.entries(operations)) {
       operation.operationId = operationIdOf(operation.summary ?? '', path);
       completeOperation(method.toUpperCase(), pathInProject(path), operation);
@@ -205,7 +209,8 @@ function completeOperation(method: string, path: string, operation: Operation): 
   for (const [status, response] of Object.entries(operation.responses ?? {})) {
     const isError = status === '4XX' || status === '5XX';
     addExamples(response.content, isError ? rejections[status] : own?.responses?.[status]);
-    const description = descriptions[status];
+    // Users and projects are read in their lists.
+    const description = status === '201' && path.startsWith('/api/') ? 'Created.' : descriptions[status];
     if (description !== undefined) response.description = description;
   }
 }
@@ -262,6 +267,97 @@ const header = (name: string, description: string, example: string) => ({
   schema: { type: 'string' as const },
   example,
 });
+
+const text = { type: 'string' as const };
+
+/** A response of health or readiness, with its process: another server may be listening on the expected port. */
+const report = (description: string, properties: Readonly<Record<string, object>>, example: object) => ({
+  description,
+  content: {
+    'application/json': {
+      schema: {
+        type: 'object' as const,
+        properties: { ...properties, pid: { type: 'integer' } },
+        required: [...Object.keys(properties), 'pid'],
+      },
+      examples: { report: { summary: 'report', value: { ...example, pid: 4711 } } },
+    },
+  },
+});
+
+const alive = (summary: string) => ({
+  get: {
+    summary,
+    security: [],
+    responses: { '200': report('Success.', { status: text }, { status: 'ok' }) },
+  },
+});
+
+const abilities = {
+  status: { enum: ['ok', 'degraded', 'unavailable'] },
+  read: text,
+  queue: text,
+  act: text,
+  needs_newer: { type: ['string', 'null'] },
+  operator_faults: {
+    type: ['array', 'null'],
+    items: {
+      type: 'object',
+      properties: {
+        ...{ type: text, message: text },
+        opened_at: { type: 'string', format: 'date-time' },
+        waiting_runs: { type: 'integer' },
+      },
+      required: ['type', 'message', 'opened_at', 'waiting_runs'],
+    },
+  },
+};
+const able = { read: 'ok', queue: 'ok', act: 'ok', needs_newer: null, operator_faults: [] };
+const unable = 'Temporal cannot be reached.';
+
+/** The paths that need no key. Their routes have no schema: what they say must not fail because of one. */
+const monitoring = {
+  '/healthz': alive('Check health'),
+  '/livez': alive('Check liveness'),
+  '/readyz': {
+    get: {
+      summary: 'Check readiness',
+      description: 'What the server can do, each `ok` or the problem, and what the operator has to fix.',
+      security: [],
+      parameters: [
+        {
+          name: 'for',
+          in: 'query' as const,
+          description: 'What it has to be ready for.',
+          schema: { type: 'string' as const, enum: ['read', 'queue', 'act'], default: 'queue' },
+        },
+      ],
+      responses: {
+        '200': report('It is ready.', abilities, { status: 'ok', ...able }),
+        '400': {
+          description: 'The parameter is invalid.',
+          content: {
+            'application/json': {
+              schema: { $ref: '#/components/schemas/Error' },
+              examples: {
+                invalid: {
+                  summary: 'invalid',
+                  value: new ApiError(400, 'invalid_input', "Must be one of: 'read', 'queue', 'act'.", {
+                    attr: 'for',
+                  }).body(),
+                },
+              },
+            },
+          },
+        },
+        '503': report('It is not ready.', abilities, {
+          status: 'unavailable',
+          ...{ ...able, queue: unable, act: unable },
+        }),
+      },
+    },
+  },
+};
 
 /** What exportd sends to the webhooks of users, as the section `webhooks` of the OpenAPI document. */
 const outgoingMessages = {

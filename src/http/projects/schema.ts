@@ -1,5 +1,8 @@
 import { z } from 'zod';
-import { weekStartDays } from '../accounts.ts';
+import { isTimeZone } from '../../domain/intervals.ts';
+import { addressPattern, weekStartDays } from '../accounts.ts';
+import { maxAddressLength } from '../authentication.ts';
+import { lineText, nameText } from '../schemas.ts';
 
 /** A project in a response. */
 export const projectSchema = z
@@ -24,6 +27,39 @@ export const projectUserSchema = z
     active_keys: z.number().int().describe('Keys of the project that the user owns.'),
   })
   .meta({ id: 'ProjectUser' });
+
+const maxNameLength = 200;
+
+export const createUserBody = z
+  .strictObject({
+    email: z
+      .string()
+      .max(maxAddressLength)
+      .regex(addressPattern, 'Must be an e-mail address.')
+      .describe('No other user has it, in any case of its letters.'),
+    first_name: lineText(maxNameLength).default(''),
+    last_name: lineText(maxNameLength).default(''),
+    role_at_organization: lineText(maxNameLength).default(''),
+  })
+  .meta({ id: 'UserCreate' });
+
+export const createProjectBody = z
+  .strictObject({
+    name: nameText(maxNameLength),
+    id: z
+      .number()
+      .int()
+      .min(1)
+      .max(2_147_483_647)
+      .optional()
+      .describe('The `team_id` of its rows in the source. Default: the next free one.'),
+    timezone: z
+      .string()
+      .refine(isTimeZone, 'Unknown time zone. Use an IANA name such as Europe/Berlin.')
+      .default('UTC'),
+    week_start_day: z.enum(weekStartDays).default('sunday'),
+  })
+  .meta({ id: 'ProjectCreate' });
 
 /** Who is signed in to the console, and what the key may do. */
 const sessionSchema = z.object({

@@ -38,6 +38,7 @@ it('the page of the OpenAPI document shows every group and its examples, with no
     'API keys',
     'Audit',
     'Projects',
+    'Monitoring',
   ]);
   const created = page.locator('.opblock-post', { hasText: 'Create webhook' });
   await created.locator('.opblock-summary-control').click();

@@ -1,5 +1,5 @@
 import { type Signal, useSignal } from '@preact/signals';
-import type { ApiKey, Scope } from '../../../http/accounts.ts';
+import type { ApiKey, Scope, User } from '../../../http/accounts.ts';
 import { api, type ListOf, may, project, session, timezone } from '../../api/client.ts';
 import { useRequest, useResource } from '../../api/resource.ts';
 import {
@@ -19,6 +19,7 @@ import { momentOfClocks } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { useShortcut } from '../../keyboard.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
+import { Installation } from './installation.ts';
 
 const pageSize = 50;
 
@@ -43,6 +44,9 @@ function Keys(): View {
   const keys = useResource<ListOf<ApiKey>>('keys/', {
     query: { limit: pageSize, offset, status: status === '' ? 'active' : status },
     keepsData: true,
+  });
+  const users = useResource<ListOf<User>>(may('installation:admin') ? '/api/users/' : null, {
+    query: { limit: 1_000 },
   });
   const create = () => (opened.value = 'new');
   const close = () => (opened.value = undefined);
@@ -73,7 +77,11 @@ function Keys(): View {
           </div>
           <${OffsetPages} page=${page} offset=${offset} size=${pageSize} />`}
     <//>
-    ${opened.value === 'new' && html`<${NewKeyDialog} onClose=${close} onCreated=${keys.reload} />`}
+    ${
+      opened.value === 'new' &&
+      html`<${NewKeyDialog} users=${users.data?.results ?? []} onClose=${close} onCreated=${keys.reload} />`
+    }
+    ${may('installation:admin') && html`<${Installation} users=${users} />`}
     ${
       typeof opened.value === 'object' &&
       html`<${RotateDialog} found=${opened.value} onClose=${close} onCreated=${keys.reload} />`
@@ -245,9 +253,12 @@ function Checks<Value extends string | number>({
 
 /** Asks for the fields of a key, creates it, and shows it once. */
 function NewKeyDialog({
+  users,
   onClose,
   onCreated,
 }: {
+  /** Whom the key may be for, besides who creates it. */
+  readonly users: readonly User[];
   readonly onClose: () => void;
   readonly onCreated: () => unknown;
 }): View {
@@ -257,11 +268,15 @@ function NewKeyDialog({
   const scopes = useSignal<readonly Scope[]>([]);
   const inProjects = useSignal<readonly number[]>(current === undefined ? [] : [current]);
   const expires = useSignal('');
+  const own = session.value?.user;
+  const owner = useSignal(own?.id);
+  const isForOther = owner.value !== own?.id;
   const expires_at = momentOfClocks(expires.value, timezone.value);
   const body = {
     name: name.value.trim(),
     scopes: scopes.value,
     ...(projects.length > 1 ? { projects: inProjects.value } : {}),
+    ...(isForOther ? { user_id: owner.value } : {}),
     ...(expires_at === undefined ? {} : { expires_at }),
   };
   const { data, failure, isBusy, run } = useRequest(async () => {
@@ -287,6 +302,16 @@ function NewKeyDialog({
       onInput=${(value: string) => (name.value = value)}
       error=${errorOf('name')}
     />
+    ${
+      users.length > 0 &&
+      html`<${SelectField}
+        label="Owner"
+        hint="The key acts with the rights of this user."
+        value=${String(owner.value)}
+        options=${users.map(({ id, email }) => ({ value: String(id), label: email }))}
+        onChange=${(value: string) => (owner.value = Number(value))}
+      />`
+    }
     <${Checks} legend="Scopes" values=${grantable} chosen=${scopes} />
     ${
       projects.length > 1 &&
@@ -315,6 +340,7 @@ function NewKeyDialog({
         command: [
           ...['key', 'create', '--name', body.name, '--scopes', scopes.value.join(',')],
           ...(projects.length > 1 ? ['--project', inProjects.value.join(',')] : []),
+          ...(isForOther ? ['--user', String(owner.value)] : []),
           ...(expires_at === undefined ? [] : ['--expires-at', expires_at]),
         ],
       }}
