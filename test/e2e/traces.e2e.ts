@@ -89,7 +89,6 @@ describe('the trace of a backfill', () => {
       ['worker', 'RunActivity:exportInterval'],
       ['worker', 'copy public.events'],
       ['worker', 'S3 PutObject'],
-      ['worker', 'RunActivity:publishManifest'],
     ];
     const missing = () =>
       expected.filter(
