@@ -146,7 +146,7 @@ describe('a person', () => {
     const { page, problems } = opened;
     const entered = config();
     await page.goto('/exports/new');
-    await page.getByLabel('Name').fill('By hand');
+    await page.getByRole('textbox', { name: 'Name (required)' }).fill('By hand');
     await page.getByRole('button', { name: 'Create export' }).click();
     await page.getByText('This field', { exact: false }).or(page.locator('.field-error')).first().waitFor();
     expect(await page.locator(':focus').getAttribute('data-attr')).toBe('destination__config__bucket_name');
@@ -187,7 +187,7 @@ describe('a person', () => {
   it('changes an export without entering its secrets again', async () => {
     const { page } = opened;
     await page.goto(`/exports/${id}/edit`);
-    await page.getByLabel('Name').fill('Renamed');
+    await page.getByRole('textbox', { name: 'Name (required)' }).fill('Renamed');
     expect(await page.getByLabel('Secret access key').inputValue()).toBe('');
     await page.getByRole('button', { name: 'Save' }).click();
     await page.waitForURL(`**/exports/${id}`);
@@ -274,7 +274,7 @@ describe('a person', () => {
   it('gets a form back as it was typed, except secrets', async () => {
     const { page } = opened;
     await page.goto('/exports/new');
-    await page.getByLabel('Name').fill('Half done');
+    await page.getByRole('textbox', { name: 'Name (required)' }).fill('Half done');
     await page.getByLabel('Secret access key').fill('never/stored');
     await page.getByRole('link', { name: 'Query' }).click();
     await page.getByRole('heading', { name: 'Query', level: 1 }).waitFor();
@@ -283,12 +283,12 @@ describe('a person', () => {
     );
     await page.goBack();
     await page.getByText('What you typed is here again, except secrets.').waitFor();
-    expect(await page.getByLabel('Name').inputValue()).toBe('Half done');
+    expect(await page.getByRole('textbox', { name: 'Name (required)' }).inputValue()).toBe('Half done');
     expect(await page.getByLabel('Secret access key').inputValue()).toBe('');
     await page.getByRole('button', { name: 'Start over' }).click();
-    expect(await page.getByLabel('Name').inputValue()).toBe('');
+    expect(await page.getByRole('textbox', { name: 'Name (required)' }).inputValue()).toBe('');
     await page.reload();
-    await page.getByLabel('Name').waitFor();
+    await page.getByRole('textbox', { name: 'Name (required)' }).waitFor();
     expect(await page.getByText('What you typed is here again').count()).toBe(0);
   });
 
