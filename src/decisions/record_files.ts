@@ -23,8 +23,8 @@ import {
 } from '../domain/replaced_generation.ts';
 import {
   decideFile,
-  decidePart,
   GenerationSuperseded,
+  recordedPart,
   requireAttempt,
   requireGeneration,
   runDecider,
@@ -155,11 +155,8 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
   /** Records a file of one part before it is written in one request. */
   planWholeFile: (runId: string, attempt: RangeAttempt, file: StartedFile, part: PlannedPart) =>
     attemptStep(runId, attempt, `whole:${file.upload_token}`, (_, run) => {
-      const step = rangeStepOf(attempt);
-      return [
-        { type: 'RunUploadCreated', data: { ...step, ...file, upload_id: null, part_bytes: null } },
-        decidePart(run, { ...step, key: file.key, part }),
-      ];
+      const written = { ...file, upload_id: null, part_bytes: null, part: recordedPart(run, part) };
+      return [{ type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...written } }];
     }),
   /**
    * Records that another object has the key of a file. Reserves the next generation, unless files of this one are
@@ -200,7 +197,8 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     await attemptStep(runId, attempt, `part:${key}/${part.part_number}`, ({ upload }, run) => {
       if (upload?.key !== key || part.part_number <= upload.highest_part_number)
         throw new GenerationSuperseded(`Part ${part.part_number} of ${key} was already planned.`);
-      return [decidePart(run, { ...rangeStepOf(attempt), key, part })];
+      const data = { ...rangeStepOf(attempt), key, part: recordedPart(run, part) };
+      return [{ type: 'RunPartPlanned', data }];
     });
   },
   /** Returns the run if `attempt` is the latest. */

@@ -345,14 +345,16 @@ export function createRunRecorder(journal: Journal) {
       step(runId, async (stream, transaction) => {
         const run = requireActive(stream.state());
         const { attempt } = rangeOf(run, range);
-        if (run.status === 'Starting')
-          await stream.append('export', [{ type: 'RunExportStarted', data: { range } }]);
-        else
-          await stream.append(`attempt:${range}/${attempt + 1}`, [
-            { type: 'RunAttemptStarted', data: { range } },
-          ]);
-        if (reserves && run.generation === 0)
-          await reserveNextGeneration(stream, transaction, requireActive(stream.state()));
+        const reservesFirst = reserves && run.generation === 0;
+        if (run.status === 'Starting') {
+          const reserved = reservesFirst && { generation: await nextGeneration(transaction, run) };
+          await stream.append('export', [{ type: 'RunExportStarted', data: { range, ...reserved } }]);
+          return;
+        }
+        await stream.append(`attempt:${range}/${attempt + 1}`, [
+          { type: 'RunAttemptStarted', data: { range } },
+        ]);
+        if (reservesFirst) await reserveNextGeneration(stream, transaction, requireActive(stream.state()));
       }),
     /** Reserves the interval's next generation; with `attempt`, only if that is the latest. */
     reserveGeneration: (runId: string, attempt?: RangeAttempt) =>

@@ -62,7 +62,8 @@ export type RunEvent =
       /** `late_keys`: of the rows that the run adds. The state lacks them, since it is written with each step. */
       data: ReplacementCheck & { late_keys?: readonly SortKey[] };
     }
-  | { type: 'RunExportStarted'; data: { range: number } }
+  /** `generation`: the interval's next generation, if it was reserved in the same step. */
+  | { type: 'RunExportStarted'; data: { range: number; generation?: number } }
   /**
    * A step failed again and is retried until `retried_until` (ISO 8601; null if unlimited). `latest_error` says so. Only
    * the first failure of a type is recorded, and one every few minutes.
@@ -102,6 +103,8 @@ export type RunEvent =
         upload_token: string;
         part_bytes: number | null;
         encoder: string;
+        /** The only part of a file that is written in one request. */
+        part?: RecordedPart;
       };
     }
   /** A later attempt resumes the upload. Only these parts exist in S3; `rows` and `bytes` are their totals. */
@@ -109,13 +112,9 @@ export type RunEvent =
       type: 'RunUploadResumed';
       data: RangeStep & { key: string; part_numbers: readonly number[]; rows: number; bytes: number };
     }
-  /** The fingerprint is null if it is that of RunCounted: a run of one part would repeat it. */
   | {
       type: 'RunPartPlanned';
-      data: RangeStep & {
-        key: string;
-        part: Omit<PlannedPart, 'fingerprint'> & { readonly fingerprint: Fingerprint | null };
-      };
+      data: RangeStep & { key: string; part: RecordedPart };
     }
   /**
    * The fingerprint is null if it is that of the file's parts, and the totals of the run tell it (see `decideFile`).
@@ -184,6 +183,9 @@ export type RunEvent =
   | { type: 'RunContinuedAsNew'; data: { next_run_id: string; cursor: string } }
   | RunMaintenanceEvent;
 
+/** A part as it is recorded. Its fingerprint is null if it is that of RunCounted: a run of one part would repeat it. */
+type RecordedPart = Omit<PlannedPart, 'fingerprint'> & { readonly fingerprint: Fingerprint | null };
+
 /** The data of an event of this type. */
 export type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
 
@@ -221,8 +223,11 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       const records_total_count = replacement.base.late_rows;
       return { ...state, replacement, records_total_count, generation: 0, ranges, rejected_file: null };
     }
-    case 'RunExportStarted':
-      return { ...withNextAttempt(state, event.data.range), status: 'Running' };
+    case 'RunExportStarted': {
+      const { range, generation } = event.data;
+      const started: ExistingRun = { ...withNextAttempt(state, range), status: 'Running' };
+      return generation === undefined ? started : withGeneration(started, { generation });
+    }
     case 'RunAttemptFailed':
       return {
         ...state,
@@ -231,25 +236,16 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunAttemptStarted':
       return withNextAttempt(state, event.data.range);
     case 'RunGenerationReserved':
-      return {
-        ...state,
-        generation: event.data.generation,
-        read_since: event.data.fingerprint ?? null,
-        late_generations: state.late_generations + (event.data.late_rows === true ? 1 : 0),
-        encoder: null,
-        ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
-        rejected_file: null,
-        claimed_by: [],
-        table_commit: undefined,
-        finished: null,
-      };
+      return withGeneration(state, event.data);
     case 'RunKeyTaken': {
       const { range, file } = event.data;
       return range === null ? state : withRange(state, range, () => ({ next_file: file + 1 }));
     }
     case 'RunUploadCreated': {
-      const { range, file, key, upload_id, upload_token, part_bytes, encoder } = event.data;
-      const upload = { key, upload_id, upload_token, part_bytes, parts: [], highest_part_number: 0 };
+      const { range, file, key, upload_id, upload_token, part_bytes, encoder, part } = event.data;
+      const parts = part ? [plannedPart(state, part)] : [];
+      const highest_part_number = part?.part_number ?? 0;
+      const upload = { key, upload_id, upload_token, part_bytes, parts, highest_part_number };
       return { ...withRange(state, range, () => ({ upload, next_file: file + 1 })), encoder };
     }
     case 'RunUploadResumed':
@@ -257,12 +253,9 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         parts: upload.parts.filter(({ part_number }) => event.data.part_numbers.includes(part_number)),
       }));
     case 'RunPartPlanned': {
-      const { part } = event.data;
-      const fingerprint = part.fingerprint ?? state.source_fingerprint;
-      if (fingerprint === null)
-        throw new RangeError('The part has no fingerprint, and the source was not counted.');
+      const part = plannedPart(state, event.data.part);
       return withUpload(state, event.data, (upload) => ({
-        parts: [...upload.parts, { ...part, fingerprint }],
+        parts: [...upload.parts, part],
         highest_part_number: Math.max(upload.highest_part_number, part.part_number),
       }));
     }
@@ -355,14 +348,33 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   }
 }
 
-/** The state of a run that has only been created. */
-export const createdState = (
-  { inherited, ...spec }: RunSpec & { inherited?: InheritedProgress },
-  created_at: string,
+/** The run in a new generation, of which nothing is exported. */
+const withGeneration = (
+  state: ExistingRun,
+  { generation, fingerprint, late_rows }: RunEventData<'RunGenerationReserved'>,
 ): ExistingRun => ({
-  status: 'Starting',
-  spec,
-  created_at,
+  ...state,
+  generation,
+  read_since: fingerprint ?? null,
+  late_generations: state.late_generations + (late_rows === true ? 1 : 0),
+  encoder: null,
+  ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
+  rejected_file: null,
+  claimed_by: [],
+  table_commit: undefined,
+  finished: null,
+});
+
+/** A part with its fingerprint. @throws RangeError without one */
+function plannedPart({ source_fingerprint }: ExistingRun, part: RecordedPart): PlannedPart {
+  const fingerprint = part.fingerprint ?? source_fingerprint;
+  if (fingerprint === null)
+    throw new RangeError('The part has no fingerprint, and the source was not counted.');
+  return { ...part, fingerprint };
+}
+
+/** What a run has before its first step. Most of it stays so. */
+export const untouchedRun: Omit<ExistingRun, 'status' | 'spec' | 'created_at' | 'ranges'> = {
   records_total_count: null,
   source_fingerprint: null,
   read_since: null,
@@ -372,11 +384,9 @@ export const createdState = (
   generation: 0,
   late_generations: 0,
   encoder: null,
-  ranges: [openRange(null, null)],
   rejected_file: null,
   claimed_by: [],
   cancel_requested: null,
-  ...inherited?.progress,
   finished: null,
   adopted: null,
   earlier_generations: nothingEarlier,
@@ -384,6 +394,19 @@ export const createdState = (
   publish_started_at: null,
   publish_claims: 0,
   publish_resumed: false,
+};
+
+/** The state of a run that has only been created. */
+export const createdState = (
+  { inherited, ...spec }: RunSpec & { inherited?: InheritedProgress },
+  created_at: string,
+): ExistingRun => ({
+  ...untouchedRun,
+  status: 'Starting',
+  spec,
+  created_at,
+  ranges: [openRange(null, null)],
+  ...inherited?.progress,
 });
 
 /** A range of which nothing is exported. */
@@ -514,15 +537,10 @@ export function decideCancel(
   return state.cancel_requested === null ? [{ type: 'RunCancelRequested', data: { reason } }] : [];
 }
 
-/** Plans a part before it is sent. */
-export function decidePart(run: ExistingRun, data: RangeStep & { key: string; part: PlannedPart }): RunEvent {
-  const { fingerprint } = data.part;
-  const counted = run.source_fingerprint;
-  const isCounted = counted !== null && haveSameRows(fingerprint, counted);
-  return {
-    type: 'RunPartPlanned',
-    data: { ...data, part: { ...data.part, fingerprint: isCounted ? null : fingerprint } },
-  };
+/** A part as it is recorded before it is sent. */
+export function recordedPart({ source_fingerprint: counted }: ExistingRun, part: PlannedPart): RecordedPart {
+  const isCounted = counted !== null && haveSameRows(part.fingerprint, counted);
+  return isCounted ? { ...part, fingerprint: null } : part;
 }
 
 /** The rows of the parts of a file; null without parts. */

@@ -73,6 +73,8 @@ interface Projector {
    */
   readState<State>(connection: Connection, streamType: StreamType, id: string): Promise<State>;
   writeState(connection: Connection, stream: StreamState): Promise<void>;
+  /** The state of a stream by what its row has. */
+  stateOf<State>(streamType: StreamType, stored: unknown): State;
   /** Writes the version of a stream whose state is unchanged. */
   writeVersion(connection: Connection, stream: StreamVersion): Promise<void>;
 }
@@ -366,7 +368,7 @@ async function lockAndRead<State, Event extends DomainEvent>(
   const { rows } = await connection.query<{
     version: number;
     state_version: number | null;
-    state: State | null;
+    state: unknown;
     is_collapsed: boolean;
   }>({
     name: 'lock-stream',
@@ -393,7 +395,12 @@ async function lockAndRead<State, Event extends DomainEvent>(
   if (version === 0 || is_collapsed) return { version, state: initialState };
   // After waiting for the lock, the locked row is current, but the joined row is as of the start of the statement.
   const isCurrent = state_version === version && state !== null;
-  return { version, state: isCurrent ? state : await projector.readState<State>(connection, streamType, id) };
+  return {
+    version,
+    state: isCurrent
+      ? projector.stateOf<State>(streamType, state)
+      : await projector.readState<State>(connection, streamType, id),
+  };
 }
 
 function assertSameCause<Event extends DomainEvent>(

@@ -217,7 +217,7 @@ const unpublished = 'not publish_claimed and obsolete_at is null';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 15,
+  version: 16,
   reads: ['stream_states', 'runs'],
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
@@ -374,12 +374,16 @@ async function foldRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<
       });
       return true;
     }
-    case 'RunGenerationReserved':
+    case 'RunExportStarted':
+    case 'RunGenerationReserved': {
+      const reserved = event.data.generation;
+      if (reserved === undefined) return true;
       await change('run', ({ generation, publish_claimed, ordinal }) => {
-        if (generation >= event.data.generation) return undefined;
+        if (generation >= reserved) return undefined;
         return publish_claimed ? { ordinal: Math.max(ordinal, 1) } : { obsolete_at: at };
       });
       return true;
+    }
     case 'RunUploadCreated': {
       const { generation, range, key, upload_id, upload_token } = event.data;
       await markObsolete(
@@ -492,7 +496,6 @@ const ignored: ReadonlySet<string> = new Set<RunEvent['type']>([
   'RunPublishResumed',
   'RunTableCommitPlanned',
   'RunTableCommitted',
-  'RunExportStarted',
   'RunAttemptStarted',
   'RunAttemptFailed',
   'RunUploadResumed',
@@ -522,7 +525,9 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'RunCreated':
       await inheritObjects(connection, stored, event.data);
       return;
+    case 'RunExportStarted':
     case 'RunGenerationReserved':
+      if (event.data.generation === undefined) return;
       // Files that the run inherited with a claim belong to the manifest of a failed run, which may be stored.
       await change(
         `update exportd.destination_objects set
@@ -633,7 +638,6 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'RunPublishResumed':
     case 'RunTableCommitPlanned':
     case 'RunTableCommitted':
-    case 'RunExportStarted':
     case 'RunAttemptStarted':
     case 'RunAttemptFailed':
     case 'RunUploadResumed':

@@ -20,6 +20,7 @@ import { runsProjection, unsettledRunsProjection } from './runs.ts';
 import {
   findStreamState,
   readStreamState,
+  stateOf,
   streamStatesProjection,
   writeStreamState,
   writeStreamVersion,
@@ -64,6 +65,7 @@ export const openJournal = (pool: Pool, onCommitted?: CommitObserver): Journal =
       apply: applyToProjections,
       findState: findStreamState,
       readState: readStreamState,
+      stateOf,
       writeState: writeStreamState,
       writeVersion: writeStreamVersion,
     },

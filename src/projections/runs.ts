@@ -38,13 +38,12 @@ interface PartsChange {
 /** Undefined if the event does not change them. */
 function partsChangeOf(event: RunEvent): PartsChange | undefined {
   switch (event.type) {
-    case 'RunUploadCreated':
+    case 'RunUploadCreated': {
       // It replaces the unfinished file of its range.
-      return {
-        generation: event.data.generation,
-        range: event.data.range,
-        next: ({ last }) => ({ rows: 0, bytes: 0, last }),
-      };
+      const { generation, range, part } = event.data;
+      const [rows, bytes] = [part?.rows ?? 0, part?.bytes ?? 0];
+      return { generation, range, next: ({ last }) => ({ rows, bytes, last: part?.last ?? last }) };
+    }
     case 'RunUploadResumed': {
       const { generation, range, rows, bytes } = event.data;
       return { generation, range, next: ({ last }) => ({ rows, bytes, last }) };
@@ -158,7 +157,7 @@ export const runsTable: CachedTable = {
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 18,
+  version: 19,
   reads: [],
   owns: ['exportd.batch_export_runs'],
   tables: `
@@ -264,6 +263,16 @@ export const runsProjection: Projection = {
 };
 
 /** What an event sets in the row of its run, beside `last_updated_at`; undefined if it depends on the row, or on nothing. */
+/** A new generation, of which nothing is exported. */
+const inGeneration = (generation: number): Row => ({
+  generation,
+  files: 0,
+  file_rows: 0,
+  file_bytes: 0,
+  open_parts: {},
+  cursor: null,
+});
+
 function changesOf(event: RunEvent, at: string): Row | undefined {
   const ended = (status: string, error: string | null) => ({
     status,
@@ -273,17 +282,12 @@ function changesOf(event: RunEvent, at: string): Row | undefined {
   switch (event.type) {
     case 'RunCounted':
       return { records_total_count: event.data.records_total_count, latest_error: null };
-    case 'RunExportStarted':
-      return { status: 'Running' };
+    case 'RunExportStarted': {
+      const { generation } = event.data;
+      return { status: 'Running', ...(generation !== undefined && inGeneration(generation)) };
+    }
     case 'RunGenerationReserved':
-      return {
-        generation: event.data.generation,
-        files: 0,
-        file_rows: 0,
-        file_bytes: 0,
-        open_parts: {},
-        cursor: null,
-      };
+      return inGeneration(event.data.generation);
     case 'RunManifestAdopted':
       return { adopted_generation: event.data.generation, generation: event.data.raised_to };
     case 'RunAttemptFailed':

@@ -1,7 +1,7 @@
 import { backfillDecider } from '../domain/backfill.ts';
 import { batchExportDecider } from '../domain/batch_export.ts';
 import type { Decider, DomainEvent, StreamType } from '../domain/event.ts';
-import { runDecider } from '../domain/run.ts';
+import { openRange, runDecider, untouchedRun } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { FoldedState, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
@@ -17,6 +17,67 @@ const deciders: Record<StreamType, UntypedDecider> = {
   backfill: backfillDecider as unknown as UntypedDecider,
 };
 
+type Members = Readonly<Record<string, unknown>>;
+
+/** What runs have that no step has touched, as JSON by name. */
+const jsonOf = (members: object): Readonly<Record<string, string | undefined>> =>
+  Object.fromEntries(Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]));
+const untouchedRange = openRange(null, null);
+const untouchedSpec = { allow_shrink: false, retry_number: 0, backfill_id: null, continues_run_id: null };
+const untouchedFiles = { rejected: 0, expires_at: null };
+const untouched = {
+  run: jsonOf(untouchedRun),
+  range: jsonOf(untouchedRange),
+  spec: jsonOf(untouchedSpec),
+  files: jsonOf(untouchedFiles),
+};
+
+const changed = (members: object, defaults: Readonly<Record<string, string | undefined>>): Members =>
+  Object.fromEntries(
+    Object.entries(members).filter(
+      ([name, value]) => defaults[name] === undefined || JSON.stringify(value) !== defaults[name],
+    ),
+  );
+
+const isRun = (streamType: StreamType, state: unknown): state is ExistingRun =>
+  streamType === 'run' && typeof state === 'object' && state !== null && 'spec' in state && 'ranges' in state;
+
+/**
+ * The state of a stream as it is stored: of a run only what its steps have changed, since there are more runs than anything
+ * else, and a row of less than two kilobytes stays in one piece.
+ */
+function storedState(streamType: StreamType, state: unknown): unknown {
+  if (!isRun(streamType, state)) return state;
+  const { finished, encoder } = state;
+  return {
+    ...changed(state, untouched.run),
+    spec: changed(state.spec, untouched.spec),
+    ranges: state.ranges.map((range) => ({
+      ...changed(range, untouched.range),
+      files: changed(range.files, untouched.files),
+    })),
+    ...(finished && { finished: changed(finished, jsonOf({ fingerprint: null, encoder })) }),
+  };
+}
+
+/** The state of a stream by what is stored of it. */
+export function stateOf<State>(streamType: StreamType, stored: unknown): State {
+  if (!isRun(streamType, stored)) return stored as State;
+  const { finished = null, encoder = null }: Partial<ExistingRun> = stored;
+  const run = {
+    ...untouchedRun,
+    ...stored,
+    spec: { ...untouchedSpec, ...stored.spec },
+    ranges: stored.ranges.map((range) => ({
+      ...untouchedRange,
+      ...range,
+      files: { ...untouchedFiles, ...range.files },
+    })),
+    finished: finished && { fingerprint: null, encoder, ...(finished as object) },
+  };
+  return run as State;
+}
+
 const table: CachedTable = {
   name: 'exportd.stream_states',
   key: ['stream_type', 'stream_id'],
@@ -29,11 +90,12 @@ export async function foldState(rows: RowCache, stored: StoredEvent): Promise<un
   const { initialState, evolve } = deciders[stream_type];
   const row = await rows.get(table, stream_type, stream_id);
   if (!row && version > 1) throw missingState(stream_type, stream_id);
-  const before = row ? row.state : initialState;
+  const before = row ? stateOf(stream_type, row.state) : initialState;
   const after = evolve(before, { type, data, recorded_at });
   const state = after ?? before;
   const unknown_event = after === undefined ? type : (row?.unknown_event ?? null);
-  rows.set(table, { stream_type, stream_id, version, state, unknown_event });
+  const stored_state = storedState(stream_type, state);
+  rows.set(table, { stream_type, stream_id, version, state: stored_state, unknown_event });
   return state;
 }
 
@@ -43,7 +105,7 @@ export async function foldState(rows: RowCache, stored: StoredEvent): Promise<un
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 12,
+  version: 13,
   reads: [],
   owns: ['exportd.stream_states'],
   tables: `
@@ -99,7 +161,12 @@ export async function writeStreamState(connection: Connection, stream: StreamSta
     name: 'stream-state',
     text: `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
      on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
-    values: [stream.stream_type, stream.stream_id, stream.version, JSON.stringify(stream.state)],
+    values: [
+      stream.stream_type,
+      stream.stream_id,
+      stream.version,
+      JSON.stringify(storedState(stream.stream_type, stream.state)),
+    ],
   });
 }
 
@@ -132,12 +199,12 @@ export async function findStreamState<State>(
   streamType: StreamType,
   id: string,
 ): Promise<State | undefined> {
-  const { rows } = await database.query<{ state: State }>({
+  const { rows } = await database.query<{ state: unknown }>({
     name: 'find-stream-state',
     text: 'select state from exportd.stream_states where stream_type = $1 and stream_id = $2',
     values: [streamType, id],
   });
-  return rows[0]?.state;
+  return rows[0] && stateOf(streamType, rows[0].state);
 }
 
 /** The run after an event of its stream: as the append knows it, or as stored. */

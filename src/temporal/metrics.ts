@@ -104,8 +104,9 @@ export function createRunMetrics(
     const age = (Date.parse(stored.recorded_at) - Date.parse(run.created_at)) / 1_000;
     if (event.type === 'RunExportStarted' && former.status === 'Starting')
       stages.observe({ stage: 'wait' }, age);
-    if (event.type === 'RunPartPlanned') {
-      const { part } = event.data;
+    const isPlanned = event.type === 'RunPartPlanned' || event.type === 'RunUploadCreated';
+    const part = isPlanned ? event.data.part : undefined;
+    if (part) {
       rows.inc({ model: run.spec.model, ...labels }, part.rows);
       bytes.inc({ model: run.spec.model, ...labels }, part.bytes);
     }

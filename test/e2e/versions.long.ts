@@ -18,14 +18,14 @@ const thisVersion = join(import.meta.dirname, '../..');
 const additions: readonly (readonly [file: string, before: string, after: string])[] = [
   [
     'src/domain/run.ts',
-    `    case 'RunExportStarted':\n      return { ...withNextAttempt`,
-    `    case 'RunNoted':\n      return { ...state, noted: true };\n    case 'RunExportStarted':\n      return { ...withNextAttempt`,
+    `    case 'RunExportStarted': {\n`,
+    `    case 'RunNoted':\n      return { ...state, noted: true };\n    case 'RunExportStarted': {\n`,
   ],
   [
     'src/decisions/run_recorder.ts',
-    'if (reserves && run.generation === 0)',
+    'const reservesFirst = ',
     `await stream.append(\`noted:\${range}/\${attempt + 1}\`, [{ type: 'RunNoted', data: {} }]);
-        if (reserves && run.generation === 0)`,
+        const reservesFirst = `,
   ],
   ['src/projections/runs.ts', `name: 'runs',\n  version: `, `name: 'runs',\n  version: 1`],
   [
@@ -40,8 +40,8 @@ const additions: readonly (readonly [file: string, before: string, after: string
   ],
   [
     'src/projections/runs.ts',
-    `    case 'RunExportStarted':\n      return { status: 'Running' };`,
-    `    case 'RunNoted':\n      return { noted: true };\n    case 'RunExportStarted':\n      return { status: 'Running' };`,
+    `    case 'RunExportStarted': {\n`,
+    `    case 'RunNoted':\n      return { noted: true };\n    case 'RunExportStarted': {\n`,
   ],
   [
     'src/projections/runs.ts',
@@ -53,8 +53,8 @@ const additions: readonly (readonly [file: string, before: string, after: string
   ['workflows/run.ts', '  proxyActivities,\n', '  patched,\n  proxyActivities,\n'],
   [
     'workflows/run.ts',
-    '  setCurrentDetails(`Publishing',
-    `  if (patched('noted')) await sleep(1);\n  setCurrentDetails(\`Publishing`,
+    `  if (rows > 0) {\n    showStatus`,
+    `  if (patched('noted')) await sleep(1);\n  if (rows > 0) {\n    showStatus`,
   ],
 ];
 

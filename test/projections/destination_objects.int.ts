@@ -5,10 +5,11 @@ import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { backfillDecider } from '../../src/domain/backfill.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
-import type { Decider, DomainEvent, Recorded } from '../../src/domain/event.ts';
+import type { Decider, DomainEvent, Recorded, StreamType } from '../../src/domain/event.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { ensureProjections, openJournal, rebuild } from '../../src/projections/registry.ts';
+import { stateOf } from '../../src/projections/stream_states.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns, fileOf, unknownManifest } from '../decisions/simulated_runs.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
@@ -369,7 +370,12 @@ describe('the projections after random commands and runs', () => {
           const before = await projectionContents(pool);
           await rebuild(pool);
           expect(await projectionContents(pool)).toBe(before);
-          const { rows } = await pool.query<{ type: string; id: string; version: number; state: unknown }>(
+          const { rows } = await pool.query<{
+            type: StreamType;
+            id: string;
+            version: number;
+            state: unknown;
+          }>(
             `select stream_type as type, stream_id as id, stream.version, state from exportd.stream_states
              join exportd.journal_streams stream using (stream_type, stream_id)
              where stream_states.version = stream.version`,
@@ -378,7 +384,8 @@ describe('the projections after random commands and runs', () => {
             'select from exportd.journal_streams where version > 0 and collapsed_at is null',
           );
           expect(rows).toHaveLength(streams.length);
-          for (const { type, id, state } of rows) expect(state).toEqual(await foldByType(pool, type, id));
+          for (const { type, id, state } of rows)
+            expect(stateOf(type, state)).toEqual(await foldByType(pool, type, id));
         } finally {
           await lifecycle.database.drop();
         }

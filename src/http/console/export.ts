@@ -60,7 +60,7 @@ async function readActiveRuns(pool: Pool, batchExportId: string): Promise<Active
          sum((data->'part'->>'bytes')::numeric) filter (where is_part) as bytes,
          least(${windowSeconds}, extract(epoch from statement_timestamp() - min(recorded_at))) as seconds
        from (
-         select data, recorded_at, event_type = 'RunPartPlanned' as is_part from exportd.journal_events
+         select data, recorded_at, data ? 'part' as is_part from exportd.journal_events
          where stream_type = 'run' and stream_id = active.id order by stream_version desc limit ${maxEvents}) newest
        where recorded_at > statement_timestamp() - make_interval(secs => ${windowSeconds})) part
      order by active.position`,
@@ -92,7 +92,11 @@ function describeStep(event: RunEvent): StepDescription {
         detail: `${event.data.outcome.replaceAll('_', ' ')}: ${event.data.bucket_rows} rows in the bucket, ${event.data.source_rows} in the source, ${event.data.missing_rows} missing`,
       };
     case 'RunExportStarted':
-      return { summary: 'Started to read rows', range: event.data.range };
+      return {
+        summary: 'Started to read rows',
+        range: event.data.range,
+        detail: event.data.generation === undefined ? null : `Reserved generation ${event.data.generation}.`,
+      };
     case 'RunAttemptStarted':
       return { summary: 'Another attempt took over', range: event.data.range };
     case 'RunAttemptFailed':
@@ -268,7 +272,7 @@ async function readThroughput(
     `with part as (
        select recorded_at, (data->'part'->>'rows')::bigint as rows, (data->'part'->>'bytes')::bigint as bytes
        from exportd.journal_events
-       where stream_type = 'run' and stream_id = $1 and event_type = 'RunPartPlanned'
+       where stream_type = 'run' and stream_id = $1 and data ? 'part'
      ), bin as (
        select min(recorded_at) as origin,
          greatest(1, ceil(extract(epoch from max(recorded_at) - min(recorded_at)) / $2))::float8 as seconds

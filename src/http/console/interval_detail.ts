@@ -15,6 +15,7 @@ import {
 import type { DataInterval } from '../../domain/intervals.ts';
 import { type ExistingRun, exportedFingerprint, filesOf, sourceAfter } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
+import { stateOf } from '../../projections/stream_states.ts';
 import type { RowFinder, Source } from '../../source/source.ts';
 import { notFound } from '../api_error.ts';
 import { readIntervalPage } from '../intervals/read_model.ts';
@@ -42,7 +43,7 @@ async function readCompletedRuns(
   batchExportId: string,
   { start, end }: DataInterval,
 ): Promise<CompletedRun[]> {
-  const { rows } = await pool.query<CompletedRun>(
+  const { rows } = await pool.query<RunRow & { readonly state: unknown }>(
     `select completed.*, run_state.state from (
        select ${runColumns} from exportd.batch_export_runs
        where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and status = 'Completed'
@@ -51,7 +52,7 @@ async function readCompletedRuns(
      order by completed.position desc`,
     [batchExportId, start, end],
   );
-  return rows;
+  return rows.map((run) => ({ ...run, state: stateOf('run', run.state) }));
 }
 
 /** The generations of an interval, newest first, each with what differs from the one before. */

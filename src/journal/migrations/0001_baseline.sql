@@ -28,7 +28,8 @@ create table exportd.journal_events (
   schema_version integer not null default 1,
   data jsonb not null,
   recorded_at timestamptz not null default clock_timestamp(),
-  unique (stream_type, stream_id, stream_version),
+  -- Ids of streams are unique among all types.
+  unique (stream_id, stream_version),
   foreign key (stream_type, stream_id) references exportd.journal_streams
 );
 -- What people and exportd changed about an export, without the event that each interval adds.
