@@ -2486,10 +2486,6 @@ export interface components {
             };
             /** @description Preview a new batch export. The first rows that it would write of its newest ended interval, with the names of its files. */
             "POST /batch_exports/preview": {
-                path: {
-                    /** Format: uuid */
-                    id: string;
-                };
                 body?: components["schemas"]["BatchExportUpdateInput"];
                 result: {
                     interval: {
@@ -2517,10 +2513,6 @@ export interface components {
             };
             /** @description Estimate a new batch export. How many rows, bytes and files an interval has, by the newest ones. */
             "POST /batch_exports/estimate": {
-                path: {
-                    /** Format: uuid */
-                    id: string;
-                };
                 body?: components["schemas"]["BatchExportUpdateInput"];
                 result: {
                     /** Format: date-time */

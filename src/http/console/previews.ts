@@ -265,7 +265,7 @@ const hasQueryOf = (
 ): current is BatchExportRow => current?.model === model && current.dialect_query === dialect_query;
 
 /** The path of a preview: with the id of an export that the body changes, or without one for a new export. */
-const previewPath = batchExportPath.partial({ id: true });
+const newExportPath = batchExportPath.omit({ id: true });
 
 /**
  * Preview what an export of the body would write before it is created or changed. Who may create exports may see their
@@ -345,9 +345,9 @@ export const previewRoutes: ProjectRoutes = (app, context) => {
     },
   );
 
-  for (const [path, of] of [
-    ['/batch_exports', 'a new batch export'],
-    ['/batch_exports/:id', 'an update of a batch export'],
+  for (const [path, of, params] of [
+    ['/batch_exports', 'a new batch export', newExportPath],
+    ['/batch_exports/:id', 'an update of a batch export', batchExportPath],
   ] as const) {
     app.post(
       `${path}/preview`,
@@ -357,13 +357,13 @@ export const previewRoutes: ProjectRoutes = (app, context) => {
           summary: `Preview ${of}`,
           description:
             'The first rows that it would write of its newest ended interval, with the names of its files.',
-          params: previewPath,
+          params,
           body: updateBody,
           response: { 200: previewSchema, ...errorResponses },
         },
       },
       async (request, reply) => {
-        const { id = null } = request.params;
+        const id = 'id' in request.params ? request.params.id : null;
         return shares.previews(request, disconnectSignal(reply), async () => {
           const previewed = await previewedExport(pool, teamOf(request), id, request.body);
           return previewExport(context, previewed, disconnectSignal(reply));
@@ -377,13 +377,13 @@ export const previewRoutes: ProjectRoutes = (app, context) => {
         schema: {
           summary: `Estimate ${of}`,
           description: 'How many rows, bytes and files an interval has, by the newest ones.',
-          params: previewPath,
+          params,
           body: updateBody,
           response: { 200: estimateSchema, ...errorResponses },
         },
       },
       async (request, reply) => {
-        const { id = null } = request.params;
+        const id = 'id' in request.params ? request.params.id : null;
         return shares.previews(request, disconnectSignal(reply), async () => {
           const previewed = await previewedExport(pool, teamOf(request), id, request.body);
           return estimateExport(context, previewed, disconnectSignal(reply));

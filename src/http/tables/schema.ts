@@ -2,7 +2,7 @@ import { z } from 'zod';
 import { tableFormats } from '../../encoding/encoder.ts';
 import { pathId, responseTimestampSchema } from '../schemas.ts';
 
-export const tablePath = z.object({ batch_export_id: pathId });
+export const tablePath = z.object({ project_id: z.string(), batch_export_id: pathId });
 
 const count = z.number().int();
 
