@@ -74,7 +74,7 @@ interface Projector {
   readState<State>(connection: Connection, streamType: StreamType, id: string): Promise<State>;
   writeState(connection: Connection, stream: StreamState): Promise<void>;
   /** The state of a stream by what its row has. */
-  stateOf<State>(streamType: StreamType, stored: unknown): State;
+  stateOf(streamType: StreamType, stored: unknown): unknown;
   /** Writes the version of a stream whose state is unchanged. */
   writeVersion(connection: Connection, stream: StreamVersion): Promise<void>;
 }
@@ -398,7 +398,7 @@ async function lockAndRead<State, Event extends DomainEvent>(
   return {
     version,
     state: isCurrent
-      ? projector.stateOf<State>(streamType, state)
+      ? (projector.stateOf(streamType, state) as State)
       : await projector.readState<State>(connection, streamType, id),
   };
 }

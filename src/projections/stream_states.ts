@@ -61,10 +61,10 @@ function storedState(streamType: StreamType, state: unknown): unknown {
 }
 
 /** The state of a stream by what is stored of it. */
-export function stateOf<State>(streamType: StreamType, stored: unknown): State {
-  if (!isRun(streamType, stored)) return stored as State;
-  const { finished = null, encoder = null }: Partial<ExistingRun> = stored;
-  const run = {
+export function stateOf(streamType: StreamType, stored: unknown): unknown {
+  if (!isRun(streamType, stored)) return stored;
+  const { finished = null, encoder = null } = stored as Partial<ExistingRun>;
+  return {
     ...untouchedRun,
     ...stored,
     spec: { ...untouchedSpec, ...stored.spec },
@@ -75,7 +75,6 @@ export function stateOf<State>(streamType: StreamType, stored: unknown): State {
     })),
     finished: finished && { fingerprint: null, encoder, ...(finished as object) },
   };
-  return run as State;
 }
 
 const table: CachedTable = {
@@ -204,7 +203,7 @@ export async function findStreamState<State>(
     text: 'select state from exportd.stream_states where stream_type = $1 and stream_id = $2',
     values: [streamType, id],
   });
-  return rows[0] && stateOf(streamType, rows[0].state);
+  return rows[0] && (stateOf(streamType, rows[0].state) as State);
 }
 
 /** The run after an event of its stream: as the append knows it, or as stored. */

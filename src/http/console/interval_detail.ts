@@ -52,7 +52,7 @@ async function readCompletedRuns(
      order by completed.position desc`,
     [batchExportId, start, end],
   );
-  return rows.map((run) => ({ ...run, state: stateOf('run', run.state) }));
+  return rows.map((run) => ({ ...run, state: stateOf('run', run.state) as ExistingRun }));
 }
 
 /** The generations of an interval, newest first, each with what differs from the one before. */
