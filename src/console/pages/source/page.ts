@@ -145,7 +145,7 @@ type MappedRow = NonNullable<Mapping['rows']>[number];
 function FirstRows({ rows, isChosen }: { readonly rows: Mapping['rows']; readonly isChosen: boolean }): View {
   if (!may('source:read'))
     return html`<${EmptyState} title="This key lacks the scope source:read">
-      Rows of a table may be of any project. Whoever has the source's URL sees them with exportd source map.
+      Rows of a table may be of any project. Who has the source's URL sees them with exportd source map.
     <//>`;
   if (rows === null || !isChosen)
     return html`<p class="muted">Choose a column for each of the above first.</p>`;
