@@ -194,7 +194,7 @@ function WebhookDialog({
   onSaved,
   onClose,
 }: {
-  /** What a new one hears of; null for every export. */
+  /** The export whose events a new one receives; null for every export. */
   readonly exportId: string | null;
   readonly found: WebhookResponse | null;
   readonly onSaved: () => unknown;

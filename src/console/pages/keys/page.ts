@@ -181,7 +181,7 @@ const revokeAction = (key: ApiKey, reload: () => Promise<void>): Action => ({
   confirm: {
     title: `Revoke “${nameOf(key)}”?`,
     text: html`<p>
-        It ends at once and forever, with its sessions and streams: programs that use${' '}
+        It ends at once and permanently, with its sessions and streams: programs that use${' '}
         <code>${key.prefix}…</code> are refused from now on. To replace a key without an interruption, rotate
         it.
       </p>
