@@ -1540,7 +1540,7 @@ export interface components {
             compression_level?: (number | null) | null;
             bloom_filters?: boolean | null;
             table_format?: (("delta" | "iceberg") | null) | null;
-            partition_by?: ("date" | "hour")[] | null;
+            partition_by?: ("date" | "hour" | "event")[] | null;
             max_file_size_mb?: (number | null) | null;
             on_bad_row?: ("fail" | "reject") | null;
             on_missing_rows?: ("keep" | "follow") | null;

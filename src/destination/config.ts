@@ -39,7 +39,7 @@ import {
   prefixProblem,
   prefixVariables,
 } from './keys.ts';
-import { partitionColumns, partitionColumnsOf } from './partitions.ts';
+import { otherEvents, partitionColumns, partitionColumnsOf, partitionNamesOf } from './partitions.ts';
 import { folderLengthProblem, tablePrefixProblem } from './table_keys.ts';
 
 /** The config field that decides about rows that are in the bucket and no longer in the source. */
@@ -210,7 +210,7 @@ export function rejectSelectionForModel(selection: Partial<RowSelection>, model:
       );
 }
 
-/** The longest interval that a partition can tell from others, in milliseconds, and its name. */
+/** The longest interval that a partition of time can tell from others, in milliseconds, and its name. */
 const longestIntervals = { date: [86_400_000, 'a day'], hour: [3_600_000, 'an hour'] } as const;
 
 /**
@@ -221,18 +221,25 @@ export function rejectPartitions(
   config: Readonly<Record<string, unknown>>,
   {
     interval,
+    model,
     columns,
     hasQuery,
-  }: { interval: string; columns: readonly ExportedColumn[]; hasQuery: boolean },
+  }: { interval: string; model: Model; columns: readonly ExportedColumn[]; hasQuery: boolean },
 ): void {
   for (const partition of partitionColumnsOf(config)) {
-    const [longest, name] = longestIntervals[partition];
+    if (partition === 'event' && model !== 'events')
+      throw rejectField(
+        'partition_by',
+        `The partition event is only supported for exports of events. Remove it for ${model}.`,
+      );
+    const [longest, name] = partition === 'event' ? [Infinity, ''] : longestIntervals[partition];
     if (nominalLengthMs(interval) > longest)
       throw rejectField(
         'partition_by',
         `The partition ${partition} needs intervals of at most ${name}, and those of the export are a ${interval}: all rows of one would be in the partition of its start. ${partition === 'hour' ? "Use ['date'], or a shorter interval." : 'Use a shorter interval, or no partitions.'}`,
       );
-    const taken = columns.find((column) => column.name.toLowerCase() === partition);
+    const [partitionName] = partitionNamesOf([partition]);
+    const taken = columns.find((column) => column.name.toLowerCase() === partitionName);
     if (!taken) continue;
     const detail = `The files have a column ${taken.name}, which is the name of a partition: readers would find two. ${hasQuery ? `Rename the column in the query, such as ${taken.name} as ${taken.name}_1` : 'Leave the column out with a query'}, or remove the partition from partition_by.`;
     throw hasQuery
@@ -311,9 +318,15 @@ const headerText = (field: string) =>
 
 const emptyAsNull = (given: string): string | null => (given === '' ? null : given);
 
-const partitionLists = partitionColumns
-  .map((_, at) => formatNames(partitionColumns.slice(0, at + 1)))
-  .join(' or ');
+/** What partition_by can be, besides empty. */
+const partitionings = [
+  ['date'],
+  ['date', 'hour'],
+  ['date', 'event'],
+  ['date', 'hour', 'event'],
+  ['event'],
+] satisfies (typeof partitionColumns)[number][][];
+const partitionLists = `${partitionings.slice(0, -1).map(formatNames).join(', ')} or ${formatNames(partitionings.at(-1) ?? [])}`;
 
 const fields = {
   // Both names become part of a host name.
@@ -397,15 +410,14 @@ const fields = {
   }),
   partition_by: z
     .array(z.enum(partitionColumns, `This partition is not supported. Supported are ${partitionLists}.`))
-    .refine((columns) => columns.every((column, at) => column === partitionColumns[at]), {
+    .refine((columns) => [[], ...partitionings].some((allowed) => String(allowed) === String(columns)), {
       error: `The partition_by must be ${partitionLists}, or empty.`,
     })
     .default([])
     .meta({
       title: 'Partition by',
       maxItems: partitionColumns.length,
-      description:
-        'Partitions of the files, from the start of their interval in UTC: date, or date and hour. Keys get folders like date=2026-11-01/hour=07, and tables these columns. A change applies to the intervals that are exported from then on; a table keeps its partitions. Empty for none.',
+      description: `Partitions of the files: date, or date and hour, of the start of their interval in UTC, and of events also event: the most frequent names of an interval get files of their own, and the rest is in ${otherEvents}. Keys get folders like date=2026-11-01/hour=07/event_partition=signup, and tables these columns. A change applies to the intervals that are exported from then on; a table keeps its partitions. Empty for none.`,
     }),
   max_file_size_mb: z
     .int()

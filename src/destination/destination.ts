@@ -76,6 +76,8 @@ export interface FileIdentity {
   readonly file: number | null;
   /** Makes the key unique where the store has no conditional writes; else null. */
   readonly mark: string | null;
+  /** The event of its rows, or `__other__`, if files are partitioned by it. */
+  readonly event?: string | undefined;
 }
 
 /** The fields of a run that determine the keys of its interval. */

@@ -4,7 +4,7 @@
  */
 import { models, type Model } from '../domain/batch_export.ts';
 import type { FileIdentity, KeySpec } from './destination.ts';
-import { type PartitionColumn, partitionTemplates } from './partitions.ts';
+import { eventFolder, maxEventFolder, type PartitionColumn, partitionFolders } from './partitions.ts';
 
 /** The variables of a prefix. They depend on the run only, never on the clock. */
 export const prefixVariables = [
@@ -52,17 +52,17 @@ export interface FolderFields {
   readonly partition_by?: readonly PartitionColumn[];
 }
 
-/** The template of the folders of files: the prefix, and a folder for each partition, as Hive names them. */
+/** The template of the folders that files of an interval share: the prefix, and folders of partitions as Hive names them. */
 export const fileFolder = ({ prefix, partition_by = [] }: FolderFields): string =>
-  join(prefix.replace(/\/$/, ''), ...partition_by.map((column) => `${column}=${partitionTemplates[column]}`));
+  join(prefix.replace(/\/$/, ''), ...partitionFolders(partition_by));
 
 /** Returns why a valid prefix cannot be followed by partitions; null if it can. */
 export function partitionProblem({ prefix, partition_by = [] }: FolderFields): string | null {
   if (partition_by.length === 0) return null;
-  if (prefix.replaceAll('{table}', '').includes('{'))
+  if (partition_by[0] !== 'event' && prefix.replaceAll('{table}', '').includes('{'))
     return 'With partition_by the prefix must have no time in it, such as events or {table}: the folders of the partitions have it.';
   const taken = partition_by.find((column) =>
-    prefix.split('/').some((part) => part.startsWith(`${column}=`)),
+    prefix.split('/').some((part) => part.startsWith(column === 'event' ? 'event_partition=' : `${column}=`)),
   );
   return taken === undefined
     ? null
@@ -181,7 +181,7 @@ const join = (...segments: readonly string[]): string =>
  * after the first include their number, so no key is written twice.
  */
 export const fileKey = (prefix: string, spec: KeySpec, file: FileIdentity, extension: string): string =>
-  intervalKey(prefix, spec, `${fileSuffix(file)}${generationSuffix(file)}.${extension}`);
+  intervalKey(prefix, spec, `${fileSuffix(file)}${generationSuffix(file)}.${extension}`, file.event);
 
 /** The key of the file with the rejected rows of a generation. */
 export const rejectedKey = (
@@ -208,7 +208,7 @@ export function fileKeyPattern(
   };
 }
 
-function intervalKey(prefix: string, spec: KeySpec, suffix: string): string {
+function intervalKey(prefix: string, spec: KeySpec, suffix: string, event?: string): string {
   const start = compactTime(spec.data_interval_start);
   const path = renderPrefix(prefix, {
     year: start.slice(0, 4),
@@ -221,7 +221,7 @@ function intervalKey(prefix: string, spec: KeySpec, suffix: string): string {
     data_interval_end: compactTime(spec.data_interval_end),
     table: spec.model,
   });
-  return join(path, `${intervalName(spec)}${suffix}`);
+  return join(path, event === undefined ? '' : eventFolder(event), `${intervalName(spec)}${suffix}`);
 }
 
 function fileSuffix({ range, file }: FileIdentity): string {
@@ -249,7 +249,7 @@ const maxNumber = 999_999;
 const longestExtension = 'jsonl.zst';
 
 /** Returns why keys under this prefix may exceed S3's limit; null if they fit. */
-export function keyLengthProblem(prefix: string): string | null {
+export function keyLengthProblem(prefix: string, hasEvents = false): string | null {
   const longest: KeySpec = {
     batch_export_id: '00000000-0000-0000-0000-000000000000',
     model: models.reduce((one, other) => (other.length > one.length ? other : one)),
@@ -262,7 +262,8 @@ export function keyLengthProblem(prefix: string): string | null {
     rejectedKey(prefix, longest, file),
     manifestKey(prefix, longest),
   ];
-  const length = Math.max(...keys.map((key) => Buffer.byteLength(key)));
+  const length =
+    Math.max(...keys.map((key) => Buffer.byteLength(key))) + (hasEvents ? maxEventFolder + 1 : 0);
   return length > maxKeyBytes
     ? `The prefix is too long: keys would have up to ${length} bytes. S3 allows ${maxKeyBytes}.`
     : null;
@@ -295,11 +296,18 @@ export function keysCollide(one: KeySource, other: KeySource): boolean {
     isSameBucket(first, second) &&
     canShareExtension(first, second) &&
     prefixesOverlap(
-      { template: fileFolder(first), table: one.model },
-      { template: fileFolder(second), table: other.model },
+      { template: placeOf(first), table: one.model },
+      { template: placeOf(second), table: other.model },
     )
   );
 }
+
+/** The template of all files: a prefix can name the folder of an event, too. */
+const placeOf = (fields: KeyFields): string =>
+  join(fileFolder(fields), (fields.partition_by ?? []).includes('event') ? 'event_partition=' : '').replace(
+    /(^|\/)event_partition=[^/]*$/,
+    '$1event_partition=',
+  );
 
 /** Every stored config was validated and has these fields. */
 const fieldsOf = ({ config }: KeySource): KeyFields => config as unknown as KeyFields;

@@ -1,7 +1,7 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { manifestFolder } from './keys.ts';
-import { type PartitionColumn } from './partitions.ts';
+import { type PartitionColumn, partitionNamesOf } from './partitions.ts';
 import { tableRoot } from './table_keys.ts';
 
 /** What decides how the files of an export are read. */
@@ -46,7 +46,7 @@ interface Recipe extends ReadableExport {
   readonly store: Store;
   /** The folder of the manifests in the bucket, which ends with a slash. */
   readonly folder: string;
-  readonly partitions: readonly PartitionColumn[];
+  readonly partitions: ReturnType<typeof partitionNamesOf>;
 }
 
 /** The types of the columns in other programs. */
@@ -88,10 +88,10 @@ const types = {
 
 /** The types of partitions in other programs, which read them from the keys. */
 const partitionTypes = {
-  duckdb: { date: 'DATE', hour: 'INTEGER' },
-  pyarrow: { date: 'pyarrow.date32()', hour: 'pyarrow.int32()' },
-  polars: { date: 'polars.Date', hour: 'polars.Int32' },
-  athena: { date: 'date', hour: 'int' },
+  duckdb: { date: 'DATE', hour: 'INTEGER', event_partition: 'VARCHAR' },
+  pyarrow: { date: 'pyarrow.date32()', hour: 'pyarrow.int32()', event_partition: 'pyarrow.string()' },
+  polars: { date: 'polars.Date', hour: 'polars.Int32', event_partition: 'polars.String' },
+  athena: { date: 'date', hour: 'int', event_partition: 'string' },
 } as const;
 
 const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
@@ -108,7 +108,7 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   // Every stored config was validated and has these fields.
   const store = found.config as unknown as Store;
   const folder = manifestFolder(store.prefix, found.id);
-  const recipe = { ...found, store, folder, partitions: store.partition_by ?? [] };
+  const recipe = { ...found, store, folder, partitions: partitionNamesOf(store.partition_by ?? []) };
   // DuckDB does not find keys with other characters, such as brackets and quotes.
   const isPlain = /^[\w\-./={}]*$/.test(store.prefix);
   const isBrotliText = store.compression === 'brotli' && store.file_format !== 'Parquet';
@@ -357,17 +357,19 @@ where "$path" in (
 `;
 }
 
-const projectionOf = (partitions: readonly PartitionColumn[]): string =>
+const projectionOf = (partitions: Recipe['partitions']): string =>
   partitions.length === 0
     ? ''
     : `partitioned by (${partitions.map((name) => `\`${name}\` ${partitionTypes.athena[name]}`).join(', ')})\n`;
 
 /** Partition projection: Athena computes the folders, so that nothing has to be added for new ones. */
-function propertiesOf(partitions: readonly PartitionColumn[], location: string): string {
+function propertiesOf(partitions: Recipe['partitions'], location: string): string {
   if (partitions.length === 0) return '';
   const types = {
     date: { type: 'date', format: 'yyyy-MM-dd', range: '2020-01-01,NOW+1DAYS' },
     hour: { type: 'integer', range: '0,23', digits: '2' },
+    // Queries have to name one, or each of several.
+    event_partition: { type: 'injected' },
   };
   const properties = [
     ['projection.enabled', 'true'],

@@ -40,6 +40,7 @@ export function tablePrefixProblem(template: string): string | null {
 export const folderLengthProblem = (fields: FolderFields & TableFields): string | null =>
   keyLengthProblem(
     hidesRejected(fields) ? `${fileFolder(fields).replace(/\/$/, '')}/${rejectedFolder}` : fileFolder(fields),
+    fields.partition_by?.includes('event'),
   );
 
 interface TableFields {

@@ -4,6 +4,7 @@ import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
 import type { DestinationError } from '../destination/destination.ts';
 import type { Destination, OpenDestination, OpenLocation } from '../destination/open_destination.ts';
+import { namelessEvents, otherEvents } from '../destination/partitions.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
@@ -105,6 +106,22 @@ export const rowRangeOf = (
   spec: Pick<RunSpec, 'model' | 'team_id' | 'data_interval_start' | 'data_interval_end'>,
   selection: RowSelection,
 ): RowRange => ({ model: spec.model, team_id: spec.team_id, interval: intervalOf(spec), selection });
+
+/** The selection of a range, which may be a partition of events. */
+export function selectionOfRange(
+  selection: RowSelection,
+  { ranges }: Pick<ExistingRun, 'ranges'>,
+  position: number,
+): RowSelection {
+  const event = ranges[position]?.event;
+  if (event === undefined) return selection;
+  const others = event === otherEvents;
+  const names = others
+    ? ranges.flatMap((range) => (range.event === otherEvents ? [] : (range.event ?? [])))
+    : [event];
+  const events = names.map((name) => (name === namelessEvents ? '' : name));
+  return { ...selection, partition: { events, others } };
+}
 
 /** A run's interval as the export's log shows it. */
 export const formatInterval = ({ spec }: Pick<ExistingRun, 'spec'>): string =>

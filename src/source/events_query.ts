@@ -26,7 +26,7 @@ import {
   sortKeyColumns,
 } from './row_query/selected_rows.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
-import type { ExportedColumn } from './row_selection.ts';
+import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 
 /** The columns of an export of events. */
@@ -105,7 +105,12 @@ export function eventsQuery(
     ...{ model: 'events', team_id, access: rowColumns },
     ...sources,
   });
-  const only = selection.only && conditionOfKeys(selection.only);
+  const only: readonly { readonly sql: string; readonly settings: Readonly<Record<string, string>> }[] = [
+    ...(selection.only ? [conditionOfKeys(selection.only)] : []),
+    ...(selection.partition ? [conditionOfPartition(selection.partition)] : []),
+  ];
+  const onlySql = only.map(({ sql }) => sql).join('');
+  const onlySettings = Object.fromEntries(only.flatMap(({ settings }) => Object.entries(settings)));
   readsPerson ||=
     conditions.readsPerson || (rowQuery !== undefined && rowQuery !== null && readsJoinedPerson(rowQuery));
   if (readsPerson && !types.persons)
@@ -127,13 +132,13 @@ export function eventsQuery(
     where e.team_id = ${parameter('team_id', 'int')}
     and ${after ? `${key} > ${keyOf('after')}` : `e.inserted_at >= ${bounds.start}`}
     and e.inserted_at < ${bounds.end} ${until ? `and ${key} ${until === 'exclusive' ? '<' : '<='} ${keyOf('until')}` : ''}
-    ${conditions.sql}${rowQuery?.condition ?? ''}${only?.sql ?? ''}`;
+    ${conditions.sql}${rowQuery?.condition ?? ''}${onlySql}`;
   const inRange = within({ after: false, until: false });
   return {
     columns: rowQuery ? [...sortKeyColumns('uuid', 'uuid'), ...rowQuery.columns] : eventsColumns,
     key: rowQuery ? { inserted_at: 0, id: 1 } : { inserted_at: 2, id: 0 },
     // Without it, the planner may sort the rest of the range for each page when it expects few rows.
-    settings: { enable_sort: 'off', ...conditions.settings, ...rowQuery?.settings, ...only?.settings },
+    settings: { enable_sort: 'off', ...conditions.settings, ...rowQuery?.settings, ...onlySettings },
     page: (rows, keys) => `select ${selected} ${within(keys, rowQuery?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     pageOfKey: (rows, { beforeHash }) =>
@@ -142,7 +147,7 @@ export function eventsQuery(
           selected,
           from: `from ${relations.events} e${rowQuery?.conditionJoins ?? ''}${rowQuery?.joins ?? ''}`,
           where: `where e.team_id = ${parameter('team_id', 'int')} and ${key} = ${keyOf('after')}
-            ${conditions.sql}${rowQuery?.condition ?? ''}${only?.sql ?? ''}`,
+            ${conditions.sql}${rowQuery?.condition ?? ''}${onlySql}`,
           // Without the persons relation, whose rows change.
           values: storedValues(
             eventsColumns
@@ -155,6 +160,8 @@ export function eventsQuery(
         beforeHash,
       ),
     count: () => `select count(*) as rows ${inRange}`,
+    events: (limit) =>
+      `select ${eventName} as name ${inRange} group by 1 order by ${eventName} = '' desc, count(*) desc, 1 limit ${limit}`,
     keys: (rows, keys) => `select ${keyColumns('e.inserted_at', 'e.uuid')} ${within(keys)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     hash: 'uuid_hash_extended/0',
@@ -166,6 +173,15 @@ export function eventsQuery(
     splitKeys: () => splitKeysQuery(`select e.inserted_at, e.uuid as id ${inRange}`),
   };
 }
+
+const eventName = `coalesce(e.event::text, '') collate "C"`;
+
+/** A condition that selects the rows of a partition, preceded by `and`. */
+const conditionOfPartition = ({ events, others }: NonNullable<RowSelection['partition']>) => ({
+  sql: ` and ${eventName} ${others ? '<> all' : '= any'} (array(
+    select jsonb_array_elements_text((select current_setting('exportd.partition'))::jsonb)))`,
+  settings: { 'exportd.partition': JSON.stringify(events) },
+});
 
 /** A condition that selects the rows with these keys, preceded by `and`. */
 const conditionOfKeys = (keys: readonly SortKey[]) => ({

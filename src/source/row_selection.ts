@@ -59,6 +59,8 @@ export interface RowSelection {
   readonly query?: RowQuery | null;
   /** Of events: only the rows with these keys. No config has it; a run that adds late rows to a manifest does. */
   readonly only?: readonly SortKey[];
+  /** Of events: only the rows with these names, or with `others` those with other names. No config has it; a partition does. */
+  readonly partition?: { readonly events: readonly string[]; readonly others: boolean };
 }
 
 /** Selects all rows. */

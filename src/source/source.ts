@@ -167,6 +167,8 @@ export interface Source {
   checkBarriers(states: readonly UnsettledBarrier[]): Promise<readonly BarrierCheck[]>;
   /** Counts the current rows of the range. Rejects with the signal's reason when it is aborted. */
   countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
+  /** The names of the events of the range, the most frequent first; '' stands for no name. None for persons. */
+  eventNames(range: RowRange, limit: number, signal?: AbortSignal): Promise<readonly string[]>;
   /**
    * Returns which rows the range has now, by bucket of insertion time. Where the selection depends on the current state
    * of persons, it is the fingerprint of all events of the project in the interval, and `all_events` is set.

@@ -5,7 +5,7 @@
 import type { ListedTableObject, TableStore } from '../destination/table_store.ts';
 import { bounds, boundText, safeText } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { partitionOf } from '../destination/partitions.ts';
+import { partitionNamesOf, partitionValuesOf } from '../destination/partitions.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
@@ -344,16 +344,16 @@ function requireWritable(store: TableStore, head: DeltaHead, batchExportId: stri
       `The table ${store.nameOf('')} belongs to another export or another writer. Use another prefix.`,
     );
   const found = state.metaData.partitionColumns.map(shownText).join(', ');
-  const wanted = store.partitionColumns.join(', ');
+  const wanted = partitionNamesOf(store.partitionColumns).join(', ');
   if (found !== wanted)
     throw tableError(
       'TableProtocol',
-      `The table ${store.nameOf('')} has ${found === '' ? 'no partitions' : `the partitions ${found}`}, and partition_by of the export ${wanted === '' ? 'has none' : `is ${wanted}`}. A table keeps its partitions: use another prefix.`,
+      `The table ${store.nameOf('')} has ${found === '' ? 'no partitions' : `the partitions ${found}`}, and partition_by of the export ${wanted === '' ? 'has none' : `gives ${wanted}`}. A table keeps its partitions: use another prefix.`,
     );
 }
 
 /** The columns of the partitions, which no file has. */
-const partitionTypes = { date: 'date', hour: 'integer' } as const;
+const partitionTypes = { date: 'date', hour: 'integer', event_partition: 'text' } as const;
 
 /** The schema of a table after files with these columns were added. @throws DestinationError `TableColumnConflict` */
 function schemaWith(
@@ -361,13 +361,14 @@ function schemaWith(
   former: string | null,
   columns: readonly ExportedColumn[],
 ): string {
-  const taken = columns.find(({ name }) => partitionColumns.some((column) => column === name.toLowerCase()));
+  const names = partitionNamesOf(partitionColumns);
+  const taken = columns.find(({ name }) => names.some((column) => column === name.toLowerCase()));
   if (taken)
     throw tableError(
       'TableColumnConflict',
       `The export has the column ${taken.name}, which is a partition of its table: readers would find two. Rename the column in the query.`,
     );
-  const partitions = partitionColumns.map((name) => ({ name, type: partitionTypes[name] }));
+  const partitions = names.map((name) => ({ name, type: partitionTypes[name] }));
   return withColumns(former, former === null ? [...columns, ...partitions] : columns);
 }
 
@@ -437,7 +438,7 @@ const newMetaData = (
   name: store.root.split('/').at(-1) ?? '',
   format: { provider: 'parquet', options: {} },
   schemaString,
-  partitionColumns: [...store.partitionColumns],
+  partitionColumns: [...partitionNamesOf(store.partitionColumns)],
   configuration: {
     'delta.deletedFileRetentionDuration': hoursOf(store.fileRetentionMs),
     'delta.logRetentionDuration': hoursOf(logRetentionMs),
@@ -507,7 +508,7 @@ const addOf = (
   file: FileToAdd,
 ): AddAction => ({
   path: encodePath(requiredName(store, file.key)),
-  partitionValues: partitionValuesOf(store, interval),
+  partitionValues: partitionValuesOf(file.key, interval.start, store.partitionColumns),
   size: file.bytes,
   modificationTime: now,
   dataChange: true,
@@ -518,18 +519,6 @@ const addOf = (
     exportd_generation: String(file.generation ?? generation),
   },
 });
-
-/** The values of the partitions, as the log has them: an hour without a zero before it. */
-const partitionValuesOf = (
-  { partitionColumns }: TableStore,
-  { start }: DataInterval,
-): Record<string, string> =>
-  Object.fromEntries(
-    Object.entries(partitionOf(start, partitionColumns)).map(([column, value]) => [
-      column,
-      column === 'hour' ? String(Number(value)) : value,
-    ]),
-  );
 
 const insertedAt = '_inserted_at';
 const usualTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;

@@ -26,11 +26,20 @@ export function createHours(): () => { start: string; end: string } {
 export function createReruns(
   harness: ExportHarness,
   hour: { start: string; end: string },
-  of: { readonly batchExportId?: string; readonly rangeRows?: number } = {},
+  of: {
+    readonly batchExportId?: string;
+    readonly rangeRows?: number;
+    readonly eventPartitions?: number;
+  } = {},
 ) {
   const { database, recorder, source, readSelection, journal } = harness;
   const { batchExportId = randomUUID(), rangeRows = harness.settings.EXPORTD_RANGE_ROWS } = of;
-  const settings = { ...harness.settings, EXPORTD_RANGE_ROWS: rangeRows };
+  const { eventPartitions = harness.settings.EXPORTD_EVENT_PARTITIONS } = of;
+  const settings = {
+    ...harness.settings,
+    EXPORTD_RANGE_ROWS: rangeRows,
+    EXPORTD_EVENT_PARTITIONS: eventPartitions,
+  };
   /** Events `from` to `to`, one per second, named `event 1`, … in that order. */
   const insert = async (from: number, to: number): Promise<void> => {
     await database.pool.query(

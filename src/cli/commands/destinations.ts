@@ -69,7 +69,7 @@ export const withDestinationOptions = (command: Command): Command =>
     )
     .option(
       '--partition-by <partitions>',
-      'of the keys, and of the table: date, or date,hour',
+      'of the keys, and of the table: date, or date,hour, and of events also event: date,event or event',
       (names: string) => names.split(','),
     )
     .option('--endpoint-url <url>', 'S3 server other than AWS')
