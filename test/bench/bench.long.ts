@@ -5,6 +5,7 @@ import type { ConsoleBenchResult } from './console/console_bench.ts';
 import { insights } from './query/insights.ts';
 import { benchFolder, expectNothingLeft, runBench, runQueryBench } from './run_bench.ts';
 import type { ScheduleBenchResult } from './schedule/schedule_bench.ts';
+import type { YearsBenchResult } from './years/years_bench.ts';
 
 it('bench measures DuckDB and warm workers repeatedly, and writes a profile of each worker', async () => {
   const folder = benchFolder();
@@ -54,5 +55,22 @@ it('bench console measures every page and deletes its data', async () => {
     expect(bytes).toBeGreaterThan(0);
     expect(maximum_ms).toBeGreaterThanOrEqual(median_ms);
   }
+  await expectNothingLeft(command, folder);
+});
+
+it('bench years folds the journal of many exports, collapses it, and deletes its data', async () => {
+  const folder = benchFolder();
+  const command = await runBench(folder, 'years', '--json', '--runs', '2000', '--repeat', '1');
+  const found = JSON.parse(command.stdout) as YearsBenchResult;
+  const { rebuild, rebuild_beside_appends, retention, requests } = found;
+  expect(found).toMatchObject({ exports: 45, runs: 2_025 });
+  // Of each run.
+  expect(rebuild.events).toBeGreaterThan(9 * found.runs);
+  expect(rebuild_beside_appends.events).toBeGreaterThan(rebuild.events);
+  for (const { append_ms } of [rebuild_beside_appends, retention])
+    expect(append_ms.maximum).toBeGreaterThanOrEqual(append_ms.median);
+  // All but ten of each export.
+  expect(retention).toMatchObject({ intervals: 45 * 35, backfills: 45 });
+  expect(requests.filter(({ status }) => status >= 400)).toEqual([]);
   await expectNothingLeft(command, folder);
 });

@@ -141,6 +141,16 @@ addBenchmark(consolePages, async () => {
   return { run: runConsoleBench, tables: consoleTables };
 });
 
+const years = bench
+  .command('years')
+  .description('benchmark what years of runs leave: sizes, rebuild, retention, requests, passes, backup')
+  .option('--runs <number>', 'number of runs of all exports', parseId, 1_000_000)
+  .option('--repeat <number>', 'how often each request is measured', parseId, 5);
+addBenchmark(years, async () => {
+  const { runYearsBench, yearsTables } = await import('./years/years_bench.ts');
+  return { run: runYearsBench, tables: yearsTables };
+});
+
 const workers = bench
   .command('workers')
   .description('benchmark several workers: the ranges of one interval, and small intervals of many exports')
