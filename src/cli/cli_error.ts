@@ -19,6 +19,7 @@ const userErrors = new Set([
   'InvalidWarehouseTable',
   'LaunchError',
   'CannotVerify',
+  'ArchiveNeeded',
   'CannotRebuild',
   'CannotSwitch',
   'ReadModelsDiffer',

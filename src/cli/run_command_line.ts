@@ -11,7 +11,7 @@ import { addExportCommands, addTableCommands, addWhyCommand } from './commands/e
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
 import { addProofCommands } from './commands/proofs.ts';
-import { addProjectionCommands } from './commands/projections.ts';
+import { addArchiveCommand, addProjectionCommands } from './commands/projections.ts';
 import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
 import { addQueryCommands } from './commands/query.ts';
 import { addBackfillCommands, addRunCommands, addStatusCommand } from './commands/runs.ts';
@@ -59,6 +59,7 @@ export function createProgram(): Command {
     });
   addProcessCommands(program);
   addProjectionCommands(program);
+  addArchiveCommand(program);
   addDoctorCommand(program);
   addSourceCommands(program);
   addTemporalCommands(program);

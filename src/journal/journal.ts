@@ -80,7 +80,7 @@ interface Projector {
 }
 
 /** An event as it is stored: `data` has the shape of the version. */
-interface EventRow extends StoredEvent {
+export interface EventRow extends StoredEvent {
   readonly schema_version: number;
 }
 
@@ -90,7 +90,7 @@ const eventColumns =
 const versionOf = (type: string, upcasts: Upcasts): number => 1 + (upcasts[type]?.length ?? 0);
 
 /** The event with data of the current version. One of a newer version has a type that no fold knows. */
-function upcast({ schema_version, ...event }: EventRow, upcasts: Upcasts): StoredEvent {
+export function upcast({ schema_version, ...event }: EventRow, upcasts: Upcasts): StoredEvent {
   const { type, data } = event;
   if (schema_version > versionOf(type, upcasts))
     return { ...event, type: `${type} of version ${schema_version}` };

@@ -2,6 +2,7 @@ import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Upcasts } from '../domain/event.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
+import type { ReadArchive } from '../journal/archives.ts';
 import { type ReadModelVersions, requireSameReadModels } from '../journal/journal.ts';
 import type { Projection } from './projection.ts';
 import {
@@ -29,6 +30,8 @@ export interface RebuildOptions {
   readonly restarts?: boolean;
   /** How many events one transaction folds; by default 5,000. */
   readonly eventsPerBatch?: number | undefined;
+  /** Reads what is archived of the journal; without it, events that are archived cannot be folded. */
+  readonly readArchive?: ReadArchive | undefined;
 }
 
 /** A switch as it happened. */
@@ -184,7 +187,7 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
     connection: Connection,
     pool: Pool,
     names: readonly string[],
-    { onProgress, restarts = false, eventsPerBatch }: RebuildOptions,
+    { onProgress, restarts = false, eventsPerBatch, readArchive }: RebuildOptions,
   ): Promise<{ readonly models: readonly Projection[]; readonly events: number }> {
     const found = await readSideModels(connection, 'exportd_next');
     if (found) requireNoNewer(found.versions);
@@ -202,7 +205,7 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
         await connection.query('drop schema if exists exportd_next cascade');
         await createSideModels(connection, models);
       });
-    const fold = await openNext(connection, models, { onProgress, eventsPerBatch, upcasts });
+    const fold = await openNext(connection, models, { onProgress, eventsPerBatch, readArchive, upcasts });
     await fold.catchUp(pool);
     return { models, events: fold.events };
   }
@@ -212,11 +215,11 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
     connection: Connection,
     pool: Pool,
     models: readonly Projection[],
-    { onProgress, keepPreviousMs = dayMs }: RebuildOptions,
+    { onProgress, keepPreviousMs = dayMs, readArchive }: RebuildOptions,
   ): Promise<Switch> {
     await connection.query('drop schema if exists exportd_previous cascade');
     for (let attempt = 1; ; attempt += 1) {
-      const fold = await openNext(connection, models, { onProgress, upcasts });
+      const fold = await openNext(connection, models, { onProgress, readArchive, upcasts });
       await fold.catchUp(pool);
       try {
         const { started, versions, position } = await onConnection(connection, async () => {
@@ -424,7 +427,9 @@ function remainingSeconds(
 async function openNext(
   connection: Connection,
   models: readonly Projection[],
-  options: Pick<RebuildOptions, 'onProgress' | 'eventsPerBatch'> & { readonly upcasts: Upcasts },
+  options: Pick<RebuildOptions, 'onProgress' | 'eventsPerBatch' | 'readArchive'> & {
+    readonly upcasts: Upcasts;
+  },
 ) {
   const from = await readSideModels(connection, 'exportd_next');
   if (!from) throw new Error('The schema exportd_next was dropped while it was used.');

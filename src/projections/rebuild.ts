@@ -2,12 +2,8 @@ import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Upcasts } from '../domain/event.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import {
-  readEventsAfter,
-  type ReadModelVersions,
-  readSettledPosition,
-  type StoredEvent,
-} from '../journal/journal.ts';
+import { openWholeJournal, type ReadArchive } from '../journal/archives.ts';
+import { type ReadModelVersions, readSettledPosition, type StoredEvent } from '../journal/journal.ts';
 import { digestOf, type FoldedEvent, type Projection } from './projection.ts';
 import { createRowCache, type RowCache } from './row_cache.ts';
 import { foldState, streamStatesProjection } from './stream_states.ts';
@@ -229,14 +225,17 @@ export function openSideFold(
   {
     onProgress = () => undefined,
     eventsPerBatch = defaultEventsPerBatch,
+    readArchive,
     upcasts,
   }: {
     readonly onProgress?: ProgressListener | undefined;
     readonly eventsPerBatch?: number | undefined;
+    readonly readArchive?: ReadArchive | undefined;
     readonly upcasts: Upcasts;
   },
 ): SideFold {
   const side = inSchema(connection, nextSchema, tablesOf(models));
+  const journal = openWholeJournal(readArchive);
   let rows = createRowCache(side);
   let { position, events } = from;
 
@@ -268,8 +267,7 @@ export function openSideFold(
       for (;;) {
         const until = await readSettledPosition(connection, projectionLock);
         const before = events;
-        const read = (after: number) =>
-          readEventsAfter(pool, { after, until, limit: eventsPerBatch, upcasts });
+        const read = (after: number) => journal.read(pool, { after, until, limit: eventsPerBatch, upcasts });
         let next = read(position);
         for (;;) {
           const batch = await next;
@@ -294,8 +292,10 @@ export function openSideFold(
       }
     },
     foldLast: async () => {
+      // `catchUp` reads it: no append waits for the bucket.
+      if (await journal.isArchived(connection, position)) return false;
       const limit = maxEventsOfSwitch + 1;
-      const batch = await readEventsAfter(connection, {
+      const batch = await journal.read(connection, {
         after: position,
         until: Number.MAX_SAFE_INTEGER,
         limit,

@@ -43,6 +43,7 @@ describe('exportd', () => {
       'migrate',
       'rebuild',
       'projections',
+      'archive',
       'doctor',
       'source',
       'status',

@@ -37,19 +37,7 @@ export interface ReconcilerDependencies {
   readonly isIdle: () => boolean;
   /** Registers the search attributes that a restored or new namespace lacks. */
   readonly ensureSearchAttributes: (signal: AbortSignal) => Promise<void>;
-  readonly settings: Pick<
-    Settings,
-    | 'EXPORTD_TASK_QUEUE_PREFIX'
-    | 'EXPORTD_RECONCILE_INTERVAL'
-    | 'EXPORTD_QUERY_STATUS_TTL'
-    | 'EXPORTD_QUERY_CACHE_TTL'
-    | 'EXPORTD_AUDIT_RETENTION'
-    | 'EXPORTD_DELETED_EXPORT_RETENTION'
-    | 'EXPORTD_HISTORY_RETENTION'
-    | 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'
-    | 'EXPORTD_LOG_RETENTION'
-    | 'EXPORTD_SESSION_IDLE_TIMEOUT'
-  >;
+  readonly settings: Settings;
   readonly logger: Logger;
 }
 
