@@ -17,11 +17,11 @@ import { projectionLock } from '../projections/rebuild.ts';
 /** The operator's bucket. Its methods throw DestinationError. */
 export interface ArchiveStore {
   /** Writes an object, unless it is there already. */
-  put(name: string, bytes: Buffer, contentType: string): Promise<void>;
-  read(name: string): Promise<Buffer>;
+  readonly put: (name: string, bytes: Buffer, contentType: string) => Promise<void>;
+  readonly read: (name: string) => Promise<Buffer>;
   /** `s3://bucket/key`. */
-  locationOf(name: string): string;
-  close(): void;
+  readonly locationOf: (name: string) => string;
+  readonly close: () => void;
 }
 
 const archiveError = (type: string, message: string): DestinationError =>

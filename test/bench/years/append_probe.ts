@@ -10,8 +10,8 @@ const { databaseUrl, exportId, name } = workerData as { databaseUrl: string; exp
 const pauseMs = 5;
 const pool = createPool(databaseUrl, { max: 1 });
 const journal = openJournal(pool);
-let isOver = false;
-parentPort?.once('message', () => (isOver = true));
+const over = new AbortController();
+parentPort?.once('message', () => over.abort());
 
 const append = (count: number): Promise<unknown> =>
   journal.transaction(async ({ lock }) => {
@@ -24,7 +24,7 @@ const append = (count: number): Promise<unknown> =>
 // Connects and compiles.
 await append(0);
 const times: number[] = [];
-while (!isOver) {
+while (!over.signal.aborted) {
   const startedAt = performance.now();
   await append(times.length + 1);
   times.push(performance.now() - startedAt);

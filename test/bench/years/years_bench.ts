@@ -278,7 +278,8 @@ async function measureRequests(
     });
     const body = await response.arrayBuffer();
     ({ status } = response);
-    if (status >= 500 || (status === 404 && path.includes(exportId))) throw new LaunchError(`GET ${path} responded ${String(status)}.`);
+    if (status >= 500 || (status === 404 && path.includes(exportId)))
+      throw new LaunchError(`GET ${path} responded ${String(status)}.`);
     return body.byteLength;
   };
   try {
