@@ -58,7 +58,7 @@ import { consoleLiveRoutes } from './console/live_routes.ts';
 import { consoleOverviewRoutes } from './console/overview.ts';
 import { previewRoutes } from './console/previews.ts';
 import { consoleQueryRoutes } from './console/query_editor.ts';
-import { sessionRoutes } from './console/session_routes.ts';
+import { type SessionContext, sessionRoutes } from './console/session_routes.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
 import { attrOf, sendError } from './error_handler.ts';
 import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts';
@@ -319,18 +319,20 @@ export function addRequestSpans(app: FastifyInstance): void {
 }
 
 /**
- * Links to the Temporal UI: of a run to the workflow id of its interval, which lists all runs of that interval; of an export to
- * its workflows, by their search attribute.
+ * Links to the Temporal UI: of a run to the workflow id of its interval, which lists all runs of that interval; of an export
+ * and of a project to their workflows, by their search attributes.
  */
 function createTemporalLinks(
   settings: DeploymentSettings & Pick<Settings, 'TEMPORAL_UI_URL' | 'TEMPORAL_NAMESPACE'>,
-): Pick<RouteContext, 'runLink' | 'exportLink'> {
+): Pick<RouteContext, 'runLink' | 'exportLink'> & Pick<SessionContext, 'projectLink'> {
   const { TEMPORAL_UI_URL, TEMPORAL_NAMESPACE } = settings;
-  if (TEMPORAL_UI_URL === undefined) return { runLink: () => null, exportLink: () => null };
+  if (TEMPORAL_UI_URL === undefined)
+    return { runLink: () => null, exportLink: () => null, projectLink: () => null };
   const base = `${TEMPORAL_UI_URL.replace(/\/+$/, '')}/namespaces/${encodeURIComponent(TEMPORAL_NAMESPACE)}/workflows`;
   return {
     runLink: (run) => `${base}/${encodeURIComponent(workflowIds(settings).run(run))}`,
     exportLink: (id) => `${base}?query=${encodeURIComponent(`${searchAttributes.batchExport.name}="${id}"`)}`,
+    projectLink: (id) => `${base}?query=${encodeURIComponent(`${searchAttributes.project.name}="${id}"`)}`,
   };
 }
 
@@ -493,6 +495,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     outcomes,
     timeoutMs: settings.EXPORTD_COMMAND_TIMEOUT,
   });
+  const { projectLink, ...links } = createTemporalLinks(settings);
   const encoders = createEncoderPool({ threads: 1 });
   app.addHook('onClose', () => encoders.close());
   const context: RouteContext = {
@@ -502,14 +505,14 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     commandService,
     liveChanges,
     queryRateLimiter: createQueryRateLimiter(pool, settings.EXPORTD_QUERIES_PER_HOUR),
-    ...createTemporalLinks(settings),
+    ...links,
   };
 
   countRequests(app, dependencies.metrics);
   monitoringRoutes(app, dependencies.monitor);
   if (settings.EXPORTD_CONSOLE) {
     consoleRoutes(app);
-    sessionRoutes(app, { ...dependencies, authentication });
+    sessionRoutes(app, { ...dependencies, authentication, projectLink });
   } else
     app.setNotFoundHandler(() => {
       throw notFound();

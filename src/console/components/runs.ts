@@ -9,12 +9,11 @@ import {
   formatDuration,
   formatInterval,
   formatMoment,
-  withLocalTimes,
 } from '../formatting/format.ts';
 import { type Content, html, type View } from '../html.ts';
-import { inWords } from '../pages/edit/form_fields.ts';
 import { type Action, ActionButton } from './actions.ts';
 import { Moment } from './moment.ts';
+import { messageInWords } from './in_words.ts';
 import { EmptyState, Loaded } from './page.ts';
 import { Plot } from './plot.ts';
 import { StatusBadge } from './statuses.ts';
@@ -96,7 +95,7 @@ export function RunTable({
       render: (run) =>
         html`<div class="run-status">
           <${StatusBadge} status=${run.status} />
-          ${run.latest_error !== null && html`<p class="run-error">${withLocalTimes(inWords(run.latest_error), timezone.value)}</p>`}
+          ${run.latest_error !== null && html`<p class="run-error">${messageInWords(run.latest_error)}</p>`}
         </div>`,
     },
     { header: 'Generation', align: 'right', secondary: true, render: (run) => run.generation ?? '–' },

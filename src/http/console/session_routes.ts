@@ -12,14 +12,19 @@ import { endSession, endSessionsOfUser, requireSameOrigin, sessionHashOf, startS
 
 const path = '/console/session';
 
+/** What the routes of sessions use. */
+export interface SessionContext {
+  readonly pool: Pool;
+  readonly settings: Settings;
+  readonly authentication: Authentication;
+  /** Returns the URL of the list of a project's workflows in the Temporal UI; null when no UI is configured. */
+  readonly projectLink: (projectId: number) => string | null;
+}
+
 /** Signs in to the console with an API key, and out of it. */
 export function sessionRoutes(
   app: HttpApp,
-  {
-    pool,
-    settings,
-    authentication,
-  }: { readonly pool: Pool; readonly settings: Settings; readonly authentication: Authentication },
+  { pool, settings, authentication, projectLink }: SessionContext,
 ): void {
   app.post(
     path,
@@ -47,7 +52,7 @@ export function sessionRoutes(
         );
       await startSession(pool, settings, caller.key_id, request, reply);
       request.caller = caller;
-      return { session: await sessionOf(pool, settings, caller) };
+      return { session: await sessionOf(pool, projectLink, caller) };
     },
   );
 
@@ -58,7 +63,7 @@ export function sessionRoutes(
       void reply.header('cache-control', 'no-store');
       if (!sessionHashOf(request, settings)) return { session: null };
       const caller = await authentication.callerOfSession(request);
-      if (caller) return { session: await sessionOf(pool, settings, caller) };
+      if (caller) return { session: await sessionOf(pool, projectLink, caller) };
       await endSession(pool, settings, request, reply);
       return { session: null };
     },
@@ -100,7 +105,11 @@ export function sessionRoutes(
   );
 }
 
-async function sessionOf(pool: Pool, settings: Settings, caller: Caller): Promise<Session> {
+async function sessionOf(
+  pool: Pool,
+  projectLink: SessionContext['projectLink'],
+  caller: Caller,
+): Promise<Session> {
   const { key_id: id, project_id } = caller;
   const [projects, user, actor, key] = await Promise.all([
     findProjects(pool, caller.project_ids),
@@ -119,6 +128,6 @@ async function sessionOf(pool: Pool, settings: Settings, caller: Caller): Promis
     scopes: [...caller.scopes],
     key: { id, name: key.name, prefix: key.prefix },
     version,
-    temporal_ui: settings.TEMPORAL_UI_URL ?? null,
+    temporal_ui: projectLink(project.id),
   };
 }

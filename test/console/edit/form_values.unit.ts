@@ -179,7 +179,7 @@ describe('the fields of the form', () => {
 });
 
 describe('the body of a new export', () => {
-  it('has what was entered and no defaults, and is valid', () => {
+  it('suggests Parquet with Zstandard, has what was entered and no defaults, and is valid', () => {
     const body = createBodyOf(entered);
     expect(body).toEqual({
       name: 'Clicks',
@@ -191,16 +191,25 @@ describe('the body of a new export', () => {
           prefix: 'clicks/{year}',
           aws_access_key_id: 'AKIA',
           aws_secret_access_key: 'secret',
+          file_format: 'Parquet',
+          compression: 'zstd',
         },
       },
     });
+    expect(
+      createBodyOf({
+        ...entered,
+        destination__config__file_format: 'JSONLines',
+        destination__config__compression: '',
+      }),
+    ).not.toMatchObject({ destination: { config: { file_format: expect.anything() } } });
     const { destination } = createBody.parse(body);
     const settings = {
       EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false,
       EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: false,
     } as const;
     expect(parseS3Config(destination.config, settings)).toMatchObject({
-      file_format: 'JSONLines',
+      file_format: 'Parquet',
       prefix: 'clicks/{year}',
     });
   });

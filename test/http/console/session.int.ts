@@ -45,7 +45,7 @@ describe('signing in', () => {
         scopes: ['batch_export:read'],
         key: { id: expect.any(String), name: '', prefix: key.slice(0, 8) },
         version,
-        temporal_ui: 'http://temporal.test:8233',
+        temporal_ui: `http://temporal.test:8233/namespaces/default/workflows?query=${encodeURIComponent(`ExportdProject="${api.projectId}"`)}`,
       },
     });
     const cookie = sentCookie(response);

@@ -17,7 +17,7 @@ import { withLocalTimes } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { navigate } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
-import { EstimatePanel, PreviewPanel, SourceCheck, usePreview } from './side_panels.ts';
+import { EstimatePanel, FirstRows, PreviewPanel, SourceCheck, usePreview } from './side_panels.ts';
 import {
   createBodyOf,
   fieldOfError,
@@ -184,6 +184,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
         </div>
       </section>
     </aside>
+    <${FirstRows} preview=${preview} />
     ${
       consequences.value.length > 0 &&
       html`<${ConsequencesDialog}

@@ -273,6 +273,7 @@ const choiceLabels: Readonly<Record<string, string>> = {
   keep: 'keep them in the bucket',
   follow: 'remove them from the bucket',
   delta: 'Delta',
+  iceberg: 'Iceberg',
 };
 export const labelOfChoice = (choice: string): string => choiceLabels[choice] ?? choice;
 
@@ -321,14 +322,16 @@ export const textOf = (input: Input | undefined): string => (typeof input === 's
 /** The inputs of a form by `attr`. */
 export type Inputs = Readonly<Record<string, Input>>;
 
+/** What a new export starts with: the files that most programs read fastest. */
+const suggestedBody = { destination: { config: { file_format: 'Parquet', compression: 'zstd' } } };
+
 /** The inputs that show a body; without one, those of a new export. */
-export const inputsOf = (body: object | null): Inputs =>
-  Object.fromEntries(
-    fields.map((one) => [
-      one.attr,
-      toInput(one.control, (body === null ? undefined : valueAt(body, one)) ?? one.default),
-    ]),
+export const inputsOf = (stored: object | null): Inputs => {
+  const body = stored ?? suggestedBody;
+  return Object.fromEntries(
+    fields.map((one) => [one.attr, toInput(one.control, valueAt(body, one) ?? one.default)]),
   );
+};
 
 const pathOf = ({ attr }: FormField): readonly string[] => attr.split('__');
 

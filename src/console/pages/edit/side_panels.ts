@@ -129,14 +129,14 @@ export function usePreview(
   return state.value;
 }
 
-/** The keys that the newest interval would have, and the first rows. */
+/** The keys that the newest interval would have. */
 export function PreviewPanel({ preview }: { readonly preview: Preview }): View {
   const { data, failure, isLoading } = preview;
   return html`<section class="card edit-panel" aria-busy=${isLoading ? 'true' : undefined}>
     <h2>Preview</h2>
     ${!data && !failure && html`<p class="muted">Reading the first rows…</p>`}
     ${failure && html`<p class="field-error" role="status">${failure.message.split('\n')[0]}</p>`}
-    ${data && html`<${Keys} data=${data} /><${FirstRows} data=${data} />`}
+    ${data && html`<${Keys} data=${data} />`}
   </section>`;
 }
 
@@ -159,26 +159,32 @@ type Row = readonly [number: number, values: readonly unknown[]];
 
 const maxShown = 80;
 
-function FirstRows({ data }: { readonly data: PreviewResponse }): View {
+/** The first rows that the export would write, with all their columns. */
+export function FirstRows({ preview: { data } }: { readonly preview: Preview }): View {
+  if (!data) return null;
   const { columns, rows, rows_since } = data;
   const since = formatMoment(rows_since, timezone.value, { seconds: false });
   if (rows.length === 0)
-    return html`<p class="muted">
-      No row since ${since}. Check the filters, and that rows have the project's team_id.
-    </p>`;
+    return html`<section class="card edit-rows">
+      <h2>First rows</h2>
+      <p class="muted">No row since ${since}. Check the filters, and that rows have the project's team_id.</p>
+    </section>`;
   const shown = columns.map(({ name }, index): Column<Row> => ({
     header: name,
     render: ([, values]) => textOf(values[index]),
   }));
-  return html`<div class="preview-rows" tabindex="0" role="region" aria-label="First rows">
-    <p class="muted">The first ${rows.length} rows since ${since}</p>
-    <${Table}
-      caption="First rows"
-      columns=${shown}
-      rows=${rows.map((values, index): Row => [index, values])}
-      rowKey=${([number]: Row) => String(number)}
-    />
-  </div>`;
+  return html`<section class="card edit-rows">
+    <h2>First rows</h2>
+    <p class="muted">The first ${rows.length} since ${since}</p>
+    <div class="preview-rows" tabindex="0" role="region" aria-label="First rows">
+      <${Table}
+        caption="First rows"
+        columns=${shown}
+        rows=${rows.map((values, index): Row => [index, values])}
+        rowKey=${([number]: Row) => String(number)}
+      />
+    </div>
+  </section>`;
 }
 
 function textOf(value: unknown): string {

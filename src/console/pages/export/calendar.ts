@@ -36,6 +36,10 @@ export function Calendar({
   const newest = layout.rows.at(-1)?.cells.at(-1);
   const columns = isNarrow.value ? columnsOfLine(layout.columns) : layout.columns;
   const template = { gridTemplateColumns: `repeat(${columns}, minmax(0, 1fr))` };
+  // A line keeps its place when it has no cells, so that the header is right for the next one.
+  const lines = {
+    gridTemplateRows: `repeat(${Math.ceil(layout.columns / columns)}, minmax(1.125rem, auto))`,
+  };
   return html`<div class="calendar card">
     <table class="calendar-table" onKeyDown=${moveFocus}>
       <caption class="visually-hidden">
@@ -64,7 +68,7 @@ export function Calendar({
             html`<tr key=${row.label}>
               <th scope="row" class="figures">${row.label}</th>
               <td>
-                <div class="calendar-row" style=${template}>
+                <div class="calendar-row" style=${{ ...template, ...lines }}>
                   <${RowCells}
                     columns=${columns}
                     row=${row}

@@ -10,6 +10,7 @@ import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { ActionButton, Button } from '../../components/actions.ts';
 import { Moment } from '../../components/moment.ts';
+import { messageInWords } from '../../components/in_words.ts';
 import { EmptyState, Loaded, Section } from '../../components/page.ts';
 import { Plot } from '../../components/plot.ts';
 import { cancelRunAction, retryAction } from '../../components/runs.ts';
@@ -79,7 +80,7 @@ function RunCard({
       />`
     }
     <p class="figures muted">${progressOf(active)}<${Moment} at=${run.created_at} /></p>
-    ${run.latest_error !== null && html`<p class="run-error">${run.latest_error}</p>`}
+    ${run.latest_error !== null && html`<p class="run-error">${messageInWords(run.latest_error)}</p>`}
   </li>`;
 }
 

@@ -5,14 +5,14 @@ import type {
   FirstRowResponse,
   SameTroubleResponse,
 } from '../../../http/console/schema.ts';
-import { may, timezone } from '../../api/client.ts';
+import { may } from '../../api/client.ts';
 import { useResource, type Resource } from '../../api/resource.ts';
+import { messageInWords } from '../../components/in_words.ts';
 import { LoadedPage, Page, Tabs } from '../../components/page.ts';
 import { type Action, ActionButton, Button, Dialog } from '../../components/actions.ts';
 import { DestinationTest } from '../../components/destination_test.ts';
 import { Moment } from '../../components/moment.ts';
 import { ConditionBadge } from '../../components/statuses.ts';
-import { withLocalTimes } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
@@ -138,7 +138,7 @@ function ConditionNotice({
       ? [{ ...cure, label: labelOfUnpause(condition), kind: 'primary', onDone: reload }]
       : actions.map((action) => toAction(action, reload));
   return html`<div class="notice ${severity === 'error' ? 'notice-danger' : ''}" role="status">
-    <p>${withLocalTimes(why.data?.summary ?? summary, timezone.value)}</p>
+    <p>${messageInWords(why.data?.summary ?? summary)}</p>
     ${since !== null && html`<p class="muted">Since <${Moment} at=${since} exact /></p>`}
     <div class="page-actions">
       ${

@@ -5,7 +5,7 @@ import { type ListOf, may, timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { Button } from '../../components/actions.ts';
 import { DestinationTest } from '../../components/destination_test.ts';
-import { FieldChanges } from '../../components/field_changes.ts';
+import { FieldChanges } from '../../components/in_words.ts';
 import { Moment } from '../../components/moment.ts';
 import { Loaded, Section } from '../../components/page.ts';
 import { Facts } from '../../components/table.ts';

@@ -1,11 +1,11 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { OverviewItem } from '../../../http/console/schema.ts';
-import { timezone } from '../../api/client.ts';
 import { type IntervalCell, IntervalCells } from '../../components/interval_cells.ts';
 import { Moment } from '../../components/moment.ts';
+import { messageInWords } from '../../components/in_words.ts';
 import { ConditionBadge, statusOfLetter } from '../../components/statuses.ts';
-import { formatBytes, formatQuantity, formatShortCount, withLocalTimes } from '../../formatting/format.ts';
+import { formatBytes, formatQuantity, formatShortCount } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { paths } from '../../router/paths.ts';
 
@@ -45,7 +45,7 @@ export function ExportRow({ item }: { readonly item: OverviewItem }): View {
     <td class="export-name">
       <a href=${paths.export(id)}>${name}</a>
       <div class="muted">${model}, ${nameOfInterval(interval)}, ${destination}</div>
-      ${condition.severity !== 'ok' && html`<div class="export-problem">${withLocalTimes(condition.summary, timezone.value)}</div>`}
+      ${condition.severity !== 'ok' && html`<div class="export-problem export-problem-${condition.severity}">${messageInWords(condition.summary)}</div>`}
     </td>
     <td data-label="Status">
       <${ConditionBadge} cause=${condition.cause} />

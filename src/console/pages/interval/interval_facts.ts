@@ -1,7 +1,7 @@
 import type { Generation, IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { shellWord, timezone } from '../../api/client.ts';
 import { ActionButton, CopyLine } from '../../components/actions.ts';
-import { FieldChanges } from '../../components/field_changes.ts';
+import { FieldChanges } from '../../components/in_words.ts';
 import { Moment } from '../../components/moment.ts';
 import { Section } from '../../components/page.ts';
 import { retryAction } from '../../components/runs.ts';

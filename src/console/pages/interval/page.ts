@@ -3,6 +3,7 @@ import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/client.ts';
 import { type Action, ActionButton } from '../../components/actions.ts';
+import { messageInWords } from '../../components/in_words.ts';
 import { EmptyState, LoadedPage, Page, Section } from '../../components/page.ts';
 import { retryAction, RunSteps, RunTable } from '../../components/runs.ts';
 import { StatusBadge } from '../../components/statuses.ts';
@@ -63,7 +64,7 @@ function FoundInterval({
     ${
       interval.latest_error !== null &&
       !interval.held &&
-      html`<div class="notice notice-danger"><p>${interval.latest_error}</p></div>`
+      html`<div class="notice notice-danger"><p>${messageInWords(interval.latest_error)}</p></div>`
     }
     <${IntervalFacts} detail=${detail} />
     ${

@@ -10,6 +10,7 @@ import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { type Action, ActionButton } from '../../components/actions.ts';
 import { Moment, now } from '../../components/moment.ts';
+import { messageInWords } from '../../components/in_words.ts';
 import { Loaded, Section } from '../../components/page.ts';
 import { StatusBadge, type StatusLook, StatusSign } from '../../components/statuses.ts';
 import { Facts } from '../../components/table.ts';
@@ -116,7 +117,7 @@ function VerificationItem({ found }: { readonly found: VerificationResponse }): 
       <${StatusBadge} status=${badgeOf(found)} />
       <span class="muted">${deep ? 'every value, ' : ''}<${Moment} at=${created_at} /></span>
     </div>
-    ${status === 'failed' && html`<p class="tone-danger">${error}</p>`}
+    ${status === 'failed' && html`<p class="tone-danger">${error !== null && messageInWords(error)}</p>`}
     ${report && html`<p class="figures">${reportOf(report)}</p>`}
     ${report && report.findings.length > 0 && html`<${Findings} findings=${report.findings} />`}
     ${report?.notes.map((note) => html`<p key=${note} class="muted">${note}</p>`)}

@@ -53,7 +53,7 @@ function Source(): View {
         : html`<div class="filters">
               <${SelectField}
                 label="Table"
-                hint="Tables of the source with a column of a time."
+                hint="Tables of the source that have a column with a time."
                 value=${table}
                 options=${[...new Set(options)].map((value) => ({ value, label: value === '' ? 'Choose…' : value }))}
                 onChange=${(value: string) => {

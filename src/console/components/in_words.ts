@@ -1,6 +1,11 @@
 import type { FieldChange } from '../../http/console/schema.ts';
+import { timezone } from '../api/client.ts';
+import { withLocalTimes } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';
-import { labelOf, valueInWords } from '../pages/edit/form_fields.ts';
+import { inWords, labelOf, valueInWords } from '../pages/edit/form_fields.ts';
+
+/** A message of the API in the words of the form and the times of the project. */
+export const messageInWords = (message: string): string => withLocalTimes(inWords(message), timezone.value);
 
 /** Fields that differ, each with its value before and after. Secrets are named, never shown. */
 export function FieldChanges({ changes }: { readonly changes: readonly FieldChange[] }): View {
