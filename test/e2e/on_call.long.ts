@@ -5,6 +5,7 @@ import { connect, createServer, type Server, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
+import { inWords } from '../../src/console/pages/edit/form_fields.ts';
 import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
@@ -200,7 +201,7 @@ async function expectInConsole(id: string): Promise<void> {
     await waitFor(
       async () =>
         page
-          .getByText((await conditionOf(id)).summary)
+          .getByText(inWords((await conditionOf(id)).summary))
           .first()
           .isVisible(),
       `${path} shows the condition`,
