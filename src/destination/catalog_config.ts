@@ -99,7 +99,7 @@ const requiredFields = ['catalog_uri', 'catalog_namespace', 'catalog_table'] as 
 
 /** @throws CommandRejected with the invalid field */
 export function checkCatalog(
-  config: Fields & { readonly table_format: string | null; readonly partition_by: readonly string[] },
+  config: Fields & { readonly table_format: string | null },
   allowed: AllowedPrivateAddresses,
 ): void {
   const given = (Object.keys(catalogFields) as (keyof Fields)[]).filter((field) => config[field] ?? null);
@@ -115,11 +115,6 @@ export function checkCatalog(
         `A table of the format 'iceberg' needs a REST catalog: the field '${field}' is missing.`,
         configAttribute(field),
       );
-  if (config.partition_by.length > 0)
-    throw rejectField(
-      'partition_by',
-      'Tables of the format iceberg have no partitions: their readers skip files by the times that the catalog has. Leave partition_by empty.',
-    );
   for (const field of ['catalog_uri', 'catalog_oauth2_server_uri'] as const) {
     const problem = config[field] === null ? null : uriProblem(config[field], allowed);
     if (problem !== null) throw rejectField(field, `The ${field} is not allowed: ${problem}.`);

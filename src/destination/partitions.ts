@@ -70,15 +70,18 @@ function unescaped(text: string): string {
 
 /**
  * The values of the partitions of a file, as tables have them: an hour is a number, and no name is null.
- * @param start that of its interval, ISO 8601
+ * @param start that of its interval, ISO 8601; undefined if only its key says it
  */
 export const partitionValuesOf = (
   key: string,
-  start: string,
+  start: string | undefined,
   columns: readonly PartitionColumn[],
 ): Readonly<Record<string, string | null>> =>
   Object.fromEntries(
-    Object.entries({ ...partitionOf(start, columns), ...partitionIn(key, columns) }).map(([name, value]) => [
+    Object.entries({
+      ...(start !== undefined && partitionOf(start, columns)),
+      ...partitionIn(key, columns),
+    }).map(([name, value]) => [
       name,
       name === 'hour' ? String(Number(value)) : value === namelessEvents ? null : value,
     ]),

@@ -472,7 +472,7 @@ async function publishOnce(
       const columns = source.columns(run.spec.model, selection);
       const files = await recorder.readPublishedFiles(runId, run);
       const ofTable = { dependencies, runId, run, replaced, files, columns, selection, destination, signal };
-      if (!wasClaimed(run)) await checkTable(ofTable);
+      const checked = wasClaimed(run) ? null : await checkTable(ofTable);
       const publication = publicationOf(recorder, { runId, run, replaced, files, columns, destination });
       if (
         run.cancel_requested !== null &&
@@ -488,7 +488,7 @@ async function publishOnce(
           'The manifest was written but could not be read back. Grant the credentials s3:GetObject to have it verified.',
         );
       // A run whose manifest is written can only complete, so that its commit is never one of a cancelled run.
-      await commitToTable(ofTable);
+      await commitToTable(ofTable, checked);
       await recorder.complete(runId, run.generation, manifest_key, expires_at);
     }
     const { rows } = filesOf(run.status === 'Completed' ? run : withBase(run));

@@ -46,36 +46,48 @@ const isNothing = ({ files, replaced }: TableRun): boolean => files.length === 0
 export const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): boolean =>
   adopted_by === null && run.table_commit?.location === location && run.table_commit.etag !== null;
 
+/** A table as it was before the manifest was written. */
+interface CheckedTable {
+  readonly head: TableHead | null;
+  readonly extent: TableExtent;
+  /** The newest commit of the journal then. */
+  readonly newest: NewestTableCommit | undefined;
+}
+
 /**
  * Checks before the manifest is written that the table would accept the commit of the run, so that manifest and table do not
  * differ. Does nothing without a table, and for a run that only adds files to what it knows.
+ * @returns the table for `commitToTable`; null if it was not read
  * @throws DestinationError
  */
-export async function checkTable(call: TableRun): Promise<void> {
+export async function checkTable(call: TableRun): Promise<CheckedTable | null> {
   const table = openTable(call);
-  if (table && !isNothing(call)) await reportingErrors(call, () => check(call, table));
+  return table && !isNothing(call) ? reportingErrors(call, () => check(call, table)) : null;
 }
 
 /** Stores for the condition of the export that its table is not what exportd made it. */
-async function reportingErrors(
+async function reportingErrors<Result>(
   { dependencies: { recorder }, run }: TableRun,
-  work: () => Promise<void>,
-): Promise<void> {
+  work: () => Promise<Result>,
+): Promise<Result> {
   try {
-    await work();
+    return await work();
   } catch (error) {
     if (error instanceof DestinationError) await recorder.reportTableError(run, error);
     throw error;
   }
 }
 
-async function check(call: TableRun, table: TableLog): Promise<void> {
+async function check(call: TableRun, table: TableLog): Promise<CheckedTable | null> {
   await table.requireConditionalWrites(call.signal);
   const newest = await call.dependencies.recorder.readNewestTableCommit(call.run, table.location);
-  if (await onlyAdds(call, newest)) return;
   const publication = await publicationOf(call, call.run, table);
-  const head = await readHead(table, newest, extentOf(publication), call.signal);
+  // Such a run reads nothing, where the format allows it.
+  if ((await onlyAdds(call, newest)) && table.addition(0, publication)) return null;
+  const extent = extentOf(publication);
+  const head = await readHead(table, newest, extent, call.signal);
   table.change(head, publication);
+  return { head, extent, newest };
 }
 
 /** How many other commits a run may lose a version to in one attempt. */
@@ -88,14 +100,15 @@ const maxQuickRounds = 4;
  * the journal before the commit is sent. An attempt that finds a plan reads that version: if it is the run's it is recorded, if it is
  * missing it is sent again, and if another commit has it the next version is planned. A commit that arrives late finds its
  * version taken. Does nothing without a table, and if the table is as the run wants it.
+ * @param checked what `checkTable` has read. A commit that came since takes the version, so that the table is read again.
  * @throws DestinationError, RunEnded, GenerationSuperseded
  */
-export async function commitToTable(call: TableRun): Promise<void> {
+export async function commitToTable(call: TableRun, checked: CheckedTable | null): Promise<void> {
   const table = openTable(call);
-  if (table && !isNothing(call)) await reportingErrors(call, () => commit(call, table));
+  if (table && !isNothing(call)) await reportingErrors(call, () => commit(call, table, checked));
 }
 
-async function commit(call: TableRun, table: TableLog): Promise<void> {
+async function commit(call: TableRun, table: TableLog, checked: CheckedTable | null): Promise<void> {
   const { dependencies, runId, signal } = call;
   const { recorder } = dependencies;
   const { generation } = call.run;
@@ -116,7 +129,10 @@ async function commit(call: TableRun, table: TableLog): Promise<void> {
     let change = next === null ? null : table.addition(next, publication);
     if (!change) {
       // An earlier attempt may have committed the files.
-      const head = await readHead(table, newest, planned ? 'files' : extentOf(publication), signal);
+      const extent = planned ? 'files' : extentOf(publication);
+      const isKnown =
+        round === 0 && checked?.extent === extent && !planned && checked.newest?.version === newest?.version;
+      const head = isKnown ? checked.head : await readHead(table, newest, extent, signal);
       // Another attempt of the run may have committed since; it has planned that before.
       const { table_commit } = await recorder.read(runId);
       if (

@@ -33,6 +33,7 @@ import {
   type TablePublication,
   type TableRepair,
   type TableVersion,
+  withPartitions,
 } from './table_log.ts';
 
 /** How long the log stays before a checkpoint, in milliseconds. */
@@ -352,25 +353,12 @@ function requireWritable(store: TableStore, head: DeltaHead, batchExportId: stri
     );
 }
 
-/** The columns of the partitions, which no file has. */
-const partitionTypes = { date: 'date', hour: 'integer', event_partition: 'text' } as const;
-
 /** The schema of a table after files with these columns were added. @throws DestinationError `TableColumnConflict` */
-function schemaWith(
+const schemaWith = (
   { partitionColumns }: TableStore,
   former: string | null,
   columns: readonly ExportedColumn[],
-): string {
-  const names = partitionNamesOf(partitionColumns);
-  const taken = columns.find(({ name }) => names.some((column) => column === name.toLowerCase()));
-  if (taken)
-    throw tableError(
-      'TableColumnConflict',
-      `The export has the column ${taken.name}, which is a partition of its table: readers would find two. Rename the column in the query.`,
-    );
-  const partitions = names.map((name) => ({ name, type: partitionTypes[name] }));
-  return withColumns(former, former === null ? [...columns, ...partitions] : columns);
-}
+): string => withColumns(former, withPartitions(partitionColumns, columns));
 
 function changeOf(
   store: TableStore,

@@ -9,6 +9,8 @@ import {
   decodeAvro,
   encodeAvro,
 } from './avro.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
+import { specFieldsOf } from './iceberg_metadata.ts';
 import { tableError } from './table_log.ts';
 
 const long = z.union([z.number().int(), z.bigint()]);
@@ -135,7 +137,7 @@ const listSchema: AvroSchema = {
   ],
 };
 
-const manifestSchema: AvroSchema = {
+const manifestSchemaOf = (partitions: readonly ExportedColumn[]): AvroSchema => ({
   type: 'record',
   name: 'manifest_entry',
   fields: [
@@ -150,7 +152,13 @@ const manifestSchema: AvroSchema = {
         field(134, 'content', 'int'),
         field(100, 'file_path', 'string'),
         field(101, 'file_format', 'string'),
-        field(102, 'partition', { type: 'record', name: 'r102', fields: [] }),
+        field(102, 'partition', {
+          type: 'record',
+          name: 'r102',
+          fields: specFieldsOf(partitions).map(({ 'field-id': id, name }, at) =>
+            optional(id, name, partitionTypes[partitions[at]?.type ?? ''] ?? 'string'),
+          ),
+        }),
         field(103, 'record_count', 'long'),
         field(104, 'file_size_in_bytes', 'long'),
         optional(108, 'column_sizes', mapOf(117, 118, 'long')),
@@ -166,7 +174,50 @@ const manifestSchema: AvroSchema = {
       ],
     }),
   ],
+});
+
+const partitionTypes: Readonly<Record<string, AvroSchema>> = {
+  date: { type: 'int', logicalType: 'date' },
+  integer: 'int',
 };
+
+/** The values of the partitions of a file, by their names: days since 1970, hours and names. */
+export const partitionTuple = (
+  partitions: readonly ExportedColumn[],
+  values: Readonly<Record<string, string | null>>,
+): Record<string, number | string | null> =>
+  Object.fromEntries(
+    partitions.map(({ name, type }) => {
+      const value = values[name] ?? null;
+      if (value === null || type === 'text') return [name, value];
+      return [name, type === 'date' ? Date.parse(value) / 86_400_000 : Number(value)];
+    }),
+  );
+
+/** The least and the greatest value of a partition in a manifest, by which readers skip it. */
+function partitionSummary(entries: readonly ManifestEntry[], { name }: ExportedColumn) {
+  const values = entries.map(({ data_file }) => data_file.partition[name] ?? null);
+  const bounds = values
+    .filter((value) => typeof value === 'number' || typeof value === 'string')
+    .map((value) => ({ value, bytes: boundOf(value) }))
+    .toSorted((one, other) =>
+      typeof one.value === 'number'
+        ? one.value - Number(other.value)
+        : Buffer.compare(one.bytes, other.bytes),
+    );
+  return {
+    ...{ contains_null: values.includes(null), contains_nan: false },
+    lower_bound: bounds.at(0)?.bytes ?? null,
+    upper_bound: bounds.at(-1)?.bytes ?? null,
+  };
+}
+
+function boundOf(value: number | string): Buffer {
+  if (typeof value === 'string') return Buffer.from(value);
+  const bytes = Buffer.alloc(4);
+  bytes.writeInt32LE(value);
+  return bytes;
+}
 
 /** The names of fields by their ids: writers of older versions call some of them otherwise. */
 const names = new Map<number, string>();
@@ -193,7 +244,7 @@ const collect = (schema: AvroSchema): void => {
   if (typeof type !== 'string') collect(type);
 };
 collect(listSchema);
-collect(manifestSchema);
+collect(manifestSchemaOf([]));
 const nameOf = ({ 'field-id': id, name }: AvroField): string => names.get(id ?? -1) ?? name;
 
 /** What of a table's metadata may be read at a time, unpacked. It becomes less with each object. */
@@ -274,19 +325,20 @@ export const formatManifestList = (
 interface ManifestTable {
   readonly schema: { readonly 'schema-id': number };
   readonly specId: number;
+  readonly partitions: readonly ExportedColumn[];
 }
 
 /** Formats a manifest of files of rows. Added files get the sequence number of their snapshot from its list. */
 export const formatManifest = (
-  { schema, specId }: ManifestTable,
+  { schema, specId, partitions }: ManifestTable,
   entries: readonly ManifestEntry[],
 ): Buffer =>
   encodeAvro(
-    manifestSchema,
+    manifestSchemaOf(partitions),
     {
       schema: JSON.stringify(schema),
       'schema-id': String(schema['schema-id']),
-      'partition-spec': '[]',
+      'partition-spec': JSON.stringify(specFieldsOf(partitions)),
       'partition-spec-id': String(specId),
       'format-version': '2',
       content: 'data',
@@ -298,7 +350,12 @@ export const formatManifest = (
 export function describeManifest(
   path: string,
   length: number,
-  { specId, snapshotId, sequence }: { specId: number; snapshotId: bigint; sequence: number },
+  {
+    specId,
+    partitions,
+    snapshotId,
+    sequence,
+  }: Pick<ManifestTable, 'specId' | 'partitions'> & { snapshotId: bigint; sequence: number },
   entries: readonly ManifestEntry[],
 ): ManifestFile {
   const of = (status: number) => entries.filter((entry) => entry.status === status);
@@ -323,5 +380,6 @@ export function describeManifest(
     added_rows_count: rows(added),
     existing_rows_count: rows(existing),
     deleted_rows_count: rows(deleted),
+    partitions: partitions.map((partition) => partitionSummary(entries, partition)),
   };
 }

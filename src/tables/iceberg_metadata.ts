@@ -33,6 +33,9 @@ const snapshot = z.object({
 });
 export type IcebergSnapshot = Readonly<z.infer<typeof snapshot>>;
 
+/** Iceberg's ids of partition fields begin with it. */
+const firstPartitionId = 1_000;
+
 const metadata = z.object({
   'format-version': count,
   'table-uuid': z.string(),
@@ -42,8 +45,18 @@ const metadata = z.object({
   schemas: z.array(tableSchema),
   'default-spec-id': count.default(0),
   'partition-specs': z.array(
-    z.object({ 'spec-id': count, fields: z.array(z.looseObject({ name: z.string() })) }),
+    z.object({
+      'spec-id': count,
+      fields: z.array(
+        z.looseObject({
+          name: z.string(),
+          'source-id': z.number().optional(),
+          transform: z.string().optional(),
+        }),
+      ),
+    }),
   ),
+  'last-partition-id': count.default(firstPartitionId - 1),
   properties: z
     .record(z.string(), z.string())
     .nullish()
@@ -88,6 +101,39 @@ export function historyOf({
   }
   return history;
 }
+
+/** The fields of the partition spec of a table with these partitions: each is a column with the values of its files. */
+export const specFieldsOf = (partitions: readonly ExportedColumn[]) =>
+  partitions.map(({ name }, at) => ({
+    ...{ 'source-id': fieldIdOf(name), 'field-id': firstPartitionId + at },
+    ...{ name, transform: 'identity' },
+  }));
+
+/** The id of the spec that exportd writes files with; undefined before its first commit. */
+export const specIdOf = (
+  { 'partition-specs': specs }: IcebergMetadata,
+  wanted: ReturnType<typeof specFieldsOf>,
+): number | undefined => specs.find(({ fields }) => isSameSpec(fields, wanted))?.['spec-id'];
+
+const isSameSpec = (
+  fields: IcebergMetadata['partition-specs'][number]['fields'],
+  wanted: ReturnType<typeof specFieldsOf>,
+): boolean =>
+  fields.length === wanted.length &&
+  wanted.every(
+    (field, at) =>
+      fields[at]?.name === field.name &&
+      fields[at]['source-id'] === field['source-id'] &&
+      fields[at].transform === field.transform,
+  );
+
+/** Whether another writer has partitioned a table, or the export has other partitions now. */
+export const hasOtherPartitions = (
+  { 'partition-specs': specs, snapshots }: IcebergMetadata,
+  wanted: ReturnType<typeof specFieldsOf>,
+): boolean =>
+  specs.some(({ fields }) => fields.length > 0 && !isSameSpec(fields, wanted)) ||
+  (snapshots.length > 0 && !specs.some(({ fields }) => isSameSpec(fields, wanted)));
 
 /** The schema that new rows have. @throws DestinationError `TableDamaged` */
 export function currentSchema({ schemas, 'current-schema-id': id }: IcebergMetadata): IcebergSchema {

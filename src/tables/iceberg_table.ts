@@ -6,6 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { bounds, safeText } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
+import { partitionValuesOf } from '../destination/partitions.ts';
 import type { IcebergCatalog } from '../destination/iceberg_catalog.ts';
 import type { TableStore } from '../destination/table_store.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
@@ -21,22 +22,27 @@ import {
   type ManifestFile,
   metadataBudget,
   type MetadataBudget,
+  partitionTuple,
   readManifest,
   readManifestList,
 } from './iceberg_manifest.ts';
 import {
   commitOf,
   currentSchema,
+  hasOtherPartitions,
   historyOf,
   type IcebergMetadata,
   type IcebergSnapshot,
   marks,
   parseMetadata,
+  specFieldsOf,
+  specIdOf,
   summaryOf,
   withFields,
 } from './iceberg_metadata.ts';
 import {
   changedFiles,
+  partitionFieldsOf,
   type TableChange,
   type TableDescription,
   tableError,
@@ -45,6 +51,7 @@ import {
   type TableHead,
   type TableLog,
   type TableVersion,
+  withPartitions,
 } from './table_log.ts';
 
 /** The format version of the tables that exportd writes. */
@@ -96,6 +103,8 @@ export function openIcebergTable(
   const location = store.nameOf('').replace(/\/$/, '');
   const bucket = location.slice(0, -store.root.length);
   const name = `${catalog.name} (${location})`;
+  const partitions = partitionFieldsOf(store.partitionColumns);
+  const specFields = specFieldsOf(partitions);
   /** The key of a file; a file elsewhere has its whole path. */
   const keyOf = (path: string): string => {
     const plain = path.replace(/^s3[an]:/, 's3:');
@@ -193,8 +202,11 @@ export function openIcebergTable(
         'TableProtocol',
         `The table ${name} was changed to format version ${metadata['format-version']} by another writer, and exportd writes ${formatVersion}. exportd must be its only writer: use another catalog_table.`,
       );
-    if (metadata['partition-specs'].some(({ fields }) => fields.length > 0))
-      throw tableError('TableProtocol', `The table ${name} has partitions, which exportd did not write.`);
+    if (hasOtherPartitions(metadata, specFields))
+      throw tableError(
+        'TableProtocol',
+        `The table ${name} has other partitions than partition_by of the export. A table keeps its partitions: use another catalog_table.`,
+      );
   };
 
   /** The table, which is created if it does not exist. Its columns get their ids with the first commit. */
@@ -244,7 +256,11 @@ export function openIcebergTable(
       sequence_number: null,
       file_sequence_number: null,
       data_file: {
-        ...{ content: 0, file_path: `${bucket}${key}`, file_format: 'PARQUET', partition: {} },
+        ...{ content: 0, file_path: `${bucket}${key}`, file_format: 'PARQUET' },
+        partition: partitionTuple(
+          partitions,
+          partitionValuesOf(key, intervalIn(key)?.start, store.partitionColumns),
+        ),
         ...{ record_count: rows, file_size_in_bytes: bytes },
         ...(range && {
           value_counts: [{ key: id, value: rows }],
@@ -294,10 +310,11 @@ export function openIcebergTable(
     const parent = newest?.['snapshot-id'] ?? null;
     // Below 2^53, for readers that round.
     const id = String(randomBytes(8).readBigUInt64BE() >> 11n);
-    const specId = metadata['default-spec-id'];
+    const knownSpec = specIdOf(metadata, specFields);
+    const specId = knownSpec ?? Math.max(...metadata['partition-specs'].map((spec) => spec['spec-id'])) + 1;
     const schema = currentSchema(metadata);
     const isEmpty = metadata.snapshots.length === 0;
-    const fields = withFields(isEmpty ? [] : schema.fields, columns);
+    const fields = withFields(isEmpty ? [] : schema.fields, withPartitions(store.partitionColumns, columns));
     const newSchema = fields && {
       ...{ type: 'struct', fields },
       'schema-id': Math.max(...metadata.schemas.map((known) => known['schema-id'])) + 1,
@@ -305,14 +322,14 @@ export function openIcebergTable(
     const written: string[] = [];
     const mark = randomUUID();
     const add = async (entries: readonly ManifestEntry[]): Promise<ManifestFile> => {
-      const bytes = formatManifest({ schema: newSchema ?? schema, specId }, entries);
+      const bytes = formatManifest({ schema: newSchema ?? schema, specId, partitions }, entries);
       const file = `${mark}-m${written.length}.avro`;
       written.push(`${metadataFolder}${file}`);
       const path = await put(file, bytes, signal);
       return describeManifest(
         path,
         bytes.length,
-        { specId, snapshotId: BigInt(id), sequence: version },
+        { specId, partitions, snapshotId: BigInt(id), sequence: version },
         entries,
       );
     };
@@ -370,6 +387,14 @@ export function openIcebergTable(
                 },
               ]
             : []),
+          ...(knownSpec === undefined
+            ? [
+                {
+                  type: 'assert-last-assigned-partition-id',
+                  'last-assigned-partition-id': metadata['last-partition-id'],
+                },
+              ]
+            : []),
         ],
         updates: [
           ...(newSchema
@@ -382,6 +407,12 @@ export function openIcebergTable(
                   ),
                 },
                 { action: 'set-current-schema', 'schema-id': -1 },
+              ]
+            : []),
+          ...(knownSpec === undefined
+            ? [
+                { action: 'add-spec', spec: { 'spec-id': specId, fields: specFields } },
+                { action: 'set-default-spec', 'spec-id': -1 },
               ]
             : []),
           {
@@ -474,7 +505,10 @@ export function openIcebergTable(
 
   const requireSpec = ({ partition_spec_id }: ManifestFile, specId: number): void => {
     if (partition_spec_id !== specId)
-      throw tableError('TableProtocol', `The table ${name} has partitions, which exportd did not write.`);
+      throw tableError(
+        'TableProtocol',
+        `The table ${name} has files of other partitions, which exportd did not write.`,
+      );
   };
 
   /** Removes snapshots that readers had their time for, with the objects that only they need. */
@@ -583,7 +617,7 @@ export function openIcebergTable(
         throw new TypeError('What replaces files needs the files of the table.');
       const { adds, removes } = changedFiles(name, live, publication);
       if (adds.length === 0 && removes.length === 0) return null;
-      if (adds.length > 0) withFields(fieldsOf(head), columns);
+      if (adds.length > 0) withFields(fieldsOf(head), withPartitions(store.partitionColumns, columns));
       const paths = new Map([...(head?.entries?.keys() ?? [])].map((path) => [keyOf(path), path]));
       return {
         ...{ head, now, version: head?.nextVersion ?? 1, batchExportId: batch_export_id },
@@ -620,7 +654,7 @@ export function openIcebergTable(
     newestVersion: async (signal) => (await load(signal))?.['last-sequence-number'] ?? 0,
     repair: (head, version, { batch_export_id, repair_id, columns, adds, removes, now }) => {
       if (head) requireWritable(head.metadata, batch_export_id);
-      withFields(fieldsOf(head), columns);
+      withFields(fieldsOf(head), withPartitions(store.partitionColumns, columns));
       const paths = new Map([...(head?.entries?.keys() ?? [])].map((path) => [keyOf(path), path]));
       return {
         ...{ head, version, now, columns, batchExportId: batch_export_id },
@@ -721,7 +755,12 @@ function describe({ metadata, version, entries }: IcebergHead, location: string)
         name: shownText(name),
         type: typeof type === 'string' ? shownText(type) : 'structure',
       })),
-    partition_columns: [],
+    partition_columns: (
+      metadata['partition-specs'].find((spec) => spec['spec-id'] === metadata['default-spec-id'])?.fields ??
+      []
+    )
+      .map((field) => shownText(field.name))
+      .slice(0, bounds.queryColumns.max),
     protocol: { reader: metadata['format-version'], writer: metadata['format-version'] },
   };
 }

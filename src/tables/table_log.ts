@@ -1,5 +1,6 @@
 /** What a table is to exportd, whatever its format: versions that add and remove files, each written once. */
 import { DestinationError } from '../destination/destination.ts';
+import { type PartitionColumn, partitionNamesOf } from '../destination/partitions.ts';
 import type { CompletedFile, EarlierFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { TableFormat } from '../encoding/encoder.ts';
@@ -37,6 +38,28 @@ export interface ReplacedFiles {
   readonly areUnknown: boolean;
   /** Whether they are files that a table can have. */
   readonly canBeAdded: boolean;
+}
+
+/** The columns of partitions, which no file has. */
+export const partitionFieldsOf = (partitionColumns: readonly PartitionColumn[]): readonly ExportedColumn[] =>
+  partitionNamesOf(partitionColumns).map((name) => ({ name, type: partitionTypes[name] }));
+const partitionTypes = { date: 'date', hour: 'integer', event_partition: 'text' } as const;
+
+/** The columns of files, and those of the partitions of their table. @throws DestinationError `TableColumnConflict` */
+export function withPartitions(
+  partitionColumns: readonly PartitionColumn[],
+  columns: readonly ExportedColumn[],
+): readonly ExportedColumn[] {
+  const partitions = partitionFieldsOf(partitionColumns);
+  const taken = columns.find(({ name }) =>
+    partitions.some((partition) => partition.name === name.toLowerCase()),
+  );
+  if (taken)
+    throw tableError(
+      'TableColumnConflict',
+      `The export has the column ${taken.name}, which is a partition of its table: readers would find two. Rename the column in the query.`,
+    );
+  return [...columns, ...partitions];
 }
 
 /** Something in the log or the files of a table keeps exportd from committing to it. It stays until a person acts. */

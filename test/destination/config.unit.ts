@@ -83,11 +83,6 @@ describe('the config of an S3 destination', () => {
       ['catalog_credential', { catalog_token: 'a', catalog_credential: 'b' }, /exclude each other/],
       ['catalog_signing_name', { catalog_token: 'a', catalog_signing_name: 'glue' }, /exclude each other/],
       ['catalog_token', { catalog_token: 'a b' }, /without spaces/],
-      [
-        'partition_by',
-        { partition_by: ['date'], prefix: 'events' },
-        /Tables of the format iceberg have no partitions/,
-      ],
       ['catalog_uri', { table_format: 'delta' }, /requires 'table_format' to be 'iceberg'/],
     ])('rejects %s of %j', (field, change, detail) => {
       expect(rejectionOf({ ...table, ...change })).toEqual({

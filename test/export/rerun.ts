@@ -50,6 +50,16 @@ export function createReruns(
       [hour.start, from, to],
     );
   };
+  /** Events with these names, at the seconds that follow `from`. */
+  const insertNamed = async (names: readonly string[], from = 0): Promise<void> => {
+    await database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+       select 1, gen_random_uuid(), name, 'd', '{}', moment, moment
+       from unnest($2::text[]) with ordinality event (name, n)
+       cross join lateral (select $1::timestamptz + make_interval(secs => $3 + n) as moment) m`,
+      [hour.start, names, from],
+    );
+  };
   const remove = async (from: number, to: number): Promise<void> => {
     const { rowCount } = await database.pool.query(
       `delete from events where inserted_at >= $1::timestamptz + make_interval(secs => $2::int)
@@ -116,5 +126,5 @@ export function createReruns(
     const state = await recorder.read(run_id);
     return { run_id, ...ended, state, check: state.replacement };
   };
-  return { batchExportId, insert, remove, create, count, proceed, run };
+  return { batchExportId, insert, insertNamed, remove, create, count, proceed, run };
 }

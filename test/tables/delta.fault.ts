@@ -4,17 +4,14 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createPolicies, createRun } from '../../src/decisions/create_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
-import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
-import { repairTable } from '../../src/export/repair_table.ts';
-import { checkTable } from '../../src/verify/check_table.ts';
-import { readDefinition } from '../../src/verify/locations.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { withCrash } from '../export/crash_injection.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
-import { createHours, createReruns } from '../export/rerun.ts';
+import { createHours } from '../export/rerun.ts';
 import { errorResponse, forgetTraits, knowTraits, withoutConditions } from '../export/stores.ts';
 import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { createDeltaReader } from './delta_reader.ts';
+import { createHoursOfTable, itCommitsOnceWhenKilled, publishRun } from './table_harness.ts';
 
 let harness: ExportHarness;
 let proxy: S3Proxy;
@@ -47,30 +44,6 @@ function createTable(of: { readonly eventPartitions?: number } = {}) {
     ...{ endpoint_url: proxy.endpoint, file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
   };
   const table = createDeltaReader(harness.bucket, batchExportId);
-  const hour = () => {
-    const hourOf = nextHour();
-    const reruns = createReruns(harness, hourOf, { ...of, batchExportId });
-    const exported = async (step?: { allow_shrink?: boolean }) => {
-      const { run_id } = await reruns.create({ config, ...step });
-      await reruns.count(run_id);
-      await harness.attempt().exportInterval({ run_id });
-      return run_id;
-    };
-    return {
-      ...reruns,
-      of: hourOf,
-      exported,
-      run: (options: object = {}, attempt?: Parameters<typeof reruns.proceed>[1]) =>
-        reruns.run({ config: { ...config, ...options } }, attempt),
-      uuids: async (): Promise<string[]> => {
-        const { rows } = await harness.database.pool.query<{ uuid: string }>(
-          'select uuid::text from events where inserted_at >= $1 and inserted_at < $2 order by uuid',
-          [hourOf.start, hourOf.end],
-        );
-        return rows.map(({ uuid }) => uuid);
-      },
-    };
-  };
   const commitsOf = async (runId: string): Promise<number[]> => {
     const found: number[] = [];
     for (const version of await table.versions())
@@ -78,18 +51,9 @@ function createTable(of: { readonly eventPartitions?: number } = {}) {
         found.push(version);
     return found;
   };
-  const uuidsInTable = async (): Promise<string[]> =>
-    (await table.rows()).map(({ uuid }) => String(uuid)).sort();
-  /** Expects that the table has the rows of the hours, each once. */
-  const expectRows = async (...hours: readonly ReturnType<typeof hour>[]): Promise<void> => {
-    const expected = (await Promise.all(hours.map(({ uuids }) => uuids()))).flat().sort();
-    expect(await uuidsInTable()).toEqual(expected);
-  };
-  return { batchExportId, config, table, hour, commitsOf, expectRows };
+  const tested = createHoursOfTable(harness, nextHour, { ...of, batchExportId, config, rows: table.rows });
+  return { ...tested, batchExportId, config, table, commitsOf };
 }
-
-const publish = (run_id: string, more: Parameters<ExportHarness['attempt']>[0] = {}) =>
-  harness.attempt(more).publishManifest({ run_id });
 
 describe('a table', () => {
   it('gets a version with each interval that has rows, for one request more', async () => {
@@ -268,22 +232,13 @@ describe('a table', () => {
 });
 
 describe('a commit to a table', () => {
-  it.each([
-    ['before its manifest', 'putManifest'],
-    ['before the request', 'commit'],
-    ['after the request', 'committed'],
-  ] as const)('is made once if the worker is killed %s', async (_, at) => {
-    const { hour, commitsOf, expectRows } = createTable();
-    const [one, other] = [hour(), hour()];
-    await one.insert(1, 20);
-    await one.run();
-    await other.insert(1, 20);
-    const run_id = await other.exported();
-    await expect(publish(run_id, withCrash(harness, at))).rejects.toThrow();
-    await publish(run_id);
-    expect(await commitsOf(run_id)).toEqual([1]);
-    await expectRows(one, other);
-  });
+  itCommitsOnceWhenKilled(
+    () => harness,
+    () => {
+      const created = createTable();
+      return { ...created, commitsOf: async (runId) => (await created.commitsOf(runId)).length };
+    },
+  );
 
   it.each([
     ['the connection breaks', 'after', 'broken'],
@@ -311,7 +266,7 @@ describe('a commit to a table', () => {
       await one.insert(1, 20);
       await other.insert(1, 5);
       const run_id = await one.exported();
-      await expect(publish(run_id, withCrash(harness, at))).rejects.toThrow();
+      await expect(publishRun(harness, run_id, withCrash(harness, at))).rejects.toThrow();
       const policies = createPolicies(harness.settings);
       await endRun(harness.journal, policies, run_id, { status: 'FailedRetryable', latest_error: 'Silent.' });
       // Another interval takes the next version meanwhile.
@@ -330,7 +285,7 @@ describe('a commit to a table', () => {
         ),
       );
       await harness.attempt().exportInterval({ run_id: retry_id });
-      await publish(retry_id);
+      await publishRun(harness, retry_id);
       const commits = [...(await commitsOf(run_id)), ...(await commitsOf(retry_id))];
       expect(commits).toHaveLength(1);
       expect(await table.versions()).toEqual([0, 1]);
@@ -357,7 +312,7 @@ describe('a commit to a table', () => {
         return undefined;
       },
     });
-    await Promise.all(ids.map((run_id) => publish(run_id)));
+    await Promise.all(ids.map((run_id) => publishRun(harness, run_id)));
     expect((await Promise.all(ids.map(commitsOf))).flat().sort()).toEqual([0, 1, 2]);
     expect(await table.versions()).toEqual([0, 1, 2]);
     await expectRows(...hours);
@@ -380,11 +335,11 @@ describe('a commit to a table', () => {
         return released.promise;
       },
     });
-    const zombie = publish(run_id).catch(() => undefined);
+    const zombie = publishRun(harness, run_id).catch(() => undefined);
     await reached.promise;
     // Another interval gets the version that the zombie planned.
     await other.run();
-    await publish(run_id);
+    await publishRun(harness, run_id);
     released.resolve(undefined);
     await zombie;
     expect(late?.status).toBe(412);
@@ -507,8 +462,8 @@ describe('partitions', () => {
       const { run_id } = await one.create({ config: { ...config, prefix: batchExportId, partition_by } });
       await one.count(run_id);
       await harness.attempt().exportInterval({ run_id });
-      await expect(publish(run_id, withCrash(harness, at))).rejects.toThrow();
-      await publish(run_id);
+      await expect(publishRun(harness, run_id, withCrash(harness, at))).rejects.toThrow();
+      await publishRun(harness, run_id);
       expect(await commitsOf(run_id)).toEqual([0]);
       expect(await table.keysBelow(`${batchExportId}/date=`)).toHaveLength(1);
       await expectRows(one);
@@ -546,15 +501,6 @@ describe('partitions', () => {
     },
   );
 
-  /** Events with these names, at the seconds of an hour that follow `from`. */
-  const insertNamed = (hour: { start: string }, names: readonly string[], from = 0) =>
-    harness.database.pool.query(
-      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
-       select 1, gen_random_uuid(), name, 'd', '{}', moment, moment
-       from unnest($2::text[]) with ordinality event (name, n)
-       cross join lateral (select $1::timestamptz + make_interval(secs => $3 + n) as moment) m`,
-      [hour.start, names, from],
-    );
   const odd = 'a/b=c %é"';
   const names = [
     '$pageview',
@@ -573,7 +519,7 @@ describe('partitions', () => {
     // One of the three is for rows without a name.
     const { batchExportId, table, hour, expectRows } = createTable({ eventPartitions: 3 });
     const one = hour();
-    await insertNamed(one.of, names);
+    await one.insertNamed(names);
     const options = { prefix: batchExportId, partition_by: ['date', 'event'] };
     const first = await one.run(options);
     expect(first).toMatchObject({ latest_error: null, state: { ranges: [{ files: { rows: 10 } }] } });
@@ -604,7 +550,7 @@ describe('partitions', () => {
     );
     // Rows that were deleted stay, and late ones come beside them, in the partitions of this run.
     await one.remove(1, 1);
-    await insertNamed(one.of, ['new', 'new', '$pageview'], 100);
+    await one.insertNamed(['new', 'new', '$pageview'], 100);
     const late = await one.run(options);
     expect(late).toMatchObject({ latest_error: null, check: { outcome: 'late_rows_added' } });
     expect(await table.rows()).toHaveLength(13);
@@ -625,7 +571,7 @@ describe('partitions', () => {
   ] as const)('of events have each row once if the worker is killed at %s %i', async (at, occurrence) => {
     const { batchExportId, config, table, hour, commitsOf, expectRows } = createTable();
     const one = hour();
-    await insertNamed(one.of, names);
+    await one.insertNamed(names);
     const { run_id } = await one.create({
       config: { ...config, prefix: batchExportId, partition_by: ['event'] },
     });
@@ -646,7 +592,7 @@ describe('partitions', () => {
   it.each(['Parquet', 'JSONLines'])('of events account for rejected rows: %s', async (file_format) => {
     const { batchExportId, hour } = createTable();
     const one = hour();
-    await insertNamed(one.of, names);
+    await one.insertNamed(names);
     await harness.database.pool.query(
       `update events set timestamp = 'infinity' where inserted_at >= $1 and inserted_at < $2 and event in ('$pageview', 'rare')`,
       [one.of.start, one.of.end],
@@ -689,16 +635,10 @@ describe('partitions', () => {
 });
 
 describe('a table with another writer', () => {
-  /** Two hours in a table. */
-  async function twoHours() {
+  const twoHours = async () => {
     const created = createTable();
-    const [one, other] = [created.hour(), created.hour()];
-    for (const { insert, run } of [one, other]) {
-      await insert(1, 20);
-      await run();
-    }
-    return { ...created, one, other };
-  }
+    return { ...created, ...(await created.twoHours()) };
+  };
 
   it('gets the next version after a foreign commit', async () => {
     const { table, hour, one, other, expectRows } = await twoHours();
@@ -842,49 +782,11 @@ describe('the rejected rows of a table', () => {
 });
 
 describe('a repair of a table', () => {
-  /** A table of two hours, of which one was exported again; the export is in the journal. */
   async function damaged() {
     const created = createTable();
     const { batchExportId, table } = created;
-    const [one, other] = [created.hour(), created.hour()];
-    for (const { insert, run } of [one, other]) {
-      await insert(1, 20);
-      await run();
-    }
-    await one.insert(30, 31);
-    const { run_id } = await one.run();
-    const { spec } = await harness.recorder.read(run_id);
-    await harness.journal.transaction(async (transaction) => {
-      const stream = await transaction.lock(batchExportDecider, batchExportId);
-      const event: BatchExportEvent = {
-        type: 'BatchExportCreated',
-        data: {
-          team_id: spec.team_id,
-          definition: {
-            ...{ name: 'Table', model: 'events', interval: 'hour', timezone: 'UTC', offset_hour: 0 },
-            ...{ offset_day: 0, destination_type: 'S3', config_version: spec.config_version },
-            ...{ start_at: null, end_at: null, dialect_query: null, retention_days: null },
-          },
-          scheduled_until: one.of.end,
-          paused: true,
-        },
-      };
-      await stream.append('created', [event]);
-    });
-    const { signal } = new AbortController();
-    const { keyRing, settings, journal } = harness;
+    const repairable = await created.repairable();
     const { pool } = harness.database;
-    const dependencies = { pool, keyRing, settings, journal, onError: () => undefined };
-    const check = async () => {
-      const { findings, ...rest } = await checkTable(
-        dependencies,
-        await readDefinition(pool, batchExportId),
-        signal,
-      );
-      return { ...rest, kinds: [...new Set(findings.map(({ kind }) => kind))].sort() };
-    };
-    const repair = (repairId = randomUUID()) =>
-      repairTable(dependencies, { batchExportId, repairId, userId: 7, signal });
     const recorded = async () => {
       const { rows } = await pool.query<{ data: { version: number; user_id: number } }>(
         `select data from exportd.journal_events where stream_id = $1 and event_type = 'TableRepaired'`,
@@ -894,7 +796,7 @@ describe('a repair of a table', () => {
     };
     const overwrite = (version: number) =>
       table.put(`${table.nameOf(version)}.json`, '{"commitInfo":{"operation":"OPTIMIZE"}}\n', {});
-    return { ...created, one, other, check, repair, recorded, overwrite };
+    return { ...created, ...repairable, recorded, overwrite };
   }
 
   it('writes nothing while the table is what its manifests say', async () => {
@@ -1026,9 +928,9 @@ describe('a repair of a table', () => {
     await overwrite(1);
     await one.insert(40, 41);
     const run_id = await one.exported();
-    await expect(publish(run_id, withCrash(harness, 'commit'))).rejects.toThrow();
+    await expect(publishRun(harness, run_id, withCrash(harness, 'commit'))).rejects.toThrow();
     expect(await repair()).toMatchObject({ adds: 1, removes: 0 });
-    await publish(run_id);
+    await publishRun(harness, run_id);
     expect(await commitsOf(run_id)).toHaveLength(1);
     await expectRows(one, other);
     expect(await check()).toMatchObject({ ok: true });

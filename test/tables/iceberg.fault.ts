@@ -1,17 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
-import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
-import { repairTable } from '../../src/export/repair_table.ts';
 import { formatManifestList } from '../../src/tables/iceberg_manifest.ts';
-import { checkTable, openTable } from '../../src/verify/check_table.ts';
-import { readDefinition } from '../../src/verify/locations.ts';
-import { withCrash } from '../export/crash_injection.ts';
+import { openTable } from '../../src/verify/check_table.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
-import { createHours, createReruns } from '../export/rerun.ts';
+import { createHours } from '../export/rerun.ts';
 import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { createIcebergReader } from './iceberg_reader.ts';
 import { type CatalogRequest, isCommit, type RestCatalog, startRestCatalog } from './rest_catalog.ts';
+import { createHoursOfTable, itCommitsOnceWhenKilled, publishRun } from './table_harness.ts';
 
 let harness: ExportHarness;
 let catalog: RestCatalog;
@@ -43,37 +40,9 @@ function createTable() {
   };
   const key = `lake\u001fevents/${name}`;
   const table = createIcebergReader(harness.bucket, catalog, key);
-  const hour = () => {
-    const of = nextHour();
-    const reruns = createReruns(harness, of, { batchExportId });
-    const exported = async () => {
-      const { run_id } = await reruns.create({ config });
-      await reruns.count(run_id);
-      await harness.attempt().exportInterval({ run_id });
-      return run_id;
-    };
-    return {
-      ...reruns,
-      of,
-      exported,
-      run: (options: object = {}, attempt?: Parameters<typeof reruns.proceed>[1]) =>
-        reruns.run({ config: { ...config, ...options } }, attempt),
-      uuids: async (): Promise<string[]> => {
-        const { rows } = await harness.database.pool.query<{ uuid: string }>(
-          'select uuid::text from events where inserted_at >= $1 and inserted_at < $2 order by uuid',
-          [of.start, of.end],
-        );
-        return rows.map(({ uuid }) => uuid);
-      },
-    };
-  };
-  /** Expects that the table has the rows of the hours, each once. */
-  const expectRows = async (...hours: readonly ReturnType<typeof hour>[]): Promise<void> => {
-    const expected = (await Promise.all(hours.map(({ uuids }) => uuids()))).flat().sort();
-    expect((await table.rows()).map(({ uuid }) => String(uuid)).sort()).toEqual(expected);
-  };
-  const commitsOf = (runId: string): number =>
-    table.commits().filter(({ run_id }) => run_id === runId).length;
+  const tested = createHoursOfTable(harness, nextHour, { batchExportId, config, rows: table.rows });
+  const commitsOf = (runId: string): Promise<number> =>
+    Promise.resolve(table.commits().filter(({ run_id }) => run_id === runId).length);
   /** Commits as another writer does, whose ids have 63 bits. */
   const foreign = (manifestList = table.current()?.['manifest-list'] ?? '', more: object = {}): bigint => {
     const id = 2n ** 62n + BigInt(Math.floor(Math.random() * 2 ** 40)) * 2n + 1n;
@@ -94,11 +63,8 @@ function createTable() {
     );
     return id;
   };
-  return { batchExportId, config, key, table, hour, commitsOf, expectRows, foreign };
+  return { ...tested, batchExportId, config, key, table, commitsOf, foreign };
 }
-
-const publish = (run_id: string, more: Parameters<ExportHarness['attempt']>[0] = {}) =>
-  harness.attempt(more).publishManifest({ run_id });
 
 describe('an Iceberg table', () => {
   it('gets a snapshot with each interval that has rows, whose columns have the ids of its files', async () => {
@@ -136,6 +102,95 @@ describe('an Iceberg table', () => {
     expect(rows.slice(0, 3)).toEqual([1, 2, 3].map((table_version) => ({ table_version, table_adds: 1 })));
   });
 
+  it('is read once for a commit', async () => {
+    const { hour, expectRows } = createTable();
+    const [one, other] = [hour(), hour()];
+    const requestsOf = async (run: () => Promise<unknown>): Promise<string[]> => {
+      const before = catalog.requests.length;
+      expect(await run()).toMatchObject({ latest_error: null });
+      return catalog.requests
+        .slice(before)
+        .filter(({ path }) => path.includes('/tables/'))
+        .map(({ method }) => method);
+    };
+    for (const { insert, run } of [one, other]) {
+      await insert(1, 3);
+      await requestsOf(run);
+    }
+    const third = hour();
+    await third.insert(1, 3);
+    expect(await requestsOf(third.run)).toEqual(['GET', 'POST']);
+    await one.insert(10, 11);
+    expect(await requestsOf(one.run)).toEqual(['GET', 'POST']);
+    await expectRows(one, other, third);
+  });
+
+  it('has the partitions of its files, by which readers skip manifests', async () => {
+    const { batchExportId, table, hour, expectRows } = createTable();
+    const options = { prefix: batchExportId, partition_by: ['date', 'hour', 'event'] };
+    const [one, other] = [hour(), hour()];
+    await one.insertNamed(['a', 'b c', 'a', '']);
+    await other.insertNamed(['b c']);
+    for (const { run } of [one, other]) expect(await run(options)).toMatchObject({ latest_error: null });
+    const metadata = table.table();
+    const schema = metadata.schemas.find((each) => each['schema-id'] === metadata['current-schema-id']);
+    const fields = schema?.fields.slice(-3) ?? [];
+    expect(fields).toMatchObject([
+      { name: 'date', type: 'date' },
+      { name: 'hour', type: 'int' },
+      { name: 'event_partition', type: 'string' },
+    ]);
+    expect(metadata['default-spec-id']).toBe(1);
+    expect(metadata['partition-specs']).toEqual([
+      { 'spec-id': 0, fields: [] },
+      {
+        'spec-id': 1,
+        fields: fields.map(({ id, name }, at) => ({
+          ...{ 'source-id': id, 'field-id': 1_000 + at, name, transform: 'identity' },
+        })),
+      },
+    ]);
+    const timeOf = ({ of }: typeof one) => ({
+      date: Date.parse(of.start.slice(0, 10)) / 86_400_000,
+      hour: Number(of.start.slice(11, 13)),
+    });
+    const partitionsOf = async () => (await table.live()).map(({ data_file }) => data_file.partition);
+    expect(await partitionsOf()).toEqual([
+      { ...timeOf(other), event_partition: 'b c' },
+      { ...timeOf(one), event_partition: 'a' },
+      { ...timeOf(one), event_partition: 'b c' },
+      { ...timeOf(one), event_partition: null },
+    ]);
+    const int = (value: number): Buffer => Buffer.from(new Int32Array([value]).buffer);
+    const boundsOf = (hours: typeof one, first: string, last: string, contains_null: boolean) => [
+      ...Object.values(timeOf(hours)).map((value) => ({
+        ...{ contains_null: false, lower_bound: int(value), upper_bound: int(value) },
+      })),
+      { contains_null, lower_bound: Buffer.from(first), upper_bound: Buffer.from(last) },
+    ];
+    expect(await table.manifests()).toMatchObject([
+      { partition_spec_id: 1, partitions: boundsOf(other, 'b c', 'b c', false) },
+      { partition_spec_id: 1, partitions: boundsOf(one, 'a', 'b c', true) },
+    ]);
+    // The next run of the hour has its own partitions, and the manifest of the other hour stays.
+    await one.insertNamed(['z'], 100);
+    expect(await one.run(options)).toMatchObject({ latest_error: null });
+    expect(await partitionsOf()).toContainEqual({ ...timeOf(one), event_partition: 'z' });
+    expect(await partitionsOf()).toContainEqual({ ...timeOf(other), event_partition: 'b c' });
+    await expectRows(one, other);
+    for (const partition_by of [['date', 'hour'], []]) {
+      const changed = await hour().run({ ...options, partition_by });
+      expect(changed.latest_error).toBeNull();
+    }
+    const late = hour();
+    await late.insertNamed(['a']);
+    for (const partition_by of [['date', 'hour'], []])
+      expect((await late.run({ ...options, partition_by })).latest_error).toMatch(
+        /^TableProtocol: .*other partitions than partition_by/,
+      );
+    await expectRows(one, other);
+  });
+
   it('has the newest generation of an interval, and nothing of one that has no rows left', async () => {
     const { table, hour, expectRows, commitsOf } = createTable();
     const [one, other] = [hour(), hour()];
@@ -147,7 +202,7 @@ describe('an Iceberg table', () => {
     const { run_id, state } = await one.run();
     expect(state).toMatchObject({ status: 'Completed', generation: 2 });
     await expectRows(one, other);
-    expect(commitsOf(run_id)).toBe(1);
+    expect(await commitsOf(run_id)).toBe(1);
     expect(table.commits().at(-1)).toMatchObject({ adds: 1, removes: 1 });
     expect(table.current()?.summary).toMatchObject({ operation: 'overwrite', 'total-records': '51' });
     await other.remove(1, 20);
@@ -187,26 +242,7 @@ describe('an Iceberg table', () => {
 });
 
 describe('a commit to a catalog', () => {
-  it.each([
-    ['before its manifest', 'putManifest'],
-    ['before the request', 'commit'],
-    ['after the request', 'committed'],
-  ] as const)('is made once if the worker is killed %s', async (_, at) => {
-    const { hour, commitsOf, expectRows } = createTable();
-    const [one, other] = [hour(), hour()];
-    await one.insert(1, 20);
-    await one.run();
-    await other.insert(1, 20);
-    const run_id = await other.exported();
-    await expect(publish(run_id, withCrash(harness, at))).rejects.toThrow();
-    await publish(run_id);
-    expect(commitsOf(run_id)).toBe(1);
-    await expectRows(one, other);
-    // What was recorded is the commit: its files can be replaced.
-    await other.insert(30, 31);
-    expect(await other.run()).toMatchObject({ latest_error: null });
-    await expectRows(one, other);
-  });
+  itCommitsOnceWhenKilled(() => harness, createTable);
 
   it.each([
     ['the connection breaks', 'after', 'broken'],
@@ -225,7 +261,7 @@ describe('a commit to a catalog', () => {
     });
     const { run_id, latest_error } = await one.run();
     expect({ latest_error, isInjected: injected > 0 }).toEqual({ latest_error: null, isInjected: true });
-    expect(commitsOf(run_id)).toBe(1);
+    expect(await commitsOf(run_id)).toBe(1);
     await expectRows(one);
     // Nothing of a commit that was refused stays.
     expect(await table.keysBelow(`${batchExportId}/metadata/`)).toHaveLength(2);
@@ -245,8 +281,8 @@ describe('a commit to a catalog', () => {
         return 'broken';
       },
     });
-    await publish(run_id);
-    expect(commitsOf(run_id)).toBe(1);
+    await publishRun(harness, run_id);
+    expect(await commitsOf(run_id)).toBe(1);
     await expectRows(one, other);
   });
 
@@ -269,8 +305,8 @@ describe('a commit to a catalog', () => {
         return undefined;
       },
     });
-    await Promise.all(ids.map((run_id) => publish(run_id)));
-    expect(ids.map(commitsOf)).toEqual([1, 1, 1]);
+    await Promise.all(ids.map((run_id) => publishRun(harness, run_id)));
+    expect(await Promise.all(ids.map(commitsOf))).toEqual([1, 1, 1]);
     expect(table.table()['last-sequence-number']).toBe(3);
     await expectRows(...hours);
   });
@@ -293,14 +329,43 @@ describe('a commit to a catalog', () => {
         return undefined;
       },
     });
-    const zombie = publish(run_id).catch(() => undefined);
+    const zombie = publishRun(harness, run_id).catch(() => undefined);
     await reached.promise;
     await other.run();
-    await publish(run_id);
+    await publishRun(harness, run_id);
     released.resolve(undefined);
     await zombie;
-    expect(commitsOf(run_id)).toBe(1);
+    expect(await commitsOf(run_id)).toBe(1);
     await expectRows(one, other);
+  });
+
+  it('is signed for AWS where the catalog wants that, with the keys of the bucket', async () => {
+    const { accessKeyId, secretAccessKey } = await harness.bucket.client.config.credentials();
+    const signature = { accessKeyId, secretAccessKey, region: 'us-east-1', service: 'glue' };
+    const [signed, other] = await Promise.all([
+      startRestCatalog({ signature }),
+      startRestCatalog({ signature: { ...signature, service: 's3tables' } }),
+    ]);
+    try {
+      const { hour } = createTable();
+      const one = hour();
+      await one.insert(1, 3);
+      const config = {
+        ...{ catalog_uri: signed.uri, catalog_signing_name: 'glue', catalog_credential: undefined },
+        // In paths it is escaped, and in signatures twice.
+        ...{ catalog_namespace: 'lake.events', catalog_warehouse: 'a b/c' },
+      };
+      expect(await one.run(config)).toMatchObject({ latest_error: null });
+      await one.insert(4, 5);
+      expect(await one.run(config)).toMatchObject({ latest_error: null });
+      expect([...signed.tables.values()].map((table) => table['last-sequence-number'])).toEqual([2]);
+      const denied = await one.run({ ...config, catalog_uri: other.uri });
+      expect(denied.latest_error).toMatch(
+        /^CatalogAccessDenied: .*status 403\); check .*catalog_signing_name/,
+      );
+    } finally {
+      await Promise.all([signed.close(), other.close()]);
+    }
   });
 
   it('asks for another token when the catalog no longer takes the one that it has', async () => {
@@ -320,16 +385,10 @@ describe('a commit to a catalog', () => {
 });
 
 describe('an Iceberg table with another writer', () => {
-  /** Two hours in a table. */
-  async function twoHours() {
+  const twoHours = async () => {
     const created = createTable();
-    const [one, other] = [created.hour(), created.hour()];
-    for (const { insert, run } of [one, other]) {
-      await insert(1, 20);
-      await run();
-    }
-    return { ...created, one, other };
-  }
+    return { ...created, ...(await created.twoHours()) };
+  };
 
   it('gets the next snapshot after a foreign one, and replaces what it has', async () => {
     const { table, hour, one, other, expectRows, foreign } = await twoHours();
@@ -454,49 +513,12 @@ describe('what an Iceberg table no longer needs', () => {
 });
 
 describe('a repair of an Iceberg table', () => {
-  /** A table of two hours, of which one was exported again; the export is in the journal. */
-  async function exported() {
+  const exported = async () => {
     const created = createTable();
-    const { batchExportId } = created;
-    const [one, other] = [created.hour(), created.hour()];
-    for (const { insert, run } of [one, other]) {
-      await insert(1, 20);
-      await run();
-    }
-    await one.insert(30, 31);
-    const { run_id } = await one.run();
-    const { spec } = await harness.recorder.read(run_id);
-    await harness.journal.transaction(async (transaction) => {
-      const stream = await transaction.lock(batchExportDecider, batchExportId);
-      const event: BatchExportEvent = {
-        type: 'BatchExportCreated',
-        data: {
-          team_id: spec.team_id,
-          definition: {
-            ...{ name: 'Table', model: 'events', interval: 'hour', timezone: 'UTC', offset_hour: 0 },
-            ...{ offset_day: 0, destination_type: 'S3', config_version: spec.config_version },
-            ...{ start_at: null, end_at: null, dialect_query: null, retention_days: null },
-          },
-          scheduled_until: one.of.end,
-          paused: true,
-        },
-      };
-      await stream.append('created', [event]);
-    });
-    const { signal } = new AbortController();
-    const { keyRing, settings, journal } = harness;
-    const { pool } = harness.database;
-    const dependencies = { pool, keyRing, settings, journal, onError: () => undefined };
-    const definition = await readDefinition(pool, batchExportId);
-    const check = async () => {
-      const { findings, ...rest } = await checkTable(dependencies, definition, signal);
-      return { ...rest, kinds: [...new Set(findings.map(({ kind }) => kind))].sort() };
-    };
-    const repair = (repairId = randomUUID()) =>
-      repairTable(dependencies, { batchExportId, repairId, userId: 7, signal });
-    const open = () => openTable(dependencies, definition);
-    return { ...created, one, other, check, repair, open, signal };
-  }
+    const repairable = await created.repairable();
+    const open = async () => openTable(repairable.dependencies, await repairable.definition());
+    return { ...created, ...repairable, open };
+  };
 
   it('writes nothing while the table is what its manifests say, which is described', async () => {
     const { check, repair, open, foreign, signal } = await exported();

@@ -9,6 +9,7 @@ interface Entry {
   readonly status: number;
   readonly data_file: {
     readonly file_path: string;
+    readonly partition: object;
     readonly record_count: number;
     readonly lower_bounds: readonly { readonly key: number; readonly value: Buffer }[] | null;
   };
@@ -32,11 +33,13 @@ export function createIcebergReader({ client, bucket }: TestBucket, catalog: Res
   };
   const current = (id = table()['current-snapshot-id']) =>
     table().snapshots.find((snapshot) => snapshot['snapshot-id'] === id);
-  const manifests = async (snapshot = current()): Promise<{ manifest_path: string }[]> =>
+  const manifests = async (
+    snapshot = current(),
+  ): Promise<{ manifest_path: string; partition_spec_id: number; partitions: object[] | null }[]> =>
     snapshot
-      ? (decodeAvro(await read(snapshot['manifest-list']), limits).records as unknown as {
-          manifest_path: string;
-        }[])
+      ? (decodeAvro(await read(snapshot['manifest-list']), limits).records as unknown as Awaited<
+          ReturnType<typeof manifests>
+        >)
       : [];
   const entries = async (snapshot = current()): Promise<Entry[]> => {
     const found: Entry[] = [];

@@ -8,6 +8,7 @@ import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createS3Proxy } from '../e2e/s3_proxy.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
 import { createHours, createReruns } from '../export/rerun.ts';
 import { programPath } from '../setup/programs.ts';
@@ -95,9 +96,9 @@ describe('readers of an Iceberg table', () => {
     writeFileSync(path, text);
     return path;
   };
-  const run = async (text: string, name: string): Promise<string> => {
+  const run = async (text: string, name: string, endpoint = harness.bucket.endpoint): Promise<string> => {
     const { stdout } = await promisify(execFile)(python, [scriptOf(text), uri, name], {
-      env: await environment(),
+      env: { ...(await environment()), AWS_ENDPOINT_URL: endpoint },
     });
     return stdout.trim();
   };
@@ -109,7 +110,10 @@ describe('readers of an Iceberg table', () => {
       ...{ file_format: 'Parquet', compression: 'zstd', table_format: 'iceberg' },
       ...{ catalog_uri: uri, catalog_namespace: 'lake', catalog_table },
     };
-    const hour = () => createReruns(harness, nextHour(), { batchExportId });
+    const hour = () => {
+      const of = nextHour();
+      return { ...createReruns(harness, of, { batchExportId }), hour: of };
+    };
     const name = `lake.${catalog_table}`;
     const count = async () => Number(await run(`${open}\nprint(table().scan().to_arrow().num_rows)`, name));
     return { batchExportId, config, hour, name, count };
@@ -197,6 +201,53 @@ print(len(list(table().scan(row_filter=f"_inserted_at = '{row['_inserted_at'].is
       "8 [1, 2] ['None', 'event 1', 'event 2', 'event 3', 'event 4']",
       ...['1', '1', '1'],
     ]);
+  });
+
+  it('open the files of one partition alone for a query on it', async () => {
+    const { config, hour, name } = createTable();
+    const partitioned = { ...config, prefix: name, partition_by: ['date', 'hour', 'event'] };
+    const hours = [hour(), hour()];
+    for (const one of hours) {
+      await one.insertNamed(['$pageview', 'sign up', '$pageview', '', 'é/%="']);
+      expect(await one.run({ config: partitioned })).toMatchObject({ latest_error: null });
+    }
+    const proxy = await createS3Proxy(harness.bucket.endpoint);
+    try {
+      const of = hours[1]?.hour.start ?? '';
+      const query = async (filter: string): Promise<unknown> => {
+        const before = proxy.requests.length;
+        const printed = await run(
+          `${open}
+rows = table().scan(row_filter=${JSON.stringify(filter)}).to_arrow().to_pylist()
+print(len(rows), sorted({(str(row["date"]), row["hour"], row["event_partition"], row["event"]) for row in rows}))`,
+          name,
+          proxy.endpoint,
+        );
+        const opened = proxy.requests
+          .slice(before)
+          .filter(({ operation, key }) => operation === 'GetObject' && key.endsWith('.parquet'))
+          .map(({ key }) => key);
+        return [printed.replaceAll("'", '"'), new Set(opened).size];
+      };
+      const [date, at] = [of.slice(0, 10), Number(of.slice(11, 13))];
+      const row = (partition: string, event: string): string =>
+        `("${date}", ${at}, ${partition}, "${event}")`;
+      const ofHour = `date = '${date}' and hour = ${at}`;
+      expect(await query(`${ofHour} and event_partition = '$pageview'`)).toEqual([
+        `2 [${row('"$pageview"', '$pageview')}]`,
+        1,
+      ]);
+      expect(
+        await query(`${ofHour} and event_partition in ('sign up', '__other__') and event = 'sign up'`),
+      ).toEqual([`1 [${row('"sign up"', 'sign up')}]`, 1]);
+      expect(await query(`${ofHour} and event_partition is null`)).toEqual([`1 [${row('None', '')}]`, 1]);
+      expect(await query("event_partition = 'sign up'")).toMatchObject([expect.stringMatching(/^2 /), 2]);
+    } finally {
+      await proxy.close();
+    }
+    // Iceberg's own writer reads what exportd wrote, and removes a partition.
+    await run(`${open}\ntable().delete("event_partition = 'sign up'")`, name);
+    expect(await run(`${open}\nprint(table().scan().to_arrow().num_rows)`, name)).toBe('8');
   });
 
   it('append, overwrite and expire between commits of exportd, which lose and double nothing', async () => {

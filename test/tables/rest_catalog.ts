@@ -1,6 +1,6 @@
-import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createHash, createHmac, randomUUID } from 'node:crypto';
+import { createServer, type IncomingHttpHeaders, type IncomingMessage, type ServerResponse } from 'node:http';
 import { once } from 'node:events';
-import { randomUUID } from 'node:crypto';
 
 type Json = Record<string, unknown>;
 
@@ -9,6 +9,7 @@ export interface CatalogRequest {
   readonly method: string;
   readonly path: string;
   readonly authorization: string | undefined;
+  readonly headers: IncomingHttpHeaders;
   readonly text: string;
   status: number | null;
 }
@@ -29,6 +30,9 @@ export interface CatalogTable extends Json {
   'last-sequence-number': number;
   'last-column-id': number;
   'current-schema-id': number;
+  'default-spec-id': number;
+  'last-partition-id': number;
+  'partition-specs': (Json & { 'spec-id': number })[];
   schemas: (Json & { 'schema-id': number; fields: Json[] })[];
   'current-snapshot-id': bigint;
   snapshots: (Json & {
@@ -52,6 +56,48 @@ const parse = (text: string): Json =>
 const { rawJSON } = JSON as unknown as { rawJSON: (text: string) => unknown };
 const format = (value: unknown): string =>
   JSON.stringify(value, (_, inner: unknown) => (typeof inner === 'bigint' ? rawJSON(String(inner)) : inner));
+
+/** The key with which requests are signed. */
+interface AwsKey {
+  readonly accessKeyId: string;
+  readonly secretAccessKey: string;
+  readonly region: string;
+  readonly service: string;
+}
+
+/**
+ * The Authorization header of a signed request, by "Create a signed AWS API request" of AWS's documentation. The path is encoded
+ * once more than it is sent, as for every service but S3.
+ */
+function signatureOf(
+  { method, path, text, headers }: CatalogRequest,
+  { accessKeyId, secretAccessKey, region, service }: AwsKey,
+): string {
+  const encoded = (value: string): string =>
+    encodeURIComponent(value).replaceAll(
+      /[!'()*]/g,
+      (one) => `%${one.charCodeAt(0).toString(16).toUpperCase()}`,
+    );
+  const sha256 = (value: string): string => createHash('sha256').update(value).digest('hex');
+  const [route = '', query = ''] = path.split('?');
+  const parameters = [...new URLSearchParams(query)].map(
+    ([name, value]) => `${encoded(name)}=${encoded(value)}`,
+  );
+  const [, signed = ''] = /SignedHeaders=([^,]+)/.exec(headers.authorization ?? '') ?? [];
+  const time = String(headers['x-amz-date']);
+  const scope = [time.slice(0, 8), region, service, 'aws4_request'];
+  const canonical = [
+    ...[method, route.split('/').map(encoded).join('/'), parameters.sort().join('&')],
+    ...signed.split(';').map((name) => `${name}:${String(headers[name]).trim()}`),
+    ...['', signed, sha256(text)],
+  ].join('\n');
+  const toSign = ['AWS4-HMAC-SHA256', time, scope.join('/'), sha256(canonical)].join('\n');
+  const key = [...scope, toSign].reduce(
+    (secret: string | Buffer, part) => createHmac('sha256', secret).update(part).digest(),
+    `AWS4${secretAccessKey}`,
+  );
+  return `AWS4-HMAC-SHA256 Credential=${accessKeyId}/${scope.join('/')}, SignedHeaders=${signed}, Signature=${key.toString('hex')}`;
+}
 
 class Refused extends Error {
   readonly status: number;
@@ -78,10 +124,8 @@ function holds(table: CatalogTable, requirement: Json): boolean {
       return requirement['current-schema-id'] === table['current-schema-id'];
     case 'assert-last-assigned-field-id':
       return requirement['last-assigned-field-id'] === table['last-column-id'];
-    case 'assert-default-spec-id':
-    case 'assert-default-sort-order-id':
     case 'assert-last-assigned-partition-id':
-      return true;
+      return requirement['last-assigned-partition-id'] === table['last-partition-id'];
     default:
       return refuse(400, 'BadRequestException');
   }
@@ -104,6 +148,21 @@ function apply(table: CatalogTable, update: Json): void {
       table['current-schema-id'] = id === -1 ? (table.schemas.at(-1)?.['schema-id'] ?? 0) : id;
       return;
     }
+    case 'add-spec': {
+      const spec = update.spec as { readonly fields: readonly { 'source-id': number; 'field-id': number }[] };
+      const schema = table.schemas.find((one) => one['schema-id'] === table['current-schema-id']);
+      if (!spec.fields.every((field) => schema?.fields.some(({ id }) => id === field['source-id'])))
+        refuse(400, 'ValidationException');
+      table['partition-specs'].push({ ...spec, 'spec-id': table['partition-specs'].length });
+      table['last-partition-id'] = Math.max(
+        table['last-partition-id'],
+        ...spec.fields.map((field) => field['field-id']),
+      );
+      return;
+    }
+    case 'set-default-spec':
+      table['default-spec-id'] = table['partition-specs'].length - 1;
+      return;
     case 'add-snapshot': {
       const snapshot = update.snapshot as CatalogTable['snapshots'][number];
       if (snapshot['sequence-number'] <= table['last-sequence-number']) refuse(400, 'ValidationException');
@@ -158,17 +217,18 @@ const created = (request: Json): CatalogTable => {
 
 /**
  * An Iceberg REST catalog in memory that checks what a commit requires, as the specification says, and can be disturbed.
- * @param credentials that it demands: a token, or a client that gets one
+ * @param credentials that it demands: a token, a client that gets one, or signatures of AWS
  */
 export async function startRestCatalog(
-  credentials: { readonly token?: string; readonly client?: string } = {},
+  credentials: { readonly token?: string; readonly client?: string; readonly signature?: AwsKey } = {},
 ) {
   const namespaces = new Set<string>();
   const tables = new Map<string, CatalogTable>();
   const requests: CatalogRequest[] = [];
   const hooks = new Set<Hooks>();
   const tokens = new Set(credentials.token === undefined ? [] : [credentials.token]);
-  const handle = ({ method, path, text, authorization }: CatalogRequest): unknown => {
+  const handle = (request: CatalogRequest): unknown => {
+    const { method, path, text, authorization } = request;
     const [, , ...segments] = (path.split('?')[0] ?? '').split('/').map(decodeURIComponent);
     if (segments.join('/') === 'oauth/tokens') {
       const form = new URLSearchParams(text);
@@ -181,6 +241,8 @@ export async function startRestCatalog(
     const isOpen = credentials.client === undefined && credentials.token === undefined;
     if (!isOpen && !tokens.has(authorization?.replace('Bearer ', '') ?? ''))
       refuse(401, 'NotAuthorizedException');
+    if (credentials.signature && authorization !== signatureOf(request, credentials.signature))
+      refuse(403, 'ForbiddenException');
     if (segments[0] === 'config') return { defaults: {}, overrides: { prefix: 'lake' } };
     if (segments[0] !== 'lake') refuse(404, 'NoSuchWarehouseException');
     const [, , namespace, , name] = segments;
@@ -218,6 +280,7 @@ export async function startRestCatalog(
     const request: CatalogRequest = {
       ...{ method, path, text, status: null },
       authorization: incoming.headers.authorization,
+      headers: incoming.headers,
     };
     requests.push(request);
     const inject = async (when: keyof Hooks): Promise<boolean> => {

@@ -1,0 +1,143 @@
+import { randomUUID } from 'node:crypto';
+import { expect, it } from '@jest/globals';
+import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
+import { repairTable } from '../../src/export/repair_table.ts';
+import { checkTable } from '../../src/verify/check_table.ts';
+import { readDefinition } from '../../src/verify/locations.ts';
+import { withCrash } from '../export/crash_injection.ts';
+import type { ExportHarness } from '../export/export_harness.ts';
+import { createReruns } from '../export/rerun.ts';
+
+/** What the tests need to know of the table of an export, whatever its format. */
+interface TestedTable {
+  readonly batchExportId: string;
+  readonly config: object;
+  /** All rows of the table. */
+  readonly rows: () => Promise<readonly Record<string, unknown>[]>;
+  readonly eventPartitions?: number;
+}
+
+export const publishRun = (
+  harness: ExportHarness,
+  run_id: string,
+  more: Parameters<ExportHarness['attempt']>[0] = {},
+) => harness.attempt(more).publishManifest({ run_id });
+
+/** Hours of an export to a table, and what the table has to have. */
+export function createHoursOfTable(
+  harness: ExportHarness,
+  nextHour: () => { start: string; end: string },
+  { config, rows, ...options }: TestedTable,
+) {
+  const { batchExportId } = options;
+  const hour = () => {
+    const of = nextHour();
+    const reruns = createReruns(harness, of, options);
+    return {
+      ...reruns,
+      of,
+      /** A run whose files are there, and which is not published. */
+      exported: async (): Promise<string> => {
+        const { run_id } = await reruns.create({ config });
+        await reruns.count(run_id);
+        await harness.attempt().exportInterval({ run_id });
+        return run_id;
+      },
+      run: (more: object = {}, attempt?: Parameters<typeof reruns.proceed>[1]) =>
+        reruns.run({ config: { ...config, ...more } }, attempt),
+      uuids: async (): Promise<string[]> => {
+        const { rows: found } = await harness.database.pool.query<{ uuid: string }>(
+          'select uuid::text from events where inserted_at >= $1 and inserted_at < $2 order by uuid',
+          [of.start, of.end],
+        );
+        return found.map(({ uuid }) => uuid);
+      },
+    };
+  };
+  type Hour = ReturnType<typeof hour>;
+  /** Expects that the table has the rows of the hours, each once. */
+  const expectRows = async (...hours: readonly Hour[]): Promise<void> => {
+    const expected = (await Promise.all(hours.map(({ uuids }) => uuids()))).flat().sort();
+    expect((await rows()).map(({ uuid }) => String(uuid)).sort()).toEqual(expected);
+  };
+  const twoHours = async () => {
+    const [one, other] = [hour(), hour()];
+    for (const { insert, run } of [one, other]) {
+      await insert(1, 20);
+      expect(await run()).toMatchObject({ latest_error: null });
+    }
+    return { one, other };
+  };
+  return {
+    hour,
+    expectRows,
+    twoHours,
+    /** Exports an hour of two again, stores the export in the journal, and returns how to check and to repair its table. */
+    repairable: async () => {
+      const { one, other } = await twoHours();
+      await one.insert(30, 31);
+      const { run_id } = await one.run();
+      const { spec } = await harness.recorder.read(run_id);
+      await harness.journal.transaction(async (transaction) => {
+        const stream = await transaction.lock(batchExportDecider, batchExportId);
+        const event: BatchExportEvent = {
+          type: 'BatchExportCreated',
+          data: {
+            team_id: spec.team_id,
+            definition: {
+              ...{ name: 'Table', model: 'events', interval: 'hour', timezone: 'UTC', offset_hour: 0 },
+              ...{ offset_day: 0, destination_type: 'S3', config_version: spec.config_version },
+              ...{ start_at: null, end_at: null, dialect_query: null, retention_days: null },
+            },
+            scheduled_until: one.of.end,
+            paused: true,
+          },
+        };
+        await stream.append('created', [event]);
+      });
+      const { signal } = new AbortController();
+      const { keyRing, settings, journal } = harness;
+      const { pool } = harness.database;
+      const dependencies = { pool, keyRing, settings, journal, onError: () => undefined };
+      const definition = () => readDefinition(pool, batchExportId);
+      return {
+        ...{ one, other, dependencies, definition, signal },
+        check: async () => {
+          const { findings, ...rest } = await checkTable(dependencies, await definition(), signal);
+          return { ...rest, kinds: [...new Set(findings.map(({ kind }) => kind))].sort() };
+        },
+        repair: (repairId = randomUUID()) =>
+          repairTable(dependencies, { batchExportId, repairId, userId: 7, signal }),
+      };
+    },
+  };
+}
+
+type HoursOfTable = ReturnType<typeof createHoursOfTable> & {
+  /** How many commits of a run the table has. */
+  readonly commitsOf: (runId: string) => Promise<number>;
+};
+
+/** Tests that a killed worker commits once. @param open a new table */
+export function itCommitsOnceWhenKilled(harness: () => ExportHarness, open: () => HoursOfTable): void {
+  it.each([
+    ['before its manifest', 'putManifest'],
+    ['before the request', 'commit'],
+    ['after the request', 'committed'],
+  ] as const)('is made once if the worker is killed %s', async (_, at) => {
+    const { hour, commitsOf, expectRows } = open();
+    const [one, other] = [hour(), hour()];
+    await one.insert(1, 20);
+    await one.run();
+    await other.insert(1, 20);
+    const run_id = await other.exported();
+    await expect(publishRun(harness(), run_id, withCrash(harness(), at))).rejects.toThrow();
+    await publishRun(harness(), run_id);
+    expect(await commitsOf(run_id)).toBe(1);
+    await expectRows(one, other);
+    // What was recorded is the commit: its files can be replaced.
+    await other.insert(30, 31);
+    expect(await other.run()).toMatchObject({ latest_error: null });
+    await expectRows(one, other);
+  });
+}
