@@ -625,7 +625,8 @@ export function previewOf(config: unknown): DestinationPreview {
   checkPrefix({ prefix, table_format, partition_by });
   const encoding = encodingOf({ ...parsed, ...fileFormatOf(parsed) });
   const nameOf = (key: string): string => `s3://${bucket_name}/${key}`;
-  const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null };
+  const event = partition_by.includes('event') ? otherEvents : undefined;
+  const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null, event };
   return {
     selection: { include_events, exclude_events, filters },
     encoding,
