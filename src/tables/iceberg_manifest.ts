@@ -187,7 +187,7 @@ export const partitionTuple = (
   values: Readonly<Record<string, string | null>>,
 ): Record<string, number | string | null> =>
   Object.fromEntries(
-    partitions.map(({ name, type }) => {
+    partitions.map(({ name, type }): [string, number | string | null] => {
       const value = values[name] ?? null;
       if (value === null || type === 'text') return [name, value];
       return [name, type === 'date' ? Date.parse(value) / 86_400_000 : Number(value)];
