@@ -48,27 +48,44 @@ export const maxFingerprintBuckets = 64;
  * without rows precede it and its number of rows, both as LEB128 (seven bits per byte, the lowest first), and its sum as 8
  * bytes, the highest first.
  */
-export function encodeBuckets(buckets: readonly FingerprintBucket[]): string {
-  const bytes: number[] = [];
+export const encodeBuckets = (buckets: readonly FingerprintBucket[]): string =>
+  encodeBits(buckets.map(({ index, rows, sum }) => ({ index, rows, bits: BigInt(sum) })));
+
+/** A bucket whose sum is a number. */
+interface BucketBits {
+  readonly index: number;
+  readonly rows: number;
+  readonly bits: bigint;
+}
+
+/** The most bytes that a bucket takes: two numbers of up to eight bytes, and its sum. */
+const maxBucketBytes = 24;
+
+function encodeBits(buckets: readonly BucketBits[]): string {
+  const bytes = Buffer.allocUnsafe(buckets.length * maxBucketBytes);
+  let at = 0;
   const append = (value: number): void => {
     let rest = value;
-    for (; rest > 0x7f; rest = Math.floor(rest / 0x80)) bytes.push((rest % 0x80) | 0x80);
-    bytes.push(rest);
+    for (; rest > 0x7f; rest = Math.floor(rest / 0x80), at += 1) bytes[at] = (rest % 0x80) | 0x80;
+    bytes[at] = rest;
+    at += 1;
   };
   let next = 0;
-  for (const { index, rows, sum } of buckets.toSorted((one, other) => one.index - other.index)) {
+  for (const { index, rows, bits } of buckets.toSorted((one, other) => one.index - other.index)) {
     if (rows === 0) continue;
     append(index - next);
     append(rows);
     next = index + 1;
-    const bits = BigInt.asUintN(64, BigInt(sum));
-    for (let shift = 56n; shift >= 0n; shift -= 8n) bytes.push(Number((bits >> shift) & 0xffn));
+    at = bytes.writeBigUInt64BE(BigInt.asUintN(64, bits), at);
   }
-  return Buffer.from(bytes).toString('base64');
+  return bytes.toString('base64', 0, at);
 }
 
 /** The buckets of a fingerprint that have rows, by index. @throws RangeError when they are cut off */
-export function bucketsOf({ encoded_buckets }: Pick<Fingerprint, 'encoded_buckets'>): FingerprintBucket[] {
+export const bucketsOf = (fingerprint: Pick<Fingerprint, 'encoded_buckets'>): FingerprintBucket[] =>
+  decodeBits(fingerprint).map(({ index, rows, bits }) => ({ index, rows, sum: bits.toString() }));
+
+function decodeBits({ encoded_buckets }: Pick<Fingerprint, 'encoded_buckets'>): BucketBits[] {
   const bytes = Buffer.from(encoded_buckets, 'base64');
   let at = 0;
   const read = (): number => {
@@ -80,12 +97,12 @@ export function bucketsOf({ encoded_buckets }: Pick<Fingerprint, 'encoded_bucket
       if (byte < 0x80) return value;
     }
   };
-  const buckets: FingerprintBucket[] = [];
+  const buckets: BucketBits[] = [];
   let next = 0;
   while (at < bytes.length) {
     const index = next + read();
     const rows = read();
-    buckets.push({ index, rows, sum: bytes.readBigUInt64BE(at).toString() });
+    buckets.push({ index, rows, bits: bytes.readBigUInt64BE(at) });
     at += 8;
     next = index + 1;
   }
@@ -136,22 +153,25 @@ function combine(
   first: Fingerprint,
   more: readonly { readonly fingerprint: Fingerprint; readonly sign: 1 | -1 }[],
 ): Fingerprint {
-  const sums = new Map<number, { rows: number; sum: bigint }>();
-  for (const { fingerprint, sign } of [{ fingerprint: first, sign: 1 }, ...more]) {
-    if (!areComparable(first, fingerprint)) throw new RangeError('The fingerprints are not comparable.');
-    for (const { index, rows, sum } of bucketsOf(fingerprint)) {
-      const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
-      sums.set(index, { rows: bucket.rows + sign * rows, sum: bucket.sum + BigInt(sign) * BigInt(sum) });
+  if (!more.every(({ fingerprint }) => areComparable(first, fingerprint)))
+    throw new RangeError('The fingerprints are not comparable.');
+  const others = more.filter(({ fingerprint }) => fingerprint.encoded_buckets !== '');
+  if (others.length === 0) return first;
+  const sums = new Map<number, BucketBits>();
+  for (const { fingerprint, sign } of [{ fingerprint: first, sign: 1 }, ...others])
+    for (const { index, rows, bits } of decodeBits(fingerprint)) {
+      const bucket = sums.get(index);
+      sums.set(index, {
+        index,
+        rows: (bucket?.rows ?? 0) + sign * rows,
+        bits: (bucket?.bits ?? 0n) + BigInt(sign) * bits,
+      });
     }
-  }
-  const buckets = [...sums].flatMap(([index, { rows, sum }]) =>
-    rows > 0 ? [{ index, rows, sum: String(sum) }] : [],
-  );
-  return { ...first, encoded_buckets: encodeBuckets(buckets) };
+  return { ...first, encoded_buckets: encodeBits([...sums.values()].filter(({ rows }) => rows > 0)) };
 }
 
 export const rowsOfFingerprint = (fingerprint: Pick<Fingerprint, 'encoded_buckets'>): number =>
-  bucketsOf(fingerprint).reduce((sum, { rows }) => sum + rows, 0);
+  decodeBits(fingerprint).reduce((sum, { rows }) => sum + rows, 0);
 
 /**
  * Returns the buckets in which two fingerprints differ, by index; null where one of them has no rows.
@@ -206,6 +226,6 @@ export const totalOf = (
   rows: fingerprints.reduce((sum, fingerprint) => sum + rowsOfFingerprint(fingerprint), 0),
   sum: BigInt.asUintN(
     64,
-    fingerprints.flatMap(bucketsOf).reduce((sum, bucket) => sum + BigInt(bucket.sum), 0n),
+    fingerprints.flatMap(decodeBits).reduce((sum, { bits }) => sum + bits, 0n),
   ).toString(),
 });

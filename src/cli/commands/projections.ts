@@ -118,15 +118,14 @@ export async function withRebuildOptions<Result>(
   rebuild: (options: RebuildOptions) => Promise<Result>,
 ): Promise<Result> {
   const settings = await commandSettings(process.env);
+  const hasArchive = settings.EXPORTD_ARCHIVE_BUCKET !== undefined;
+  if (fromArchive === true && !hasArchive) throw noArchive();
+  const options = { onProgress: reportProgress(), keepPreviousMs: settings.EXPORTD_OLD_READ_MODEL_RETENTION };
+  if (fromArchive === false || !hasArchive) return rebuild(options);
   const { createArchiveReader, openArchive } = await import('../../maintenance/archive_journal.ts');
-  const store = fromArchive === false ? undefined : openArchive(settings, new AbortController().signal);
-  if (fromArchive && !store) throw noArchive();
+  const store = openArchive(settings, new AbortController().signal);
   try {
-    return await rebuild({
-      onProgress: reportProgress(),
-      keepPreviousMs: settings.EXPORTD_OLD_READ_MODEL_RETENTION,
-      ...(store && { readArchive: createArchiveReader(store) }),
-    });
+    return await rebuild({ ...options, ...(store && { readArchive: createArchiveReader(store) }) });
   } finally {
     store?.close();
   }

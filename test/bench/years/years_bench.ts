@@ -77,6 +77,7 @@ export async function runYearsBench(options: YearsBenchOptions, report: Report, 
     const exportId = await exportHours(scratch, deployment, account, start, hours);
     report(`Copying its journal ${String(exports - 1)} times`);
     await copyExport(pool, { id: exportId, copies: exports - 1, withReadModels: false });
+    await spreadComparisons(pool);
 
     report('Building the read models, with nothing beside');
     const rebuild = await buildAndSwitch(pool, report, signal);
@@ -148,6 +149,14 @@ async function exportHours(
     return created;
   });
 }
+
+/** Intervals of years are due at different times: without this, all would be compared in an hour from now. */
+const spreadComparisons = (pool: Pool): Promise<unknown> =>
+  withoutTimeout(pool, (connection) =>
+    connection.query(
+      `update exportd.interval_comparisons set next_due_at = clock_timestamp() + random() * interval '365 days'`,
+    ),
+  );
 
 /** Builds all read models again from the first event, and switches to them. */
 async function buildAndSwitch(pool: Pool, report: Report, signal: AbortSignal) {
