@@ -168,7 +168,7 @@ export interface ArchivedCounts {
 }
 
 /** Advisory lock of the session that archives. */
-const archiveLock = 7_116_203;
+export const archiveLock = 7_116_203;
 const defaultEventsPerFile = 10_000;
 
 /**
@@ -202,7 +202,8 @@ export async function archiveJournal(
     }
     return counts;
   } finally {
-    // Ends the session with its lock.
+    // At once: PostgreSQL notices the end of a session a little later.
+    await connection.query('select pg_advisory_unlock($1)', [archiveLock]).catch(() => undefined);
     connection.release(true);
   }
 }

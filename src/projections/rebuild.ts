@@ -79,7 +79,9 @@ export async function asBuilder<Result>(
     }
     return await work(connection);
   } finally {
-    // Ends the session with its lock and settings.
+    // At once: PostgreSQL notices the end of a session a little later.
+    await connection.query('select pg_advisory_unlock($1)', [builderLock]).catch(() => undefined);
+    // Ends the session with its settings.
     connection.release(true);
   }
 }

@@ -83,18 +83,35 @@ const table: CachedTable = {
   lookups: {},
 };
 
+/** A state in memory, of which the row has what is stored. Most events of a batch are followed by others of their stream. */
+class StateInMemory {
+  readonly streamType: StreamType;
+  readonly state: unknown;
+  constructor(streamType: StreamType, state: unknown) {
+    this.streamType = streamType;
+    this.state = state;
+  }
+  toJSON(): unknown {
+    return storedState(this.streamType, this.state);
+  }
+}
+
 /** Folds an event of a rebuild into its stream's row, and returns the state after it. */
 export async function foldState(rows: RowCache, stored: StoredEvent): Promise<unknown> {
   const { stream_type, stream_id, stream_version: version, type, data, recorded_at } = stored;
   const { initialState, evolve } = deciders[stream_type];
   const row = await rows.get(table, stream_type, stream_id);
   if (!row && version > 1) throw missingState(stream_type, stream_id);
-  const before = row ? stateOf(stream_type, row.state) : initialState;
+  const known = row?.state;
+  const before =
+    known instanceof StateInMemory ? known.state : row ? stateOf(stream_type, known) : initialState;
   const after = evolve(before, { type, data, recorded_at });
   const state = after ?? before;
   const unknown_event = after === undefined ? type : (row?.unknown_event ?? null);
-  const stored_state = storedState(stream_type, state);
-  rows.set(table, { stream_type, stream_id, version, state: stored_state, unknown_event });
+  rows.set(table, {
+    ...{ stream_type, stream_id, version, unknown_event },
+    state: new StateInMemory(stream_type, state),
+  });
   return state;
 }
 

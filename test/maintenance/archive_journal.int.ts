@@ -12,6 +12,7 @@ import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readArchiveStatus, type ReadArchive } from '../../src/journal/archives.ts';
 import {
   archiveJournal,
+  archiveLock,
   type ArchiveStep,
   type ArchiveStore,
   createArchiveReader,
@@ -27,6 +28,7 @@ import { exportBody, openApiHarness, type ApiHarness } from '../http/api_harness
 import { projectionContents } from '../projections/projection_contents.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
+import { waitFor } from '../setup/wait_for.ts';
 
 const policies = quickPolicies();
 const retention = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
@@ -246,6 +248,10 @@ describe('the archive of the journal', () => {
       });
       const [, signal] = (await once(killed, 'exit')) as [number | null, string | null];
       expect([step, signal]).toEqual([step, 'SIGKILL']);
+      await waitFor(async () => {
+        const { rows } = await pool().query('select from pg_locks where objid = $1', [archiveLock]);
+        return rows.length === 0;
+      }, 'PostgreSQL to release the lock of the killed process');
       const known = idsOf([...(await journalEvents()), ...(await archivedEvents())]);
       expect([step, all.filter(({ event_id }) => !known.has(event_id))]).toEqual([step, []]);
       await rebuild(pool(), { readArchive, restarts: true });
