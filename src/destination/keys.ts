@@ -59,7 +59,7 @@ export const fileFolder = ({ prefix, partition_by = [] }: FolderFields): string 
 /** Returns why a valid prefix cannot be followed by partitions; null if it can. */
 export function partitionProblem({ prefix, partition_by = [] }: FolderFields): string | null {
   if (partition_by.length === 0) return null;
-  if (partition_by[0] !== 'event' && prefix.replaceAll('{table}', '').includes('{'))
+  if (prefix.replaceAll('{table}', '').includes('{'))
     return 'With partition_by the prefix must have no time in it, such as events or {table}: the folders of the partitions have it.';
   const taken = partition_by.find((column) =>
     prefix.split('/').some((part) => part.startsWith(column === 'event' ? 'event_partition=' : `${column}=`)),

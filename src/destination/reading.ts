@@ -339,7 +339,10 @@ function athena({ id, model, columns, store, folder, partitions }: Recipe): stri
     ({ name, type }) =>
       `\`${name}\` ${type === 'uuid' && !store.table_format ? 'binary' : types.spark[type].toLowerCase()}`,
   );
-  return `create external table manifests_${suffix} (
+  const note = partitions.includes('event_partition')
+    ? `-- Queries name partitions as they are in keys: event_partition in ('%24pageview', '__other__')\n`
+    : '';
+  return `${note}create external table manifests_${suffix} (
   created_at string, files array<struct<key:string>>, earlier array<struct<key:string>>)
 row format serde 'org.openx.data.jsonserde.JsonSerDe'
 location ${sqlText(`s3://${bucket}/${folder}`)};
@@ -368,7 +371,6 @@ function propertiesOf(partitions: Recipe['partitions'], location: string): strin
   const types = {
     date: { type: 'date', format: 'yyyy-MM-dd', range: '2020-01-01,NOW+1DAYS' },
     hour: { type: 'integer', range: '0,23', digits: '2' },
-    // Queries have to name one, or each of several.
     event_partition: { type: 'injected' },
   };
   const properties = [

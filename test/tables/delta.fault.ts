@@ -599,7 +599,7 @@ describe('partitions', () => {
     );
     const plain = { table_format: null, file_format, compression: 'gzip', on_bad_row: 'reject' };
     const { manifest_key, latest_error } = await one.run({
-      ...{ ...plain, prefix: `${batchExportId}/{year}`, partition_by: ['event'] },
+      ...{ ...plain, prefix: batchExportId, partition_by: ['event'] },
     });
     expect(latest_error).toBeNull();
     const { files, rejected_file, rows } = await harness.reader.manifestAt(manifest_key ?? '');
