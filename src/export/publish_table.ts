@@ -130,8 +130,7 @@ async function commit(call: TableRun, table: TableLog, checked: CheckedTable | n
     if (!change) {
       // An earlier attempt may have committed the files.
       const extent = planned ? 'files' : extentOf(publication);
-      const isKnown =
-        checked?.extent === extent && !planned && checked.newest?.version === newest?.version;
+      const isKnown = checked?.extent === extent && !planned && checked.newest?.version === newest?.version;
       const head = isKnown ? checked.head : await readHead(table, newest, extent, signal);
       // Another attempt of the run may have committed since; it has planned that before.
       const { table_commit } = await recorder.read(runId);
