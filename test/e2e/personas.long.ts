@@ -94,7 +94,7 @@ describe('a data engineer', () => {
       .waitFor();
     await expectSoundPage('query without a view');
     await page.goto('/exports/new');
-    await page.getByText('It does not exist.', { exact: false }).waitFor();
+    await page.getByText('It does not exist. Create it', { exact: false }).waitFor();
     await expectSoundPage('new export without a view');
     await page.getByRole('link', { name: 'Map a table to events' }).click();
     await page.getByLabel('Table', { exact: true }).selectOption('public.orders_log');

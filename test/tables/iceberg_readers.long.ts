@@ -14,6 +14,7 @@ import { createHours, createReruns } from '../export/rerun.ts';
 import { programPath } from '../setup/programs.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { killPoints, withKill } from './kill_points.ts';
+import { bucketProperties, startTrino } from './trino.ts';
 
 /** Opens the table of the second argument in the catalog of the first. */
 const open = `
@@ -248,6 +249,37 @@ print(len(rows), sorted({(str(row["date"]), row["hour"], row["event_partition"],
     // Iceberg's own writer reads what exportd wrote, and removes a partition.
     await run(`${open}\ntable().delete("event_partition = 'sign up'")`, name);
     expect(await run(`${open}\nprint(table().scan().to_arrow().num_rows)`, name)).toBe('8');
+  });
+
+  it('are also Trino', async () => {
+    const { config, hour, name } = createTable();
+    const one = hour();
+    const partitioned = { ...config, prefix: name, partition_by: ['date', 'event'] };
+    for (const from of [1, 30]) {
+      await one.insert(from, from + 9);
+      expect(await one.run({ config: partitioned })).toMatchObject({ latest_error: null });
+    }
+    const trino = await startTrino({
+      'connector.name': 'iceberg',
+      'iceberg.catalog.type': 'rest',
+      'iceberg.rest-catalog.uri': uri,
+      ...bucketProperties(harness.bucket.endpoint, await harness.bucket.client.config.credentials()),
+    });
+    try {
+      expect(await trino.query(`select count(*), count(distinct uuid) from exported.${name}`)).toEqual([
+        [20, 20],
+      ]);
+      expect(
+        await trino.query(
+          `select count(*) from exported.${name} where _inserted_at = (select max(_inserted_at) from exported.${name})`,
+        ),
+      ).toEqual([[1]]);
+      expect(
+        await trino.query(`select event from exported.${name} where event_partition = 'event 5'`),
+      ).toEqual([['event 5']]);
+    } finally {
+      trino.close();
+    }
   });
 
   it('append, overwrite and expire between commits of exportd, which lose and double nothing', async () => {

@@ -13,6 +13,7 @@ import { programPath } from '../setup/programs.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createDeltaReader } from './delta_reader.ts';
 import { killPoints, withKill } from './kill_points.ts';
+import { bucketProperties, deltaProperties, startTrino } from './trino.ts';
 
 /** Opens the table of the first argument. */
 const open = `
@@ -443,6 +444,48 @@ print(rows().count())`,
         await run(`${openSpark}\nprint(rows().count())`, batchExportId, harness.bucket.endpoint, spark)
       ).trim(),
     ).toBe(String(expected));
+  });
+
+  it('are also Trino, which sees times to the millisecond', async () => {
+    const { batchExportId, hour } = createTable();
+    const partitioned = { ...config, prefix: batchExportId, partition_by: ['date', 'hour'] };
+    const [one, other] = [hour(), hour()];
+    for (const each of [one, other]) {
+      await each.insert(1, 20);
+      expect(await each.run({ config: partitioned })).toMatchObject({ latest_error: null });
+    }
+    await one.insert(30, 36);
+    expect(await one.run({ config: partitioned })).toMatchObject({ latest_error: null });
+    const credentials = await harness.bucket.client.config.credentials();
+    const trino = await startTrino({
+      ...deltaProperties,
+      ...bucketProperties(harness.bucket.endpoint, credentials),
+    });
+    try {
+      await trino.query('create schema exported.lake');
+      await trino.query(
+        `call exported.system.register_table('lake', 'events', 's3://${harness.bucket.bucket}/${batchExportId}')`,
+      );
+      const table = 'exported.lake.events';
+      expect(await trino.query(`select count(*), count(distinct uuid) from ${table}`)).toEqual([[47, 47]]);
+      const { start } = other.of;
+      const [day, hourOfDay] = [start.slice(0, 10), Number(start.slice(11, 13))];
+      expect(
+        await trino.query(
+          `select count(*) from ${table} where date = date '${day}' and hour = ${hourOfDay} and _inserted_at >= timestamp '${day} ${start.slice(11, 19)} UTC'`,
+        ),
+      ).toEqual([[20]]);
+      expect(
+        await trino.query(
+          `select count(*) from ${table} where uuid = (select max(uuid) from ${table}) and json_extract_scalar(properties, '$.missing') is null`,
+        ),
+      ).toEqual([[1]]);
+      expect(await trino.query(`select distinct typeof(uuid), typeof(_inserted_at) from ${table}`)).toEqual([
+        ['varchar', 'timestamp(3) with time zone'],
+      ]);
+    } finally {
+      trino.close();
+    }
   });
 
   it('leave kept files to people when they vacuum, and delete what was replaced', async () => {

@@ -157,6 +157,31 @@ export function Dialog({
   </dialog>`;
 }
 
+/** Shows a secret that cannot be read again: `label` names it, and `children` say what it is for. */
+export function SecretDialog({
+  title,
+  label,
+  secret,
+  onClose,
+  children,
+}: {
+  readonly title: string;
+  readonly label: string;
+  readonly secret: string;
+  readonly onClose: () => void;
+  readonly children?: Content;
+}): View {
+  return html`<${Dialog}
+    title=${title}
+    staysOpen=${true}
+    onClose=${onClose}
+    actions=${html`<${Button} kind="primary" onClick=${onClose}>Done<//>`}
+  >
+    <p>${children}</p>
+    <${CopyLine} label=${label} text=${secret} />
+  <//>`;
+}
+
 /** An action of the API as a button. */
 export interface Action extends ActionRequest {
   /** A verb: `Pause`. */

@@ -7,8 +7,8 @@ import {
   ActionButton,
   Button,
   CommandLines,
-  CopyLine,
   Dialog,
+  SecretDialog,
 } from '../../components/actions.ts';
 import { SelectField, TextField } from '../../components/field.ts';
 import { Moment } from '../../components/moment.ts';
@@ -129,26 +129,7 @@ const formats = [
 const newSecret = (): string =>
   `whsec_${btoa(String.fromCodePoint(...crypto.getRandomValues(new Uint8Array(32))))}`;
 
-/** Shows a secret that cannot be read again. */
-function SecretDialog({
-  title,
-  secret,
-  onClose,
-}: {
-  readonly title: string;
-  readonly secret: string;
-  readonly onClose: () => void;
-}): View {
-  return html`<${Dialog}
-    title=${title}
-    staysOpen=${true}
-    onClose=${onClose}
-    actions=${html`<${Button} kind="primary" onClick=${onClose}>Done<//>`}
-  >
-    <p>Messages are signed with this secret. Store it now: it is not shown again.</p>
-    <${CopyLine} label="signing secret" text=${secret} />
-  <//>`;
-}
+const useOfSecret = 'Messages are signed with this secret. Store it now: it is not shown again.';
 
 /** Gives a webhook another secret, and shows it once. */
 function RotateDialog({
@@ -164,7 +145,13 @@ function RotateDialog({
     return secret;
   });
   if (data !== undefined)
-    return html`<${SecretDialog} title="Secret replaced" secret=${data} onClose=${onClose} />`;
+    return html`<${SecretDialog}
+      title="Secret replaced"
+      label="signing secret"
+      secret=${data}
+      onClose=${onClose}
+      >${useOfSecret}<//
+    >`;
   return html`<${Dialog}
     title="Replace the secret?"
     onClose=${onClose}
@@ -233,7 +220,13 @@ function WebhookDialog({
     return saved;
   });
   if (data?.secret !== undefined)
-    return html`<${SecretDialog} title="Webhook added" secret=${data.secret} onClose=${onClose} />`;
+    return html`<${SecretDialog}
+      title="Webhook added"
+      label="signing secret"
+      secret=${data.secret}
+      onClose=${onClose}
+      >${useOfSecret}<//
+    >`;
   const choose = (event: WebhookEvent) => () => {
     const isChosen = events.value.includes(event);
     events.value = allEvents.filter((one) => (one === event ? !isChosen : events.value.includes(one)));

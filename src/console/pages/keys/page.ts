@@ -7,8 +7,8 @@ import {
   ActionButton,
   Button,
   CommandLines,
-  CopyLine,
   Dialog,
+  SecretDialog,
 } from '../../components/actions.ts';
 import { SelectField, TextField } from '../../components/field.ts';
 import { Moment } from '../../components/moment.ts';
@@ -194,26 +194,7 @@ const revokeAction = (key: ApiKey, reload: () => Promise<void>): Action => ({
 /** A new key, shown once. */
 type CreatedKey = ApiKey & { readonly key: string };
 
-/** Shows a key that cannot be read again. */
-function CreatedKeyDialog({
-  title,
-  created,
-  onClose,
-}: {
-  readonly title: string;
-  readonly created: CreatedKey;
-  readonly onClose: () => void;
-}): View {
-  return html`<${Dialog}
-    title=${title}
-    staysOpen=${true}
-    onClose=${onClose}
-    actions=${html`<${Button} kind="primary" onClick=${onClose}>Done<//>`}
-  >
-    <p>Store it now, where passwords are kept: it is not shown again.</p>
-    <${CopyLine} label="API key" text=${created.key} />
-  <//>`;
-}
+const useOfKey = 'Store it now, where passwords are kept: it is not shown again.';
 
 /** A group of check boxes, of which some are checked. */
 function Checks<Value extends string | number>({
@@ -284,7 +265,10 @@ function NewKeyDialog({
     await onCreated();
     return created;
   });
-  if (data) return html`<${CreatedKeyDialog} title="Key created" created=${data} onClose=${onClose} />`;
+  if (data)
+    return html`<${SecretDialog} title="Key created" label="API key" secret=${data.key} onClose=${onClose}
+      >${useOfKey}<//
+    >`;
   const errorOf = (attr: string) => (failure?.attr === attr ? failure.message : undefined);
   const otherError =
     failure && !['name', 'expires_at'].includes(failure.attr ?? '') ? failure.message : undefined;
@@ -375,7 +359,10 @@ function RotateDialog({
     await onCreated();
     return created;
   });
-  if (data) return html`<${CreatedKeyDialog} title="Key rotated" created=${data} onClose=${onClose} />`;
+  if (data)
+    return html`<${SecretDialog} title="Key rotated" label="API key" secret=${data.key} onClose=${onClose}
+      >${useOfKey}<//
+    >`;
   return html`<${Dialog}
     title="Rotate “${nameOf(found)}”"
     onClose=${onClose}
