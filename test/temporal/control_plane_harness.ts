@@ -38,6 +38,8 @@ import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/chec
 import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
 import { createRunStarter, type ScheduleClient } from '../../src/temporal/clients/export_workflows.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search_attributes.ts';
+import { storeConfig } from '../../src/destination/config_versions.ts';
+import { inTransaction } from '../../src/journal/database.ts';
 import { definition } from '../decisions/commander.ts';
 import { storeTestCommand } from '../journal/store_test_command.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -110,6 +112,14 @@ export interface ControlPlaneHarness {
   waitForRun(batchExportId: string, status: RunStatus): Promise<RunRow>;
   close(): Promise<void>;
 }
+
+/** Of a destination that nothing opens. */
+const fakeBucket = {
+  bucket_name: 'bucket',
+  region: 'us-east-1',
+  aws_access_key_id: 'key',
+  aws_secret_access_key: 'secret',
+};
 
 /** A real source and real export activities. */
 export interface DataPlane {
@@ -206,9 +216,20 @@ export async function createControlPlaneHarness(
     ).rows;
   const createExport = async (fields: object = {}) => {
     const id = randomUUID();
+    // Runs with rows read how their files are partitioned.
+    const config = { ...fakeBucket, prefix: id };
+    const config_version = await inTransaction(pool, (connection) =>
+      storeConfig(connection, { keyRing, settings }, { batch_export_id: id, destination_type: 'S3', config }),
+    );
     const { status } = await command(id, 'create', {
       // Ends in the past, so that no run is created when an hour ends during a test.
-      definition: { ...definition, interval: 'hour', end_at: hourAgo(0).toISOString(), ...fields },
+      definition: {
+        ...definition,
+        interval: 'hour',
+        end_at: hourAgo(0).toISOString(),
+        config_version,
+        ...fields,
+      },
       paused: false,
     });
     if (status !== 'applied') throw new Error(`The export was not created: ${status}`);
