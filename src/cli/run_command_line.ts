@@ -7,6 +7,7 @@ import { addAuditCommand } from './commands/audit.ts';
 import { addDashboardCommands, addVariableCommands } from './commands/dashboards.ts';
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
+import { addErasureCommands } from './commands/erasures.ts';
 import { addExportCommands, addTableCommands, addWhyCommand } from './commands/exports.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
@@ -84,6 +85,7 @@ export function createProgram(): Command {
   addWebhookCommands(program);
   addProofCommands(program);
   addVerifyCommand(program);
+  addErasureCommands(program);
   addInstallationCommands(program);
   return program;
 }

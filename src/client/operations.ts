@@ -634,6 +634,60 @@ export interface components {
             /** @description Other exports of the project with the same bucket. */
             others: number;
         };
+        CertifiedErasure: {
+            id: string;
+            /**
+             * @description `Incomplete`: it has ended, and something could not be erased: see `failed` and `held`. Ask for another one once that is mended.
+             * @enum {string}
+             */
+            status: "Running" | "Completed" | "Incomplete";
+            /** @description SHA-256 of the id of the erasure, a slash and each distinct id. The ids are stored sealed. */
+            id_hashes: string[];
+            /** @description E-mail address; null if the user is gone. */
+            requested_by: string | null;
+            progress: {
+                exports: number;
+                exports_searched: number;
+                intervals_searched: number;
+                rows_searched: number;
+                /** @description Intervals whose files had rows of the persons. */
+                intervals_found: number;
+                intervals_rewritten: number;
+                rows_erased: number;
+                objects_removed: number;
+            };
+            /** @description Intervals that are as they were, at most 100. */
+            failed: {
+                batch_export_id: string;
+                /** Format: date-time */
+                start: string;
+                /** Format: date-time */
+                end: string;
+                error: string;
+            }[];
+            /** @description Objects that could not be removed, such as those under an object lock. */
+            held: {
+                batch_export_id: string;
+                object: string | null;
+                reason: string;
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            finished_at: string | null;
+            /** @description What was searched, found, rewritten, removed, held and verified. Null until the erasure has ended. */
+            certificate: {
+                [key: string]: unknown;
+            } | null;
+            signature: {
+                /** @constant */
+                algorithm: "Ed25519";
+                key_id: string;
+                /** @description 32 bytes in base64. Proof keys list it. */
+                public_key: string;
+                /** @description Signature of the canonical JSON (RFC 8785) of `certificate`, in base64. */
+                value: string;
+            } | null;
+        };
         CreatedApiKey: {
             id: string;
             name: string;
@@ -976,6 +1030,47 @@ export interface components {
             /** @description A query in the SQL dialect that compiles for the project. */
             sql: string;
         };
+        Erasure: {
+            id: string;
+            /**
+             * @description `Incomplete`: it has ended, and something could not be erased: see `failed` and `held`. Ask for another one once that is mended.
+             * @enum {string}
+             */
+            status: "Running" | "Completed" | "Incomplete";
+            /** @description SHA-256 of the id of the erasure, a slash and each distinct id. The ids are stored sealed. */
+            id_hashes: string[];
+            /** @description E-mail address; null if the user is gone. */
+            requested_by: string | null;
+            progress: {
+                exports: number;
+                exports_searched: number;
+                intervals_searched: number;
+                rows_searched: number;
+                /** @description Intervals whose files had rows of the persons. */
+                intervals_found: number;
+                intervals_rewritten: number;
+                rows_erased: number;
+                objects_removed: number;
+            };
+            /** @description Intervals that are as they were, at most 100. */
+            failed: {
+                batch_export_id: string;
+                /** Format: date-time */
+                start: string;
+                /** Format: date-time */
+                end: string;
+                error: string;
+            }[];
+            /** @description Objects that could not be removed, such as those under an object lock. */
+            held: {
+                batch_export_id: string;
+                object: string | null;
+                reason: string;
+            }[];
+            /** Format: date-time */
+            created_at: string;
+            finished_at: string | null;
+        };
         Error: {
             type: string;
             code: string;
@@ -1148,9 +1243,9 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
+        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "erasure:read" | "erasure:write" | "installation:admin";
         /** @enum {string} */
-        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
+        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "erasure:read" | "erasure:write" | "installation:admin";
         SignedProof: {
             proof: {
                 /** @constant */
@@ -2682,6 +2777,37 @@ export interface components {
                 body?: Record<string, never>;
                 result: components["schemas"]["BatchExportTableRepair"];
             };
+            /** @description List erasures. The newest first. */
+            "GET /erasures": {
+                query?: {
+                    /** @default 100 */
+                    limit?: number;
+                    /** @default 0 */
+                    offset?: number;
+                };
+                result: {
+                    count: number;
+                    next: string | null;
+                    previous: string | null;
+                    results: components["schemas"]["Erasure"][];
+                };
+            };
+            /** @description Erase persons. Takes the rows of persons out of all files of the project, deletes the old objects, and keeps the persons out of everything that is exported from now on, for as long as the source has them. Other rows stay as they are. It cannot be undone. Read the result with the id. */
+            "POST /erasures": {
+                body: {
+                    /** @description The distinct ids of the persons whose rows are erased, exactly as files have them. */
+                    distinct_ids: string[];
+                };
+                result: components["schemas"]["CertifiedErasure"];
+            };
+            /** @description Retrieve an erasure. Its progress and, once it has ended, its signed certificate. */
+            "GET /erasures/{id}": {
+                path: {
+                    /** Format: uuid */
+                    id: string;
+                };
+                result: components["schemas"]["CertifiedErasure"];
+            };
             /** @description Retrieve batch export logs. */
             "GET /batch_exports/{id}/logs": {
                 path: {
@@ -3041,6 +3167,7 @@ export type BatchExportTableRepair = components['schemas']['BatchExportTableRepa
 export type BatchExportTableVersion = components['schemas']['BatchExportTableVersion'];
 export type BatchExportUpdateInput = components['schemas']['BatchExportUpdateInput'];
 export type BatchExportWhy = components['schemas']['BatchExportWhy'];
+export type CertifiedErasure = components['schemas']['CertifiedErasure'];
 export type CreatedApiKey = components['schemas']['CreatedApiKey'];
 export type CreatedBatchExportBackfill = components['schemas']['CreatedBatchExportBackfill'];
 export type CreatedWebhook = components['schemas']['CreatedWebhook'];
@@ -3057,6 +3184,7 @@ export type DestinationTest = components['schemas']['DestinationTest'];
 export type DestinationTestNewInput = components['schemas']['DestinationTestNewInput'];
 export type DestinationTestOfInput = components['schemas']['DestinationTestOfInput'];
 export type DraftedSql = components['schemas']['DraftedSql'];
+export type Erasure = components['schemas']['Erasure'];
 export type Error = components['schemas']['Error'];
 export type JsonValueInput = components['schemas']['JsonValueInput'];
 export type LogEntry = components['schemas']['LogEntry'];

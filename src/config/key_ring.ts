@@ -30,6 +30,20 @@ export class SecretUnreadable extends Error {
   }
 }
 
+/** How many secrets were encrypted again, and which could not be. */
+export interface SecretRotation {
+  readonly rotated: number;
+  /** What each unreadable secret belongs to, and why it is unreadable. */
+  readonly unreadable: readonly string[];
+}
+
+/** A stored secret, and what it belongs to. */
+export interface StoredSecret {
+  readonly owner: string;
+  readonly sealed: string;
+  readonly location: string;
+}
+
 /** Seals and opens secrets at rest. The first key seals and every key opens, so keys can be rotated. */
 export interface KeyRing {
   /** What sealed secrets start with: the id of the first key, and for a pair that of the key of its fingerprints. */

@@ -138,7 +138,7 @@ export async function createRun(
   const kept = run.definition ?? (failed?.spec.keeps_definition ? failed.spec : undefined);
   const { model, config_version } = kept ?? live.definition;
   const progress =
-    failed && retryOf !== undefined
+    failed && retryOf !== undefined && !(await wasErasedSince(transaction, live.team_id, failed.created_at))
       ? progressForRetry(failed, { run_id: retryOf, model, config_version })
       : undefined;
   const inherited = progress && retryOf !== undefined && { run_id: retryOf, progress };
@@ -169,6 +169,19 @@ export async function createRun(
       },
     },
   ]);
+}
+
+/** Whether persons were erased from a project since a run was created: its files may have their rows. */
+async function wasErasedSince(
+  { connection }: JournalTransaction,
+  teamId: number,
+  time: string,
+): Promise<boolean> {
+  const { rows } = await connection.query(
+    'select from exportd.erasures where team_id = $1 and created_at >= $2 limit 1',
+    [teamId, time],
+  );
+  return rows.length > 0;
 }
 
 /**

@@ -352,6 +352,9 @@ export async function readEarlierGenerations(
   run: ExistingRun,
   replaced: ReplacedRun,
 ): Promise<EarlierGenerations> {
+  // It has searched the files of earlier generations too.
+  if (run.spec.erasure_id !== undefined)
+    return { ...replaced.run.earlier_generations, covers: replaced.run.generation };
   const isCovered = isCoveredByRows(run, replaced);
   const files = isCovered
     ? { own: [], replaced: [] }

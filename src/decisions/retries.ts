@@ -18,6 +18,7 @@ const isWanted = (ended: readonly ('Cancelled' | 'Paused')[]): string => {
   const wants = (backfill: string) =>
     `${backfill}.status not in (${ended.map((status) => `'${status}'`).join(', ')})`;
   return `(run.backfill_id is null or run.adopted_by_schedule
+    or exists (select from exportd.erasures where id = run.backfill_id)
     or exists (select from exportd.backfills owner where owner.id = run.backfill_id and ${wants('owner')})
     or exists (
       select from exportd.batch_export_runs former

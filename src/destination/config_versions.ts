@@ -1,6 +1,11 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
+import {
+  type KeyRing,
+  type SecretRotation,
+  SecretUnreadable,
+  type StoredSecret,
+} from '../config/key_ring.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import type { RowQuery, RowSelection } from '../source/row_selection.ts';
@@ -16,6 +21,7 @@ import {
 } from './config.ts';
 import { catalogSecretFields, catalogServerOf } from './catalog_config.ts';
 import { DestinationError } from './destination.ts';
+import { createErasedIdReader } from './erased_ids.ts';
 import { rejectField } from './formats.ts';
 import { fileFolder, locationOf, serverOf } from './keys.ts';
 import { partitionColumnsOf } from './partitions.ts';
@@ -137,20 +143,6 @@ const without = <Value>(
   names: readonly string[],
 ): Record<string, Value> =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
-
-/** How many secrets were encrypted again, and which could not be. */
-interface SecretRotation {
-  readonly rotated: number;
-  /** What each unreadable secret belongs to, and why it is unreadable. */
-  readonly unreadable: readonly string[];
-}
-
-/** A stored secret, and what it belongs to. */
-export interface StoredSecret {
-  readonly owner: string;
-  readonly sealed: string;
-  readonly location: string;
-}
 
 /** Reads all secrets of config versions. */
 export async function listConfigSecrets(pool: Pool): Promise<StoredSecret[]> {
@@ -439,19 +431,20 @@ async function insertVersion(
 
 /** Reads the selection of a run, which its config version determines. */
 export type ReadSelection = (
-  spec: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
+  spec: Pick<RunSpec, 'team_id' | 'batch_export_id' | 'config_version'>,
 ) => Promise<RowSelection>;
 
 /** Number of cached selections. Each step of a run reads the selection of its config version. */
 const cacheSize = 1_000;
 
 /**
- * Reads selections from stored configs, without decrypting secrets. Config versions are immutable, so selections are
- * cached.
+ * Reads selections from stored configs, and the erased ids of the project. Config versions are immutable, so their
+ * selections are cached; an id that is erased meanwhile is left out from the next step on.
  */
-export function createSelectionReader(pool: Pool): ReadSelection {
+export function createSelectionReader(pool: Pool, keyRing: KeyRing): ReadSelection {
   const selections = new Map<string, RowSelection>();
-  return async ({ batch_export_id, config_version }) => {
+  const readErasedIds = createErasedIdReader(pool, keyRing);
+  const readStored = async (batch_export_id: string, config_version: number): Promise<RowSelection> => {
     const key = `${batch_export_id}/${config_version}`;
     const known = selections.get(key);
     if (known) return known;
@@ -460,6 +453,13 @@ export function createSelectionReader(pool: Pool): ReadSelection {
     const [oldest] = selections.keys();
     if (selections.size > cacheSize && oldest !== undefined) selections.delete(oldest);
     return selection;
+  };
+  return async ({ team_id, batch_export_id, config_version }) => {
+    const [selection, except] = await Promise.all([
+      readStored(batch_export_id, config_version),
+      readErasedIds({ team_id }),
+    ]);
+    return except.length === 0 ? selection : { ...selection, except };
   };
 }
 

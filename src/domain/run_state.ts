@@ -74,6 +74,11 @@ export interface RunSpec {
   readonly continues_run_id: string | null;
   /** Set if model and config are those of the manifest that exportd replaces by itself, not the export's current ones. */
   readonly keeps_definition?: true;
+  /**
+   * The erasure that created it, which is also its `backfill_id`. It publishes the rows of the manifest that it replaces again,
+   * without those of the erased persons, and never reads the source.
+   */
+  readonly erasure_id?: string;
 }
 
 /** What a run exports, and where to. */

@@ -66,6 +66,7 @@ export async function checkRunBarrier(
 ): Promise<RunBarrierCheck> {
   const { recorder, source } = dependencies;
   const run = await recorder.readActive(run_id);
+  if (run.spec.erasure_id !== undefined) return countErasure(recorder, run_id, run);
   const check = await source.checkBarrier(run.spec.data_interval_end, state, signal);
   const unnamed = check.blocked_by.length - maxNamedBlockers;
   const blocked_by =
@@ -83,6 +84,18 @@ export async function checkRunBarrier(
   const settled = unseen.length === 0;
   const counted = await countExistingRun(dependencies, { run_id, settled, blocked_by, unseen }, run, signal);
   return { ...check, blocked_by, counted };
+}
+
+/** The rows of a run of an erasure, which were counted when it was created: it waits for nothing of the source. */
+async function countErasure(
+  recorder: RunRecorder,
+  runId: string,
+  { records_total_count: rows, source_fingerprint: fingerprint, settled }: ExistingRun,
+): Promise<RunBarrierCheck> {
+  if (rows === null || fingerprint === null) throw new RangeError('A run of an erasure was not counted.');
+  if (rows === 0) await recorder.recordEmpty(runId, { fingerprint, settled, encoder: noEncoder });
+  const counted = { rows, ranges: 1, publish_empty: rows === 0, check_replacement: false };
+  return { state: { phase: 'open' }, wait_ms: 0, blocked_by: [], counted };
 }
 
 /** Loads a run and counts the rows of its interval. @throws RunEnded */

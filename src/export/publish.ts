@@ -48,6 +48,7 @@ import {
   withDestination,
   withPermit,
 } from './export_context.ts';
+import { requireSearched } from './erase_interval.ts';
 import { checkTable, commitToTable, isInTable } from './publish_table.ts';
 import {
   areKeysUnreadable,
@@ -548,7 +549,8 @@ async function checkRows(
   replaced: ReplacedRun | null,
 ): Promise<void> {
   const run = requireActive(found);
-  if (!wasClaimed(run) && replaced) await checkExportedRows(call, run, replaced);
+  if (run.spec.erasure_id !== undefined) requireSearched(run, replaced);
+  else if (!wasClaimed(run) && replaced) await checkExportedRows(call, run, replaced);
 }
 
 /**

@@ -183,7 +183,7 @@ async function onlyAdds(
   if (replaced || newest?.model !== spec.model || newest.config_version === null) return false;
   const { config_version } = newest;
   if (config_version === spec.config_version) return true;
-  const version = { config_version, batch_export_id: spec.batch_export_id };
+  const version = { ...spec, config_version };
   const { query } = await readSelection(version);
   const partitions = await recorder.readPartitions(version);
   return (

@@ -96,7 +96,7 @@ export function collectRejectedLines(
 export async function writeRejectedFile(
   call: OpenedCall,
   run: ExistingRun,
-  collected: RejectedLines | null,
+  collected: Pick<RejectedLines, 'summary' | 'bytes'> | null,
 ): Promise<ExistingRun> {
   const { dependencies, runId, destination, signal } = call;
   const { recorder } = dependencies;
@@ -104,9 +104,10 @@ export async function writeRejectedFile(
   const key = run.rejected_file?.key ?? destination.rejectedKey(run.spec, { ...run, mark });
   // What is not planned yet cannot be ours.
   if (!run.rejected_file && (await destination.isTaken(key, signal))) return skipTakenKey(call, run, key);
-  const lines = collected ?? collectRejectedLines(dependencies, run);
+  const own = collectRejectedLines(dependencies, run);
   try {
-    if (!collected) await readRejectedLines(call, run, lines);
+    if (!collected) await readRejectedLines(call, run, own);
+    const lines = collected ?? own;
     const summary = { key, ...lines.summary() };
     const planned = await recorder.planRejectedFile(runId, run.generation, summary);
     if (planned.rejected_file?.crc32 !== summary.crc32) return await recorder.reserveGeneration(runId);
@@ -120,7 +121,7 @@ export async function writeRejectedFile(
     );
     return planned;
   } finally {
-    if (!collected) lines.close();
+    own.close();
   }
 }
 

@@ -13,6 +13,8 @@ export const scopes = [
   'key:admin',
   'audit:read',
   'source:read',
+  'erasure:read',
+  'erasure:write',
   'installation:admin',
 ] as const;
 export type Scope = (typeof scopes)[number];

@@ -25,7 +25,11 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Monitor } from '../telemetry/monitoring_server.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
 import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
-import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
+import type {
+  DestinationTestClient,
+  ErasureClient,
+  VerificationClient,
+} from '../temporal/clients/verification_client.ts';
 import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
 import { ApiError, invalid, notFound } from './api_error.ts';
 import { createAuditTrail } from './audit/audit_trail.ts';
@@ -65,6 +69,7 @@ import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts'
 import { countRequests, monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { keyRoutes } from './keys/routes.ts';
+import { erasureRoutes } from './erasures/routes.ts';
 import { proofRoutes } from './proofs/routes.ts';
 import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
 import { tableRoutes } from './tables/routes.ts';
@@ -347,6 +352,7 @@ export interface HttpDependencies {
   readonly destinationTests: DestinationTestClient;
   readonly webhookTests: WebhookTestClient;
   readonly verifications: VerificationClient;
+  readonly erasures: ErasureClient;
   /** Starts the deliveries that are sent again. */
   readonly notifications: ResendService['notifications'];
   readonly executions: RunExecutions;
@@ -378,6 +384,7 @@ const resources = [
   readingRoutes,
   proofRoutes,
   tableRoutes,
+  erasureRoutes,
   logRoutes,
   webhookRoutes,
   webhookDeliveryRoutes,

@@ -11,6 +11,7 @@ import {
 } from '../journal/journal.ts';
 import { backfillsProjection } from './backfills.ts';
 import { batchExportsProjection } from './batch_exports.ts';
+import { erasuresProjection } from './erasures.ts';
 import { destinationObjectsProjection } from './destination_objects.ts';
 import { intervalsProjection } from './intervals.ts';
 import type { Projection } from './projection.ts';
@@ -35,6 +36,7 @@ export const projections: readonly Projection[] = [
   destinationObjectsProjection,
   unsettledRunsProjection,
   intervalsProjection,
+  erasuresProjection,
 ];
 
 /** All events have their first version so far. */

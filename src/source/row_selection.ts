@@ -61,6 +61,8 @@ export interface RowSelection {
   readonly only?: readonly SortKey[];
   /** Of events: only the rows with these names, or with `others` those with other names. No config has it; a partition does. */
   readonly partition?: { readonly events: readonly string[]; readonly others: boolean };
+  /** Distinct ids of erased persons, whose rows no export has. No config has them; they belong to the project. */
+  readonly except?: readonly string[];
 }
 
 /** Selects all rows. */

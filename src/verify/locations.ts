@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import { parseS3Config } from '../destination/config.ts';
 import { readConfig, selectionOfConfig } from '../destination/config_versions.ts';
 import { DestinationError } from '../destination/destination.ts';
+import { createErasedIdReader } from '../destination/erased_ids.ts';
 import { constantPrefix } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { type BucketReader, openBucketReader } from '../destination/objects.ts';
@@ -11,7 +12,7 @@ import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
-import { allRows, type RowQuery } from '../source/row_selection.ts';
+import { allRows, type RowQuery, type RowSelection } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
 import { CannotVerify, type FindingCollector, type Note } from './report.ts';
 
@@ -22,6 +23,8 @@ export interface ExportDefinition {
   readonly model: Model;
   readonly config_version: number;
   readonly retention_days: number | null;
+  /** Distinct ids of erased persons of the project: no manifest has their rows. */
+  readonly erased: readonly string[];
   /** All config versions, oldest first, without secrets. */
   readonly versions: readonly ConfigVersion[];
 }
@@ -51,16 +54,20 @@ export interface LocationDependencies {
   readonly onError: DestinationContext['onError'];
 }
 
-/** Reads an existing or deleted export. @throws CannotVerify when there is none */
-export async function readDefinition(pool: Pool, batchExportId: string): Promise<ExportDefinition> {
-  const exports = await pool.query<Omit<ExportDefinition, 'batch_export_id' | 'versions'>>(
+/** Reads an existing or deleted export. @throws CannotVerify when there is none; SecretUnreadable */
+export async function readDefinition(
+  { pool, keyRing }: Pick<LocationDependencies, 'pool' | 'keyRing'>,
+  batchExportId: string,
+): Promise<ExportDefinition> {
+  const exports = await pool.query<Omit<ExportDefinition, 'batch_export_id' | 'erased' | 'versions'>>(
     'select team_id, model, config_version, retention_days from exportd.batch_exports where id::text = $1',
     [batchExportId.toLowerCase()],
   );
   const [found] = exports.rows;
   if (!found) throw new CannotVerify(`Batch export ${batchExportId} does not exist.`);
   const id = batchExportId.toLowerCase();
-  return { batch_export_id: id, ...found, versions: await readVersions(pool, id) };
+  const erased = await createErasedIdReader(pool, keyRing)(found);
+  return { batch_export_id: id, ...found, erased, versions: await readVersions(pool, id) };
 }
 
 /** All config versions of an export, oldest first. */
@@ -163,7 +170,7 @@ export async function rangeOfManifest(
   return {
     ...range,
     model: manifest.model,
-    selection: version ? selectionOfConfig(version) : range.selection,
+    selection: version ? selectionIn(context.definition, version) : range.selection,
   };
 }
 
@@ -174,5 +181,10 @@ export async function currentRange(
 ): Promise<RowRange> {
   const { model, team_id, config_version } = definition;
   const version = await findVersion(config_version);
-  return { model, team_id, interval, selection: version ? selectionOfConfig(version) : allRows };
+  return { model, team_id, interval, selection: selectionIn(definition, version) };
 }
+
+const selectionIn = ({ erased }: ExportDefinition, version: ConfigVersion | undefined): RowSelection => ({
+  ...(version ? selectionOfConfig(version) : allRows),
+  ...(erased.length > 0 && { except: erased }),
+});

@@ -120,6 +120,9 @@ const operations: Readonly<Record<string, Expected>> = {
   },
   'GET batch_exports/:batch_export_id/intervals/:start/verifications': reads,
   'POST batch_exports/:batch_export_id/intervals/:start/verifications': writes,
+  'GET erasures': { scope: 'erasure:read' },
+  'GET erasures/:id': { scope: 'erasure:read' },
+  'POST erasures': { scope: 'erasure:write' },
   'GET source/check': writes,
   'POST source/map': writes,
   'POST batch_exports/preview': writes,
@@ -164,6 +167,7 @@ interface Ids {
   readonly dashboard: string;
   readonly query: string;
   readonly key: string;
+  readonly erasure: string;
   readonly start: string;
 }
 
@@ -180,6 +184,7 @@ function idOf(path: string, parameter: string, ids: Ids): string | undefined {
     dashboards: ids.dashboard,
     query: ids.query,
     keys: ids.key,
+    erasures: ids.erasure,
     intervals: ids.start,
   };
   return known[kind ?? ''];
@@ -250,6 +255,7 @@ async function createVictim(): Promise<Ids> {
   const query = 'query-of-the-victim';
   await created('query/', { query: { kind: 'DialectQuery', query: 'select 1' }, client_query_id: query });
   const key = await created('keys/', { name: 'Victim', scopes: ['query:read'] });
+  const erasure = await created('erasures/', { distinct_ids: ['victim'] });
   return {
     project: api.projectId,
     batchExport,
@@ -260,6 +266,7 @@ async function createVictim(): Promise<Ids> {
     dashboard: String(dashboard.id),
     query,
     key: String(key.id),
+    erasure: String(erasure.id),
     start: String(run?.data_interval_start),
   };
 }
@@ -279,6 +286,8 @@ async function stateOfVictim(): Promise<string> {
     'queries',
     'verifications',
     'table_requests',
+    'erasures',
+    'erased_ids',
   ];
   const { pool } = api.database;
   const states = tables.map((table) =>
@@ -404,6 +413,7 @@ describe('a key', () => {
     dashboard: '2147483647',
     query: randomUUID(),
     key: randomUUID(),
+    erasure: randomUUID(),
   });
 
   it.each(scopes)('with the scope %s alone can do what that allows, and nothing else', async (scope) => {

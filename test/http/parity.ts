@@ -161,6 +161,13 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'tab Table', file: `${ofExport}/table.ts`, uses: '/table/' },
   },
   {
+    name: 'erase persons, with a signed certificate',
+    api: ['erasePersons', 'listErasures', 'retrieveErasure'],
+    cli: ['erase', 'erasures'],
+    console: null,
+    without: 'The command shows progress and certificate.',
+  },
+  {
     name: 'proof of a month, signed',
     api: ['proveMonthOfBatchExport', 'listProofKeys'],
     cli: ['export proof', 'proof verify', 'proof keys'],

@@ -8,6 +8,7 @@ import {
   createSelectionReader,
   storeConfig,
 } from '../../src/destination/config_versions.ts';
+import { createErasedIdReader } from '../../src/destination/erased_ids.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
@@ -81,7 +82,8 @@ beforeAll(async () => {
         openDestination: (...given) => createDestinationOpener(pool, keyRings(), settings)(...given),
         openLocation: createLocationOpener(pool, keyRing, settings),
         mayShrink: createMayShrink(pool),
-        readSelection: createSelectionReader(pool),
+        readSelection: createSelectionReader(pool, keyRing),
+        readErasedIds: createErasedIdReader(pool, keyRing),
         outages: createOutages(pool, settings, logger),
         logger,
         settings,

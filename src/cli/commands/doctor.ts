@@ -127,12 +127,17 @@ const maxNamedSecrets = 3;
 
 /** Whether the keys open the stored secrets; those that only workers open are in order. */
 async function describeSecrets(pool: Pool, settings: Settings): Promise<string> {
-  const [{ listConfigSecrets }, { listWebhookSecrets }] = await Promise.all([
+  const [{ listConfigSecrets }, { listErasedIdSecrets }, { listWebhookSecrets }] = await Promise.all([
     import('../../destination/config_versions.ts'),
+    import('../../destination/erased_ids.ts'),
     import('../../notifications/webhooks.ts'),
   ]);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
-  const secrets = [...(await listConfigSecrets(pool)), ...(await listWebhookSecrets(pool))];
+  const secrets = [
+    ...(await listConfigSecrets(pool)),
+    ...(await listWebhookSecrets(pool)),
+    ...(await listErasedIdSecrets(pool)),
+  ];
   const errors = secrets.flatMap(({ owner, sealed, location }) => {
     try {
       keyRing.open(sealed, location);

@@ -52,14 +52,16 @@ export function addSecretCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
       const { rotateConfigSecrets } = await import('../../destination/config_versions.ts');
+      const { rotateErasedIds } = await import('../../destination/erased_ids.ts');
       const { rotateWebhookSecrets } = await import('../../notifications/webhooks.ts');
       const keyRing = createKeyRing((await commandSettings(process.env)).EXPORTD_ENCRYPTION_KEYS);
-      const { configs, webhooks } = await withAudit({ action: 'secrets.rotate' }, async (pool) => ({
-        configs: await rotateConfigSecrets(pool, keyRing),
-        webhooks: await rotateWebhookSecrets(pool, keyRing),
-      }));
-      const rotated = configs.rotated + webhooks.rotated;
-      const unreadable = [...configs.unreadable, ...webhooks.unreadable];
+      const rotations = await withAudit({ action: 'secrets.rotate' }, async (pool) => [
+        await rotateConfigSecrets(pool, keyRing),
+        await rotateWebhookSecrets(pool, keyRing),
+        await rotateErasedIds(pool, keyRing),
+      ]);
+      const rotated = rotations.reduce((sum, rotation) => sum + rotation.rotated, 0);
+      const unreadable = rotations.flatMap((rotation) => rotation.unreadable);
       printer(options)({ key: keyRing.keyId, rotated, unreadable }, () => [
         `Encrypted ${counted(rotated, 'secret')} again with the key "${keyRing.keyId}".`,
         ...unreadable.map((reason) => `Not decrypted: ${reason}`),

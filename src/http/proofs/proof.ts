@@ -7,7 +7,7 @@ import type { BatchExportRow } from '../batch_exports/read_model.ts';
 import { readIntervalPage } from '../intervals/read_model.ts';
 import type { IntervalResponse } from '../intervals/schema.ts';
 import type { Proof, ProofEntry, SignedProof } from './schema.ts';
-import { signDocument } from './signature.ts';
+import { type DocumentSignature, signDocument } from './signature.ts';
 
 const pageSize = 1_000;
 /** With more entries a month is listed by day: of minutes, it has 44,640 intervals. */
@@ -264,12 +264,21 @@ export async function signProof(
   settings: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS'>,
   proof: Proof,
 ): Promise<SignedProof> {
-  const signature = signDocument(proof, proofSeed(settings));
+  return { proof, signature: await signWithProofKey(pool, settings, proof) };
+}
+
+/** Signs a document with the key of proofs, whose public half is kept. */
+export async function signWithProofKey(
+  pool: Pool,
+  settings: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS'>,
+  document: object,
+): Promise<DocumentSignature> {
+  const signature = signDocument(document, proofSeed(settings));
   await pool.query(
     'insert into exportd.proof_keys (id, public_key) values ($1, $2) on conflict (id) do nothing',
     [signature.key_id, signature.public_key],
   );
-  return { proof, signature };
+  return signature;
 }
 
 /** The public keys of all proofs that were signed, the newest first. */

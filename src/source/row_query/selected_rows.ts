@@ -212,7 +212,7 @@ export function checkFilters(filters: readonly PropertyFilter[], model: Model): 
 
 /** @throws FilterError */
 function compileSelection(
-  { include_events, exclude_events, filters }: RowSelection,
+  { include_events, exclude_events, filters, except = [] }: RowSelection,
   rows: SelectableRows,
 ): SelectionConditions {
   const { text, settings } = createSettingsSql('selection');
@@ -238,11 +238,17 @@ function compileSelection(
     }),
   ];
   return {
-    sql: conditions.map(({ sql }) => ` and ${text(sql)}`).join(''),
-    settings,
+    sql: `${conditions.map(({ sql }) => ` and ${text(sql)}`).join('')}${except.length > 0 ? isNotErased(rows.access) : ''}`,
+    settings: { ...settings, ...(except.length > 0 && { [erasedIds]: JSON.stringify(except) }) },
     readsPerson: conditions.some(({ readsPerson }) => readsPerson),
   };
 }
+
+const erasedIds = 'exportd.erased_ids';
+
+/** A condition on the distinct id of a row, preceded by `and`. The list is hashed once for each statement. */
+const isNotErased = ({ sql }: ColumnAccess): string =>
+  ` and (${sql('distinct_id')}::text in (select jsonb_array_elements_text(current_setting('${erasedIds}')::jsonb))) is not true`;
 
 const incomplete =
   "A filter needs a 'value' that is not null. The operator is_not_set finds rows without a property.";

@@ -11,6 +11,7 @@ import type { Pool } from '../../journal/database.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { createNotificationClient } from './notification_client.ts';
+import { createErasureClient } from './verification_client.ts';
 import {
   createRunStarter,
   createBackfillClient,
@@ -102,5 +103,6 @@ export const createWorkflowClients = (client: Client, pool: Pool, settings: Sett
   backfills: createBackfillClient(client, pool, settings),
   backgroundQueries: createQueryClient(client, settings),
   maintenance: createMaintenanceClient(client, settings),
+  erasures: createErasureClient(client, settings),
   notifications: createNotificationClient(client, pool, settings),
 });

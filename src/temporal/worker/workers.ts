@@ -18,6 +18,7 @@ import type { QueryActivities, QueryOutcomeActivities } from '../../../activitie
 import type { RunActivities } from '../../../activities/run.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { BackfillActivities, ScheduleActivities } from '../../../activities/schedule.ts';
+import type { ErasureActivities } from '../../../activities/erasure.ts';
 import type { VerificationActivities } from '../../../activities/verification.ts';
 import {
   maxConcurrentDeliveries,
@@ -160,7 +161,10 @@ interface WorkerActivities {
     MaintenancePlanner &
     QueryOutcomeActivities;
   readonly export: ExportActivities;
-  readonly maintenance: MaintenanceActivities & NotificationActivities & VerificationActivities;
+  readonly maintenance: MaintenanceActivities &
+    NotificationActivities &
+    VerificationActivities &
+    ErasureActivities;
   readonly query: QueryActivities;
 }
 

@@ -160,7 +160,7 @@ async function* readRange(
   const keys = shape.id === null ? [] : [await readColumn('_inserted_at'), await readColumn(shape.id)];
   const columns: (readonly ValueDigest[] | undefined)[] = [];
   for (const column of shape.columns)
-    columns.push((await readColumn(column.name))?.map((value) => digestOf(value, column)));
+    columns.push((await readColumn(column.name))?.map((value) => digestOf(value, column, shape.whole)));
   // Without columns, one is read to count the rows.
   if (shape.id === null && columns.length === 0) await readColumn(metadata.schema[1]?.name ?? '');
   const [insertedAts, ids] = keys;
@@ -185,16 +185,19 @@ const rowsPerTurn = 2_000;
 type Row = Readonly<Record<string, unknown>>;
 
 /** A value as it is compared. */
-function digestOf(value: unknown, { type }: ComparedColumn): ValueDigest {
+function digestOf(value: unknown, { type }: ComparedColumn, whole = false): ValueDigest {
   if (value === null || value === undefined) return null;
   const text = typeof value === 'string' ? value : scalarText(value);
+  if (whole) return text;
   return type === 'json' ? digestJson(Buffer.from(text)) : digestText(text);
 }
 
 /** Formats numbers and booleans as PostgreSQL does; other types get a text that no value has. */
 const scalarText = (value: unknown): string =>
   typeof value === 'bigint' || typeof value === 'number' || typeof value === 'boolean'
-    ? String(value)
+    ? Object.is(value, -0)
+      ? '-0'
+      : String(value)
     : typeof value;
 
 const microsecondsPerDay = 86_400_000_000n;

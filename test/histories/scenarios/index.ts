@@ -1,5 +1,6 @@
 import { backfillScenarios } from './backfill.ts';
 import { backgroundQueryScenarios } from './background_query.ts';
+import { erasureScenarios } from './erasure.ts';
 import { maintenanceScenarios } from './maintenance.ts';
 import { notificationScenarios } from './notification.ts';
 import { runScenarios } from './run.ts';
@@ -16,4 +17,5 @@ export const scenarios: readonly Scenario[] = [
   ...notificationScenarios,
   ...backgroundQueryScenarios,
   ...verificationScenarios,
+  ...erasureScenarios,
 ];

@@ -1,0 +1,297 @@
+import { randomUUID } from 'node:crypto';
+import { Readable } from 'node:stream';
+import { buffer } from 'node:stream/consumers';
+import { GetObjectCommand } from '@aws-sdk/client-s3';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { requestErasure } from '../../src/decisions/erasures.ts';
+import { createErasedIdReader } from '../../src/destination/erased_ids.ts';
+import { type Manifest, parseManifest } from '../../src/destination/manifest.ts';
+import type { Model } from '../../src/domain/batch_export.ts';
+import { checkRunBarrier } from '../../src/export/count.ts';
+import { advanceErasure } from '../../src/maintenance/erase_persons.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { decompress } from '../../src/verify/files/decompress.ts';
+import { extensionsOf, readRows } from '../../src/verify/files/read_rows.ts';
+import { verifyBatchExport } from '../../src/verify/verify_batch_export.ts';
+import { quickPolicies } from '../decisions/commander.ts';
+import { type Interruptions, withCrash } from '../export/crash_injection.ts';
+import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
+import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
+
+const hours = [10, 11].map((hour) => ({
+  start: `2026-01-01T${hour}:00:00.000Z`,
+  end: `2026-01-01T${hour + 1}:00:00.000Z`,
+}));
+const [firstHour] = hours as [(typeof hours)[number]];
+
+let harness: ExportHarness;
+let maintenance: MaintenanceHarness;
+beforeAll(async () => {
+  harness = await createExportHarness();
+  maintenance = createMaintenanceHarness(harness);
+});
+afterAll(() => harness.close());
+
+/** A project with events and persons in each hour: `erased` and others. */
+async function seed(erased: string): Promise<void> {
+  const { pool } = harness.database;
+  await pool.query('truncate events, persons, person_distinct_ids');
+  await pool.query('delete from exportd.erased_ids');
+  const others = 40;
+  for (const { start } of hours)
+    await pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, elements_chain, person_id, timestamp, created_at, inserted_at)
+       select 1, gen_random_uuid(), 'event, "quoted"' || chr(10), case when n % 8 = 0 then $2 else 'person ' || n end,
+         jsonb_build_object('n', n, 'text', 'ümläut " , ' || chr(9), 'number', 1.50, 'nested', jsonb_build_array(null, true)),
+         case when n % 3 = 0 then '' else 'a,b' end, gen_random_uuid(), moment, moment, moment
+       from generate_series(1, $3::int) n
+       cross join lateral (select $1::timestamptz + make_interval(secs => 3600.0 * (n - 1) / $3, mins => 0) as moment) m`,
+      [start, erased, others],
+    );
+  await pool.query(
+    `with numbered as (
+       select n, gen_random_uuid() as id, $1::timestamptz + make_interval(mins => n * 2) as moment from generate_series(0, 50) n),
+     inserted as (
+       insert into persons (team_id, id, properties, version, created_at, updated_at)
+       select 1, id, jsonb_build_object('n', n), n, moment, moment from numbered)
+     insert into person_distinct_ids (team_id, distinct_id, person_id, version, updated_at)
+     select 1, case when n = 29 then $2 else 'person ' || n end, id, 0, moment from numbered`,
+    [firstHour.start, erased],
+  );
+}
+
+/** Exports both hours. */
+async function exportHours(model: Model, config: object): Promise<string> {
+  const batchExportId = randomUUID();
+  for (const of of hours) {
+    const run = await harness.createRun({ batchExportId, model, of, config });
+    const activities = harness.attempt();
+    await activities.exportInterval(run);
+    await activities.publishManifest(run);
+  }
+  await maintenance.createExport(batchExportId, hours.length, model);
+  return batchExportId;
+}
+
+const objectOf = async (Key: string): Promise<Buffer> => {
+  const { client, bucket: Bucket } = harness.bucket;
+  const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
+  return Buffer.from((await Body?.transformToByteArray()) ?? []);
+};
+
+const manifestsOf = async (batchExportId: string): Promise<Manifest[]> => {
+  const manifests: Manifest[] = [];
+  for (const key of await maintenance.keysOf(batchExportId)) {
+    const manifest = key.endsWith('.json') ? parseManifest((await objectOf(key)).toString()) : undefined;
+    if (manifest) manifests.push(manifest);
+  }
+  return manifests;
+};
+
+/** All values of all rows of an export, as the readers of `verify` return them. */
+async function rowsOf(batchExportId: string): Promise<(readonly (string | null | undefined)[])[]> {
+  const rows: (readonly (string | null | undefined)[])[] = [];
+  for (const { files, columns, model } of await manifestsOf(batchExportId))
+    for (const file of files) {
+      const bytes = await objectOf(file.key);
+      async function* chunks(): AsyncGenerator<Buffer> {
+        yield await Promise.resolve(bytes);
+      }
+      const id = model === 'events' ? 'uuid' : 'distinct_id';
+      for await (const { values } of readRows(file, chunks(), { id, columns, whole: true }))
+        rows.push(values);
+    }
+  return rows;
+}
+
+/** Runs an erasure to its end, as its workflow does. @param crash of the first attempt at a run */
+async function erase(distinctId: string, crash?: keyof Interruptions): Promise<string> {
+  const { journal, keyRing, database, source, readSelection, openLocation, recorder } = harness;
+  const id = await requestErasure(journal, keyRing, {
+    team_id: 1,
+    user_id: 1,
+    distinct_ids: [distinctId],
+  });
+  const settings = { ...harness.settings, SOURCE_DATABASE_URL: database.url };
+  const execute = async (run_id: string): Promise<void> => {
+    const counting = { recorder, source, readSelection, settings };
+    const { counted } = await checkRunBarrier(
+      counting,
+      { run_id, state: { phase: 'settling' } },
+      new AbortController().signal,
+    );
+    const crashing = crash && harness.attempt(withCrash(harness, crash));
+    crash = undefined;
+    for (const activities of [crashing, harness.attempt()].filter((one) => one !== undefined))
+      try {
+        if (counted?.rows === 0) await activities.publishManifest({ run_id });
+        else await activities.exportInterval({ run_id, publishes: true });
+      } catch (error) {
+        if (activities !== crashing) throw error;
+      }
+  };
+  const { maintenance: policy } = quickPolicies({});
+  for (let step = 0; step < 200; step += 1) {
+    const { ended } = await advanceErasure(
+      {
+        ...{ journal, keyRing, source, readSelection, openLocation, settings },
+        policies: { maintenance: policy },
+        readErasedIds: createErasedIdReader(database.pool, keyRing),
+        backfills: { start: () => Promise.resolve() },
+        logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }),
+        runs: {
+          start: async ({ run_id }) => {
+            await execute(run_id).catch(() => undefined);
+            return true;
+          },
+        },
+      },
+      id,
+      { progress: { rows: 0 }, signal: new AbortController().signal },
+    );
+    if (ended) return id;
+  }
+  throw new Error('The erasure did not end.');
+}
+
+const erasureOf = async (id: string) => {
+  const { rows } = await harness.database.pool.query<{
+    status: string;
+    rows_erased: number;
+    held: readonly object[];
+    certificate: { failed: readonly object[]; verified: readonly { findings: number }[] };
+  }>('select status, rows_erased, held, certificate from exportd.erasures where id = $1', [id]);
+  const [found] = rows;
+  if (!found) throw new Error('There is no such erasure.');
+  return found;
+};
+
+const verify = (batchExportId: string) =>
+  verifyBatchExport(
+    {
+      ...{ pool: harness.database.pool, keyRing: harness.keyRing, settings: harness.settings },
+      ...{ sourceUrl: harness.database.url, onError: () => undefined },
+    },
+    { batchExportId, deep: true, from: firstHour.start, to: hours.at(-1)?.end },
+  );
+
+/** The lines of the text files of an export, unpacked. */
+async function linesOf(batchExportId: string): Promise<string[]> {
+  const texts: string[] = [];
+  for (const { files } of await manifestsOf(batchExportId))
+    for (const { key } of files) texts.push((await unpacked(key)).toString());
+  return texts.join('').split(/(?<=\n)(?=\{|uuid,|[0-9a-f]{8}-[0-9a-f]{4}-)/);
+}
+
+async function unpacked(key: string): Promise<Buffer> {
+  const { codec } = extensionsOf(key);
+  return buffer(decompress(Readable.from([await objectOf(key)]), codec));
+}
+
+/** The objects of an export that have a text somewhere, unpacked. */
+async function objectsWith(batchExportId: string, text: string): Promise<string[]> {
+  const found: string[] = [];
+  for (const key of await maintenance.keysOf(batchExportId))
+    if ((await unpacked(key)).includes(text)) found.push(key);
+  return found;
+}
+
+/** The tables of the control database that have a text somewhere. */
+async function tablesWith(text: string): Promise<string[]> {
+  const { pool } = harness.database;
+  const { rows } = await pool.query<{ name: string }>(
+    `select table_name as name from information_schema.tables where table_schema = 'exportd' and table_type = 'BASE TABLE'`,
+  );
+  const found: string[] = [];
+  for (const { name } of rows) {
+    const { rowCount } = await pool.query(
+      `select from exportd.${name} as stored where strpos(stored::text, $1) > 0 limit 1`,
+      [text],
+    );
+    if (rowCount !== 0) found.push(name);
+  }
+  return found;
+}
+
+const jsonLines = { file_format: 'JSONLines', compression: 'gzip' };
+const delta = { file_format: 'Parquet', compression: null, table_format: 'delta' };
+
+describe('erasing a person', () => {
+  it.each([
+    ['events as JSON lines', 'events', jsonLines],
+    ['events as CSV', 'events', { file_format: 'CSV', compression: 'zstd' }],
+    ['events of a Delta table', 'events', delta],
+    ['persons as JSON lines', 'persons', { file_format: 'JSONLines', compression: null }],
+    ['persons as Parquet', 'persons', { file_format: 'Parquet', compression: 'snappy' }],
+  ] as const)('takes their rows, and no other, from %s', async (_, model, config) => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours(model, config);
+    const isText = config.file_format !== 'Parquet';
+    const [before, lines] = [await rowsOf(batchExportId), isText ? await linesOf(batchExportId) : []];
+    const id = await erase(erased);
+    expect(await erasureOf(id)).toMatchObject({ status: 'Completed', held: [], certificate: { failed: [] } });
+    const others = before.filter((values) => !values.includes(erased));
+    expect(others.length).toBeLessThan(before.length);
+    expect(await rowsOf(batchExportId)).toEqual(others);
+    // Byte by byte.
+    expect(isText ? await linesOf(batchExportId) : []).toEqual(
+      lines.filter((line) => !line.includes(erased)),
+    );
+    expect(await objectsWith(batchExportId, erased)).toEqual([]);
+    expect(await tablesWith(erased)).toEqual([]);
+    const data = (await maintenance.keysOf(batchExportId)).filter((key) => !key.endsWith('.json'));
+    const named = (await manifestsOf(batchExportId)).flatMap(({ files }) => files.map(({ key }) => key));
+    expect(data.toSorted()).toEqual(named.toSorted());
+    expect((await verify(batchExportId)).findings).toEqual([]);
+  });
+
+  it.each([
+    ['after a file was sent', 'written', jsonLines],
+    ['before the manifest', 'putManifest', jsonLines],
+    ['after the manifest', 'published', jsonLines],
+    ['before a commit to the table', 'commit', delta],
+    ['after a commit to the table', 'committed', delta],
+  ] as const)('continues after its worker was killed %s', async (_, crash, config) => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('events', config);
+    const others = (await rowsOf(batchExportId)).filter((values) => !values.includes(erased));
+    expect(await erasureOf(await erase(erased, crash))).toMatchObject({ status: 'Completed' });
+    expect(await rowsOf(batchExportId)).toEqual(others);
+    expect(await objectsWith(batchExportId, erased)).toEqual([]);
+    expect((await verify(batchExportId)).findings).toEqual([]);
+  });
+
+  it('keeps them out of later exports, while the source has their rows', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('events', jsonLines);
+    const id = await erase(erased);
+    const rows = await rowsOf(batchExportId);
+    const again = await harness.createRun({ batchExportId, config: jsonLines });
+    const activities = harness.attempt();
+    await activities.exportInterval(again);
+    await activities.publishManifest(again);
+    expect(await rowsOf(batchExportId)).toEqual(rows);
+    expect((await verify(batchExportId)).findings).toEqual([]);
+    expect((await erasureOf(id)).rows_erased).toBe(10);
+  });
+
+  it('leaves an interval whose file was damaged as it is, and says so', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('events', jsonLines);
+    const [manifest] = await manifestsOf(batchExportId);
+    await maintenance.putObject(manifest?.files[0]?.key ?? '', 'other bytes');
+    const before = await manifestsOf(batchExportId);
+    const found = await erasureOf(await erase(erased));
+    expect(found).toMatchObject({
+      status: 'Incomplete',
+      certificate: {
+        failed: [{ batch_export_id: batchExportId, error: expect.stringContaining('has 11 bytes') }],
+      },
+    });
+    expect((await manifestsOf(batchExportId))[0]).toEqual(before[0]);
+  });
+});
