@@ -488,6 +488,7 @@ describe('exportd', () => {
       'server',
       'control database',
       'migrations',
+      'archive',
       'source',
       'query role',
       'prefixes',
