@@ -413,6 +413,14 @@ export async function forgetKeys(
   return rows;
 }
 
+/** Where the ids may be that an erasure reads nothing of, as its certificate says. */
+const notSearched = [
+  'values other than distinct_id, such as properties',
+  'statistics in the logs of tables',
+  "the archive of exportd's journal",
+  'backups, copies of files, and the source',
+];
+
 /** What an erasure has searched, found, rewritten and removed. It names persons by the hashes of their ids. */
 export async function readCertificate(
   pool: Pool,
@@ -444,9 +452,10 @@ export async function readCertificate(
            'end', to_char(data_interval_end at time zone 'UTC', $2), 'error', error)
            order by batch_export_id, data_interval_start)
          from exportd.erasure_intervals where erasure_id = $1 and status = 'Failed'), '[]'),
-       'rows_erased', rows_erased, 'objects_removed', objects_removed, 'held', held) as certificate
+       'rows_erased', rows_erased, 'objects_removed', objects_removed, 'held', held,
+       'not_searched', $3::jsonb) as certificate
      from exportd.erasures where id = $1`,
-    [erasureId, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"'],
+    [erasureId, 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"', JSON.stringify(notSearched)],
   );
   return { ...rows[0]?.certificate, ...ending };
 }

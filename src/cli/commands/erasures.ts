@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Command } from 'commander';
 import { CliError } from '../cli_error.ts';
-import { counted, printer, table } from '../output.ts';
+import { confirm, counted, printer, table, yesOption } from '../output.ts';
 import {
   type JsonObject,
   openService,
@@ -48,6 +48,7 @@ export function addErasureCommands(program: Command): void {
     .option('--distinct-id <id>', 'of a person; may be repeated', collect, [])
     .option('--status <erasure id>', 'show an erasure instead; with --json with its signed certificate')
     .option('--no-wait', 'do not wait for the end')
+    .option(...yesOption)
     .addHelpText(
       'after',
       '\nExit codes: 0 everything is erased or still running, 1 something could not be erased.',
@@ -58,6 +59,7 @@ export function addErasureCommands(program: Command): void {
           distinctId: readonly string[];
           status?: string;
           wait: boolean;
+          yes?: boolean;
         },
       ) => {
         const service = openService(options);
@@ -65,6 +67,11 @@ export function addErasureCommands(program: Command): void {
           (await service.call('GET', `erasures/${encodeURIComponent(id)}/`)).body as Erasure;
         if ((options.status === undefined) === (options.distinctId.length === 0))
           throw new CliError('Pass --distinct-id to erase a person, or --status to show an erasure.');
+        if (options.status === undefined)
+          await confirm(
+            `Erase the rows of ${counted(options.distinctId.length, 'person')} from all files of the project? It cannot be undone.`,
+            options,
+          );
         let erasure =
           options.status === undefined
             ? ((await service.call('POST', 'erasures/', { distinct_ids: options.distinctId }))
