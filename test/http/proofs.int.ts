@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/create_run.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { listProofKeys, signProof } from '../../src/http/proofs/proof.ts';
+import { listProofKeys, signProof, signWithProofKey } from '../../src/http/proofs/proof.ts';
 import type { SignedProof } from '../../src/http/proofs/schema.ts';
 import { isSignedBy } from '../../src/http/proofs/signature.ts';
 import { exportd } from '../cli/command_line.ts';
@@ -164,5 +164,40 @@ describe('a proof of a month', () => {
     const printed = await exportd(service, 'export', 'proof', id, '--month', '2026-10');
     expect(printed.stdout).toContain('27 rows in 3 files');
     expect(printed.stdout).toMatch(/2026-10-08T00:00:00.000Z .*ada@example\.com +fewer_rows +10 +7/);
+  });
+
+  it('signs certificates of erasures too, which the same command checks', async () => {
+    const certificate = {
+      erasure_id: id,
+      project_id: 1,
+      status: 'Completed',
+      rows_erased: 3,
+      objects_removed: 1,
+    };
+    const signature = await signWithProofKey(
+      api.database.pool,
+      { EXPORTD_ENCRYPTION_KEYS: `one:${randomBytes(32).toString('base64')}` },
+      certificate,
+    );
+    const check = (name: string, content: object) => {
+      const path = join(fromSetUp('EXPORTD_TEST_FOLDER'), `${id}-${name}.json`);
+      writeFileSync(path, JSON.stringify(content));
+      return exportd({}, 'proof', 'verify', path);
+    };
+    expect(await check('certificate', { certificate, signature, progress: {} })).toMatchObject({
+      code: 0,
+      stdout: expect.stringMatching(
+        /: Completed[^]*3 rows erased, 1 object removed\.[^]*The signature is valid/,
+      ),
+    });
+    const changed = { certificate: { ...certificate, rows_erased: 2 }, signature };
+    expect(await check('other', changed)).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('was changed'),
+    });
+    expect(await check('running', { certificate: null, signature: null })).toMatchObject({
+      code: 1,
+      stderr: expect.stringContaining('has ended'),
+    });
   });
 });

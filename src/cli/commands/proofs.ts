@@ -46,6 +46,20 @@ const proofLines = ({ proof, signature }: SignedProof): string[] => {
   ];
 };
 
+/** The certificate of an erasure, signed like a proof. */
+interface SignedCertificate {
+  readonly certificate: Readonly<Record<string, unknown>> & { readonly erasure_id: string };
+  readonly signature: SignedProof['signature'];
+}
+
+/** What a certificate states, for people. */
+const certificateLines = ({ certificate, signature }: SignedCertificate): string[] => [
+  `Erasure ${certificate.erasure_id} of project ${String(certificate.project_id)}: ${String(certificate.status)}, ended ${String(certificate.ended_at)}`,
+  `Signed with the key ${signature.key_id}.`,
+  '',
+  `${counted(Number(certificate.rows_erased), 'row')} erased, ${counted(Number(certificate.objects_removed), 'object')} removed.`,
+];
+
 /** `export proof`. */
 export function addExportProofCommand(exports: Command): void {
   serviceCommand(exports, 'proof', 'prove a month of a batch export; with --json as a signed document')
@@ -64,26 +78,26 @@ export function addProofCommands(program: Command): void {
 
   proofs
     .command('verify')
-    .description('check the signature of a proof; needs no server')
-    .argument('<file>', 'what "exportd export proof --json" has printed')
+    .description('check the signature of a proof, or of the certificate of an erasure; needs no server')
+    .argument('<file>', 'what "exportd export proof --json" or "exportd erase --json" has printed')
     .option('--public-key <base64>', 'the key that the sender publishes, as "exportd proof keys" lists it')
     .option('--json', 'print JSON')
     .addHelpText('after', '\nExit codes: 0 the signature is valid, 1 it is not.')
     .action(async (file: string, options: { publicKey?: string; json?: boolean }) => {
-      const signed = readSignedProof(file);
+      const signed = readSigned(file);
       const { isSignedBy } = await import('../../http/proofs/signature.ts');
-      const { proof, signature } = signed;
-      if (!isSignedBy(proof, signature))
+      const { signature } = signed;
+      if (!isSignedBy('proof' in signed ? signed.proof : signed.certificate, signature))
         throw new CliError('The signature is not of this document: it was changed after it was signed.');
       const { publicKey } = options;
       if (publicKey !== undefined && publicKey !== signature.public_key)
         throw new CliError(
-          `The proof is signed with the key ${signature.key_id}, which is not the given one.`,
+          `The document is signed with the key ${signature.key_id}, which is not the given one.`,
         );
       printer(options)(
         { valid: true, key_id: signature.key_id, compared_key: publicKey !== undefined },
         () => [
-          ...proofLines(signed),
+          ...('proof' in signed ? proofLines(signed) : certificateLines(signed)),
           '',
           publicKey === undefined
             ? `The signature is valid. Compare the public key with the one that the sender publishes: ${signature.public_key}`
@@ -105,14 +119,20 @@ export function addProofCommands(program: Command): void {
   );
 }
 
-/** @throws CliError when the file is none of a proof */
-function readSignedProof(file: string): SignedProof {
+/** @throws CliError when the file is neither a proof nor a certificate */
+function readSigned(file: string): SignedProof | SignedCertificate {
+  let parsed: Partial<SignedProof & SignedCertificate> | null;
   try {
-    const parsed = JSON.parse(readFileSync(file, 'utf8')) as SignedProof;
-    if (typeof parsed.proof.month === 'string' && typeof parsed.signature.public_key === 'string')
-      return parsed;
+    parsed = JSON.parse(readFileSync(file, 'utf8')) as typeof parsed;
   } catch (error) {
     throw new CliError(`${file} is not a proof: ${error instanceof Error ? error.message : String(error)}`);
   }
-  throw new CliError(`${file} is not a proof: it lacks "proof" or "signature".`);
+  const { proof, certificate, signature } = parsed ?? {};
+  if (typeof signature?.public_key === 'string') {
+    if (typeof proof?.month === 'string') return { proof, signature };
+    if (typeof certificate?.erasure_id === 'string') return { certificate, signature };
+  }
+  throw new CliError(
+    `${file} is not a proof: it lacks "proof" or "signature", and is no certificate of an erasure that has ended.`,
+  );
 }
