@@ -74,12 +74,15 @@ export const parquetEncoder = (
   assemble: (resumed) => assembleParquet(columns, options, resumed),
 });
 
-/** A row group ends with the block that reaches one of these: the size of row groups in DuckDB, and of Parquet for Java. */
+/**
+ * A row group ends with the block that reaches one of these: the size of row groups in DuckDB, and of Parquet for Java. It
+ * can have a whole block more, which `bounds.parquetRows` allows.
+ */
 const maxRows = 122_880;
 const maxBytes = 64 * 1024 * 1024;
 
 /** Whether the blocks are enough for a row group. */
-export function isRowGroup(blocks: readonly EncodedBlock[]): boolean {
+export function isRowGroup(blocks: readonly Pick<EncodedBlock, 'rows' | 'uncompressed'>[]): boolean {
   const rows = blocks.reduce((sum, block) => sum + block.rows, 0);
   const bytes = blocks.reduce((sum, { uncompressed = 0 }) => sum + uncompressed, 0);
   return rows >= maxRows || bytes >= maxBytes;

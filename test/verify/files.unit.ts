@@ -2,23 +2,29 @@ import { setImmediate as nextTurn } from 'node:timers/promises';
 import { brotliCompressSync, gzipSync, zstdCompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { joinRowGroup } from '../../src/encoding/parquet/join_row_group.ts';
+import { isRowGroup } from '../../src/encoding/parquet_encoder.ts';
+import { type ExportedColumn, fileColumns } from '../../src/source/row_selection.ts';
 import { decompress } from '../../src/verify/files/decompress.ts';
 import { readJsonLines } from '../../src/verify/files/json_lines.ts';
-import { extensionsOf } from '../../src/verify/files/read_rows.ts';
+import { extensionsOf, readRows } from '../../src/verify/files/read_rows.ts';
 import { digestText, type VerifiedRow } from '../../src/verify/row.ts';
+import { copyBlock } from '../encoding/copy_block.ts';
+import { bytesOf, sampleOf, type SampleRow } from '../encoding/parquet/samples.ts';
+import { fileOf, fragmentOf } from '../encoding/parquet/written_file.ts';
 import { randomCases } from '../setup/effort.ts';
 
-describe('decompress', () => {
-  /** Bytes in chunks of these sizes, repeatedly. */
-  async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
-    for (let at = 0, index = 0; at < bytes.length; index += 1) {
-      const size = sizes[index % sizes.length] ?? 1;
-      yield bytes.subarray(at, at + size);
-      at += size;
-      await nextTurn();
-    }
+/** Bytes in chunks of these sizes, repeatedly. */
+async function* inChunks(bytes: Buffer, sizes: readonly number[]): AsyncGenerator<Buffer> {
+  for (let at = 0, index = 0; at < bytes.length; index += 1) {
+    const size = sizes[index % sizes.length] ?? 1;
+    yield bytes.subarray(at, at + size);
+    at += size;
+    await nextTurn();
   }
+}
 
+describe('decompress', () => {
   /** Reads the output, slowly if `isSlow`. */
   async function decompressed(chunks: AsyncIterable<Buffer>, codec: string, isSlow = false): Promise<Buffer> {
     const output: Buffer[] = [];
@@ -142,6 +148,45 @@ describe('JSON lines', () => {
     ['a key that is no text', '{"uuid":"u","_inserted_at":1}\n'],
   ])('reject %s', async (_, text) => {
     await expect(read(text)).rejects.toMatchObject({ name: 'FileUnreadable' });
+  });
+});
+
+describe('a row group of the narrowest rows', () => {
+  const columns: ExportedColumn[] = [
+    { name: '_inserted_at', type: 'timestamp' },
+    { name: 'uuid', type: 'uuid' },
+  ];
+  /** A block of this size ends after this many rows with two keys, in binary COPY format. */
+  const rowsPerBlock = Math.ceil((8 * 1_024 * 1_024) / copyBlock([bytesOf(rowOf(0))]).length);
+
+  function rowOf(row: number): SampleRow {
+    return [
+      sampleOf.timestamp(BigInt(row)),
+      sampleOf.uuid(`00000000-0000-4000-8000-${String(row).padStart(12, '0')}`),
+    ];
+  }
+  const fragment = (first: number, rows: number) =>
+    fragmentOf(
+      columns,
+      null,
+      Array.from({ length: rows }, (_, index) => rowOf(first + index)),
+    );
+
+  it('which ends one row short of its size and then takes a whole block, is read to its end', async () => {
+    const short = 122_879;
+    expect([short, short + 1].map((rows) => isRowGroup([{ rows }]))).toEqual([false, true]);
+    const group = joinRowGroup([fragment(0, short), fragment(short, rowsPerBlock)], fileColumns(columns), {
+      compression: null,
+    });
+    const file = fileOf(columns, null, [group]);
+    let rows = 0;
+    for await (const row of readRows(
+      { key: 'a.parquet', rows: short + rowsPerBlock, bytes: file.length },
+      inChunks(file, [1_024 * 1_024]),
+      { id: 'uuid', columns: [] },
+    ))
+      rows += row.id === '' ? 0 : 1;
+    expect(rows).toBe(short + rowsPerBlock);
   });
 });
 
