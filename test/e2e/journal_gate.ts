@@ -11,10 +11,18 @@ export interface JournalGate {
   readonly open: () => Promise<void>;
 }
 
-/** Blocks events of a type whose data contain `data` in a run's stream, within their transaction. */
+/** Events of a type whose data contain `data`, of one stream or of all, while they are appended or changed. */
+export interface BlockedEvent {
+  readonly run_id?: string;
+  readonly type: string;
+  readonly data?: object;
+  readonly while?: 'INSERT' | 'UPDATE';
+}
+
+/** Blocks events within their transaction. */
 export async function blockEvent(
   { databaseUrl, pool }: Pick<Stack, 'databaseUrl' | 'pool'>,
-  event: { readonly run_id: string; readonly type: string; readonly data?: object },
+  event: BlockedEvent,
 ): Promise<JournalGate> {
   await pool.query(trigger);
   const lock = randomInt(2 ** 31);
@@ -22,10 +30,11 @@ export async function blockEvent(
   lockHolder.on('error', () => undefined);
   await lockHolder.connect();
   await lockHolder.query('select pg_advisory_lock($1::bigint)', [lock]);
-  await lockHolder.query('insert into test_gates values ($1, $2, $3, $4)', [
-    event.run_id,
+  await lockHolder.query('insert into test_gates values ($1, $2, $3, $4, $5)', [
+    event.run_id ?? null,
     event.type,
     JSON.stringify(event.data ?? {}),
+    event.while ?? 'INSERT',
     lock,
   ]);
   const release = async (): Promise<void> => {
@@ -41,19 +50,20 @@ export async function blockEvent(
           [lock],
         );
         return rows.length > 0;
-      }, `${event.type} is being appended`);
+      }, `${event.type} reaches the journal`);
     },
     open: () => (released ??= release()),
   };
 }
 
 const trigger = `
-  create table if not exists test_gates (run_id uuid, event_type text, data jsonb, lock bigint);
+  create table if not exists test_gates (run_id uuid, event_type text, data jsonb, operation text, lock bigint);
   create or replace function wait_for_test() returns trigger language plpgsql as $$
   begin
     perform pg_advisory_xact_lock(gate.lock) from test_gates gate
-      where gate.run_id = new.stream_id and gate.event_type = new.event_type and new.data @> gate.data;
+      where coalesce(gate.run_id = new.stream_id, true) and gate.event_type = new.event_type and gate.operation = tg_op
+        and new.data @> gate.data;
     return new;
   end $$;
-  create or replace trigger wait_for_test before insert on exportd.journal_events
+  create or replace trigger wait_for_test before insert or update on exportd.journal_events
     for each row execute function wait_for_test();`;
