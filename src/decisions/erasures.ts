@@ -1,13 +1,14 @@
 import { randomUUID } from 'node:crypto';
 import type { KeyRing } from '../config/key_ring.ts';
 import { hashErasedId, storeErasedIds } from '../destination/erased_ids.ts';
-import { batchExportDecider } from '../domain/batch_export.ts';
+import { batchExportDecider, type Model } from '../domain/batch_export.ts';
 import { erasureDecider, type ErasureEvent, type HeldObject } from '../domain/erasure.ts';
+import type { AdoptedManifest } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
-import { runDecider } from '../domain/run.ts';
+import { requireActive, runDecider } from '../domain/run.ts';
 import {
   activeRunStatuses,
   exportedFingerprint,
@@ -17,6 +18,7 @@ import {
 import { inTransaction, type Pool } from '../journal/database.ts';
 import { deterministicId, type Journal } from '../journal/journal.ts';
 import { findActiveRun } from './create_run.ts';
+import { nextGeneration } from './record_files.ts';
 
 /** A request to erase persons from what a project has exported. */
 interface ErasureRequest {
@@ -56,6 +58,10 @@ interface FoundRows {
   readonly erased_rows: number;
   /** All rows of erased persons, also rejected ones. */
   readonly erased: Fingerprint;
+  /** The partitions of events that its files are in; null if these are not partitioned by event. */
+  readonly events: readonly string[] | null;
+  /** The manifest as it was found in the bucket, where the journal no longer knows it; else null. */
+  readonly collapsed: Omit<AdoptedManifest, 'raised_to'> | null;
 }
 
 /**
@@ -67,7 +73,7 @@ export const startRewriting = (
   journal: Journal,
   erasureId: string,
   { batch_export_id, start, end }: ErasedInterval,
-  { replaced, erased_rows, erased }: FoundRows,
+  { replaced, erased_rows, erased, events, collapsed }: FoundRows,
 ): Promise<string | null> =>
   journal.transaction(async (transaction) => {
     const { connection } = transaction;
@@ -81,10 +87,11 @@ export const startRewriting = (
       [batch_export_id, start, end, erasureId],
     );
     const [newest] = rows;
-    if (newest?.id !== (replaced.adopted_by ?? replaced.run_id)) return null;
+    if (newest?.id !== (collapsed ? undefined : (replaced.adopted_by ?? replaced.run_id))) return null;
     if ((await findActiveRun(connection, batch_export_id, interval)) !== null) return null;
     const erasure = await transaction.lock(erasureDecider, erasureId);
-    const runId = deterministicId('erasure', erasureId, batch_export_id, start, newest.attempts);
+    const attempt = newest?.attempts ?? 0;
+    const runId = deterministicId('erasure', erasureId, batch_export_id, start, attempt);
     const run = await transaction.lock(runDecider, runId);
     const { spec, generation, settled } = replaced.run;
     const before = exportedFingerprint(replaced.run);
@@ -109,9 +116,26 @@ export const startRewriting = (
           ...{ retry_number: 0, allow_shrink: true, continues_run_id: null, keeps_definition: true },
         },
       },
+    ]);
+    if (collapsed) {
+      const raised_to = await nextGeneration(transaction, requireActive(run.state()));
+      await run.append('adopted', [
+        {
+          type: 'RunManifestAdopted',
+          data: { ...collapsed, raised_to: Math.max(raised_to, collapsed.generation + 1) },
+        },
+      ]);
+    }
+    await run.append('found', [
       {
         type: 'RunCounted',
-        data: { records_total_count: source_rows, fingerprint, settled, split_keys: [] },
+        data: {
+          records_total_count: source_rows,
+          fingerprint,
+          settled,
+          split_keys: [],
+          ...(events && { events }),
+        },
       },
       {
         type: 'RunReplacementChecked',
@@ -165,9 +189,22 @@ export const hasEnded = ({ status }: Pick<RewritingRun, 'status'>): boolean => !
 
 /** A published interval of an export. */
 export interface PublishedInterval extends DataInterval {
-  /** Whether its history was collapsed, so that only its manifest says what is published. */
-  readonly is_collapsed: boolean;
+  /** The run and the config of its manifest, if its history was collapsed: only the bucket says then what is published. */
+  readonly collapsed: CollapsedRun | null;
 }
+
+/** The run of a manifest that the journal no longer knows. */
+export interface CollapsedRun {
+  readonly run_id: string;
+  readonly team_id: number;
+  readonly model: Model;
+  readonly config_version: number;
+}
+
+/** SQL: the manifest of a row `interval` as `CollapsedRun`. */
+const collapsedRun = `case when interval.collapsed_generation is not null then jsonb_build_object(
+  'run_id', interval.manifest_run_id, 'team_id', export.team_id, 'model', export.model,
+  'config_version', interval.collapsed_config_version) end`;
 
 /** How far an erasure has searched an export. */
 export interface ErasureSearch {
@@ -208,8 +245,9 @@ export async function readPublishedIntervals(
   searchedUntil: string | null,
 ): Promise<readonly PublishedInterval[]> {
   const { rows } = await pool.query<PublishedInterval>(
-    `select data_interval_start as start, data_interval_end as end, collapsed_generation is not null as is_collapsed
-     from exportd.intervals where batch_export_id = $1 and manifest_run_id is not null
+    `select data_interval_start as start, data_interval_end as end, ${collapsedRun} as collapsed
+     from exportd.intervals interval join exportd.batch_exports export on export.id = interval.batch_export_id
+     where batch_export_id = $1 and manifest_run_id is not null
        and data_interval_start > coalesce($2::timestamptz, '-infinity')
      order by data_interval_start fetch first ${pageSize} rows with ties`,
     [batchExportId, searchedUntil],
@@ -228,7 +266,7 @@ export async function readIntervalsSince(
   since: string,
 ): Promise<readonly PublishedInterval[]> {
   const { rows } = await pool.query<PublishedInterval>(
-    `select interval.data_interval_start as start, interval.data_interval_end as end, false as is_collapsed
+    `select interval.data_interval_start as start, interval.data_interval_end as end, null as collapsed
      from exportd.intervals interval join exportd.batch_export_runs run on run.id = interval.manifest_run_id
      where interval.batch_export_id = $1 and interval.completed_at >= $2::timestamptz
        and run.backfill_id is distinct from $3

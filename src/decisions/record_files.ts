@@ -12,7 +12,9 @@ import {
   inKeyOrder,
   type PlannedPart,
   type RecordedFile,
+  type RewrittenFile,
   type SortKey,
+  withRewritten,
 } from '../domain/exported_files.ts';
 import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
 import {
@@ -228,6 +230,13 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     generationStep(runId, generation, 'rejected', (run) =>
       run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
     ),
+  /** Records what replaces a file of an earlier generation, before it is written. Idempotent. */
+  planEarlierFile: (runId: string, generation: number, rewritten: RewrittenFile) =>
+    generationStep(runId, generation, `earlier:${rewritten.replaces}`, (run) =>
+      run.rewritten?.some(({ replaces }) => replaces === rewritten.replaces)
+        ? []
+        : [{ type: 'RunEarlierFilePlanned', data: { generation, rewritten } }],
+    ),
 });
 
 /** Appends that a key is taken, and notifies of it. */
@@ -345,6 +354,20 @@ export async function readReplacedFiles(
   return rows[0] ? adoptedFiles(rows[0].data) : [];
 }
 
+/** Reads the config and the model of the run that wrote a generation; undefined if the journal does not know it. */
+export async function findGeneration(
+  pool: Pool,
+  spec: RunInterval,
+  generation: number,
+): Promise<Pick<RunSpec, 'config_version' | 'model'> | undefined> {
+  const { rows } = await pool.query<Pick<RunSpec, 'config_version' | 'model'>>(
+    `select config_version, model from exportd.batch_export_runs where batch_export_id = $1
+     and data_interval_start = $2 and data_interval_end = $3 and generation = $4 order by position desc limit 1`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, generation],
+  );
+  return rows[0];
+}
+
 /** Decides which files of earlier generations stay when a run publishes. @throws ConfigVersionNotFound */
 export async function readEarlierGenerations(
   connection: Connection,
@@ -352,9 +375,15 @@ export async function readEarlierGenerations(
   run: ExistingRun,
   replaced: ReplacedRun,
 ): Promise<EarlierGenerations> {
-  // It has searched the files of earlier generations too.
-  if (run.spec.erasure_id !== undefined)
-    return { ...replaced.run.earlier_generations, covers: replaced.run.generation };
+  if (run.spec.erasure_id !== undefined) {
+    const { elsewhere, ...before } = replaced.run.earlier_generations;
+    return {
+      covers: replaced.run.generation,
+      kept: withRewritten(before.kept, run.rewritten),
+      earlier: withRewritten(before.earlier, run.rewritten),
+      elsewhere,
+    };
+  }
   const isCovered = isCoveredByRows(run, replaced);
   const files = isCovered
     ? { own: [], replaced: [] }

@@ -8,6 +8,7 @@ import {
   type ExportRange,
   type FileTotals,
   type ReplacementCheck,
+  type RewrittenFile,
 } from './exported_files.ts';
 import { addFingerprints, emptyFingerprint, type Fingerprint, fingerprintHashOf } from './fingerprint.ts';
 
@@ -131,6 +132,8 @@ export interface RunProgress {
   readonly ranges: readonly ExportRange[];
   /** The file of the generation's rejected rows, possibly not written yet; null if there are none. */
   readonly rejected_file: ExportedFile | null;
+  /** The files of earlier generations that the generation replaces, possibly not written yet; of a run of an erasure. */
+  readonly rewritten?: readonly RewrittenFile[] | undefined;
   /** Failed runs that claimed publishing of these files before: a manifest of one of them may be stored. */
   readonly claimed_by: readonly string[];
   /** The commit of the run's files to a table; absent before it is planned, and without a table. */

@@ -90,11 +90,17 @@ export async function checkRunBarrier(
 async function countErasure(
   recorder: RunRecorder,
   runId: string,
-  { records_total_count: rows, source_fingerprint: fingerprint, settled }: ExistingRun,
+  run: ExistingRun,
 ): Promise<RunBarrierCheck> {
+  const { records_total_count: rows, source_fingerprint: fingerprint, settled } = run;
   if (rows === null || fingerprint === null) throw new RangeError('A run of an erasure was not counted.');
-  if (rows === 0) await recorder.recordEmpty(runId, { fingerprint, settled, encoder: noEncoder });
-  const counted = { rows, ranges: 1, publish_empty: rows === 0, check_replacement: false };
+  const replaced = await recorder.findReplaced(run);
+  const { earlier = [], kept = [] } = replaced?.run.earlier_generations ?? {};
+  const isEmpty = rows === 0 && earlier.length === 0 && kept.length === 0;
+  if (isEmpty) await recorder.recordEmpty(runId, { fingerprint, settled, encoder: noEncoder });
+  // The workflow does not export an interval without rows, and files of earlier generations are written by its export.
+  const toExport = isEmpty ? 0 : Math.max(1, rows);
+  const counted = { rows: toExport, ranges: 1, publish_empty: isEmpty, check_replacement: false };
   return { state: { phase: 'open' }, wait_ms: 0, blocked_by: [], counted };
 }
 

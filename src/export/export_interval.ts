@@ -201,7 +201,10 @@ class RangeExport {
     const { dependencies, runId, destination, selection, erasure, signal } = this.#call;
     const { recorder } = dependencies;
     const source: Pick<Source, 'blocks'> = erasure
-      ? { blocks: (_range, keys, options) => erasure.rows.blocks(keys, options) }
+      ? {
+          blocks: (_range, keys, options) =>
+            erasure.rows.blocks({ ...keys, event: this.#range.event }, options),
+        }
       : dependencies.source;
     const upload = await inspectUpload(destination, open, signal);
     switch (upload.state) {
@@ -337,12 +340,12 @@ class RangeExport {
     const { dependencies, selection, erasure, signal } = this.#call;
     const { source, encoders, settings } = dependencies;
     const { blockBytes, grouping } = this.#encoder;
-    const { after, until, files } = this.#range;
+    const { after, until, files, event } = this.#range;
     const cutBlock = resumed?.cutBlock;
     const keys = { after: cutBlock?.last ?? lastKeyOf(resumed) ?? files.last ?? after, until };
     const options = { blockBytes, signal, memory };
     const blocks = erasure
-      ? erasure.rows.blocks(keys, options)
+      ? erasure.rows.blocks({ ...keys, event }, options)
       : source.heldBlocks(rowRangeOf(this.#run.spec, selection), keys, {
           ...options,
           threads: encoders.pageThreads,

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Destination } from '../destination/open_destination.ts';
+import { eventPartitionOf } from '../destination/partitions.ts';
 import type { Model } from '../domain/batch_export.ts';
 import {
   type CompletedFile,
@@ -18,11 +19,13 @@ import { lines } from '../verify/files/json_lines.ts';
 import { readRows } from '../verify/files/read_rows.ts';
 import { compareKeys, FileUnreadable, mergedByKey, type RowShape, type VerifiedRow } from '../verify/row.ts';
 
+type PublishedFile = Pick<CompletedFile, 'key' | 'rows' | 'bytes' | 'first' | 'last' | 'generation'>;
+
 /** What is published of an interval, and where. */
 export interface PublishedFiles {
-  readonly spec: ExistingRun['spec'];
-  readonly files: readonly CompletedFile[];
-  readonly rejected_file: ExportedFile | null;
+  readonly spec: Pick<ExistingRun['spec'], 'model' | 'data_interval_start' | 'data_interval_end'>;
+  readonly files: readonly PublishedFile[];
+  readonly rejected_file: Pick<ExportedFile, 'key' | 'rows' | 'bytes'> | null;
   readonly location: Pick<Destination, 'openObject' | 'nameOf'>;
   /** The columns of the files. */
   readonly columns: readonly ExportedColumn[];
@@ -38,10 +41,15 @@ export interface SearchedRows {
   readonly rejected_erased: Fingerprint;
 }
 
+/** An object that a manifest names does not exist. */
+export class ObjectAbsent extends FileUnreadable {}
+
 /** What a run of an erasure reads. */
 export interface OpenedErasure {
   readonly replaced: ReplacedRun;
   readonly rows: PublishedRows;
+  /** Distinct ids. */
+  readonly erased: ReadonlySet<string>;
   readonly close: () => void;
 }
 
@@ -78,7 +86,7 @@ export function openPublishedRows(published: PublishedFiles, erased: ReadonlySet
     signal: AbortSignal,
   ): AsyncGenerator<Buffer> {
     const object = await location.openObject(file.key, signal);
-    if (!object) throw new FileUnreadable(`${location.nameOf(file.key)} does not exist`);
+    if (!object) throw new ObjectAbsent(`${location.nameOf(file.key)} does not exist`);
     if (object.bytes !== file.bytes) {
       object.close();
       throw new FileUnreadable(
@@ -89,7 +97,7 @@ export function openPublishedRows(published: PublishedFiles, erased: ReadonlySet
   }
 
   async function* sequenceOf(
-    sequence: readonly CompletedFile[],
+    sequence: readonly PublishedFile[],
     shape: RowShape,
     signal: AbortSignal,
   ): AsyncGenerator<VerifiedRow> {
@@ -105,7 +113,7 @@ export function openPublishedRows(published: PublishedFiles, erased: ReadonlySet
   }
 
   const rowsWith = (
-    of: readonly CompletedFile[],
+    of: readonly PublishedFile[],
     shaped: RowShape['columns'],
     signal: AbortSignal,
   ): AsyncGenerator<VerifiedRow> => {
@@ -162,14 +170,15 @@ export function openPublishedRows(published: PublishedFiles, erased: ReadonlySet
       };
     },
 
-    /** The blocks of the rows that stay, as `Source.blocks` returns those of a source. */
+    /** The blocks of the rows that stay, as `Source.blocks` returns those of a source. @param event of one partition */
     async *blocks(
-      { after, until }: KeyBounds,
+      { after, until, event }: KeyBounds & { readonly event?: string | undefined },
       { blockBytes, signal, memory }: ReadOptions,
     ): AsyncGenerator<RowBlock> {
       const person = positionOf('distinct_id');
       const touching = files.filter(
-        ({ first, last }) =>
+        ({ key, first, last }) =>
+          (event === undefined || eventPartitionOf(key) === event) &&
           (!after || !last || compareKeys(last, after) > 0) &&
           (!until || !first || compareKeys(first, until) <= 0),
       );

@@ -2,6 +2,7 @@ import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { readStartableRun, type StartableRun } from '../decisions/create_run.ts';
 import {
+  type CollapsedRun,
   countAttempts,
   type ErasedInterval,
   type ErasureSearch,
@@ -22,17 +23,25 @@ import {
   startRewriting,
   type VerifiedInterval,
 } from '../decisions/erasures.ts';
-import { findReplacedRun, readReplacedFiles } from '../decisions/record_files.ts';
+import {
+  findGeneration,
+  findReplacedRun,
+  readAdoptedManifest,
+  readReplacedFiles,
+} from '../decisions/record_files.ts';
 import { hashErasedId, type ReadErasedIds } from '../destination/erased_ids.ts';
+import { parseManifest } from '../destination/manifest.ts';
+import { eventPartitionOf } from '../destination/partitions.ts';
 import { erasureDecider } from '../domain/erasure.ts';
-import type { EarlierFile } from '../domain/exported_files.ts';
+import { addFiles, adoptedFiles, type CompletedFile, totalsOf } from '../domain/exported_files.ts';
 import { addFingerprints } from '../domain/fingerprint.ts';
-import type { ReplacedRun } from '../domain/replaced_generation.ts';
+import { adoptedRun, type ReplacedRun } from '../domain/replaced_generation.ts';
+import type { RunSpec } from '../domain/run_state.ts';
+import { openEarlierFile } from '../export/erase_interval.ts';
 import { openPublishedRows } from '../export/published_rows.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import { readState } from '../journal/journal.ts';
 import { filesHavePersons } from '../source/read_ranges.ts';
-import { readRows } from '../verify/files/read_rows.ts';
 import { FileUnreadable } from '../verify/row.ts';
 import { cleanUpExport } from './clean_up_export.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
@@ -134,7 +143,7 @@ async function followRun(erasure: Erasure, interval: ErasedInterval, runId: stri
   if (run.status === 'Completed') return end(null);
   if ((await countAttempts(journal.pool, id, interval)) >= maxAttempts)
     return end(run.latest_error ?? `The run ended ${run.status}.`);
-  const outcome = await searchInterval(erasure, { ...interval, is_collapsed: false });
+  const outcome = await searchInterval(erasure, { ...interval, collapsed: null });
   if (outcome.state === 'clean') return end(null);
   if (outcome.state === 'failed') return end(outcome.error);
 }
@@ -185,10 +194,10 @@ async function searchAll(
   intervals: readonly PublishedInterval[],
 ): Promise<SearchTotals | null> {
   const totals = { intervals: 0, files: 0, rows: 0, bytes: 0 };
-  for (const { start, end, is_collapsed } of intervals) {
+  for (const { start, end, collapsed } of intervals) {
     if (erasure.free <= 0) return null;
     const interval = { batch_export_id, start, end };
-    const outcome = await searchInterval(erasure, { ...interval, is_collapsed });
+    const outcome = await searchInterval(erasure, { ...interval, collapsed });
     if (outcome.state === 'busy') return null;
     if (outcome.state === 'failed')
       await recordErasure(
@@ -218,26 +227,27 @@ type SearchOutcome =
 /** Searches the files of a manifest, and starts the run that publishes them without the persons. */
 async function searchInterval(
   erasure: Erasure,
-  { is_collapsed, ...interval }: ErasedInterval & { readonly is_collapsed: boolean },
+  { collapsed, ...interval }: ErasedInterval & Pick<PublishedInterval, 'collapsed'>,
 ): Promise<SearchOutcome> {
   const { dependencies, id } = erasure;
   const { journal, runs } = dependencies;
   const { batch_export_id, start, end } = interval;
   try {
-    const replaced = await findReplacedRun(journal, {
-      batch_export_id,
-      data_interval_start: start,
-      data_interval_end: end,
-    });
-    if (!replaced || is_collapsed)
-      throw new FileUnreadable(
-        'the history of the interval was collapsed, and its manifest cannot be rewritten. Export the interval again, and repeat the erasure',
-      );
-    const found = await searchManifest(erasure, replaced);
+    const spec = { batch_export_id, data_interval_start: start, data_interval_end: end };
+    const known = await findReplacedRun(journal, spec);
+    const adopted =
+      known || !collapsed ? null : await readCollapsedManifest(erasure, { ...spec, ...collapsed });
+    const replaced = known ?? adopted?.replaced;
+    if (!replaced) throw new FileUnreadable('the journal does not know what is published of the interval');
+    const published = adopted ? adoptedFiles(adopted.facts) : await readReplacedFiles(journal.pool, replaced);
+    const found = await searchManifest(erasure, replaced, published);
     const { files, rows, bytes } = found;
     if (found.erased_rows === 0) return { state: 'clean', files, rows, bytes };
-    const { erased_rows, erased } = found;
-    const runId = await startRewriting(journal, id, interval, { replaced, erased_rows, erased });
+    const { erased_rows, erased, events } = found;
+    const runId = await startRewriting(journal, id, interval, {
+      ...{ replaced, erased_rows, erased, events },
+      collapsed: adopted?.facts ?? null,
+    });
     if (runId === null) return { state: 'busy' };
     erasure.free -= 1;
     const run = await readStartableRun(journal.pool, runId);
@@ -250,22 +260,48 @@ async function searchInterval(
   }
 }
 
+/** Reads the manifest of an interval whose history was collapsed. @throws FileUnreadable, DestinationError */
+async function readCollapsedManifest(
+  { dependencies, signal }: Erasure,
+  collapsed: Pick<RunSpec, 'batch_export_id' | 'data_interval_start' | 'data_interval_end'> & CollapsedRun,
+) {
+  const { journal, openLocation } = dependencies;
+  const { run_id, ...interval } = collapsed;
+  const spec = {
+    ...interval,
+    ...{ backfill_id: null, retry_number: 0, allow_shrink: true, continues_run_id: null },
+  };
+  const location = await openLocation(spec);
+  try {
+    const found = await location.getManifest(location.manifestKey(spec), signal);
+    const manifest = found.state === 'present' ? parseManifest(found.text) : undefined;
+    if (manifest?.run_id !== run_id)
+      throw new FileUnreadable(
+        'the history of the interval was collapsed, and the bucket does not have its manifest',
+      );
+    const facts = await readAdoptedManifest(journal.pool, spec, manifest);
+    const files = addFiles(...adoptedFiles(facts).map(totalsOf));
+    return { facts, replaced: adoptedRun({ ...facts, files, raised_to: facts.generation }, spec, run_id) };
+  } finally {
+    location.close();
+  }
+}
+
 /** Searches the files that a manifest names, also those of earlier generations. @throws FileUnreadable, DestinationError */
-async function searchManifest(erasure: Erasure, replaced: ReplacedRun) {
+async function searchManifest(erasure: Erasure, replaced: ReplacedRun, files: readonly CompletedFile[]) {
   const { dependencies, erased, progress, signal } = erasure;
   const { journal, source, readSelection, openLocation } = dependencies;
   const { spec, rejected_file, earlier_generations } = replaced.run;
-  const files = await readReplacedFiles(journal.pool, replaced);
+  if (earlier_generations.elsewhere.length > 0)
+    throw new FileUnreadable(
+      'files of earlier generations are in another bucket, and are not searched. Retry the run of the interval with {"allow_shrink": true}, which deletes them, and repeat the erasure',
+    );
   const selection = await readSelection(spec);
   if (!filesHavePersons(spec.model, selection))
     throw new FileUnreadable(
       'the files do not name the persons of their rows: the query selects no distinct_id, or no key',
     );
   const location = await openLocation(spec);
-  if (location.partitionColumns.includes('event')) {
-    location.close();
-    throw new FileUnreadable('the files are partitioned by event, and cannot be rewritten yet');
-  }
   const onRow = (): void => {
     progress.rows += 1;
   };
@@ -274,35 +310,47 @@ async function searchManifest(erasure: Erasure, replaced: ReplacedRun) {
     const rows = openPublishedRows({ spec, files, rejected_file, location, columns }, erased);
     const found = await rows.search(signal, onRow);
     const earlier = [...earlier_generations.earlier, ...earlier_generations.kept];
-    for (const file of earlier)
-      if (await hasErased(file))
-        throw new FileUnreadable(
-          `${location.nameOf(file.key)} of an earlier generation has rows of the persons, and files of earlier generations are not rewritten. Retry the run of the interval with {"allow_shrink": true}, which deletes them, and repeat the erasure`,
-        );
+    let rowsOfEarlier = 0;
+    for (const file of earlier) {
+      const opened = await openEarlierFile(
+        {
+          ...{ source, readSelection, openLocation },
+          findGeneration: (generation) => findGeneration(journal.pool, spec, generation),
+        },
+        { spec, file, erased },
+        { signal, onRow },
+      );
+      opened?.location.close();
+      rowsOfEarlier += opened?.counts.erased ?? 0;
+    }
     const all = [...files, ...(rejected_file ? [rejected_file] : []), ...earlier];
+    const events = location.partitionColumns.includes('event') ? eventsOf(files) : null;
     return {
-      ...{ files: all.length, rows: found.rows, bytes: all.reduce((sum, file) => sum + file.bytes, 0) },
-      ...{ erased_rows: found.erased_rows, erased: addFingerprints(found.erased, found.rejected_erased) },
+      ...{
+        events,
+        files: all.length,
+        rows: found.rows,
+        bytes: all.reduce((sum, file) => sum + file.bytes, 0),
+      },
+      ...{ erased_rows: found.erased_rows + rowsOfEarlier },
+      ...{ erased: addFingerprints(found.erased, found.rejected_erased) },
     };
   } finally {
     location.close();
   }
-
-  async function hasErased(file: EarlierFile): Promise<boolean> {
-    const object = await location.openObject(file.key, signal);
-    // What does not exist has no rows.
-    if (!object) return false;
-    const shape = { id: null, columns: [{ name: 'distinct_id', type: 'text' }], whole: true } as const;
-    for await (const { values } of readRows(file, object.chunks, shape)) {
-      onRow();
-      if (erased.has(values[0] ?? '')) {
-        object.close();
-        return true;
-      }
-    }
-    return false;
-  }
 }
+
+/** The partitions of events that files are in. @throws FileUnreadable for a file without one */
+const eventsOf = (files: readonly CompletedFile[]): readonly string[] => [
+  ...new Set(
+    files.map(({ key }) => {
+      const event = eventPartitionOf(key);
+      if (event === undefined)
+        throw new FileUnreadable(`${key} is in no partition of an event, and those of its export are`);
+      return event;
+    }),
+  ),
+];
 
 /** Deletes at once what no manifest of an export needs: an older generation may have rows of the persons. */
 async function removeObjects(erasure: Erasure, batch_export_id: string): Promise<void> {

@@ -123,7 +123,7 @@ export async function foldState(rows: RowCache, stored: StoredEvent): Promise<un
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 13,
+  version: 14,
   reads: [],
   owns: ['exportd.stream_states'],
   tables: `

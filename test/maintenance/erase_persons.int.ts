@@ -3,11 +3,12 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { collapseHistory } from '../../src/decisions/collapse_history.ts';
 import { requestErasure } from '../../src/decisions/erasures.ts';
 import { createErasedIdReader } from '../../src/destination/erased_ids.ts';
 import { type Manifest, parseManifest } from '../../src/destination/manifest.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
-import { checkRunBarrier } from '../../src/export/count.ts';
+import { checkRunBarrier, countRows } from '../../src/export/count.ts';
 import { advanceErasure } from '../../src/maintenance/erase_persons.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { decompress } from '../../src/verify/files/decompress.ts';
@@ -41,7 +42,7 @@ async function seed(erased: string): Promise<void> {
   for (const { start } of hours)
     await pool.query(
       `insert into events (team_id, uuid, event, distinct_id, properties, elements_chain, person_id, timestamp, created_at, inserted_at)
-       select 1, gen_random_uuid(), 'event, "quoted"' || chr(10), case when n % 8 = 0 then $2 else 'person ' || n end,
+       select 1, gen_random_uuid(), 'event ' || n % 3 || ', "quoted"' || chr(10), case when n % 8 = 0 then $2 else 'person ' || n end,
          jsonb_build_object('n', n, 'text', 'ümläut " , ' || chr(9), 'number', 1.50, 'nested', jsonb_build_array(null, true)),
          case when n % 3 = 0 then '' else 'a,b' end, gen_random_uuid(), moment, moment, moment
        from generate_series(1, $3::int) n
@@ -64,8 +65,11 @@ async function seed(erased: string): Promise<void> {
 async function exportHours(model: Model, config: object): Promise<string> {
   const batchExportId = randomUUID();
   for (const of of hours) {
-    const run = await harness.createRun({ batchExportId, model, of, config });
+    const prefix = 'partition_by' in config ? { prefix: batchExportId } : {};
+    const run = await harness.createRun({ batchExportId, model, of, config: { ...config, ...prefix } });
     const activities = harness.attempt();
+    const counting = { run_id: run.run_id, settled: true, blocked_by: [] };
+    await countRows(harness, counting, new AbortController().signal);
     await activities.exportInterval(run);
     await activities.publishManifest(run);
   }
@@ -88,11 +92,19 @@ const manifestsOf = async (batchExportId: string): Promise<Manifest[]> => {
   return manifests;
 };
 
-/** All values of all rows of an export, as the readers of `verify` return them. */
-async function rowsOf(batchExportId: string): Promise<(readonly (string | null | undefined)[])[]> {
-  const rows: (readonly (string | null | undefined)[])[] = [];
-  for (const { files, columns, model } of await manifestsOf(batchExportId))
-    for (const file of files) {
+type Values = readonly (string | null | undefined)[];
+
+/** All values of all rows of an export, as the readers of `verify` return them. @param of which files of its manifests */
+async function rowsOf(
+  batchExportId: string,
+  of: (manifest: Manifest) => readonly Pick<Manifest['files'][number], 'key' | 'rows' | 'bytes'>[] = ({
+    files,
+  }) => files,
+): Promise<Values[]> {
+  const rows: Values[] = [];
+  for (const manifest of await manifestsOf(batchExportId))
+    for (const file of of(manifest)) {
+      const { columns, model } = manifest;
       const bytes = await objectOf(file.key);
       async function* chunks(): AsyncGenerator<Buffer> {
         yield await Promise.resolve(bytes);
@@ -214,6 +226,7 @@ async function tablesWith(text: string): Promise<string[]> {
 }
 
 const jsonLines = { file_format: 'JSONLines', compression: 'gzip' };
+const partitioned = { ...jsonLines, partition_by: ['date', 'hour', 'event'] };
 const delta = { file_format: 'Parquet', compression: null, table_format: 'delta' };
 
 describe('erasing a person', () => {
@@ -221,6 +234,7 @@ describe('erasing a person', () => {
     ['events as JSON lines', 'events', jsonLines],
     ['events as CSV', 'events', { file_format: 'CSV', compression: 'zstd' }],
     ['events of a Delta table', 'events', delta],
+    ['events partitioned by their names', 'events', partitioned],
     ['persons as JSON lines', 'persons', { file_format: 'JSONLines', compression: null }],
     ['persons as Parquet', 'persons', { file_format: 'Parquet', compression: 'snappy' }],
   ] as const)('takes their rows, and no other, from %s', async (_, model, config) => {
@@ -276,6 +290,73 @@ describe('erasing a person', () => {
     expect(await rowsOf(batchExportId)).toEqual(rows);
     expect((await verify(batchExportId)).findings).toEqual([]);
     expect((await erasureOf(id)).rows_erased).toBe(10);
+  });
+
+  it('writes what their history was collapsed to in the ledger', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('events', jsonLines);
+    const others = (await rowsOf(batchExportId)).filter((values) => !values.includes(erased));
+    await collapseHistory(
+      harness.journal,
+      { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 },
+      () => false,
+    );
+    const { rowCount } = await harness.database.pool.query(
+      'select from exportd.batch_export_runs where batch_export_id = $1',
+      [batchExportId],
+    );
+    expect(rowCount).toBe(0);
+    expect(await erasureOf(await erase(erased))).toMatchObject({
+      status: 'Completed',
+      rows_erased: 10,
+      certificate: { failed: [] },
+    });
+    expect(await rowsOf(batchExportId)).toEqual(others);
+    expect(await objectsWith(batchExportId, erased)).toEqual([]);
+    expect(await maintenance.keysOf(batchExportId)).toHaveLength(2 * hours.length);
+    expect((await verify(batchExportId)).findings).toEqual([]);
+  });
+
+  it.each([
+    ['as JSON lines', { file_format: 'JSONLines', compression: 'gzip' }],
+    ['as Parquet', { file_format: 'Parquet', compression: 'snappy' }],
+  ] as const)('takes persons out of files of earlier generations %s', async (_, config) => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('persons', config);
+    // Others move to a later interval, so that the files of the first generations stay.
+    await harness.database.pool.query(
+      `update persons set updated_at = $1 where (properties ->> 'n')::int in (3, 4, 5, 40, 41)`,
+      [hours.at(-1)?.end],
+    );
+    for (const of of hours) {
+      const again = await harness.createRun({
+        batchExportId,
+        model: 'persons',
+        of,
+        config: { file_format: 'CSV', compression: null },
+      });
+      const activities = harness.attempt();
+      await activities.exportInterval(again);
+      await activities.publishManifest(again);
+    }
+    const earlierOf = ({ earlier }: Manifest) => earlier;
+    const [files, earlier] = [await rowsOf(batchExportId), await rowsOf(batchExportId, earlierOf)];
+    expect(earlier.filter((values) => values.includes(erased))).toHaveLength(1);
+    const isOther = (values: Values): boolean => !values.includes(erased);
+    const found = await erasureOf(await erase(erased));
+    expect(found).toMatchObject({
+      status: 'Completed',
+      rows_erased: 2,
+      held: [],
+      certificate: { failed: [] },
+    });
+    expect(await rowsOf(batchExportId)).toEqual(files.filter(isOther));
+    expect(await rowsOf(batchExportId, earlierOf)).toEqual(earlier.filter(isOther));
+    expect(await objectsWith(batchExportId, erased)).toEqual([]);
+    expect(await tablesWith(erased)).toEqual([]);
+    expect((await verify(batchExportId)).findings).toEqual([]);
   });
 
   it('leaves an interval whose file was damaged as it is, and says so', async () => {

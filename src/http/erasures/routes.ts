@@ -67,28 +67,20 @@ async function requireSearchable(pool: Pool, teamId: number): Promise<void> {
     name: string;
     model: Model;
     row_query: RowQuery | null;
-    by_event: boolean;
   }>(
-    `select export.id, export.name, export.model, config.row_query,
-       coalesce(config.config -> 'partition_by' ? 'event', false) as by_event
+    `select export.id, export.name, export.model, config.row_query
      from exportd.batch_exports export join exportd.destination_configs config on config.batch_export_id = export.id
      where export.team_id = $1 and exists (
        select from exportd.intervals where batch_export_id = export.id and manifest_run_id is not null)`,
     [teamId],
   );
-  for (const { id, name, model, row_query: query, by_event } of rows) {
-    const reason = by_event
-      ? 'one of its configs has partition_by with event, and such files cannot be rewritten yet'
-      : filesHavePersons(model, { query })
-        ? undefined
-        : 'the query of one of its configs does not select distinct_id and the key of each row, so its files do not say whose rows they have';
-    if (reason !== undefined)
+  for (const { id, name, model, row_query: query } of rows)
+    if (!filesHavePersons(model, { query }))
       throw new ApiError(
         409,
         'export_not_searchable',
-        `Batch export "${name}" (${id}) cannot be erased from: ${reason}. Nothing was changed.`,
+        `Batch export "${name}" (${id}) cannot be erased from: the query of one of its configs does not select distinct_id and the key of each row, so its files do not say whose rows they have. Nothing was changed.`,
       );
-  }
 }
 
 /** Erase persons from everything that a project has exported, and read what an erasure has done. */
