@@ -303,7 +303,7 @@ describe('erasing a person who is in 300 intervals, while the worker is killed a
       failed: [],
     });
     // Those of killed attempts are among them.
-    expect(certificate['objects_removed']).toBeGreaterThanOrEqual(hours * exports.length);
+    expect(certificate.objects_removed).toBeGreaterThanOrEqual(hours * exports.length);
     expect(isSignedBy(certificate, signature)).toBe(true);
     expect(isSignedBy({ ...certificate, rows_erased: 1 }, signature)).toBe(false);
     expect(certificate.verified.map(({ findings, manifests }) => [findings, manifests])).toEqual(
