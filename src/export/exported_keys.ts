@@ -10,14 +10,9 @@ import { idColumns } from '../source/read_ranges.ts';
 import type { RowKey } from '../source/source.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import { lines } from '../verify/files/json_lines.ts';
+import { mergedByKey } from '../verify/files/merge_rows.ts';
 import { type DescribedFile, readRows } from '../verify/files/read_rows.ts';
-import {
-  compareKeys,
-  type ComparedColumn,
-  FileUnreadable,
-  mergedByKey,
-  type VerifiedRow,
-} from '../verify/row.ts';
+import { compareKeys, type ComparedColumn, FileUnreadable, type VerifiedRow } from '../verify/row.ts';
 
 /**
  * Merges the keys of a manifest and of the source, both in order. Memory holds one key of each.
@@ -146,10 +141,10 @@ export async function* readExportedKeys(
   const files = completed.filter(({ first, last }) =>
     ranges.some(({ start, end }) => first && last && last.inserted_at >= start && first.inserted_at < end),
   );
-  const keys = [
+  const keys = mergedByKey<RowKey>([
     ...fileSequences(files).map((sequence) => readFiles(sequence, options, fileKeysOf(run.spec.model))),
     ...(run.rejected_file ? [readFiles([run.rejected_file], options, rejectedKeys)] : []),
-  ].reduce(mergedByKey<RowKey>, readFiles([], options, rejectedKeys));
+  ]);
   let previous: SortKey | undefined;
   for await (const key of readable(keys)) {
     options.onRow();

@@ -16,8 +16,9 @@ import { idColumns } from '../source/read_ranges.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import type { FingerprintPlan, KeyBounds, ReadOptions, RowBlock } from '../source/source.ts';
 import { lines } from '../verify/files/json_lines.ts';
+import { mergedByKey } from '../verify/files/merge_rows.ts';
 import { readRows } from '../verify/files/read_rows.ts';
-import { compareKeys, FileUnreadable, mergedByKey, type RowShape, type VerifiedRow } from '../verify/row.ts';
+import { compareKeys, FileUnreadable, type RowShape, type VerifiedRow } from '../verify/row.ts';
 
 type PublishedFile = Pick<CompletedFile, 'key' | 'rows' | 'bytes' | 'first' | 'last' | 'generation'>;
 
@@ -118,9 +119,7 @@ export function openPublishedRows(published: PublishedFiles, erased: ReadonlySet
     signal: AbortSignal,
   ): AsyncGenerator<VerifiedRow> => {
     const shape = { id: idName, columns: shaped, whole: true } as const;
-    return fileSequences(of)
-      .map((sequence) => sequenceOf(sequence, shape, signal))
-      .reduce(mergedByKey<VerifiedRow>, sequenceOf([], shape, signal));
+    return mergedByKey(fileSequences(of).map((sequence) => sequenceOf(sequence, shape, signal)));
   };
 
   const personOf = ({ values }: VerifiedRow, position: number): string => {

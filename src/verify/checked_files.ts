@@ -5,6 +5,7 @@ import { fileSequences } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { formatCrc32 } from '../encoding/encoder.ts';
 import type { Difference } from './compare_rows.ts';
+import { mergedByKey } from './files/merge_rows.ts';
 import { type Measure, measureChunks, readRows } from './files/read_rows.ts';
 import type { FindingCollector } from './report.ts';
 import {
@@ -13,7 +14,6 @@ import {
   KeysMissing,
   keyText,
   maxSortableRows,
-  mergedByKey,
   readAll,
   type RowShape,
   type VerifiedRow,
@@ -43,17 +43,15 @@ export interface FileReadContext {
 }
 
 /**
- * Reads the rows of a manifest's files one after the other; files of several generations together, in the order of their
- * keys. Problems of a file are reported to the collector and end its rows.
+ * Reads the rows of a manifest's files one after the other; files of several generations and partitions together, in the
+ * order of their keys. Problems of a file are reported to the collector and end its rows.
  */
 export const checkedRows = (
   reading: FileReadContext,
   files: readonly ManifestFile[],
   shape: RowShape,
 ): AsyncGenerator<VerifiedRow> =>
-  fileSequences(files)
-    .map((sequence) => checkedSequence(reading, sequence, shape))
-    .reduce(mergedByKey, checkedSequence(reading, [], shape));
+  mergedByKey(fileSequences(files).map((sequence) => checkedSequence(reading, sequence, shape)));
 
 async function* checkedSequence(
   reading: FileReadContext,

@@ -132,26 +132,6 @@ export async function* inOrder(rows: AsyncIterable<VerifiedRow>): AsyncGenerator
   }
 }
 
-/** Merges rows of which both sides are in the order of their keys. Memory holds one row of each. */
-export async function* mergedByKey<Row extends RowKey>(
-  one: AsyncGenerator<Row>,
-  other: AsyncGenerator<Row>,
-): AsyncGenerator<Row> {
-  try {
-    let [left, right] = [await one.next(), await other.next()];
-    while (!left.done || !right.done)
-      if (!left.done && (right.done === true || compareKeys(left.value, right.value) <= 0)) {
-        yield left.value;
-        left = await one.next();
-      } else if (!right.done) {
-        yield right.value;
-        right = await other.next();
-      }
-  } finally {
-    await Promise.all([one.return(undefined), other.return(undefined)]);
-  }
-}
-
 /** Sorts rows in memory. @throws OutOfOrder when there are more than `maxSortableRows` */
 export async function* sorted(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<VerifiedRow> {
   const collected: VerifiedRow[] = [];

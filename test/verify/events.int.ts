@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
+import { createReruns } from '../export/rerun.ts';
 import {
   createVerifyHarness,
   crc32Of,
@@ -290,4 +291,39 @@ describe('manifests', () => {
       end: hours[1]?.end,
     });
   });
+});
+
+describe('an interval with more partitions than connections', () => {
+  it.each(['JSONLines', 'Parquet'])(
+    'is verified, and compared when it is exported again: %s',
+    async (file_format) => {
+      const names = 20;
+      const separate = await createVerifyHarness(names * 100);
+      try {
+        const { pool } = separate.database;
+        await pool.query(`update events set event = 'event ' || abs(hashtext(uuid::text)) % $1`, [names]);
+        const config = { file_format, compression: null, prefix: 'partitioned', partition_by: ['event'] };
+        const exported = await separate.exportHours({ config });
+        const [hour = { start: '', end: '' }] = hours;
+        const { batchExportId } = exported;
+        const { run, insert, remove } = createReruns(separate, hour, { batchExportId });
+        expect(await run({ config })).toMatchObject({ latest_error: null });
+        const { files } = await exported.manifest(0);
+        expect(files.filter(({ rows }) => rows > 0)).toHaveLength(names);
+        expect(await exported.verify({ deep: true })).toMatchObject({
+          findings: [],
+          totals: { rows: 3 * names * 100 },
+        });
+        // A row is lost and others come: the keys of all files are compared with those of the source.
+        await remove(0, 0);
+        await insert(1, 3);
+        const again = await run({ config });
+        expect(again).toMatchObject({ latest_error: null, check: { outcome: 'late_rows_added' } });
+        const { findings } = await exported.verify({ deep: true });
+        expect(findings).toMatchObject([{ kind: 'unexpected', count: 1 }]);
+      } finally {
+        await separate.close();
+      }
+    },
+  );
 });

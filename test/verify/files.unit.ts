@@ -7,6 +7,7 @@ import { isRowGroup } from '../../src/encoding/parquet_encoder.ts';
 import { type ExportedColumn, fileColumns } from '../../src/source/row_selection.ts';
 import { decompress } from '../../src/verify/files/decompress.ts';
 import { readJsonLines } from '../../src/verify/files/json_lines.ts';
+import { mergedByKey } from '../../src/verify/files/merge_rows.ts';
 import { extensionsOf, readRows } from '../../src/verify/files/read_rows.ts';
 import { digestText, type VerifiedRow } from '../../src/verify/row.ts';
 import { copyBlock } from '../encoding/copy_block.ts';
@@ -199,5 +200,76 @@ describe('the extensions of a key', () => {
     ['20261101T100000Z-20261101T110000Z.constructor', '', ''],
   ])('of %s are read', (key, format, codec) => {
     expect(extensionsOf(key)).toEqual({ format, codec });
+  });
+});
+
+describe('the rows of several sequences of files', () => {
+  /** Sequences of rows whose times are the numbers, and what was read of them. */
+  function sequencesOf(...times: readonly (readonly number[])[]) {
+    const seen = { open: 0, maxOpen: 0 };
+    async function* rowsOf(numbers: readonly number[], position: number): AsyncGenerator<VerifiedRow> {
+      seen.open += 1;
+      seen.maxOpen = Math.max(seen.maxOpen, seen.open);
+      try {
+        for (const number of numbers) {
+          await nextTurn();
+          const values = [String(position), null, undefined, 'é'.repeat(number % 7)];
+          yield { inserted_at: String(number).padStart(6, '0'), id: 'a', values };
+        }
+      } finally {
+        seen.open -= 1;
+      }
+    }
+    return { seen, sequences: times.map(rowsOf) };
+  }
+  const collect = async (rows: AsyncIterable<VerifiedRow>): Promise<VerifiedRow[]> => {
+    const found: VerifiedRow[] = [];
+    for await (const row of rows) found.push(row);
+    return found;
+  };
+
+  it('are merged by their keys, and by their sequences where keys are equal', async () => {
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 8 }), { maxLength: 9 }),
+        async (unordered) => {
+          const times = unordered.map((numbers) => numbers.toSorted((one, other) => one - other));
+          const all = (await Promise.all(sequencesOf(...times).sequences.map(collect))).flat();
+          const expected = all.toSorted((one, other) =>
+            one.inserted_at < other.inserted_at ? -1 : one.inserted_at > other.inserted_at ? 1 : 0,
+          );
+          expect(await collect(mergedByKey(sequencesOf(...times).sequences))).toEqual(expected);
+        },
+      ),
+      { numRuns: randomCases(100) },
+    );
+  });
+
+  it('are read one sequence after the other if there are many, however many rows they have', async () => {
+    const numbers = Array.from({ length: 3_000 }, (_, number) => number);
+    const few = sequencesOf(numbers, numbers);
+    expect(await collect(mergedByKey(few.sequences))).toHaveLength(2 * numbers.length);
+    expect(few.seen).toEqual({ open: 0, maxOpen: 2 });
+    const many = sequencesOf(...Array.from({ length: 65 }, () => numbers));
+    const rows = await collect(mergedByKey(many.sequences));
+    expect(rows).toHaveLength(65 * numbers.length);
+    expect(rows.slice(65, 130).map(({ values }) => Number(values[0]))).toEqual([...Array(65).keys()]);
+    expect(many.seen).toEqual({ open: 0, maxOpen: 1 });
+  });
+
+  it('are closed when no more of them are read, and when one cannot be read', async () => {
+    for (const count of [2, 9]) {
+      const { seen, sequences } = sequencesOf(...Array.from({ length: count }, () => [1, 2, 3]));
+      for await (const row of mergedByKey(sequences)) if (row.inserted_at === '000002') break;
+      expect(seen.open).toBe(0);
+      const failing = sequencesOf(...Array.from({ length: count }, () => [1, 2, 3]));
+      async function* broken(): AsyncGenerator<VerifiedRow> {
+        await nextTurn();
+        yield* [];
+        throw new Error('broken');
+      }
+      await expect(collect(mergedByKey([...failing.sequences, broken()]))).rejects.toThrow('broken');
+      expect(failing.seen.open).toBe(0);
+    }
   });
 });

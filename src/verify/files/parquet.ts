@@ -1,6 +1,4 @@
-import { type FileHandle, mkdtemp, open, rm } from 'node:fs/promises';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import type { FileHandle } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type AsyncBuffer,
@@ -22,19 +20,7 @@ import {
   type VerifiedRow,
   withoutKey,
 } from '../row.ts';
-
-/**
- * Creates a private file for writing and reading. Its name is deleted immediately, so the file disappears when the
- * handle is closed or the process ends.
- */
-async function openTemporaryFile(): Promise<FileHandle> {
-  const folder = await mkdtemp(join(tmpdir(), 'exportd-verify-'));
-  try {
-    return await open(join(folder, 'object'), 'wx+', 0o600);
-  } finally {
-    await rm(folder, { recursive: true });
-  }
-}
+import { openTemporaryFile } from './temporary_file.ts';
 
 /**
  * Reads rows of a Parquet file. Because the footer is at the end, the file is first stored as a temporary file.
