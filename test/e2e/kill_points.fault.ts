@@ -1,21 +1,25 @@
 import { isDeepStrictEqual } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createBucket } from '../setup/bucket.ts';
+import { createDeltaReader } from '../tables/delta_reader.ts';
 import { casesOf } from '../setup/effort.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
   killPoints,
+  partitionKillPoints,
   smallKillPoints,
+  tableLog,
   type KillPoint,
   type KillPointGate,
   type KillPointGateFactory,
+  type PartitionKillPoint,
   type SmallKillPoint,
 } from './kill_points.ts';
 import { insertLargeEvents } from './large_events.ts';
 import { watchManifests, type ManifestWatch } from './manifest_watch.ts';
 import { blockRequests } from './request_gate.ts';
-import { insertEvents, keysUnder, readManifest } from './rows.ts';
+import { insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
 import { openUploads } from './run_views.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
@@ -31,6 +35,11 @@ const large = {
 const small = {
   rows: 40,
   range: { start_at: hourAgo(6).toISOString(), end_at: hourAgo(5).toISOString() },
+};
+/** Three partitions of events: many small events, about one and a half parts of large ones, and a few. */
+const partitioned = {
+  rows: 3_710,
+  range: { start_at: hourAgo(9).toISOString(), end_at: hourAgo(8).toISOString() },
 };
 
 const allKillPoints = Object.keys(killPoints) as KillPoint[];
@@ -60,7 +69,7 @@ const formats = [
 /** A run whose worker is killed at a point; its export has a separate prefix. */
 interface KillCase {
   readonly name: string;
-  readonly format: { readonly file_format: string; readonly compression: string };
+  readonly format: object;
   readonly point: string;
   readonly createGate: KillPointGateFactory;
   readonly interval: typeof large;
@@ -90,7 +99,18 @@ const smallCases: readonly KillCase[] = (Object.keys(smallKillPoints) as SmallKi
     prefix: prefixOf(name),
   };
 });
-const cases = [...largeCases, ...smallCases];
+const partitionCases: readonly KillCase[] = (Object.keys(partitionKillPoints) as PartitionKillPoint[]).map(
+  (point) => {
+    const name = `a table with partitions, ${point}`;
+    const format = {
+      ...{ file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
+      partition_by: ['date', 'hour', 'event'],
+    };
+    const createGate = partitionKillPoints[point];
+    return { name, format, point, createGate, interval: partitioned, generation: 2, prefix: prefixOf(name) };
+  },
+);
+const cases = [...largeCases, ...smallCases, ...partitionCases];
 
 describe('SIGKILL of the worker', () => {
   let stack: Stack;
@@ -100,6 +120,21 @@ describe('SIGKILL of the worker', () => {
   /** The number of requests received before the worker was killed. */
   let requestsBeforeKill = 0;
   const completedRuns = new Map<string, { exportId: string; run: RunResponse }>();
+
+  async function insertPartitions(): Promise<void> {
+    const { pool, projectId } = stack;
+    for (const [name, rows] of [
+      ['sign up', 2_000],
+      ['rare', 10],
+    ] as const) {
+      await insertEvents(pool, projectId, hourAgo(9), rows);
+      await pool.query(
+        `update events set event = $1 where event = '$pageview' and inserted_at >= $2 and inserted_at < $3`,
+        [name, partitioned.range.start_at, partitioned.range.end_at],
+      );
+    }
+    await insertLargeEvents(stack, hourAgo(9), 1_700);
+  }
 
   async function exportFirstGeneration({
     format,
@@ -137,6 +172,7 @@ describe('SIGKILL of the worker', () => {
         EXPORTD_MAINTENANCE_INTERVAL: '500ms',
         EXPORTD_ORPHAN_RETENTION: '500ms',
         EXPORTD_OLD_GENERATION_RETENTION: '2s',
+        EXPORTD_TABLE_FILE_RETENTION: '2s',
         // Two Parquet row groups, each of one part.
         EXPORTD_SOURCE_PAGE_SIZE: '8000000B',
       },
@@ -144,6 +180,7 @@ describe('SIGKILL of the worker', () => {
     );
     await insertLargeEvents(stack, hourAgo(3), large.rows);
     await insertEvents(stack.pool, stack.projectId, hourAgo(6), small.rows);
+    await insertPartitions();
     const before = await Promise.all(cases.map(exportFirstGeneration));
     watch = watchManifests(
       bucket,
@@ -202,7 +239,21 @@ describe('SIGKILL of the worker', () => {
     expect(report.totals).toMatchObject({ manifests: 1, rows });
   });
 
-  it.each(largeCases)('$name: confirmed parts are not sent again', ({ prefix }) => {
+  it.each(partitionCases)('$name: the table has each row once', async (killCase) => {
+    const { prefix, interval } = killCase;
+    const { exportId } = completedRunOf(killCase);
+    const table = createDeltaReader(stack.bucket, prefix);
+    const { start_at, end_at } = interval.range;
+    expect((await table.rows()).map(({ uuid }) => String(uuid)).sort()).toEqual(
+      await sourceUuids(stack.pool, stack.projectId, start_at, end_at),
+    );
+    expect(await table.live()).toHaveProperty('size', 3);
+    expect(await table.versions()).toEqual([0, 1]);
+    const { body } = await stack.call('POST', `/batch_exports/${exportId}/table/check/`, {});
+    expect(body).toMatchObject({ ok: true, version: 1, findings: [] });
+  });
+
+  it.each([...largeCases, ...partitionCases])('$name: confirmed parts are not sent again', ({ prefix }) => {
     const sent = (from: number, to?: number) =>
       proxy.requests
         .slice(from, to)
@@ -259,7 +310,7 @@ describe('SIGKILL of the worker', () => {
     await waitFor(
       async () => {
         const keys = await keysUnder(stack.bucket, `${prefix}/`);
-        remaining = [keys.sort(), await openUploads(stack, prefix)];
+        remaining = [keys.filter((key) => !key.includes(tableLog)).sort(), await openUploads(stack, prefix)];
         return isDeepStrictEqual(remaining, [needed, 0]);
       },
       () =>

@@ -20,9 +20,13 @@ export type KillPointGateFactory = (
   run: { readonly id: string; readonly prefix: string },
 ) => Promise<KillPointGate>;
 
-/** Whether the request is about the second generation of a file, or a manifest. */
+/** Whether the request is about the second generation of a file, a manifest, or the log of a table. */
 const isNew = ({ key }: ProxiedRequest, prefix: string): boolean =>
-  key.startsWith(`${prefix}/`) && (key.includes('-g2.') || key.includes('/_manifests/'));
+  key.startsWith(`${prefix}/`) &&
+  (key.includes('-g2.') || key.includes('/_manifests/') || key.includes(tableLog));
+
+/** In the keys of a table's versions. */
+export const tableLog = '/_delta_log/';
 
 /** Blocks a request of the run's second generation: before it, during its body, or before its response arrives. */
 const atRequest =
@@ -43,6 +47,9 @@ const atRequest =
     };
     return Promise.resolve({ reached: gate.reached, requests: () => gate.waiting.length, discard });
   };
+
+const isInPart = ({ partNumber, received }: ProxiedRequest): boolean =>
+  partNumber === 2 && received > 1024 * 1024;
 
 /** Delays a request in the network until just before the next attempt sends the same one. */
 const arrivingLate =
@@ -108,11 +115,7 @@ const atEvent =
 export const killPoints = {
   'before the upload is created': atRequest('before', 'CreateMultipartUpload'),
   'after the upload is created, before it is recorded': atRequest('after', 'CreateMultipartUpload'),
-  'in a part': atRequest(
-    'during',
-    'UploadPart',
-    ({ partNumber, received }) => partNumber === 2 && received > 1024 * 1024,
-  ),
+  'in a part': atRequest('during', 'UploadPart', isInPart),
   'between parts': atEvent('RunPartPlanned', { part: { part_number: 2 } }),
   'after the last part': atRequest('before', 'CompleteMultipartUpload'),
   'after completion, before the file is recorded': atRequest('after', 'CompleteMultipartUpload'),
@@ -135,3 +138,17 @@ export const smallKillPoints = {
 } as const satisfies Record<string, KillPointGateFactory>;
 
 export type SmallKillPoint = keyof typeof smallKillPoints;
+
+const isCommit = ({ key }: ProxiedRequest): boolean => key.includes(tableLog);
+
+/** The same for a table with partitions of events. The first partition is one request, the second one an upload of two parts. */
+export const partitionKillPoints = {
+  'after the file of the first partition, before it is recorded': atRequest('after', 'PutObject', ({ key }) =>
+    key.includes('/event_partition='),
+  ),
+  'in a part of the second partition': atRequest('during', 'UploadPart', isInPart),
+  'before the commit': atRequest('before', 'PutObject', isCommit),
+  'after the commit, before it is recorded': atRequest('after', 'PutObject', isCommit),
+} as const satisfies Record<string, KillPointGateFactory>;
+
+export type PartitionKillPoint = keyof typeof partitionKillPoints;
