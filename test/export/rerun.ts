@@ -60,6 +60,15 @@ export function createReruns(
       [hour.start, names, from],
     );
   };
+  /** Persons that changed at the start of the hour, each with one distinct id. */
+  const insertPersons = async (count: number): Promise<void> => {
+    await database.pool.query(
+      `with person as (insert into persons (team_id, id, properties, created_at, updated_at)
+         select 1, gen_random_uuid(), '{}', $1, $1 from generate_series(1, $2::int) returning id)
+       insert into person_distinct_ids (team_id, distinct_id, person_id, updated_at) select 1, id::text, id, $1 from person`,
+      [hour.start, count],
+    );
+  };
   const remove = async (from: number, to: number): Promise<void> => {
     const { rowCount } = await database.pool.query(
       `delete from events where inserted_at >= $1::timestamptz + make_interval(secs => $2::int)
@@ -126,5 +135,5 @@ export function createReruns(
     const state = await recorder.read(run_id);
     return { run_id, ...ended, state, check: state.replacement };
   };
-  return { batchExportId, insert, insertNamed, remove, create, count, proceed, run };
+  return { batchExportId, insert, insertNamed, insertPersons, remove, create, count, proceed, run };
 }

@@ -58,7 +58,7 @@ const readers = [
   'boto3==1.44.8',
   'duckdb==1.5.5',
   'deltalake==1.6.6',
-  'duckdb-extension-httpfs==1.5.5',
+  ...['avro', 'delta', 'httpfs', 'iceberg'].map((name) => `duckdb-extension-${name}==1.5.5`),
   'polars==2.1.0',
   'pyarrow==26.0.1',
   'zstandard==0.25.0',
@@ -121,7 +121,7 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
       }),
   },
   'table-readers': {
-    version: '2',
+    version: '3',
     command: `pip install ${readers.join(' ')}`,
     // Python, with these packages.
     install: (folder) => installWithPip(folder, 'table-readers', readers, '"$@"'),

@@ -67,11 +67,15 @@ rows = events.filter(polars.col("date") == datetime.date(2026, 3, 2)).collect()
 print(rows.height, rows["hour"].unique().sort().to_list())`,
 };
 
-/** Connects DuckDB with the bucket. */
-const openBucket = `
-import duckdb_extension_httpfs as package
+/** Loads an extension of DuckDB from PyPI: its own server is not reachable in the tests. */
+const loadExtension = (name: string): string => `
+import duckdb_extension_${name} as package
 folder = os.path.join(os.path.dirname(package.__file__), "extensions", "v" + duckdb.__version__)
-duckdb.execute(f"load '{folder}/httpfs.duckdb_extension'")
+duckdb.execute(f"load '{folder}/${name}.duckdb_extension'")
+`;
+
+/** Connects DuckDB with the bucket. */
+const openBucket = `${loadExtension('httpfs')}
 keys = f"key_id '{os.environ['AWS_ACCESS_KEY_ID']}', secret '{os.environ['AWS_SECRET_ACCESS_KEY']}', region 'us-east-1'"
 endpoint = f"endpoint '{os.environ['AWS_ENDPOINT_URL'].split('//')[1]}', use_ssl false, url_style 'path'"
 duckdb.execute(f"create secret (type s3, {keys}, {endpoint})")
@@ -396,6 +400,39 @@ print(duckdb.sql("select count(distinct uuid), typeof(any_value(uuid)), typeof(a
     );
     expect(output.split('\n').slice(0, 2)).toEqual(['48', '1']);
     expect(output).toContain("(48, 'VARCHAR', 'TIMESTAMP WITH TIME ZONE')");
+  });
+
+  it('read a column that became a long, in the files from before too', async () => {
+    const { batchExportId, hour, reader } = createTable();
+    // The columns of persons have an integer, and those of their queries longs.
+    for (const query of [undefined, 'select distinct_id, team_id, _inserted_at from persons']) {
+      const one = hour();
+      await one.insertPersons(3);
+      const { run_id } = await one.create({ model: 'persons', config, query });
+      expect(await one.proceed(run_id)).toMatchObject({ latest_error: null });
+    }
+    const typesIn = async (version: number) => {
+      const { schemaString = '' } =
+        (await reader.linesOf(version)).find(({ metaData }) => metaData)?.metaData ?? {};
+      const { fields } = JSON.parse(schemaString) as { fields: { name: string; type: string }[] };
+      return fields.filter(({ name }) => name === 'team_id').map(({ type }) => type);
+    };
+    expect([await typesIn(0), await typesIn(1)]).toEqual([['integer'], ['long']]);
+    const output = await run(
+      `${open}${openBucket}
+persons = table().to_pyarrow_dataset()
+print(persons.schema.field("team_id").type, persons.to_table(columns=["team_id"])["team_id"].to_pylist())
+of = "select typeof(any_value(team_id)), count(*), sum(team_id), count(distinct distinct_id) from "
+print(*duckdb.sql(of + "persons").fetchone())
+${loadExtension('delta')}
+print(*duckdb.sql(of + f"delta_scan('{sys.argv[1]}')").fetchone())
+import polars
+print(polars.scan_delta(sys.argv[1], storage_options=options).select("team_id").collect().to_series().to_list())`,
+      batchExportId,
+    );
+    expect(output.trim().split('\n')).toEqual([
+      ...['int64 [1, 1, 1, 1, 1, 1]', 'BIGINT 6 6 6', 'BIGINT 6 6 6', '[1, 1, 1, 1, 1, 1]'],
+    ]);
   });
 
   it('are also Spark, whose OPTIMIZE doubles and loses nothing', async () => {
