@@ -31,7 +31,8 @@ export interface Tracing {
 export function createTracing(
   part: 'server' | 'worker',
   logger: Logger,
-  exporter: SpanExporter = new OTLPTraceExporter(),
+  // A collector closes idle connections. The exporter does not send again what such a connection loses.
+  exporter: SpanExporter = new OTLPTraceExporter({ keepAlive: false }),
 ): Tracing {
   diag.setLogger(failureReporter(logger), { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true });
   const resource = new Resource({
