@@ -120,12 +120,12 @@ export function selectionOfRange(
 ): RowSelection {
   const event = ranges[position]?.event;
   if (event === undefined) return selection;
-  const others = event === otherEvents;
-  const names = others
-    ? ranges.flatMap((range) => (range.event === otherEvents ? [] : (range.event ?? [])))
-    : [event];
-  const events = names.map((name) => (name === namelessEvents ? '' : name));
-  return { ...selection, partition: { events, others } };
+  const nameOf = (partition: string): string => (partition === namelessEvents ? '' : partition);
+  if (event !== otherEvents) return { ...selection, partition: { event: nameOf(event) } };
+  const except = ranges.flatMap((range) =>
+    range.event === undefined || range.event === otherEvents ? [] : [nameOf(range.event)],
+  );
+  return { ...selection, partition: { except } };
 }
 
 /** A run's interval as the export's log shows it. */

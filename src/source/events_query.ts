@@ -176,12 +176,23 @@ export function eventsQuery(
 
 const eventName = `coalesce(e.event::text, '') collate "C"`;
 
-/** A condition that selects the rows of a partition, preceded by `and`. */
-const conditionOfPartition = ({ events, others }: NonNullable<RowSelection['partition']>) => ({
-  sql: ` and ${eventName} ${others ? '<> all' : '= any'} (array(
-    select jsonb_array_elements_text((select current_setting('exportd.partition'))::jsonb)))`,
-  settings: { 'exportd.partition': JSON.stringify(events) },
-});
+/**
+ * A condition that selects the rows of a partition, preceded by `and`. A name is compared with the column as it is too, for an
+ * index that has it; other names are looked up in a hash table.
+ */
+function conditionOfPartition(partition: NonNullable<RowSelection['partition']>) {
+  const setting = "(select current_setting('exportd.partition'))";
+  if ('except' in partition)
+    return {
+      sql: ` and ${eventName} not in (select jsonb_array_elements_text(${setting}::jsonb))`,
+      settings: { 'exportd.partition': JSON.stringify(partition.except) },
+    };
+  const { event } = partition;
+  return {
+    sql: `${event === '' ? '' : ` and e.event::text = ${setting}`} and ${eventName} = ${setting}`,
+    settings: { 'exportd.partition': event },
+  };
+}
 
 /** A condition that selects the rows with these keys, preceded by `and`. */
 const conditionOfKeys = (keys: readonly SortKey[]) => ({

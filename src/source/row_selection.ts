@@ -59,8 +59,8 @@ export interface RowSelection {
   readonly query?: RowQuery | null;
   /** Of events: only the rows with these keys. No config has it; a run that adds late rows to a manifest does. */
   readonly only?: readonly SortKey[];
-  /** Of events: only the rows with these names, or with `others` those with other names. No config has it; a partition does. */
-  readonly partition?: { readonly events: readonly string[]; readonly others: boolean };
+  /** Of events: only the rows with this name, or those with other names than these. No config has it; a partition does. */
+  readonly partition?: { readonly event: string } | { readonly except: readonly string[] };
   /** Distinct ids of erased persons, whose rows no export has. No config has them; they belong to the project. */
   readonly except?: readonly string[];
 }
