@@ -89,17 +89,21 @@ export async function startTrino(properties: Readonly<Record<string, string>>): 
   };
   const read = async (url: string, init?: RequestInit): Promise<Page> =>
     (await (await fetch(url, init)).json()) as Page;
-  const query = async (sql: string): Promise<unknown[][]> => {
+  /** Undefined while no node of a server that has just started has its catalog. */
+  const tryQuery = async (sql: string): Promise<unknown[][] | undefined> => {
     const headers = { 'x-trino-user': 'test', 'x-trino-catalog': 'exported' };
     let page = await read(`${address}/v1/statement`, { method: 'POST', body: sql, headers });
     const rows: unknown[][] = [];
     for (;;) {
+      if (page.error?.message.startsWith('No nodes available')) return undefined;
       if (page.error) throw new Error(page.error.message);
       rows.push(...(page.data ?? []));
       if (page.nextUri === undefined) return rows;
       page = await read(page.nextUri);
     }
   };
+  const query = (sql: string): Promise<unknown[][]> =>
+    waitFor(() => tryQuery(sql), 'Trino has a node for its catalog');
   try {
     await waitFor(
       async () => {
