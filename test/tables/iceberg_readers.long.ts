@@ -7,7 +7,9 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { promisify } from 'node:util';
+import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createS3Proxy } from '../e2e/s3_proxy.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
 import { createHours, createReruns } from '../export/rerun.ts';
@@ -102,6 +104,34 @@ describe('readers of an Iceberg table', () => {
       env: { ...(await environment()), AWS_ENDPOINT_URL: endpoint },
     });
     return stdout.trim();
+  };
+  /** Runs a query with DuckDB's own extension, for which the catalog is `lake`. @returns its row */
+  const duckdb = async (query: string): Promise<unknown[]> => {
+    const program = `
+import duckdb, json, os, sys
+for name in ["httpfs", "avro", "iceberg"]:
+    package = __import__(f"duckdb_extension_{name}")
+    folder = os.path.join(os.path.dirname(package.__file__), "extensions", "v" + duckdb.__version__)
+    duckdb.execute(f"load '{folder}/{name}.duckdb_extension'")
+keys = f"key_id '{os.environ['AWS_ACCESS_KEY_ID']}', secret '{os.environ['AWS_SECRET_ACCESS_KEY']}', region 'us-east-1'"
+endpoint = f"endpoint '{os.environ['AWS_ENDPOINT_URL'].split('//')[1]}', use_ssl false, url_style 'path'"
+duckdb.execute(f"create secret (type s3, {keys}, {endpoint})")
+duckdb.execute(f"attach '' as lake (type iceberg, endpoint '{sys.argv[1]}', authorization_type 'none', access_delegation_mode 'none')")
+print(json.dumps(duckdb.sql(sys.argv[2]).fetchone()), flush=True)
+os._exit(0)`;
+    const { stdout } = await promisify(execFile)(
+      await programPath('table-readers'),
+      [scriptOf(program), uri, query],
+      {
+        env: await environment(),
+      },
+    );
+    return JSON.parse(stdout) as unknown[];
+  };
+  const keysBelow = async (Prefix: string): Promise<string[]> => {
+    const { client, bucket: Bucket } = harness.bucket;
+    const { Contents = [] } = await client.send(new ListObjectsV2Command({ Bucket, Prefix }));
+    return Contents.map(({ Key = '' }) => Key);
   };
   /** An export with hours of events. */
   const createTable = () => {
@@ -202,6 +232,66 @@ print(len(list(table().scan(row_filter=f"_inserted_at = '{row['_inserted_at'].is
       "8 [1, 2] ['None', 'event 1', 'event 2', 'event 3', 'event 4']",
       ...['1', '1', '1'],
     ]);
+  });
+
+  it('read a column that became a long, in the files from before too', async () => {
+    const { config, hour, name } = createTable();
+    // The columns of persons have an integer, and those of their queries longs.
+    for (const query of [undefined, 'select distinct_id, team_id, _inserted_at from persons']) {
+      const one = hour();
+      await one.insertPersons(3);
+      const { run_id } = await one.create({ model: 'persons', config, query });
+      expect(await one.proceed(run_id)).toMatchObject({ latest_error: null });
+    }
+    const read = 'found = table().scan(row_filter="team_id = 1").to_arrow()';
+    const print = 'print(found.schema.field("team_id").type, found["team_id"].to_pylist())';
+    expect(await run(`${open}\n${read}\n${print}`, name)).toBe('int64 [1, 1, 1, 1, 1, 1]');
+    const select = 'select typeof(any_value(team_id)), count(*), count(distinct distinct_id)';
+    expect(await duckdb(`${select} from lake.${name} where team_id = 1`)).toEqual(['BIGINT', 6, 6]);
+  });
+
+  it('read a table whose manifests were merged and whose snapshots expired', async () => {
+    const { batchExportId, config, hour, name } = createTable();
+    const keeping = (retention: number) => ({
+      openDestination: createDestinationOpener(harness.database.pool, harness.keyRing, {
+        ...harness.settings,
+        EXPORTD_TABLE_FILE_RETENTION: retention,
+      }),
+    });
+    const hours = Array.from({ length: 112 }, hour);
+    const export_ = async (one: (typeof hours)[number], retention: number): Promise<void> => {
+      expect(await one.run({ config }, keeping(retention))).toMatchObject({ latest_error: null });
+    };
+    for (const [at, one] of hours.entries()) {
+      await one.insert(1, 2);
+      // The commits up to the hundredth merge, those after it expire.
+      await export_(one, at < 105 ? 7 * 86_400_000 : 0);
+    }
+    /** pyiceberg takes no Z. */
+    const offsetOf = (time: string): string => time.replace('Z', '+00:00');
+    const [one] = hours;
+    if (!one) throw new RangeError('There is no hour.');
+    await one.insert(10, 14);
+    await export_(one, 0);
+    const found = await run(
+      `${open}
+of = table()
+snapshot = of.current_snapshot()
+rows = of.scan().to_arrow()
+print(rows.num_rows, len(set(rows["uuid"].to_pylist())), len(of.metadata.snapshots), len(snapshot.manifests(of.io)))
+print(of.scan(row_filter="_inserted_at >= '${offsetOf(one.hour.start)}' and _inserted_at < '${offsetOf(one.hour.end)}'").to_arrow().num_rows)`,
+      name,
+    );
+    const [counts = '', ofHour] = found.split('\n');
+    const [rows, uuids, snapshots, manifests] = counts.split(' ').map(Number);
+    expect({ rows, uuids, ofHour }).toEqual({ rows: 229, uuids: 229, ofHour: '7' });
+    // Every tenth commit removes the snapshots before it.
+    expect(snapshots).toBeLessThan(10);
+    expect(manifests).toBeLessThan(20);
+    expect(await duckdb(`select count(*), count(distinct uuid) from lake.${name}`)).toEqual([229, 229]);
+    // No object of a snapshot that is gone is left.
+    const stored = await keysBelow(`${batchExportId}/metadata/snap-`);
+    expect(stored.length).toBeLessThan(10);
   });
 
   it('open the files of one partition alone for a query on it', async () => {
