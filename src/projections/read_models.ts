@@ -28,7 +28,7 @@ export interface RebuildOptions {
   readonly keepPreviousMs?: number;
   /** Whether to drop what an earlier process has built, and start at the first event. */
   readonly restarts?: boolean;
-  /** How many events one transaction folds; by default 5,000. */
+  /** How many events one transaction folds; by default 20,000. */
   readonly eventsPerBatch?: number | undefined;
   /** Reads what is archived of the journal; without it, events that are archived cannot be folded. */
   readonly readArchive?: ReadArchive | undefined;

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { setTimeout as sleep } from 'node:timers/promises';
+import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
 import type { Upcasts } from '../domain/event.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { openWholeJournal, type ReadArchive } from '../journal/archives.ts';
@@ -54,6 +54,10 @@ const tablesOf = (models: readonly Projection[]): string[] =>
 
 const builderPollMs = 200;
 
+/** The tables grow from nothing, and have no statistics. A lost commit only repeats its batch. Appends need the other cores. */
+const builderSettings = `set statement_timeout = 0; set synchronous_commit = off; set jit = off; set enable_hashjoin = off;
+  set enable_mergejoin = off; set enable_seqscan = off; set max_parallel_workers_per_gather = 0`;
+
 /**
  * Runs `work` on a connection of its own while no other process builds or switches read models; waits for one that does.
  * If this process is killed, PostgreSQL releases the lock.
@@ -64,11 +68,7 @@ export async function asBuilder<Result>(
 ): Promise<Result> {
   const connection = await pool.connect();
   try {
-    // The tables grow from nothing, and have no statistics. A lost commit only repeats its batch.
-    await connection.query(
-      `set statement_timeout = 0; set synchronous_commit = off; set jit = off; set enable_hashjoin = off;
-       set enable_mergejoin = off; set enable_seqscan = off`,
-    );
+    await connection.query(builderSettings);
     for (;;) {
       const { rows } = await connection.query<{ locked: boolean }>(
         'select pg_try_advisory_lock($1) as locked',
@@ -200,8 +200,10 @@ function inSchema(connection: Connection, schema: SideSchema, tables: readonly s
   return Object.assign(Object.create(connection) as Connection, { query });
 }
 
-/** Events that one transaction folds. Appends wait for what it writes to the log of PostgreSQL. */
-const defaultEventsPerBatch = 5_000;
+/** Events that one transaction folds: enough that most runs begin and end in it, and their rows are written once. */
+const defaultEventsPerBatch = 20_000;
+/** Events that are folded without a pause, in which this process can send what the former batch has changed. */
+const eventsPerPause = 50;
 /** Rows that stay in memory between batches. */
 const maxCachedRows = 50_000;
 /** A switch folds so many events at most while appends wait. */
@@ -236,26 +238,94 @@ export function openSideFold(
     readonly upcasts: Upcasts;
   },
 ): SideFold {
-  const side = inSchema(connection, nextSchema, tablesOf(models));
+  const names = tablesOf(models);
+  const tables = models.flatMap((model) => model.batch.tables);
+  const side = inSchema(connection, nextSchema, names);
   const journal = openWholeJournal(readArchive);
   let rows = createRowCache(side);
   let { position, events } = from;
 
-  const write = async (batch: readonly StoredEvent[], perSecond: number | null): Promise<void> => {
-    const last = batch.at(-1);
-    if (!last) return;
-    await foldBatch(side, rows, models, batch);
-    await connection.query(
-      `update ${nextSchema}.build set position = $1, last_event = $2, events = events + $3,
-         events_per_second = coalesce($4, events_per_second), updated_at = clock_timestamp()`,
-      [last.global_position, last.event_id, batch.length, perSecond],
-    );
-  };
-  const advance = (batch: readonly StoredEvent[]): void => {
-    position = batch.at(-1)?.global_position ?? position;
+  /**
+   * Folds a batch in memory. An event that is left to the statements of an append needs the transaction of the batch at once:
+   * `begin` begins it.
+   * @returns what writes the changes of the batch, in its transaction
+   */
+  async function fold(batch: readonly FoldedEvent[], begin: () => Promise<void>) {
+    await foldEvents(rows, models, batch, async (model, { stored, state }) => {
+      await begin();
+      // The statements read and write what is stored, and from here on the cache reads what they have written.
+      rows.readWith(side);
+      await rows.takeChanges(tables).write(side);
+      await model.apply(side, stored, state === undefined ? undefined : { state });
+      rows.forget(model.batch.tables);
+    });
+    const changes = rows.takeChanges(tables);
+    const last = batch.at(-1)?.stored;
+    position = last?.global_position ?? position;
     events += batch.length;
-    if (rows.size > maxCachedRows) rows = createRowCache(side);
-  };
+    const reached = { position, events };
+    const write = async (perSecond: number | null): Promise<void> => {
+      await changes.write(side);
+      await connection.query(
+        `update ${nextSchema}.build set position = $1, last_event = $2, events = $3,
+           events_per_second = coalesce($4, events_per_second), updated_at = clock_timestamp()`,
+        [reached.position, last?.event_id, reached.events, perSecond],
+      );
+    };
+    return { reached, write };
+  }
+
+  const started = { at: performance.now(), ...{ events, position } };
+  /** What is folded so far, by the clock. */
+  function progressOf(reached: { readonly position: number; readonly events: number }, until: number) {
+    const seconds = (performance.now() - started.at) / 1_000;
+    const rate = (count: number) => (seconds > 0 ? count / seconds : 0);
+    const positions = rate(reached.position - started.position);
+    return {
+      ...reached,
+      journal_position: until,
+      events_per_second: rate(reached.events - started.events),
+      remaining_seconds: positions > 0 ? (until - reached.position) / positions : 0,
+    };
+  }
+
+  /** Folds the events up to a position. What a batch has changed is written while the next one is read and folded. */
+  async function foldUntil(reader: Connection, until: number): Promise<void> {
+    const sideReader = inSchema(reader, nextSchema, names);
+    const read = (after: number) => journal.read(reader, { after, until, limit: eventsPerBatch, upcasts });
+    let written: Promise<void> = Promise.resolve();
+    for (let next = read(position); ;) {
+      const batch = await next;
+      if (batch.length === 0) break;
+      if (rows.size > maxCachedRows) {
+        await written;
+        rows = createRowCache(sideReader);
+      }
+      rows.readWith(sideReader);
+      const prefetched = await prefetchRows(rows, models, batch);
+      next = read(batch.at(-1)?.global_position ?? until);
+      next.catch(() => undefined);
+
+      const former = written;
+      let begun: Promise<void> | undefined;
+      const begin = (): Promise<void> =>
+        (begun ??= former.then(async () => {
+          await connection.query('begin');
+        }));
+      const { reached, write } = await fold(prefetched, begin);
+      const usedStatements = begun !== undefined;
+      await former;
+      written = begin().then(async () => {
+        await write(progressOf(reached, until).events_per_second);
+        await connection.query('commit');
+        onProgress(progressOf(reached, until));
+      });
+      written.catch(() => undefined);
+      // What they have changed is not in memory, so that the next batch may have to read it.
+      if (usedStatements) await written;
+    }
+    await written;
+  }
 
   return {
     get events() {
@@ -264,35 +334,14 @@ export function openSideFold(
     get position() {
       return position;
     },
-    catchUp: async (pool) => {
-      const started = { at: performance.now(), events, position };
-      for (;;) {
-        const until = await readSettledPosition(connection, projectionLock);
-        const before = events;
-        const read = (after: number) => journal.read(pool, { after, until, limit: eventsPerBatch, upcasts });
-        let next = read(position);
-        for (;;) {
-          const batch = await next;
-          if (batch.length === 0) break;
-          // Read while this batch is folded.
-          next = read(batch.at(-1)?.global_position ?? until);
-          next.catch(() => undefined);
-          const seconds = (performance.now() - started.at) / 1_000;
-          const rate = (count: number) => (seconds > 0 ? count / seconds : 0);
-          await onConnection(connection, () => write(batch, rate(events - started.events)));
-          advance(batch);
-          const positions = rate(position - started.position);
-          onProgress({
-            events,
-            position,
-            journal_position: until,
-            events_per_second: rate(events - started.events),
-            remaining_seconds: positions > 0 ? (until - position) / positions : 0,
-          });
+    catchUp: (pool) =>
+      withReader(pool, async (reader) => {
+        for (let folded = Infinity; folded > maxEventsOfSwitch;) {
+          const before = events;
+          await foldUntil(reader, await readSettledPosition(connection, projectionLock));
+          folded = events - before;
         }
-        if (events - before <= maxEventsOfSwitch) return;
-      }
-    },
+      }),
     foldLast: async () => {
       // `catchUp` reads it: no append waits for the bucket.
       if (await journal.isArchived(connection, position)) return false;
@@ -304,36 +353,56 @@ export function openSideFold(
         upcasts,
       });
       if (batch.length === limit) return false;
-      await write(batch, null);
-      advance(batch);
+      if (batch.length === 0) return true;
+      rows.readWith(side);
+      const { write } = await fold(await prefetchRows(rows, models, batch), () => Promise.resolve());
+      await write(null);
       return true;
     },
   };
 }
 
-/** Folds a batch of events into the tables of these projections: row by row in memory, then with few statements. */
-async function foldBatch(
-  side: Connection,
+/** Runs `work` with a connection that reads what is built, beside the one that writes it. */
+async function withReader(pool: Pool, work: (reader: Connection) => Promise<void>): Promise<void> {
+  const reader = await pool.connect();
+  try {
+    await reader.query(builderSettings);
+    await work(reader);
+  } finally {
+    // Ends the session with its settings.
+    reader.release(true);
+  }
+}
+
+/** Reads the rows that a batch needs, and folds its streams' states. */
+async function prefetchRows(
   rows: RowCache,
   models: readonly Projection[],
   batch: readonly StoredEvent[],
-): Promise<void> {
-  const tables = models.flatMap((model) => model.batch.tables);
+): Promise<readonly FoldedEvent[]> {
   const folded: FoldedEvent[] = batch.map((stored) => ({ stored, state: undefined }));
   const wantedBy = (model: Projection) => folded.flatMap((event) => model.batch.wants(event));
   if (models.some(({ name }) => name === streamStatesProjection.name)) {
     await rows.prefetch(wantedBy(streamStatesProjection));
-    for (const [index, stored] of batch.entries())
+    for (const [index, stored] of batch.entries()) {
+      if (index % eventsPerPause === 0) await pause();
       folded[index] = { stored, state: await foldState(rows, stored) };
+    }
   }
   for (const model of models) await rows.prefetch(wantedBy(model));
-  for (const event of folded)
-    for (const model of models) {
-      if (!digestOf(event.stored) && (await model.batch.fold(rows, event))) continue;
-      // The statements of an append read what is stored.
-      await rows.flush(tables);
-      await model.apply(side, event.stored, event.state === undefined ? undefined : { state: event.state });
-      rows.forget(model.batch.tables);
-    }
-  await rows.flush(tables);
+  return folded;
+}
+
+/** Folds events into rows in memory. `apply` does what is rare. */
+async function foldEvents(
+  rows: RowCache,
+  models: readonly Projection[],
+  events: readonly FoldedEvent[],
+  apply: (model: Projection, event: FoldedEvent) => Promise<void>,
+): Promise<void> {
+  for (const [index, event] of events.entries()) {
+    if (index % eventsPerPause === 0) await pause();
+    for (const model of models)
+      if (digestOf(event.stored) || !(await model.batch.fold(rows, event))) await apply(model, event);
+  }
 }

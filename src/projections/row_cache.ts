@@ -28,7 +28,13 @@ export interface WantedRows {
   readonly isNew?: boolean;
 }
 
-/** Rows of the tables of a rebuild. Changes are written by `flush`. */
+/** Changes of rows that are still to be written. Later changes do not touch them. */
+export interface RowChanges {
+  /** Writes them with few statements for each table. */
+  write(connection: Connection): Promise<void>;
+}
+
+/** Rows of the tables of a rebuild, in memory. What has changed is written when somebody takes it. */
 export interface RowCache {
   /** Reads rows that the next events need, with one statement for each table and lookup. */
   prefetch(wanted: readonly WantedRows[]): Promise<void>;
@@ -40,8 +46,10 @@ export interface RowCache {
   /** Changes columns of a row, also of its key. */
   change(table: CachedTable, row: Row, changes: Row): void;
   delete(table: CachedTable, row: Row): void;
-  /** Writes all changes, with few statements for each table, in the given order of tables. */
-  flush(tables: readonly CachedTable[]): Promise<void>;
+  /** What has changed since it was last called, in the given order of tables. It may be written while others change. */
+  takeChanges(tables: readonly CachedTable[]): RowChanges;
+  /** Reads with another connection from here on. */
+  readWith(connection: Connection): void;
   /** Forgets the rows of tables, after something else has changed them. */
   forget(tables: readonly CachedTable[]): void;
   readonly size: number;
@@ -51,12 +59,24 @@ export interface RowCache {
 export const byKey = 'key';
 
 /** Rows that one statement writes. */
-const rowsPerStatement = 2_000;
+const rowsPerStatement = 5_000;
 
 /** A time as the journal and PostgreSQL write it, in different forms: `2026-11-01T…`. */
 const isTime = (text: string): boolean => text[10] === 'T' && text[4] === '-' && text[7] === '-';
 const keyPart = (value: unknown): string =>
-  typeof value === 'string' && isTime(value) ? String(Date.parse(value)) : String(value);
+  typeof value === 'string' && isTime(value) ? keyOfTime(value) : String(value);
+
+/** Parsed times: the intervals of most exports begin and end together. */
+const knownTimes = new Map<string, string>();
+const maxKnownTimes = 10_000;
+function keyOfTime(text: string): string {
+  const known = knownTimes.get(text);
+  if (known !== undefined) return known;
+  if (knownTimes.size >= maxKnownTimes) knownTimes.clear();
+  const key = String(Date.parse(text));
+  knownTimes.set(text, key);
+  return key;
+}
 const keyOf = (values: readonly unknown[]): string =>
   values.length === 1 ? keyPart(values[0]) : values.map(keyPart).join('/');
 
@@ -77,8 +97,12 @@ interface LoadedTable {
   readonly complete: Map<string, Set<string>>;
 }
 
-/** Creates a cache over tables that nothing else writes. `connection` is where it reads and writes. */
-export function createRowCache(connection: Connection): RowCache {
+/**
+ * Creates a cache over tables that nothing else writes. It reads with `reader`, which need not see what was taken from the cache
+ * and is not yet committed: rows in memory are newer than stored ones.
+ */
+export function createRowCache(reader: Connection): RowCache {
+  let connection = reader;
   const loaded = new Map<CachedTable, LoadedTable>();
 
   const open = (table: CachedTable): LoadedTable => {
@@ -110,8 +134,12 @@ export function createRowCache(connection: Connection): RowCache {
     const former = known?.row;
     for (const [name, { columns, where }] of Object.entries(table.lookups)) {
       const keys = found.get(name);
-      const value = (some: Row | undefined) =>
-        some && (where?.holds(some) ?? true) ? keyOf(valuesOf(some, columns)) : undefined;
+      const belongs = (some: Row | undefined): some is Row =>
+        some !== undefined && (where?.holds(some) ?? true);
+      const value = (some: Row | undefined) => (belongs(some) ? keyOf(valuesOf(some, columns)) : undefined);
+      // Most changes are of other columns.
+      if (belongs(former) && belongs(row) && columns.every((column) => former[column] === row[column]))
+        continue;
       const [before, after] = [value(former), value(row)];
       if (before === after) continue;
       if (before !== undefined) keys?.get(before)?.delete(key);
@@ -188,22 +216,29 @@ export function createRowCache(connection: Connection): RowCache {
       putChanged(table, after, after);
     },
     delete: (table, row) => putChanged(table, row, undefined),
-    flush: async (tables) => {
-      for (const table of tables) {
+    takeChanges: (tables) => {
+      const taken = tables.map((table) => {
         const { rows, changed } = open(table);
         const changes = [...changed].flatMap((key) => rows.get(key) ?? []);
         const gone = changes.flatMap(({ row, last, isStored }) =>
           row === undefined && isStored ? [last] : [],
         );
-        await deleteRows(connection, table, gone);
-        await writeRows(
-          connection,
-          table,
-          changes.map(({ row }) => row).filter((row) => row !== undefined),
-        );
+        const written = changes.map(({ row }) => row).filter((row) => row !== undefined);
         for (const change of changes) change.isStored = change.row !== undefined;
         changed.clear();
-      }
+        return { table, gone, written };
+      });
+      return {
+        write: async (writer) => {
+          for (const { table, gone, written } of taken) {
+            await deleteRows(writer, table, gone);
+            await writeRows(writer, table, written);
+          }
+        },
+      };
+    },
+    readWith: (other) => {
+      connection = other;
     },
     forget: (tables) => {
       for (const table of tables) loaded.delete(table);
