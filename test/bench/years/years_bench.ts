@@ -1,6 +1,7 @@
 import { chmodSync, mkdtempSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import pg from 'pg';
 import { collapseHistory } from '../../../src/decisions/collapse_history.ts';
@@ -51,6 +52,10 @@ export interface YearsBenchOptions extends ScratchOptions {
 export type YearsBenchResult = Awaited<ReturnType<typeof runYearsBench>>;
 
 const rowsPerHour = 200;
+/** A collapse of very many runs is measured for so long, and then ends. */
+const maxRetentionMs = 240_000;
+/** How long appends are measured with nothing beside: what the machine alone makes of the slowest one. */
+const floorMs = 30_000;
 
 /** Bounds of what is measured; the first is a lower one, the others are upper ones, in milliseconds. */
 const goals = {
@@ -96,6 +101,10 @@ export async function runYearsBench(options: YearsBenchOptions, report: Report, 
     report('Backing up and restoring');
     const backup = await measureBackup(scratch);
 
+    report('Appending, with nothing beside');
+    const floor = await besideAppends(stack, { exportId, name: 'floor' }, () =>
+      delay(floorMs, undefined, { signal }),
+    );
     report('Building the read models beside appends');
     const besideRebuild = await besideAppends(stack, { exportId, name: 'rebuild' }, () =>
       buildAndSwitch(pool, report, signal),
@@ -105,7 +114,8 @@ export async function runYearsBench(options: YearsBenchOptions, report: Report, 
       const startedAt = performance.now();
       const journal = openJournal(pool);
       const retention = { historyMs: 0, deletedExportMs: 0, idempotencyKeyMs: 0, newestRuns: 10 };
-      const counts = await collapseHistory(journal, retention, () => signal.aborted);
+      const isOver = (): boolean => signal.aborted || performance.now() - startedAt > maxRetentionMs;
+      const counts = await collapseHistory(journal, retention, isOver);
       return { seconds: secondsSince(startedAt), ...counts };
     });
     signal.throwIfAborted();
@@ -115,6 +125,7 @@ export async function runYearsBench(options: YearsBenchOptions, report: Report, 
       runs: exports * hours,
       tables,
       rebuild,
+      append_floor_ms: floor.append_ms,
       rebuild_beside_appends: { ...besideRebuild.result, append_ms: besideRebuild.append_ms },
       retention: {
         ...besideRetention.result,
@@ -454,8 +465,8 @@ const listed = 10;
 
 /** The result as tables. */
 export function yearsTables(result: YearsBenchResult): readonly ResultTable[] {
-  const { exports, runs, tables, rebuild, rebuild_beside_appends, retention, requests, passes, backup } =
-    result;
+  const { exports, runs, tables, rebuild, append_floor_ms, rebuild_beside_appends, retention } = result;
+  const { requests, passes, backup } = result;
   const after = new Map(retention.tables.map(({ table, bytes }) => [table, bytes]));
   const count = (value: number): string => value.toLocaleString('en');
   const total = (sizes: readonly TableSize[]): number => sizes.reduce((sum, { bytes }) => sum + bytes, 0);
@@ -506,6 +517,7 @@ export function yearsTables(result: YearsBenchResult): readonly ResultTable[] {
           ...appendCells(appends),
         ])
         .concat([
+          ['nothing beside appends', '-', '-', '-', '-', ...appendCells(append_floor_ms)],
           ['retention', String(retention.seconds), '-', '-', '-', ...appendCells(retention.append_ms)],
         ]),
     },
