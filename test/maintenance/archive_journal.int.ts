@@ -270,6 +270,36 @@ describe('the archive of the journal', () => {
     expect(await projectionContents(pool())).toBe(contents);
   });
 
+  it('deletes what an interrupted call has archived, although no further file is full', async () => {
+    await collapse();
+    const all = await journalEvents();
+    const { rows } = await pool().query<{ events: number }>(
+      `select count(*) - 1 as events from exportd.journal_events
+       where global_position > (select coalesce(max(last_position), 0) from exportd.journal_archives)`,
+    );
+    // The newest event stays.
+    const whole = { historyMs: 0, eventsPerFile: rows[0]?.events ?? 0 };
+    const stopped = new Error('stopped');
+    const onStep = (step: ArchiveStep): void => {
+      if (step === 'recorded') throw stopped;
+    };
+    await expect(archiveJournal(pool(), store, { ...whole, onStep }, never)).rejects.toBe(stopped);
+    expect(await journalEvents()).toEqual(all);
+
+    expect(await archiveJournal(pool(), store, whole, never)).toEqual({ ranges: 0, events: 0 });
+    const { rows: left } = await pool().query(
+      'select from exportd.journal_archives where emptied_at is null',
+    );
+    expect(left).toEqual([]);
+    const ids = idsOf(await journalEvents());
+    expect(ids.size).toBeLessThan(all.length);
+    const { rows: digests } = await pool().query<{ count: number }>(
+      `select count(*) as count from exportd.journal_events where event_type = 'HistoryCollapsed'
+         and global_position <= (select max(last_position) from exportd.journal_archives)`,
+    );
+    expect(digests).toEqual([{ count: 0 }]);
+  });
+
   it('deletes nothing that was not stored as it was sent', async () => {
     await collapse();
     const all = await journalEvents();
