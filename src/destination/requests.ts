@@ -18,7 +18,7 @@ import {
   type ServiceInputTypes,
   type ServiceOutputTypes,
 } from '@aws-sdk/client-s3';
-import { fromTemporaryCredentials } from '@aws-sdk/credential-providers';
+import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import type { Settings } from '../config/settings.ts';
 import { inSpan, SpanKind } from '../tracing/spans.ts';
 import type { CircuitReporter } from './circuit_breaker.ts';
@@ -249,8 +249,11 @@ function credentialsOf(
   const keys =
     accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey };
   if (role_arn !== null) return { credentials: assumeRole(config, role_arn, keys, settings) };
-  return keys ? { credentials: keys } : {};
+  return { credentials: keys ?? machineCredentials() };
 }
+
+/** The SDK's default chain. Each client reads the files of profiles again: they may have been rotated. */
+const machineCredentials = () => fromNodeProviderChain({ ignoreCache: true });
 
 function assumeRole(
   { external_id, endpoint_url, region }: S3Config,
@@ -264,7 +267,7 @@ function assumeRole(
       RoleSessionName: sessionName,
       ...(external_id === null ? {} : { ExternalId: external_id }),
     },
-    ...(keys ? { masterCredentials: keys } : {}),
+    masterCredentials: keys ?? machineCredentials(),
     clientConfig: {
       region: endpoint_url === null ? region : fallbackRegion,
       // Used about once an hour. A kept connection would outlive its client.

@@ -1,7 +1,12 @@
+import { randomUUID } from 'node:crypto';
 import { mkdtempSync, writeFileSync } from 'node:fs';
+import type { ServerResponse } from 'node:http';
 import { join } from 'node:path';
 import { getCACertificates, setDefaultCACertificates } from 'node:tls';
 import { GetObjectCommand, HeadObjectCommand, ListMultipartUploadsCommand } from '@aws-sdk/client-s3';
+import { HttpRequest } from '@smithy/core/protocols';
+import { Hash } from '@smithy/core/serde';
+import { SignatureV4 } from '@smithy/signature-v4';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { testS3 } from '../../src/destination/bucket_test.ts';
 import { parseS3Config } from '../../src/destination/config.ts';
@@ -25,6 +30,14 @@ import {
   s3Settings,
   withoutConditionalWrites,
 } from './bucket_requests.ts';
+import { type ReceivedRequest, startFakeServer } from './fake_server.ts';
+
+/** SHA-256 as the signer calls it. */
+class Sha256 extends Hash {
+  constructor(secret?: ConstructorParameters<typeof Hash>[1]) {
+    super('sha256', secret);
+  }
+}
 
 describe('multipart', () => {
   const { signal } = new AbortController();
@@ -79,6 +92,74 @@ describe('multipart', () => {
       });
       expect(await textOf('taken')).toMatch(/^a.*the end$/);
       await abortUpload(requests, 'taken', late.upload_id, signal);
+    });
+
+    it('goes on when the session of its role expires between its parts', async () => {
+      // A session ends when the next one begins.
+      const sessions: string[] = [];
+      const sts = await startFakeServer((_, response) => {
+        sessions.push(randomUUID());
+        const ends = new Date(Date.now() + 60_000).toISOString();
+        response.writeHead(200, { 'content-type': 'text/xml' })
+          .end(`<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult><Credentials>
+            <AccessKeyId>ASIA</AccessKeyId><SecretAccessKey>secret</SecretAccessKey>
+            <SessionToken>${sessions.at(-1) ?? ''}</SessionToken><Expiration>${ends}</Expiration>
+            </Credentials></AssumeRoleResult></AssumeRoleResponse>`);
+      });
+      // In front of the real store, which knows no sessions: requests of the current one are signed with its keys.
+      const tokens: unknown[] = [];
+      const { accessKeyId, secretAccessKey, region } = bucket;
+      const signer = new SignatureV4({
+        ...{ service: 's3', region, uriEscapePath: false, sha256: Sha256 },
+        credentials: { accessKeyId, secretAccessKey },
+      });
+      const store = await startFakeServer((request, response) => {
+        tokens.push(request.headers['x-amz-security-token']);
+        if (tokens.at(-1) !== sessions.at(-1)) {
+          response.writeHead(400).end('<Error><Code>ExpiredToken</Code></Error>');
+          return;
+        }
+        void forward(request, response);
+      });
+      async function forward(
+        { method, path, headers, body }: ReceivedRequest,
+        response: ServerResponse,
+      ): Promise<void> {
+        const url = new URL(path, bucket.endpoint);
+        const sent = Object.entries(headers).filter(([name]) =>
+          /^(content-md5|if-|x-amz-(checksum|meta))/.test(name),
+        );
+        const signed = await signer.sign(
+          new HttpRequest({
+            ...{ method, path: url.pathname, query: Object.fromEntries(url.searchParams), body },
+            headers: { ...(Object.fromEntries(sent) as Record<string, string>), host: url.host },
+          }),
+        );
+        const received = await fetch(url, {
+          method,
+          headers: signed.headers,
+          ...(body !== '' && { body }),
+        });
+        response
+          .writeHead(received.status, { etag: received.headers.get('etag') ?? '' })
+          .end(Buffer.from(await received.arrayBuffer()));
+      }
+      process.env.AWS_ENDPOINT_URL_STS = sts.endpoint;
+      const withRole = requestsOf(
+        { ...bucket, endpoint: store.endpoint },
+        { role_arn: 'arn:aws:iam::123456789012:role/exports' },
+      );
+      try {
+        const { upload, parts } = await uploadTo('sessions', withRole);
+        await upload.complete(parts, length, signal);
+        expect(await textOf('sessions')).toBe(`${first.toString()}the end`);
+        expect(tokens.length).toBeGreaterThanOrEqual(4);
+        expect(new Set(tokens).size).toBe(tokens.length);
+      } finally {
+        delete process.env.AWS_ENDPOINT_URL_STS;
+        withRole.close();
+        await Promise.all([store.close(), sts.close()]);
+      }
     });
 
     it('can be aborted twice, and cannot be completed afterwards', async () => {

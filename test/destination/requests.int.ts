@@ -1,11 +1,15 @@
+import { randomUUID } from 'node:crypto';
 import dns from 'node:dns';
+import { writeFileSync } from 'node:fs';
 import { createServer, type Server, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
+import { join } from 'node:path';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { endpointLookup, parseS3Config } from '../../src/destination/config.ts';
 import type { DestinationError } from '../../src/destination/destination.ts';
 import { createS3Requests } from '../../src/destination/requests.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { requestError, s3Settings } from './bucket_requests.ts';
 import { type FakeServer, startFakeServer } from './fake_server.ts';
 
@@ -218,25 +222,37 @@ describe('requests with a role', () => {
   const keys = { aws_access_key_id: 'AKIABASE', aws_secret_access_key: 'base-secret' };
   const assumed = { id: 'ASIAASSUMED', secret: 'assumed-secret', token: 'assumed-token' };
 
-  const credentialsXml = `<AssumeRoleResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><AssumeRoleResult>
+  const credentialsXml = (action: string): string =>
+    `<${action}Response xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><${action}Result>
   <Credentials><AccessKeyId>${assumed.id}</AccessKeyId><SecretAccessKey>${assumed.secret}</SecretAccessKey>
   <SessionToken>${assumed.token}</SessionToken><Expiration>2099-01-01T00:00:00Z</Expiration></Credentials>
-  </AssumeRoleResult></AssumeRoleResponse>`;
+  </${action}Result></${action}Response>`;
   const errorXml = (code: string): string =>
     `<ErrorResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><Error><Type>Sender</Type><Code>${code}</Code>
   <Message>${keys.aws_access_key_id} is not allowed.</Message></Error></ErrorResponse>`;
 
   let sts: FakeServer;
   let store: FakeServer;
-  let stsResponse: { status: number; xml: string };
-  const environment = ['AWS_ENDPOINT_URL_STS', 'AWS_ACCESS_KEY_ID', 'AWS_SECRET_ACCESS_KEY'] as const;
+  /** Without `xml`, the credentials. */
+  let stsResponse: { status: number; xml?: string };
+  const environment = [
+    'AWS_ENDPOINT_URL_STS',
+    'AWS_ACCESS_KEY_ID',
+    'AWS_SECRET_ACCESS_KEY',
+    'AWS_SHARED_CREDENTIALS_FILE',
+    'AWS_CONFIG_FILE',
+    'AWS_ROLE_ARN',
+    'AWS_WEB_IDENTITY_TOKEN_FILE',
+  ] as const;
   const before = environment.map((name) => process.env[name]);
 
   beforeEach(async () => {
-    stsResponse = { status: 200, xml: credentialsXml };
-    sts = await startFakeServer((_, response) =>
-      response.writeHead(stsResponse.status, { 'content-type': 'text/xml' }).end(stsResponse.xml),
-    );
+    stsResponse = { status: 200 };
+    sts = await startFakeServer(({ body }, response) => {
+      const action = new URLSearchParams(body).get('Action') ?? '';
+      const { status, xml = credentialsXml(action) } = stsResponse;
+      response.writeHead(status, { 'content-type': 'text/xml' }).end(xml);
+    });
     store = await startFakeServer((_, response) => response.end());
     process.env.AWS_ENDPOINT_URL_STS = sts.endpoint;
   });
@@ -280,6 +296,33 @@ describe('requests with a role', () => {
       expect(sts.received[0]?.headers.authorization).toContain('Credential=AKIAMACHINE/');
       expect(new URLSearchParams(sts.received[0]?.body).has('ExternalId')).toBe(false);
       expect(store.received[0]?.headers.authorization).toContain(`Credential=${assumed.id}/`);
+    });
+
+    it('uses rotated keys of the machine without a restart', async () => {
+      const profiles = join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}-credentials`);
+      process.env.AWS_SHARED_CREDENTIALS_FILE = profiles;
+      process.env.AWS_CONFIG_FILE = '/dev/null';
+      for (const id of ['AKIABEFORE', 'AKIAAFTER']) {
+        writeFileSync(profiles, `[default]\naws_access_key_id = ${id}\naws_secret_access_key = secret\n`);
+        expect(await requestErrorOf({ role_arn: role })).toBeNull();
+        expect(sts.received.at(-1)?.headers.authorization).toContain(`Credential=${id}/`);
+      }
+    });
+
+    it('uses the renewed token of a web identity', async () => {
+      const token = join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}-token`);
+      process.env.AWS_WEB_IDENTITY_TOKEN_FILE = token;
+      process.env.AWS_ROLE_ARN = 'arn:aws:iam::123456789012:role/exportd';
+      process.env.AWS_SHARED_CREDENTIALS_FILE = '/dev/null';
+      process.env.AWS_CONFIG_FILE = '/dev/null';
+      for (const text of ['first-token', 'second-token']) {
+        writeFileSync(token, text);
+        expect(await requestErrorOf({ role_arn: role })).toBeNull();
+        const [identity, assumption] = sts.received.slice(-2).map(({ body }) => new URLSearchParams(body));
+        expect(identity?.get('Action')).toBe('AssumeRoleWithWebIdentity');
+        expect(identity?.get('WebIdentityToken')).toBe(text);
+        expect(assumption?.get('Action')).toBe('AssumeRole');
+      }
     });
 
     it('fails permanently when the role is denied, without the message of AWS', async () => {
