@@ -38,6 +38,8 @@ export interface TemporalProxy {
   readonly address: string;
   /** All calls so far, in order of arrival. */
   readonly calls: readonly ProxiedCall[];
+  /** Accepts only clients with a certificate of one of these authorities from now on; open connections stay. */
+  trustClients(...authorities: readonly string[]): void;
   /** Checks every call from now on; without a check all are forwarded. */
   check(check?: CallCheck): void;
   /** Breaks the connections, and with them the polls that wait for tasks. */
@@ -71,17 +73,18 @@ export async function createTemporalProxy(target: string, tls?: ProxyTls): Promi
     request.on('error', () => stream.close(constants.NGHTTP2_INTERNAL_ERROR));
   };
 
-  const server = tls
-    ? createSecureServer({
-        cert: tls.server.certificate,
-        key: tls.server.key,
-        ...(tls.clientAuthority !== undefined && {
-          ca: tls.clientAuthority,
-          requestCert: true,
-          rejectUnauthorized: true,
-        }),
-      })
-    : createServer();
+  const secure =
+    tls &&
+    createSecureServer({
+      cert: tls.server.certificate,
+      key: tls.server.key,
+      ...(tls.clientAuthority !== undefined && {
+        ca: tls.clientAuthority,
+        requestCert: true,
+        rejectUnauthorized: true,
+      }),
+    });
+  const server = secure ?? createServer();
   server.on('session', (session) => {
     const upstream = connect(`http://${target}`);
     upstreams.add(upstream);
@@ -124,6 +127,12 @@ export async function createTemporalProxy(target: string, tls?: ProxyTls): Promi
   return {
     address: `127.0.0.1:${String(address.port)}`,
     calls,
+    trustClients: (...authorities) =>
+      secure?.setSecureContext({
+        cert: tls?.server.certificate,
+        key: tls?.server.key,
+        ca: [...authorities],
+      }),
     check: (check = () => undefined) => {
       rejectionOf = check;
     },
