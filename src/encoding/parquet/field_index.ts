@@ -13,6 +13,8 @@ export interface ColumnValues {
   count: number;
   /** For each row 1, or 0 for null. */
   readonly present: Uint8Array;
+  /** The bytes of each entry with its length, if all have the same and stand one behind the other; they are ASCII then. */
+  readonly entryBytes?: number;
 }
 
 /** The first byte of a binary jsonb value. No JSON text starts with it. */

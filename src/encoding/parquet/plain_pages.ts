@@ -31,7 +31,9 @@ function appendPlain(
 ): number {
   switch (values.column.type) {
     case 'text':
-      return appendByteArrays(page, values, from, until, limit, range, false);
+      return values.entryBytes === undefined
+        ? appendByteArrays(page, values, from, until, limit, range, false)
+        : appendEntries(page, values, values.entryBytes, from, until, limit, range);
     case 'json':
       return appendByteArrays(page, values, from, until, limit, range, true);
     case 'uuid':
@@ -89,6 +91,26 @@ function appendByteArrays(
     to += 4 + length;
   }
   return index;
+}
+
+/** The same for entries of one size, which are copied together. */
+function appendEntries(
+  page: GrowingBuffer,
+  { block, view }: ColumnValues,
+  size: number,
+  from: number,
+  until: number,
+  limit: number,
+  range: PageRange,
+): number {
+  const end = lastFitting(page, from, until, limit, size);
+  page.bytes.set(block.subarray(from * size, end * size), page.length);
+  const target = page.view;
+  for (let index = from; index < end; index += 1, page.length += size) {
+    addBytes(range, view, index * size + 4, (index + 1) * size);
+    target.setInt32(page.length, size - 4, true);
+  }
+  return end;
 }
 
 function appendUuids(

@@ -20,30 +20,58 @@ interface WrittenValues {
   readonly update: () => void;
 }
 
-/** The values of a column of at most `rows` rows as a file has them; see `writtenColumns`. */
+/** Memory for the texts of a column, which the next block uses again. */
+interface TextMemory {
+  readonly block: Buffer;
+  readonly view: DataView;
+  readonly positions: Int32Array;
+}
+
+/** By the name of the column. */
+const memories = new Map<string, TextMemory>();
+/** Larger memory than this many rows need is used once. */
+const maxRetainedRows = 100_000;
+
+function memoryOf(name: string, rows: number): TextMemory {
+  const retained = memories.get(name);
+  if (retained && retained.positions.length >= rows) return retained;
+  const block = Buffer.allocUnsafeSlow(rows * entryBytes).fill(emptyEntry);
+  const positions = new Int32Array(rows);
+  for (let index = 0; index < rows; index += 1) positions[index] = index * entryBytes;
+  const memory = { block, view: new DataView(block.buffer), positions };
+  if (rows <= maxRetainedRows) memories.set(name, memory);
+  return memory;
+}
+
+/** The values of a column of at most `rows` rows as a file has them; see `writtenColumns`. They are valid until the next block. */
 export function writtenValues(
   values: ColumnValues,
   rows: number,
   table_format: TableFormat | null | undefined,
 ): WrittenValues {
   if (!table_format || values.column.type !== 'uuid') return { values, update: () => undefined };
-  const block = Buffer.allocUnsafeSlow(rows * fieldBytes).fill(emptyField);
-  const view = new DataView(block.buffer, block.byteOffset, block.length);
-  const positions = Int32Array.from({ length: rows }, (_, index) => index * fieldBytes);
-  const texts: ColumnValues = { ...values, column: asText(values.column), block, view, positions };
+  const { block, view, positions } = memoryOf(values.column.name, rows);
+  const texts: ColumnValues = {
+    ...values,
+    column: asText(values.column),
+    block,
+    view,
+    positions,
+    entryBytes,
+  };
   return {
     values: texts,
     update: () => {
       for (let index = texts.count; index < values.count; index += 1)
-        writeText(values.view, (values.positions[index] ?? 0) + 4, view, index * fieldBytes + 4);
+        writeText(values.view, (values.positions[index] ?? 0) + 4, view, index * entryBytes + 4);
       texts.count = values.count;
     },
   };
 }
 
 /** A text with its length before it, like a field of a block, that lacks its digits. */
-const emptyField = Buffer.from('\0\0\0$________-____-____-____-____________');
-const fieldBytes = emptyField.length;
+const emptyEntry = Buffer.from('\0\0\0$________-____-____-____-____________');
+const entryBytes = emptyEntry.length;
 
 /** The four hexadecimal digits of each two bytes. */
 const digits = Int32Array.from({ length: 65_536 }, (_, bytes) =>
