@@ -3,9 +3,11 @@ import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
 import { GetObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { collapseHistory } from '../../src/decisions/collapse_history.ts';
 import { requestErasure } from '../../src/decisions/erasures.ts';
 import { createErasedIdReader } from '../../src/destination/erased_ids.ts';
+import type { OpenDestination } from '../../src/destination/open_destination.ts';
 import { type Manifest, parseManifest } from '../../src/destination/manifest.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';
@@ -116,8 +118,18 @@ async function rowsOf(
   return rows;
 }
 
-/** Runs an erasure to its end, as its workflow does. @param crash of the first attempt at a run */
-async function erase(distinctId: string, crash?: keyof Interruptions): Promise<string> {
+/** What disturbs an erasure. */
+interface Disturbance {
+  /** Crashes the first attempt at a run. */
+  readonly crash?: keyof Interruptions;
+  /** Called before the first attempt at a run. */
+  readonly before?: () => Promise<void>;
+  /** Changes the bytes of files before they are written. */
+  readonly change?: (body: Buffer) => Buffer;
+}
+
+/** Runs an erasure to its end, as its workflow does. */
+async function erase(distinctId: string, { crash, before, change }: Disturbance = {}): Promise<string> {
   const { journal, keyRing, database, source, readSelection, openLocation, recorder } = harness;
   const id = await requestErasure(journal, keyRing, {
     team_id: 1,
@@ -132,9 +144,11 @@ async function erase(distinctId: string, crash?: keyof Interruptions): Promise<s
       { run_id, state: { phase: 'settling' } },
       new AbortController().signal,
     );
+    await before?.();
     const crashing = crash && harness.attempt(withCrash(harness, crash));
-    crash = undefined;
-    for (const activities of [crashing, harness.attempt()].filter((one) => one !== undefined))
+    [crash, before] = [undefined, undefined];
+    const usual = harness.attempt(change && { openDestination: changing(change) });
+    for (const activities of [crashing, usual].filter((one) => one !== undefined))
       try {
         if (counted?.rows === 0) await activities.publishManifest({ run_id });
         else await activities.exportInterval({ run_id, publishes: true });
@@ -153,7 +167,12 @@ async function erase(distinctId: string, crash?: keyof Interruptions): Promise<s
         logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }),
         runs: {
           start: async ({ run_id }) => {
-            await execute(run_id).catch(() => undefined);
+            await execute(run_id).catch((error: unknown) =>
+              endRun(journal, quickPolicies({}), run_id, {
+                status: 'Failed',
+                latest_error: errorText(error),
+              }),
+            );
             return true;
           },
         },
@@ -165,6 +184,17 @@ async function erase(distinctId: string, crash?: keyof Interruptions): Promise<s
   }
   throw new Error('The erasure did not end.');
 }
+
+/** A destination that does not write what it is given. */
+const changing =
+  (change: (body: Buffer) => Buffer): OpenDestination =>
+  async (...input) => {
+    const real = await harness.openDestination(...input);
+    return { ...real, putFile: (file, body, signal) => real.putFile(file, change(body), signal) };
+  };
+
+const errorText = (error: unknown): string =>
+  error instanceof Error && 'type' in error ? `${String(error.type)}: ${error.message}` : String(error);
 
 const erasureOf = async (id: string) => {
   const { rows } = await harness.database.pool.query<{
@@ -271,7 +301,7 @@ describe('erasing a person', () => {
     await seed(erased);
     const batchExportId = await exportHours('events', config);
     const others = (await rowsOf(batchExportId)).filter((values) => !values.includes(erased));
-    expect(await erasureOf(await erase(erased, crash))).toMatchObject({ status: 'Completed' });
+    expect(await erasureOf(await erase(erased, { crash }))).toMatchObject({ status: 'Completed' });
     expect(await rowsOf(batchExportId)).toEqual(others);
     expect(await objectsWith(batchExportId, erased)).toEqual([]);
     expect((await verify(batchExportId)).findings).toEqual([]);
@@ -357,6 +387,56 @@ describe('erasing a person', () => {
     expect(await objectsWith(batchExportId, erased)).toEqual([]);
     expect(await tablesWith(erased)).toEqual([]);
     expect((await verify(batchExportId)).findings).toEqual([]);
+  });
+
+  it('publishes nothing if other values than those of the persons would change', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('events', { file_format: 'JSONLines', compression: null });
+    const before = await manifestsOf(batchExportId);
+    // The keys of all rows, and so all fingerprints, stay the same.
+    const change = (body: Buffer): Buffer =>
+      Buffer.from(body.toString('latin1').replaceAll('1.50', '1.51'), 'latin1');
+    const found = await erasureOf(await erase(erased, { change }));
+    expect(found).toMatchObject({
+      status: 'Incomplete',
+      rows_erased: 0,
+      certificate: {
+        failed: hours.map(() => ({
+          batch_export_id: batchExportId,
+          error: expect.stringContaining('ErasureMismatch'),
+        })),
+      },
+    });
+    expect(await manifestsOf(batchExportId)).toEqual(before);
+  });
+
+  it('searches an interval again whose manifest was replaced since it was searched', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('events', jsonLines);
+    const others = (await rowsOf(batchExportId)).filter((values) => !values.includes(erased));
+    const [manifestKey = ''] = (await maintenance.keysOf(batchExportId)).filter((key) =>
+      key.endsWith('.json'),
+    );
+    // As after the control database was restored: the bucket has a manifest that the journal does not know.
+    const before = async (): Promise<void> => {
+      const manifest = JSON.parse((await objectOf(manifestKey)).toString()) as Manifest;
+      const files = manifest.files.map((file) => ({ ...file, key: file.key.replace('.jsonl', '-g7.jsonl') }));
+      for (const [index, { key }] of files.entries())
+        await maintenance.putObject(key, await objectOf(manifest.files[index]?.key ?? ''));
+      const newer = { ...manifest, files, run_id: randomUUID(), generation: 7 };
+      await maintenance.putObject(manifestKey, JSON.stringify(newer));
+    };
+    const id = await erase(erased, { before });
+    expect(await erasureOf(id)).toMatchObject({ status: 'Completed', certificate: { failed: [] } });
+    const { rows } = await harness.database.pool.query<{ latest_error: string }>(
+      'select latest_error from exportd.batch_export_runs where backfill_id = $1 and latest_error is not null',
+      [id],
+    );
+    expect(rows).toEqual([{ latest_error: expect.stringContaining('ErasureObsolete') }]);
+    expect(await rowsOf(batchExportId)).toEqual(others);
+    expect(await objectsWith(batchExportId, erased)).toEqual([]);
   });
 
   it('leaves an interval whose file was damaged as it is, and says so', async () => {

@@ -166,7 +166,7 @@ export function createMaintenanceHarness(harness: ExportHarness) {
         await client.send(new AbortMultipartUploadCommand({ Bucket: bucket.bucket, Key, UploadId }));
     },
     deleteObject,
-    putObject: (key: string, text: string) =>
+    putObject: (key: string, text: string | Buffer) =>
       client.send(new PutObjectCommand({ Bucket: bucket.bucket, Key: key, Body: text })),
     readObject: async (key: string): Promise<string> => {
       const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
