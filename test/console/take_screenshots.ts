@@ -45,6 +45,7 @@ async function pathsOf(demo: Demo): Promise<Readonly<Record<string, string>>> {
     new: '/exports/new',
     keys: '/keys',
     audit: '/audit',
+    erasures: '/erasures',
     query: `/query?sql=${encodeURIComponent(query)}`,
   };
 }

@@ -164,8 +164,7 @@ export const capabilities: readonly Capability[] = [
     name: 'erase persons, with a signed certificate',
     api: ['erasePersons', 'listErasures', 'retrieveErasure'],
     cli: ['erase', 'erasures'],
-    console: null,
-    without: 'The command shows progress and certificate.',
+    console: { at: 'page Erasures', file: 'pages/erasures/page.ts', uses: "'erasures/'" },
   },
   {
     name: 'proof of a month, signed',

@@ -269,3 +269,12 @@ export function CommandLines({ request }: { readonly request: ActionRequest }): 
     <${CopyLine} label="curl command" text=${curlLine(request)} />
   </div>`;
 }
+
+/** Saves a text as a file of the browser. */
+export function saveFile(name: string, type: string, text: string): void {
+  const link = document.createElement('a');
+  link.href = URL.createObjectURL(new Blob([text], { type }));
+  link.download = name;
+  link.click();
+  URL.revokeObjectURL(link.href);
+}

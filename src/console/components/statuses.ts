@@ -84,6 +84,7 @@ const otherLooks: Readonly<Record<string, StatusLook>> = {
   Cancelled: { label: 'Cancelled', tone: 'neutral', shape: 'hollow' },
   Terminated: { label: 'Terminated', tone: 'danger', shape: 'hollow' },
   TimedOut: { label: 'Timed out', tone: 'attention', shape: 'hollow' },
+  Incomplete: { label: 'Incomplete', tone: 'danger', shape: 'cross' },
   // Backfills
   Paused: { label: 'Paused', tone: 'neutral', shape: 'middle' },
   // Steps of a destination test

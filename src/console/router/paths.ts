@@ -14,6 +14,7 @@ export const paths = {
   proof: (id: string) => `/exports/${id}/proof`,
   query: '/query',
   keys: '/keys',
+  erasures: '/erasures',
   audit: '/audit',
   source: '/source',
   webhooks: '/webhooks',

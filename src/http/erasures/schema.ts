@@ -79,3 +79,4 @@ export const certifiedErasureSchema = erasureSchema
       .nullable(),
   })
   .meta({ id: 'CertifiedErasure' });
+export type CertifiedErasure = z.infer<typeof certifiedErasureSchema>;

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import { Button } from '../../components/actions.ts';
+import { Button, saveFile } from '../../components/actions.ts';
 import { EmptyState } from '../../components/page.ts';
 import { Plot } from '../../components/plot.ts';
 import { type Column, Table } from '../../components/table.ts';
@@ -191,8 +191,10 @@ function Completed({
         ${summaryOf(result, elapsedMs)}${isOld && html`<strong>. The query has changed since: run it again.</strong>`}
       </p>
       <span class="page-actions">
-        <${Button} onClick=${() => download('csv', 'text/csv', csvOf(result))}>Download CSV<//>
-        <${Button} onClick=${() => download('json', 'application/json', jsonOf(result))}>Download JSON<//>
+        <${Button} onClick=${() => saveFile('query-result.csv', 'text/csv', csvOf(result))}>Download CSV<//>
+        <${Button} onClick=${() => saveFile('query-result.json', 'application/json', jsonOf(result))}
+          >Download JSON<//
+        >
       </span>
       ${
         chart &&
@@ -228,12 +230,3 @@ function Completed({
 
 const jsonOf = ({ columns, results }: QueryResult): string =>
   JSON.stringify(results.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]]))));
-
-/** Saves a text as a file of the browser. */
-function download(extension: string, type: string, text: string): void {
-  const link = document.createElement('a');
-  link.href = URL.createObjectURL(new Blob([text], { type }));
-  link.download = `query-result.${extension}`;
-  link.click();
-  URL.revokeObjectURL(link.href);
-}
