@@ -173,7 +173,8 @@ async function buildConsole(): Promise<void> {
     platform: 'browser',
     target: 'es2022',
     minifyIdentifiers: true,
-    sourcemap: 'linked',
+    // Maps of the console would be 50 kB of the package. A clone serves the modules themselves.
+    sourcemap: false,
     metafile: true,
   });
   const styles = await transform(await textOf(source, 'console.css'), { loader: 'css', minify: true });
