@@ -96,8 +96,8 @@ export function pageRequests(exportId: string, start: string): Readonly<Record<s
     ],
     interval: [
       `${own}/`,
-      `${read}/intervals/${encodeURIComponent(start)}/`,
-      `${read}/intervals/${encodeURIComponent(start)}/verifications/`,
+      `${own}/intervals/${encodeURIComponent(start)}/`,
+      `${own}/intervals/${encodeURIComponent(start)}/verifications/`,
     ],
     edit: [`${own}/`],
     query: ['console/query/vocabulary/', 'dashboards/'],
