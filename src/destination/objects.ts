@@ -13,6 +13,7 @@ import {
   DeleteObjectCommand,
   GetObjectCommand,
   type GetObjectCommandOutput,
+  GetObjectRetentionCommand,
   HeadObjectCommand,
   type HeadObjectCommandOutput,
   ListObjectsV2Command,
@@ -221,8 +222,11 @@ export async function putSmallObject(
   return true;
 }
 
-/** What a deletion leaves in the bucket: a versioned one may keep the object behind a delete marker. */
-export type DeletionResult = 'erased' | 'version_stays';
+/**
+ * What a deletion leaves in the bucket: a versioned one may keep the object behind a delete marker; `locked_until`: object lock
+ * does, until this day (`2026-11-27`, UTC), so that objects of one day have one reason.
+ */
+export type DeletionResult = 'erased' | 'version_stays' | { readonly locked_until: string };
 
 /** Versions of one key that a deletion deletes. A file is written once, so it has one, or one more after a lost response. */
 const maxVersions = 10;
@@ -236,12 +240,15 @@ export async function deleteObject(
   key: string,
   signal: AbortSignal,
 ): Promise<DeletionResult> {
+  let lockedUntil: string | undefined;
   for (let deleted = 0; deleted < maxVersions; deleted += 1) {
     const found =
       requests.isVersioned() || deleted > 0 ? await headObject(requests, key, signal) : 'unreadable';
     if (found === 'absent') return 'erased';
     if (found === 'unreadable' || found.VersionId === undefined) break;
-    if (!(await deleteVersion(requests, key, found.VersionId, signal))) break;
+    if (await deleteVersion(requests, key, found.VersionId, signal)) continue;
+    lockedUntil = await retentionOf(requests, key, found.VersionId, signal);
+    break;
   }
   const { DeleteMarker } = await sendCommand(
     requests,
@@ -249,7 +256,8 @@ export async function deleteObject(
     { Bucket: requests.bucket, Key: key },
     signal,
   );
-  return DeleteMarker === true ? 'version_stays' : 'erased';
+  if (DeleteMarker !== true) return 'erased';
+  return lockedUntil === undefined ? 'version_stays' : { locked_until: lockedUntil };
 }
 
 /** Deletes a version of an object for good. @returns false when that is denied, also by object lock */
@@ -269,6 +277,23 @@ export async function deleteVersion(
     return true;
   } catch (error) {
     if (isErrorType(error, 'AccessDenied', ...lockedCodes)) return false;
+    throw error;
+  }
+}
+
+/** The day until which object lock retains a version, if it does and the credentials may read that (s3:GetObjectRetention). */
+async function retentionOf(
+  requests: S3Requests,
+  key: string,
+  VersionId: string,
+  signal: AbortSignal,
+): Promise<string | undefined> {
+  const input = { Bucket: requests.bucket, Key: key, VersionId };
+  try {
+    const { Retention } = await sendCommand(requests, GetObjectRetentionCommand, input, signal);
+    return Retention?.RetainUntilDate?.toISOString().slice(0, 'YYYY-MM-DD'.length);
+  } catch (error) {
+    if (error instanceof DestinationError) return undefined;
     throw error;
   }
 }

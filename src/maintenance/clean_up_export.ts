@@ -233,9 +233,11 @@ class Published extends Error {
 /** The bucket keeps what was deleted. */
 class VersionStays extends Error {
   override readonly name = 'VersionStays';
-  constructor() {
+  constructor(lockedUntil?: string) {
     super(
-      'The bucket keeps versions: a delete marker hides the object, and its version stays with all its rows. To erase it, grant the credentials s3:DeleteObjectVersion before exportd deletes, or add a lifecycle rule for noncurrent versions; object lock keeps it until its retention ends.',
+      lockedUntil === undefined
+        ? 'The bucket keeps versions: a delete marker hides the object, and its version stays with all its rows. To erase it, grant the credentials s3:DeleteObjectVersion before exportd deletes, or add a lifecycle rule for noncurrent versions; object lock keeps it until its retention ends.'
+        : `Object lock keeps the object until ${lockedUntil}: a delete marker hides it, and its version stays with all its rows. Delete the version then, or add a lifecycle rule for noncurrent versions.`,
     );
   }
 }
@@ -243,6 +245,7 @@ class VersionStays extends Error {
 /** @throws VersionStays */
 function requireErased(result: DeletionResult): void {
   if (result === 'version_stays') throw new VersionStays();
+  if (result !== 'erased') throw new VersionStays(result.locked_until);
 }
 
 /** A manifest still refers to an obsolete object, so readers need it. */

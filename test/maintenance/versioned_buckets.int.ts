@@ -4,6 +4,7 @@ import {
   ListObjectVersionsCommand,
   PutBucketVersioningCommand,
   PutObjectLockConfigurationCommand,
+  PutObjectRetentionCommand,
 } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { testS3 } from '../../src/destination/bucket_test.ts';
@@ -20,6 +21,7 @@ let proxy: S3Proxy;
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
 let locked: string;
+const tomorrow = new Date(Date.now() + 86_400_000);
 const interceptions: (() => void)[] = [];
 const intercept = (interceptor: Interceptor): void => {
   interceptions.push(proxy.intercept(interceptor));
@@ -67,6 +69,14 @@ async function exportTwice(config: object = {}) {
     return Versions.map(({ Key = '' }) => Key);
   };
   const [first] = await filesOf();
+  // S3 gives the retention of the bucket to each object. This store only keeps to it.
+  if (Bucket === locked)
+    await store.bucket.client.send(
+      new PutObjectRetentionCommand({
+        ...{ Bucket, Key: first },
+        Retention: { Mode: 'COMPLIANCE', RetainUntilDate: tomorrow },
+      }),
+    );
   await maintenance.publish(batchExportId, through);
   const outcome = await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
   return { outcome, first, files: await filesOf(), lines: await maintenance.logLines(batchExportId) };
@@ -148,7 +158,10 @@ describe('a bucket with object lock', () => {
     expect(outcome).toMatchObject({ kept: 1 });
     expect(files).toHaveLength(2);
     expect(files).toContain(first);
-    expect(lines.join('\n')).toMatch(/its version stays with all its rows/);
+    const day = tomorrow.toISOString().slice(0, 'YYYY-MM-DD'.length);
+    expect(lines.join('\n')).toMatch(
+      new RegExp(`keeps the object until ${day}: .*its version stays with all its rows`),
+    );
     const refused = proxy.requests
       .slice(before)
       .filter(({ operation, headers }) => operation === 'PutObject' && headers['content-md5'] === undefined);
