@@ -455,6 +455,7 @@ export async function forgetKeys(
 const notSearched = [
   'values other than distinct_id, such as properties',
   'statistics in the logs of tables',
+  'former versions of manifests in versioned buckets: the first and last key of a file of persons is a distinct_id',
   "the archive of exportd's journal",
   'backups, copies of files, and the source',
 ];
