@@ -36,7 +36,7 @@ const small = {
   rows: 40,
   range: { start_at: hourAgo(6).toISOString(), end_at: hourAgo(5).toISOString() },
 };
-/** Three partitions of events: many small events, about one and a half parts of large ones, and a few. */
+/** Three partitions of events: many small events, more than a part of large ones, and a few. */
 const partitioned = {
   rows: 3_710,
   range: { start_at: hourAgo(9).toISOString(), end_at: hourAgo(8).toISOString() },
@@ -163,7 +163,9 @@ describe('SIGKILL of the worker', () => {
     stack = await startStack(
       'kill',
       {
+        // Every run keeps its slot and its rows in memory until the worker is killed. Short memory would make parts smaller.
         EXPORTD_EXPORT_SLOTS: String(cases.length),
+        EXPORTD_MEMORY_BUDGET: '512MiB',
         ...failoverWorkers,
         // Longer than it takes until the last run is blocked, so that no blocked run times out and retries.
         EXPORTD_S3_REQUEST_TIMEOUT: '3m',

@@ -48,8 +48,7 @@ const atRequest =
     return Promise.resolve({ reached: gate.reached, requests: () => gate.waiting.length, discard });
   };
 
-const isInPart = ({ partNumber, received }: ProxiedRequest): boolean =>
-  partNumber === 2 && received > 1024 * 1024;
+const hasBegun = ({ received }: ProxiedRequest): boolean => received > 1024 * 1024;
 
 /** Delays a request in the network until just before the next attempt sends the same one. */
 const arrivingLate =
@@ -115,7 +114,7 @@ const atEvent =
 export const killPoints = {
   'before the upload is created': atRequest('before', 'CreateMultipartUpload'),
   'after the upload is created, before it is recorded': atRequest('after', 'CreateMultipartUpload'),
-  'in a part': atRequest('during', 'UploadPart', isInPart),
+  'in a part': atRequest('during', 'UploadPart', (request) => request.partNumber === 2 && hasBegun(request)),
   'between parts': atEvent('RunPartPlanned', { part: { part_number: 2 } }),
   'after the last part': atRequest('before', 'CompleteMultipartUpload'),
   'after completion, before the file is recorded': atRequest('after', 'CompleteMultipartUpload'),
@@ -141,12 +140,15 @@ export type SmallKillPoint = keyof typeof smallKillPoints;
 
 const isCommit = ({ key }: ProxiedRequest): boolean => key.includes(tableLog);
 
-/** The same for a table with partitions of events. The first partition is one request, the second one an upload of two parts. */
+/**
+ * The same for a table with partitions of events. The first partition is one request, the second one an upload, whose
+ * first part has all its rows unless memory is short.
+ */
 export const partitionKillPoints = {
   'after the file of the first partition, before it is recorded': atRequest('after', 'PutObject', ({ key }) =>
     key.includes('/event_partition='),
   ),
-  'in a part of the second partition': atRequest('during', 'UploadPart', isInPart),
+  'in a part of the second partition': atRequest('during', 'UploadPart', hasBegun),
   'before the commit': atRequest('before', 'PutObject', isCommit),
   'after the commit, before it is recorded': atRequest('after', 'PutObject', isCommit),
 } as const satisfies Record<string, KillPointGateFactory>;

@@ -138,6 +138,7 @@ const operations: Readonly<Record<string, Expected>> = {
 const publicOperations = [
   ...[
     'GET /',
+    'GET /erasures',
     'GET /exports/*',
     'GET /query',
     'GET /keys',
