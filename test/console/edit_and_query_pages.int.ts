@@ -129,6 +129,8 @@ describe('a person', () => {
     );
     await page.goto('/exports/new');
     await page.getByRole('link', { name: 'Map a table to events' }).click();
+    // The form of the export has fields with this label, too.
+    await page.getByRole('heading', { name: 'Map a table', level: 1 }).waitFor();
     await page.getByLabel('Table').selectOption('public.orders_log');
     await page.getByLabel('Column for event', { exact: true }).selectOption('what');
     await page.getByLabel('Column for distinct_id').selectOption('customer');
