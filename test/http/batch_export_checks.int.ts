@@ -26,11 +26,14 @@ describe('a check', () => {
     const nothing = { changes: [], secrets: [], consequences: [] };
     expect(await check({ interval: 'hour', paused: false })).toEqual([200, nothing]);
     const config = { bucket_name: 'another', ...plantedSecrets, aws_secret_access_key: 'another' };
-    expect(await check({ interval: 'day', paused: true, destination: { config } })).toEqual([
+    // Its days begin at 18:15 UTC, where no hour ends: an interval connects both schedules whatever the time is.
+    const schedule = { interval: 'day', timezone: 'Asia/Kathmandu' };
+    expect(await check({ ...schedule, paused: true, destination: { config } })).toEqual([
       200,
       {
         changes: [
           'interval',
+          'timezone',
           'paused',
           'destination__config__bucket_name',
           'destination__config__aws_secret_access_key',
