@@ -163,22 +163,23 @@ export interface components {
             /** Format: date-time */
             last_updated_at: string;
             /** @description Null for a cancelled backfill, which has no end to progress to. */
-            progress: {
-                total_runs: number;
-                /** @description Completed, failed, cancelled and retrying runs. */
-                finished_runs: number;
-                completed_runs: number;
-                /** @description Runs that are Failed or Terminated, or FailedRetryable or TimedOut without another automatic retry. */
-                failed_runs: number;
-                cancelled_runs: number;
-                /** @description Runs whose automatic retry is pending or active. */
-                retrying_runs: number;
-                /** @description Fraction of the runs that have ended, from 0 to 1. */
-                progress: number;
-                records_completed: number;
-                /** @description Total records of the runs created so far. */
-                records_total_count: number;
-            } | null;
+            progress: components["schemas"]["BatchExportBackfillProgress"] | null;
+        };
+        BatchExportBackfillProgress: {
+            total_runs: number;
+            /** @description Completed, failed, cancelled and retrying runs. */
+            finished_runs: number;
+            completed_runs: number;
+            /** @description Runs that are Failed or Terminated, or FailedRetryable or TimedOut without another automatic retry. */
+            failed_runs: number;
+            cancelled_runs: number;
+            /** @description Runs whose automatic retry is pending or active. */
+            retrying_runs: number;
+            /** @description Fraction of the runs that have ended, from 0 to 1. */
+            progress: number;
+            records_completed: number;
+            /** @description Total records of the runs created so far. */
+            records_total_count: number;
         };
         BatchExportCheck: {
             /** @description The fields that the request would set, such as `destination__config__prefix`. */
@@ -302,6 +303,22 @@ export interface components {
             /** @description Why the rows were not counted, or null. */
             detail: string | null;
         };
+        BatchExportEstimate: {
+            /** Format: date-time */
+            start: string;
+            /** Format: date-time */
+            end: string;
+            /** @description The intervals in the range that was counted. */
+            intervals: number;
+            /** @description The rows of the range; null when counting took too long. */
+            rows: number | null;
+            rows_per_interval: number | null;
+            /** @description In the format and compression of the files. */
+            bytes_per_interval: number | null;
+            files_per_interval: number | null;
+            /** @description Why there is no estimate. */
+            detail: string | null;
+        };
         BatchExportGap: {
             /** Format: date-time */
             data_interval_start: string;
@@ -398,6 +415,23 @@ export interface components {
             /** @description Whether the runs of the manifest are older than `EXPORTD_HISTORY_RETENTION`, so that only this entry is left of them. It is not compared with the source any more, unless it is verified. */
             history_collapsed: boolean;
         };
+        BatchExportIntervalFile: {
+            key: string;
+            range: number;
+            rows: number;
+            bytes: number;
+            crc32: string;
+            first: {
+                inserted_at: string;
+                id: string;
+            } | null;
+            last: {
+                inserted_at: string;
+                id: string;
+            } | null;
+            rejected: number;
+            expires_at: string | null;
+        };
         /**
          * @description * `exported` - its manifest has the rows that the source had
          *     * `running` - a run is active
@@ -440,6 +474,29 @@ export interface components {
             earlier_files: number;
             /** Format: date-time */
             completed_at: string;
+        };
+        BatchExportPreview: {
+            interval: {
+                /** Format: date-time */
+                start: string;
+                /** Format: date-time */
+                end: string;
+            };
+            /** @description The name of the manifest, such as s3://bucket/key. */
+            manifest: string;
+            /** @description The name of the first file. */
+            file: string;
+            columns: {
+                name: string;
+                type: string;
+            }[];
+            /** @description The first rows, as JSON lines would have them. */
+            rows: unknown[][];
+            /**
+             * Format: date-time
+             * @description Start of the sampled range.
+             */
+            rows_since: string;
         };
         BatchExportReading: {
             bucket_name: string;
@@ -617,6 +674,41 @@ export interface components {
             readonly lag?: unknown;
             readonly condition?: unknown;
         };
+        BatchExportVerification: {
+            id: string;
+            /** @description Whether all values were compared, not only the presence of rows. */
+            deep: boolean;
+            /** @enum {string} */
+            status: "pending" | "completed" | "failed";
+            /** @description Why it failed. */
+            error: string | null;
+            /** Format: date-time */
+            created_at: string;
+            finished_at: string | null;
+            report: {
+                ok: boolean;
+                rows: number;
+                files: number;
+                bytes: number;
+                missing: number;
+                duplicate: number;
+                unexpected: number;
+                mismatched: number;
+                /** @description The first 50. */
+                findings: {
+                    kind: string;
+                    object: string | null;
+                    count: number;
+                    detail: string;
+                    rows: {
+                        id: string;
+                        column?: string;
+                    }[];
+                }[];
+                /** @description The first 50. */
+                notes: string[];
+            } | null;
+        };
         BatchExportWhy: {
             /** @description The chain from symptom to cause to owner: the summary of the condition, a change that may be why, who has to act. */
             summary: string;
@@ -744,22 +836,7 @@ export interface components {
             /** Format: date-time */
             last_updated_at: string;
             /** @description Null for a cancelled backfill, which has no end to progress to. */
-            progress: {
-                total_runs: number;
-                /** @description Completed, failed, cancelled and retrying runs. */
-                finished_runs: number;
-                completed_runs: number;
-                /** @description Runs that are Failed or Terminated, or FailedRetryable or TimedOut without another automatic retry. */
-                failed_runs: number;
-                cancelled_runs: number;
-                /** @description Runs whose automatic retry is pending or active. */
-                retrying_runs: number;
-                /** @description Fraction of the runs that have ended, from 0 to 1. */
-                progress: number;
-                records_completed: number;
-                /** @description Total records of the runs created so far. */
-                records_total_count: number;
-            } | null;
+            progress: components["schemas"]["BatchExportBackfillProgress"] | null;
             /** @description The same as `id`, as runs call it. */
             backfill_id: string;
         };
@@ -940,57 +1017,6 @@ export interface components {
             interval?: string;
             destination: {
                 type: string;
-                config?: ({
-                    [key: string]: unknown;
-                } | components["schemas"]["S3Config"]) | null;
-                readonly access_key_id_end?: unknown;
-            };
-            /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
-            timezone?: string | null;
-            /** @description For intervals of a day or longer: the hour that they start at. */
-            offset_hour?: number | null;
-            /** @description For a week: days after its Sunday, at most 6. For a month: days after its first. */
-            offset_day?: number | null;
-            /** @description A paused export starts no runs. */
-            paused?: boolean | null;
-            /** @description When it was last paused. exportd sets it. */
-            last_paused_at?: string | null;
-            /** @description Intervals that end before this time are not exported. */
-            start_at?: string | null;
-            /** @description Intervals that end after this time are not exported. */
-            end_at?: string | null;
-            /**
-             * SQL
-             * @description A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.
-             */
-            dialect_query?: string | null;
-            /** @description The days after which lifecycle rules of the bucket delete what was exported. Set it for rules that were added after objects were written: what is older and missing is expired, not lost. */
-            retention_days?: number | null;
-            readonly id?: unknown;
-            readonly team_id?: unknown;
-            readonly created_at?: unknown;
-            readonly last_updated_at?: unknown;
-            readonly latest_runs?: unknown;
-            readonly schema?: unknown;
-            readonly lag?: unknown;
-            readonly condition?: unknown;
-        };
-        DestinationTestOfInput: {
-            name?: string;
-            /**
-             * @description The rows that are exported: events by default.
-             * @default events
-             */
-            model?: ("events" | "persons") | null;
-            /**
-             * @description How much time each run exports.
-             * @default hour
-             * @example hour
-             * @example every 5 minutes
-             */
-            interval?: string;
-            destination?: {
-                type?: string;
                 config?: ({
                     [key: string]: unknown;
                 } | components["schemas"]["S3Config"]) | null;
@@ -1780,7 +1806,7 @@ export interface components {
                     /** Format: uuid */
                     id: string;
                 };
-                body?: components["schemas"]["DestinationTestOfInput"];
+                body?: components["schemas"]["BatchExportUpdateInput"];
                 result: components["schemas"]["DestinationTest"];
             };
             /** @description Pause batch export. */
@@ -1789,57 +1815,7 @@ export interface components {
                     /** Format: uuid */
                     id: string;
                 };
-                body?: {
-                    name?: string;
-                    /**
-                     * @description The rows that are exported: events by default.
-                     * @default events
-                     */
-                    model?: ("events" | "persons") | null;
-                    /**
-                     * @description How much time each run exports.
-                     * @default hour
-                     * @example hour
-                     * @example every 5 minutes
-                     */
-                    interval?: string;
-                    destination?: {
-                        type?: string;
-                        config?: ({
-                            [key: string]: unknown;
-                        } | components["schemas"]["S3Config"]) | null;
-                        readonly access_key_id_end?: unknown;
-                    };
-                    /** @description An IANA time zone, in which days, weeks and months start. Null is UTC. */
-                    timezone?: string | null;
-                    /** @description For intervals of a day or longer: the hour that they start at. */
-                    offset_hour?: number | null;
-                    /** @description For a week: days after its Sunday, at most 6. For a month: days after its first. */
-                    offset_day?: number | null;
-                    /** @description A paused export starts no runs. */
-                    paused?: boolean | null;
-                    /** @description When it was last paused. exportd sets it. */
-                    last_paused_at?: string | null;
-                    /** @description Intervals that end before this time are not exported. */
-                    start_at?: string | null;
-                    /** @description Intervals that end after this time are not exported. */
-                    end_at?: string | null;
-                    /**
-                     * SQL
-                     * @description A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.
-                     */
-                    dialect_query?: string | null;
-                    /** @description The days after which lifecycle rules of the bucket delete what was exported. Set it for rules that were added after objects were written: what is older and missing is expired, not lost. */
-                    retention_days?: number | null;
-                    readonly id?: unknown;
-                    readonly team_id?: unknown;
-                    readonly created_at?: unknown;
-                    readonly last_updated_at?: unknown;
-                    readonly latest_runs?: unknown;
-                    readonly schema?: unknown;
-                    readonly lag?: unknown;
-                    readonly condition?: unknown;
-                };
+                body?: components["schemas"]["BatchExportUpdateInput"];
                 result: null | components["schemas"]["Accepted"];
             };
             /** @description Unpause batch export. */
@@ -2235,23 +2211,7 @@ export interface components {
                         } | null;
                     }[];
                     /** @description The first 500 files of the current manifest, in key order. */
-                    files: {
-                        key: string;
-                        range: number;
-                        rows: number;
-                        bytes: number;
-                        crc32: string;
-                        first: {
-                            inserted_at: string;
-                            id: string;
-                        } | null;
-                        last: {
-                            inserted_at: string;
-                            id: string;
-                        } | null;
-                        rejected: number;
-                        expires_at: string | null;
-                    }[];
+                    files: components["schemas"]["BatchExportIntervalFile"][];
                     rejected_file: {
                         key: string;
                         rows: number;
@@ -2336,23 +2296,7 @@ export interface components {
                     location: "file" | "not_in_source" | "not_in_manifest" | "not_exported" | "unsupported";
                     /** @description When the source received the row, with microseconds. */
                     inserted_at: string | null;
-                    file: {
-                        key: string;
-                        range: number;
-                        rows: number;
-                        bytes: number;
-                        crc32: string;
-                        first: {
-                            inserted_at: string;
-                            id: string;
-                        } | null;
-                        last: {
-                            inserted_at: string;
-                            id: string;
-                        } | null;
-                        rejected: number;
-                        expires_at: string | null;
-                    } | null;
+                    file: components["schemas"]["BatchExportIntervalFile"] | null;
                     detail: string;
                 };
             };
@@ -2365,41 +2309,7 @@ export interface components {
                     start: string;
                 };
                 result: {
-                    results: {
-                        id: string;
-                        /** @description Whether all values were compared, not only the presence of rows. */
-                        deep: boolean;
-                        /** @enum {string} */
-                        status: "pending" | "completed" | "failed";
-                        /** @description Why it failed. */
-                        error: string | null;
-                        /** Format: date-time */
-                        created_at: string;
-                        finished_at: string | null;
-                        report: {
-                            ok: boolean;
-                            rows: number;
-                            files: number;
-                            bytes: number;
-                            missing: number;
-                            duplicate: number;
-                            unexpected: number;
-                            mismatched: number;
-                            /** @description The first 50. */
-                            findings: {
-                                kind: string;
-                                object: string | null;
-                                count: number;
-                                detail: string;
-                                rows: {
-                                    id: string;
-                                    column?: string;
-                                }[];
-                            }[];
-                            /** @description The first 50. */
-                            notes: string[];
-                        } | null;
-                    }[];
+                    results: components["schemas"]["BatchExportVerification"][];
                 };
             };
             /** @description Verify an interval. A worker compares the files of the interval with the source, as `exportd verify` does. Read the result with the list. */
@@ -2414,41 +2324,7 @@ export interface components {
                     /** @description Compare all values, not only the presence of rows. */
                     deep?: boolean;
                 };
-                result: {
-                    id: string;
-                    /** @description Whether all values were compared, not only the presence of rows. */
-                    deep: boolean;
-                    /** @enum {string} */
-                    status: "pending" | "completed" | "failed";
-                    /** @description Why it failed. */
-                    error: string | null;
-                    /** Format: date-time */
-                    created_at: string;
-                    finished_at: string | null;
-                    report: {
-                        ok: boolean;
-                        rows: number;
-                        files: number;
-                        bytes: number;
-                        missing: number;
-                        duplicate: number;
-                        unexpected: number;
-                        mismatched: number;
-                        /** @description The first 50. */
-                        findings: {
-                            kind: string;
-                            object: string | null;
-                            count: number;
-                            detail: string;
-                            rows: {
-                                id: string;
-                                column?: string;
-                            }[];
-                        }[];
-                        /** @description The first 50. */
-                        notes: string[];
-                    } | null;
-                };
+                result: components["schemas"]["BatchExportVerification"];
             };
             /** @description List batch export changes. Who has changed the export, and what, newest first. Values of secrets are not returned. */
             "GET /batch_exports/{batch_export_id}/history": {
@@ -2582,49 +2458,12 @@ export interface components {
             /** @description Preview a new batch export. The first rows that it would write of its newest ended interval, with the names of its files. */
             "POST /batch_exports/preview": {
                 body?: components["schemas"]["BatchExportUpdateInput"];
-                result: {
-                    interval: {
-                        /** Format: date-time */
-                        start: string;
-                        /** Format: date-time */
-                        end: string;
-                    };
-                    /** @description The name of the manifest, such as s3://bucket/key. */
-                    manifest: string;
-                    /** @description The name of the first file. */
-                    file: string;
-                    columns: {
-                        name: string;
-                        type: string;
-                    }[];
-                    /** @description The first rows, as JSON lines would have them. */
-                    rows: unknown[][];
-                    /**
-                     * Format: date-time
-                     * @description Start of the sampled range.
-                     */
-                    rows_since: string;
-                };
+                result: components["schemas"]["BatchExportPreview"];
             };
             /** @description Estimate a new batch export. How many rows, bytes and files an interval has, by the newest ones. */
             "POST /batch_exports/estimate": {
                 body?: components["schemas"]["BatchExportUpdateInput"];
-                result: {
-                    /** Format: date-time */
-                    start: string;
-                    /** Format: date-time */
-                    end: string;
-                    /** @description The intervals in the range that was counted. */
-                    intervals: number;
-                    /** @description The rows of the range; null when counting took too long. */
-                    rows: number | null;
-                    rows_per_interval: number | null;
-                    /** @description In the format and compression of the files. */
-                    bytes_per_interval: number | null;
-                    files_per_interval: number | null;
-                    /** @description Why there is no estimate. */
-                    detail: string | null;
-                };
+                result: components["schemas"]["BatchExportEstimate"];
             };
             /** @description Preview an update of a batch export. The first rows that it would write of its newest ended interval, with the names of its files. */
             "POST /batch_exports/{id}/preview": {
@@ -2633,29 +2472,7 @@ export interface components {
                     id: string;
                 };
                 body?: components["schemas"]["BatchExportUpdateInput"];
-                result: {
-                    interval: {
-                        /** Format: date-time */
-                        start: string;
-                        /** Format: date-time */
-                        end: string;
-                    };
-                    /** @description The name of the manifest, such as s3://bucket/key. */
-                    manifest: string;
-                    /** @description The name of the first file. */
-                    file: string;
-                    columns: {
-                        name: string;
-                        type: string;
-                    }[];
-                    /** @description The first rows, as JSON lines would have them. */
-                    rows: unknown[][];
-                    /**
-                     * Format: date-time
-                     * @description Start of the sampled range.
-                     */
-                    rows_since: string;
-                };
+                result: components["schemas"]["BatchExportPreview"];
             };
             /** @description Estimate an update of a batch export. How many rows, bytes and files an interval has, by the newest ones. */
             "POST /batch_exports/{id}/estimate": {
@@ -2664,22 +2481,7 @@ export interface components {
                     id: string;
                 };
                 body?: components["schemas"]["BatchExportUpdateInput"];
-                result: {
-                    /** Format: date-time */
-                    start: string;
-                    /** Format: date-time */
-                    end: string;
-                    /** @description The intervals in the range that was counted. */
-                    intervals: number;
-                    /** @description The rows of the range; null when counting took too long. */
-                    rows: number | null;
-                    rows_per_interval: number | null;
-                    /** @description In the format and compression of the files. */
-                    bytes_per_interval: number | null;
-                    files_per_interval: number | null;
-                    /** @description Why there is no estimate. */
-                    detail: string | null;
-                };
+                result: components["schemas"]["BatchExportEstimate"];
             };
             /** @description List batch export manifests. The current manifest of each exported interval, in the order of completion, the oldest first. An interval that is exported again comes again, with a higher generation: its files replace those of its former manifest. */
             "GET /batch_exports/{batch_export_id}/manifests": {
@@ -3148,16 +2950,20 @@ export type ApiKeyRotateInput = components['schemas']['ApiKeyRotateInput'];
 export type AuditEvent = components['schemas']['AuditEvent'];
 export type BatchExport = components['schemas']['BatchExport'];
 export type BatchExportBackfill = components['schemas']['BatchExportBackfill'];
+export type BatchExportBackfillProgress = components['schemas']['BatchExportBackfillProgress'];
 export type BatchExportCheck = components['schemas']['BatchExportCheck'];
 export type BatchExportCondition = components['schemas']['BatchExportCondition'];
 export type BatchExportConditionAction = components['schemas']['BatchExportConditionAction'];
 export type BatchExportCreateInput = components['schemas']['BatchExportCreateInput'];
 export type BatchExportDryRun = components['schemas']['BatchExportDryRun'];
+export type BatchExportEstimate = components['schemas']['BatchExportEstimate'];
 export type BatchExportGap = components['schemas']['BatchExportGap'];
 export type BatchExportInterval = components['schemas']['BatchExportInterval'];
+export type BatchExportIntervalFile = components['schemas']['BatchExportIntervalFile'];
 export type BatchExportIntervalStatus = components['schemas']['BatchExportIntervalStatus'];
 export type BatchExportLag = components['schemas']['BatchExportLag'];
 export type BatchExportManifest = components['schemas']['BatchExportManifest'];
+export type BatchExportPreview = components['schemas']['BatchExportPreview'];
 export type BatchExportReading = components['schemas']['BatchExportReading'];
 export type BatchExportRun = components['schemas']['BatchExportRun'];
 export type BatchExportRunStatus = components['schemas']['BatchExportRunStatus'];
@@ -3166,6 +2972,7 @@ export type BatchExportTableCheck = components['schemas']['BatchExportTableCheck
 export type BatchExportTableRepair = components['schemas']['BatchExportTableRepair'];
 export type BatchExportTableVersion = components['schemas']['BatchExportTableVersion'];
 export type BatchExportUpdateInput = components['schemas']['BatchExportUpdateInput'];
+export type BatchExportVerification = components['schemas']['BatchExportVerification'];
 export type BatchExportWhy = components['schemas']['BatchExportWhy'];
 export type CertifiedErasure = components['schemas']['CertifiedErasure'];
 export type CreatedApiKey = components['schemas']['CreatedApiKey'];
@@ -3182,7 +2989,6 @@ export type DashboardRestrictionLevelInput = components['schemas']['DashboardRes
 export type DashboardUpdateInput = components['schemas']['DashboardUpdateInput'];
 export type DestinationTest = components['schemas']['DestinationTest'];
 export type DestinationTestNewInput = components['schemas']['DestinationTestNewInput'];
-export type DestinationTestOfInput = components['schemas']['DestinationTestOfInput'];
 export type DraftedSql = components['schemas']['DraftedSql'];
 export type Erasure = components['schemas']['Erasure'];
 export type Error = components['schemas']['Error'];

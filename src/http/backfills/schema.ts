@@ -47,6 +47,7 @@ export const backfillSchema = z
         records_completed: z.number().int(),
         records_total_count: z.number().int().describe('Total records of the runs created so far.'),
       })
+      .meta({ id: 'BatchExportBackfillProgress' })
       .nullable()
       .describe('Null for a cancelled backfill, which has no end to progress to.'),
   })

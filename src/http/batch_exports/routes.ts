@@ -57,10 +57,8 @@ import {
   type BatchExportResponse,
   batchExportSchema,
   createBody,
-  destinationTestBody,
   destinationTestSchema,
   newDestinationTestBody,
-  pauseBody,
   unpauseBody,
   updateBody,
   whySchema,
@@ -215,7 +213,7 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
 
   app.post(
     '/batch_exports/:id/pause',
-    { ...writesExports, schema: { summary: 'Pause batch export', ...schema, body: pauseBody } },
+    { ...writesExports, schema: { summary: 'Pause batch export', ...schema, body: updateBody } },
     async (request, reply) => {
       const { last_paused_at } = request.body;
       const submitted = await submitCommand(context, request, 'pause', async (connection) => {
@@ -422,7 +420,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
         description:
           'Tests the stored config including its secrets, with the changes of the body applied. The changes are not saved.',
         params: batchExportPath,
-        body: destinationTestBody,
+        body: updateBody,
         response,
       },
     },

@@ -254,7 +254,10 @@ const writable = {
   ...readOnlyFields,
 };
 
-/** The body of an update. An omitted field keeps its value; null resets it to its default. */
+/**
+ * The body of an update. An omitted field keeps its value; null resets it to its default. Also the documented body of pause, in
+ * which only `last_paused_at` has an effect, and of a test of the destination with changes.
+ */
 export const updateBody = z.strictObject(writable).meta({ id: 'BatchExportUpdate' });
 export type UpdateBody = z.infer<typeof updateBody>;
 
@@ -270,9 +273,6 @@ export const createBody = z
   })
   .meta({ id: 'BatchExportCreate' });
 export type CreateBody = z.infer<typeof createBody>;
-
-/** The documented body of pause; only `last_paused_at` has an effect. */
-export const pauseBody = z.strictObject(writable);
 
 /** The documented body of unpause; only `backfill`, which fills the intervals missed while paused, has an effect. */
 export const unpauseBody = z.strictObject({
@@ -298,9 +298,6 @@ export const batchExportPath = z.object({ project_id: z.string(), id: pathId });
 export const newDestinationTestBody = z
   .strictObject({ ...updateBody.shape, destination: createBody.shape.destination })
   .meta({ id: 'DestinationTestNew' });
-
-/** The body that tests the destination of an existing export: an update body. */
-export const destinationTestBody = z.strictObject(updateBody.shape).meta({ id: 'DestinationTestOf' });
 
 /** The result of each step, in order. */
 export const destinationTestSchema = z

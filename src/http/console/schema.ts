@@ -237,17 +237,19 @@ export type SettingsChange = z.infer<typeof settingsChangeSchema>;
 const sortKey = z.object({ inserted_at: z.string(), id: z.string() }).nullable();
 
 /** A file of an interval's current manifest. */
-const intervalFile = z.object({
-  key: z.string(),
-  range: z.number().int(),
-  rows: z.number().int(),
-  bytes: z.number().int(),
-  crc32: z.string(),
-  first: sortKey,
-  last: sortKey,
-  rejected: z.number().int(),
-  expires_at: responseTimestampSchema.nullable(),
-});
+const intervalFile = z
+  .object({
+    key: z.string(),
+    range: z.number().int(),
+    rows: z.number().int(),
+    bytes: z.number().int(),
+    crc32: z.string(),
+    first: sortKey,
+    last: sortKey,
+    rejected: z.number().int(),
+    expires_at: responseTimestampSchema.nullable(),
+  })
+  .meta({ id: 'BatchExportIntervalFile' });
 export type IntervalFile = z.infer<typeof intervalFile>;
 
 /** A file of an earlier generation that the manifest still names. */
@@ -377,38 +379,40 @@ export type RowLocationResponse = z.infer<typeof rowLocationSchema>;
 const count = z.number().int();
 
 /** A verification of an interval: what `exportd verify` reports of it. */
-export const verificationSchema = z.object({
-  id: z.string(),
-  deep: z.boolean().describe('Whether all values were compared, not only the presence of rows.'),
-  status: z.enum(['pending', 'completed', 'failed']),
-  error: z.string().nullable().describe('Why it failed.'),
-  created_at: responseTimestampSchema,
-  finished_at: responseTimestampSchema.nullable(),
-  report: z
-    .object({
-      ok: z.boolean(),
-      rows: count,
-      files: count,
-      bytes: count,
-      missing: count,
-      duplicate: count,
-      unexpected: count,
-      mismatched: count,
-      findings: z
-        .array(
-          z.object({
-            kind: z.string(),
-            object: z.string().nullable(),
-            count,
-            detail: z.string(),
-            rows: z.array(z.object({ id: z.string(), column: z.string().optional() })),
-          }),
-        )
-        .describe('The first 50.'),
-      notes: z.array(z.string()).describe('The first 50.'),
-    })
-    .nullable(),
-});
+export const verificationSchema = z
+  .object({
+    id: z.string(),
+    deep: z.boolean().describe('Whether all values were compared, not only the presence of rows.'),
+    status: z.enum(['pending', 'completed', 'failed']),
+    error: z.string().nullable().describe('Why it failed.'),
+    created_at: responseTimestampSchema,
+    finished_at: responseTimestampSchema.nullable(),
+    report: z
+      .object({
+        ok: z.boolean(),
+        rows: count,
+        files: count,
+        bytes: count,
+        missing: count,
+        duplicate: count,
+        unexpected: count,
+        mismatched: count,
+        findings: z
+          .array(
+            z.object({
+              kind: z.string(),
+              object: z.string().nullable(),
+              count,
+              detail: z.string(),
+              rows: z.array(z.object({ id: z.string(), column: z.string().optional() })),
+            }),
+          )
+          .describe('The first 50.'),
+        notes: z.array(z.string()).describe('The first 50.'),
+      })
+      .nullable(),
+  })
+  .meta({ id: 'BatchExportVerification' });
 export type VerificationResponse = z.infer<typeof verificationSchema>;
 
 /** The newest verifications of an interval, newest first. */
@@ -420,27 +424,31 @@ export const verificationBody = z.strictObject({
 });
 
 /** What an export would write for its newest ended interval. */
-export const previewSchema = z.object({
-  interval: z.object({ start: responseTimestampSchema, end: responseTimestampSchema }),
-  manifest: z.string().describe('The name of the manifest, such as s3://bucket/key.'),
-  file: z.string().describe('The name of the first file.'),
-  columns: z.array(z.object({ name: z.string(), type: z.string() })),
-  rows: z.array(z.array(z.unknown())).describe('The first rows, as JSON lines would have them.'),
-  rows_since: responseTimestampSchema.describe('Start of the sampled range.'),
-});
+export const previewSchema = z
+  .object({
+    interval: z.object({ start: responseTimestampSchema, end: responseTimestampSchema }),
+    manifest: z.string().describe('The name of the manifest, such as s3://bucket/key.'),
+    file: z.string().describe('The name of the first file.'),
+    columns: z.array(z.object({ name: z.string(), type: z.string() })),
+    rows: z.array(z.array(z.unknown())).describe('The first rows, as JSON lines would have them.'),
+    rows_since: responseTimestampSchema.describe('Start of the sampled range.'),
+  })
+  .meta({ id: 'BatchExportPreview' });
 export type PreviewResponse = z.infer<typeof previewSchema>;
 
 /** How much an export would write, by the newest intervals. */
-export const estimateSchema = z.object({
-  start: responseTimestampSchema,
-  end: responseTimestampSchema,
-  intervals: z.number().int().describe('The intervals in the range that was counted.'),
-  rows: z.number().int().nullable().describe('The rows of the range; null when counting took too long.'),
-  rows_per_interval: z.number().nullable(),
-  bytes_per_interval: z.number().nullable().describe('In the format and compression of the files.'),
-  files_per_interval: z.number().nullable(),
-  detail: z.string().nullable().describe('Why there is no estimate.'),
-});
+export const estimateSchema = z
+  .object({
+    start: responseTimestampSchema,
+    end: responseTimestampSchema,
+    intervals: z.number().int().describe('The intervals in the range that was counted.'),
+    rows: z.number().int().nullable().describe('The rows of the range; null when counting took too long.'),
+    rows_per_interval: z.number().nullable(),
+    bytes_per_interval: z.number().nullable().describe('In the format and compression of the files.'),
+    files_per_interval: z.number().nullable(),
+    detail: z.string().nullable().describe('Why there is no estimate.'),
+  })
+  .meta({ id: 'BatchExportEstimate' });
 export type EstimateResponse = z.infer<typeof estimateSchema>;
 
 /** Whether exports of a model can read the source, and how to fix what they cannot. */
