@@ -19,8 +19,6 @@ const project = (name, suffix, setUp = {}) => ({
   testEnvironment: '<rootDir>/.config/jest_environment.cjs',
   testMatch: [`<rootDir>/test/**/*.${suffix}.ts`],
   transform: { '\\.(ts|mts|js|mjs)$': '<rootDir>/.config/jest_transformer.cjs' },
-  // The Temporal worker is loaded per test file too: see jest_transformer.cjs.
-  transformIgnorePatterns: ['/node_modules/(?!@temporalio/worker/)'],
   modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test', '<rootDir>/dist'],
 });
 
@@ -41,6 +39,6 @@ export default {
   // A worker without open handles ends in a few milliseconds on a quiet machine, but in more than Jest's half a second on a
   // busy one, which Jest would report as a leak.
   workerGracefulExitTimeout: 20_000,
-  // More than the two cores of CI: .fault and .e2e tests wait for most of their time.
-  maxWorkers: 3,
+  // Twice the cores of CI: one or two of them wait, in .fault and .e2e tests (test_sequencer.js).
+  maxWorkers: 4,
 };

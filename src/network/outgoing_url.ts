@@ -1,4 +1,4 @@
-import { lookup } from 'node:dns';
+import dns from 'node:dns';
 import { BlockList, isIPv4, isIPv6, type LookupFunction } from 'node:net';
 
 const addresses = (networks: readonly (readonly [string, number])[], version: 'ipv4' | 'ipv6'): BlockList => {
@@ -128,7 +128,7 @@ export function outgoingUrlProblem(given: string, allowed: AllowedPrivateAddress
 export const publicAddressLookup =
   (allowed: AllowedPrivateAddresses, createError: () => Error): LookupFunction =>
   (host, options, callback) => {
-    lookup(host, options, (error, address, family) => {
+    dns.lookup(host, options, (error, address, family) => {
       const found = Array.isArray(address) ? address.map((entry) => entry.address) : [address];
       if (!error && found.some((one) => isBlockedAddress(one, allowed)))
         callback(createError(), address, family);
