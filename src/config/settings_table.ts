@@ -42,7 +42,7 @@ export function settingsTable(): string {
 }
 
 /** All bounds as Markdown, with a table for each group. */
-export const boundsTable = (): string =>
+const boundsTable = (): string =>
   Object.entries(boundGroups)
     .map(([heading, group]) => {
       const rows = Object.values(group).map((bound) => [bound.what, boundText(bound), bound.more]);

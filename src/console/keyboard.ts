@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 
 /** A key, or two that follow each other: `g e`. */
-export interface Shortcut {
+interface Shortcut {
   readonly keys: string;
   readonly label: string;
   readonly run: () => void;

@@ -263,7 +263,7 @@ export async function requestRepair(
 }
 
 /** The unfinished repair of an export. */
-export async function findRepair(
+async function findRepair(
   connection: Connection,
   batchExportId: string,
 ): Promise<{ readonly id: string; readonly status: string } | undefined> {

@@ -34,7 +34,7 @@ export interface HistoryRetention {
 const archivedPosition = '(select coalesce(max(last_position), 0) from exportd.journal_archives)';
 
 /** What a call has done. */
-export interface CollapseCounts {
+interface CollapseCounts {
   readonly intervals: number;
   readonly backfills: number;
   readonly purged_exports: number;

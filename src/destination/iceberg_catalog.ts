@@ -13,7 +13,7 @@ import { secureContextOf, type S3Requests } from './requests.ts';
 import type { Settings } from '../config/settings.ts';
 
 /** How a commit ended. `unknown`: it may be there, or arrive later. */
-export type CatalogOutcome = 'committed' | 'conflict' | 'unknown';
+type CatalogOutcome = 'committed' | 'conflict' | 'unknown';
 
 /** A JSON object of the catalog. Integers that are no safe numbers are bigints. */
 type Json = Readonly<Record<string, unknown>>;

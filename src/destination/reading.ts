@@ -5,7 +5,7 @@ import { type PartitionColumn, partitionNamesOf } from './partitions.ts';
 import { tableRoot } from './table_keys.ts';
 
 /** What decides how the files of an export are read. */
-export interface ReadableExport {
+interface ReadableExport {
   readonly id: string;
   readonly model: Model;
   /** The columns of its files. */

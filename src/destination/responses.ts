@@ -20,7 +20,7 @@ const transferTimeouts = 6;
  * How long a transfer may take, in milliseconds. A server that sends a byte now and then is never silent.
  * @param silenceMs how long the connection may be silent
  */
-export const transferTimeoutMs = (silenceMs: number, bytes: number): number =>
+const transferTimeoutMs = (silenceMs: number, bytes: number): number =>
   silenceMs * transferTimeouts + (bytes / bounds.s3MinRate.max) * 1_000;
 
 /** The SDK does not repeat it: that would only double the time before the caller learns of it. */

@@ -39,7 +39,7 @@ export const unknownTraits: StoreTraits = {
  * A location's store (see `locationOf`), as one project knows it. All exports of the project to the location share what was
  * found; another project cannot write it, because the owner of a server decides what a test finds.
  */
-export interface StoreOfProject {
+interface StoreOfProject {
   readonly team_id: number;
   readonly location: string;
 }

@@ -28,7 +28,7 @@ export interface ListedTableObject {
 }
 
 /** Where the store of a table is, and the settings of its log. */
-export interface TablePlace {
+interface TablePlace {
   /** How long removed files stay readable, in milliseconds. */
   readonly fileRetentionMs: number;
   /** After how many versions there is a checkpoint. */

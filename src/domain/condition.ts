@@ -4,7 +4,7 @@ import type { DataInterval } from './intervals.ts';
 
 /** How urgent a condition is. `ok` needs nobody. */
 export const conditionSeverities = ['error', 'warning', 'ok'] as const;
-export type ConditionSeverity = (typeof conditionSeverities)[number];
+type ConditionSeverity = (typeof conditionSeverities)[number];
 
 interface CauseTraits {
   readonly severity: ConditionSeverity;
@@ -37,8 +37,6 @@ const causes = {
 /** Why an export is in its condition: a stable code. */
 export type ConditionCause = keyof typeof causes;
 export const conditionCauses = Object.keys(causes) as readonly ConditionCause[];
-
-export const severityOfCause = (cause: ConditionCause): ConditionSeverity => causes[cause].severity;
 
 /** Orders conditions by urgency, the most urgent first. */
 export const compareConditions = (one: Pick<Condition, 'cause'>, other: Pick<Condition, 'cause'>): number =>
@@ -176,7 +174,7 @@ export function conditionOf(facts: ConditionFacts): Condition {
 }
 
 /** A change of an export, and who made it. */
-export interface ExportChange {
+interface ExportChange {
   readonly at: string;
   readonly by: string;
   /** The name of the API key; null if it is not known. */

@@ -11,7 +11,7 @@ import {
 } from './fingerprint.ts';
 
 /** The order of events in the source and in files. Times and uuids have a fixed format, so their text has their order. */
-export function compareSortKeys(one: SortKey, other: SortKey): number {
+function compareSortKeys(one: SortKey, other: SortKey): number {
   if (one.inserted_at !== other.inserted_at) return one.inserted_at < other.inserted_at ? -1 : 1;
   if (one.id === other.id) return 0;
   return one.id < other.id ? -1 : 1;

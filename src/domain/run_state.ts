@@ -99,7 +99,7 @@ export interface TableVersion {
 }
 
 /** A planned commit to a table. `etag` is null until it is known to be written. */
-export interface TableCommit extends TableVersion {
+interface TableCommit extends TableVersion {
   readonly etag: string | null;
 }
 

@@ -1,5 +1,5 @@
 /** The body of every error response. */
-export interface ErrorBody {
+interface ErrorBody {
   readonly type: string;
   readonly code: string;
   readonly detail: string;

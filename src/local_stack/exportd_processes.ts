@@ -9,12 +9,12 @@ import {
 } from './child_processes.ts';
 
 /** The processes of exportd itself: `exportd server` and `exportd worker`. */
-export interface ExportdProcesses {
+interface ExportdProcesses {
   readonly server: Child;
   readonly worker: Child;
 }
 
-export interface ExportdOptions {
+interface ExportdOptions {
   /** Node options of the worker, for example to profile it. */
   readonly workerNodeOptions?: readonly string[];
   /** Workflow bundle for the worker and its replacements, which otherwise bundle the workflows at each start. */

@@ -38,7 +38,7 @@ import { startServers } from './servers/start_servers.ts';
 /** The bucket for exports of the user's own data, on the S3 server of the stack. */
 const trialBucket = 'exportd-trial';
 
-export interface UpOptions {
+interface UpOptions {
   /** Whether to create a project with data and an export. */
   readonly demo: boolean;
 }

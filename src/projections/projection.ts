@@ -23,7 +23,7 @@ export interface Projection {
 }
 
 /** The same fold as `apply` for a rebuild: over rows in memory, which are read and written by the thousand. */
-export interface BatchFold {
+interface BatchFold {
   /** Its tables, in the order to write them. */
   readonly tables: readonly CachedTable[];
   /** The rows that folding an event needs. Others are read when they are needed, one by one. */

@@ -207,10 +207,10 @@ const eventsPerPause = 50;
 /** Rows that stay in memory between batches. */
 const maxCachedRows = 50_000;
 /** A switch folds so many events at most while appends wait. */
-export const maxEventsOfSwitch = 300;
+const maxEventsOfSwitch = 300;
 
 /** Folds events into tables beside the live read models. */
-export interface SideFold {
+interface SideFold {
   /** Folds what the journal has, until a round has little to fold. Resumes where the last process was. */
   catchUp(pool: Pool): Promise<void>;
   /**

@@ -92,7 +92,7 @@ export const findChangedProjections = (pool: Pool): Promise<readonly string[]> =
   readModels.findChanged(pool);
 
 /** How a control database fits this version of exportd. */
-export interface VersionReport {
+interface VersionReport {
   /** Why this version must not write to it; null if it may. */
   readonly differs: string | null;
   /** What a newer version has written that this one does not know and leaves to it; null if there is nothing. */

@@ -29,7 +29,7 @@ export interface WantedRows {
 }
 
 /** Changes of rows that are still to be written. Later changes do not touch them. */
-export interface RowChanges {
+interface RowChanges {
   /** Writes them with few statements for each table. */
   write(connection: Connection): Promise<void>;
 }

@@ -503,16 +503,7 @@ async function insertRow(
 }
 
 /** What a run has before its first step. */
-const noCounts = {
-  records_total_count: null,
-  cursor: null,
-  files: 0,
-  generation: 0,
-  cancel_requested: false,
-  file_rows: 0,
-  file_bytes: 0,
-  open_parts: {},
-};
+const noCounts = { ...inGeneration(0), records_total_count: null, cancel_requested: false };
 
 /** The counts that a run inherits with the progress of another. */
 function inheritedCounts(progress: RunProgress): Row {

@@ -82,7 +82,7 @@ export interface QueryExecution extends SlotOwner {
 }
 
 /** What is done with slow queries, besides a line of the log. Neither has the text of a query, which can hold anything. */
-export interface SlowQueries {
+interface SlowQueries {
   readonly thresholdMs: number;
   /** Counts a slow query of a project. */
   readonly count: (teamId: number) => void;

@@ -148,7 +148,7 @@ export function parseForm(
 }
 
 /** A query that its kind has parsed. */
-export interface ParsedQuery {
+interface ParsedQuery {
   readonly kind: string;
   /** JSON with all defaults filled in; parses to itself. */
   readonly query: unknown;
@@ -163,7 +163,7 @@ export interface ParsedQuery {
 }
 
 /** A kind whose query type is hidden, so that kinds with different queries fit in one registry. */
-export interface BoundQueryKind {
+interface BoundQueryKind {
   readonly names: readonly string[];
   /** @throws QuerySchemaError */
   parse(query: unknown, path: readonly string[]): ParsedQuery;

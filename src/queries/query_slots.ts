@@ -164,7 +164,7 @@ function effectiveLimits(limits: SlotLimits): SlotLimits {
 }
 
 /** The decision of the rate limiter on one request. */
-export interface RateLimitDecision {
+interface RateLimitDecision {
   readonly admitted: boolean;
   readonly limit: number;
   /** Requests that would still be admitted now. */

@@ -19,7 +19,7 @@ import {
 } from './statuses.ts';
 
 /** The dependencies of background queries. */
-export interface BackgroundQueryDependencies extends QueryRunnerDependencies {
+interface BackgroundQueryDependencies extends QueryRunnerDependencies {
   readonly pool: Pool;
   readonly running: RunningQueries;
   /** Lets the worker take another query while one waits for its project. */

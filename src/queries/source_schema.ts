@@ -27,7 +27,7 @@ const groupColumns = [
 const cohortColumns = ['team_id', 'cohort_id', 'person_id'];
 
 /** The tables and property types that a project defines. */
-export type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_definitions'>;
+type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_definitions'>;
 
 /**
  * The schema for the queries of a project: the configured relations and those that it registered, with their current

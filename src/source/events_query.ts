@@ -52,7 +52,7 @@ const keyOf = (bound: 'after' | 'until'): string =>
   `(${parameter(`${bound}_inserted_at`, 'timestamptz')}, ${parameter(`${bound}_id`, 'uuid')})`;
 
 /** Columns and types of the relations that events are read from. */
-export interface EventColumnTypes {
+interface EventColumnTypes {
   readonly events: ColumnTypes;
   /** Columns of the persons relation; absent when it does not exist. */
   readonly persons?: ColumnTypes | undefined;

@@ -40,7 +40,7 @@ export type AvroValue =
   | { readonly [field: string]: AvroValue };
 
 /** What may be read. */
-export interface AvroLimits {
+interface AvroLimits {
   readonly bytes: number;
   readonly values: number;
 }
@@ -132,7 +132,7 @@ function write(schema: AvroSchema, value: AvroValue | undefined, out: Buffer[]):
 }
 
 /** A file that was read. Fields of records have the names that `nameOf` gives them. */
-export interface AvroFile {
+interface AvroFile {
   readonly metadata: ReadonlyMap<string, string>;
   readonly records: readonly AvroValue[];
 }

@@ -28,7 +28,7 @@ const removeAction = z.object({
   partitionValues: texts.nullish(),
   size: count.nullish(),
 });
-export type RemoveAction = Readonly<z.infer<typeof removeAction>>;
+type RemoveAction = Readonly<z.infer<typeof removeAction>>;
 
 const metaDataAction = z.object({
   id: z.string(),
@@ -43,7 +43,7 @@ const metaDataAction = z.object({
     .transform((values) => values ?? {}),
   createdTime: count.nullish(),
 });
-export type MetaDataAction = Readonly<z.infer<typeof metaDataAction>>;
+type MetaDataAction = Readonly<z.infer<typeof metaDataAction>>;
 
 const transactionAction = z.object({ appId: z.string(), version: count, lastUpdated: count.nullish() });
 

@@ -69,9 +69,6 @@ const dataFile = z.object({
   sort_order_id: z.number().int().nullish(),
 });
 
-/** A file of a table. */
-export type DataFile = Readonly<z.infer<typeof dataFile>>;
-
 /** What became of a file in the snapshot that wrote the manifest. */
 export const entryStatus = { existing: 0, added: 1, deleted: 2 } as const;
 

@@ -18,7 +18,7 @@ const schemaField = z.looseObject({
 type SchemaField = Readonly<z.infer<typeof schemaField>>;
 
 const tableSchema = z.looseObject({ 'schema-id': count, fields: z.array(schemaField) });
-export type IcebergSchema = Readonly<z.infer<typeof tableSchema>>;
+type IcebergSchema = Readonly<z.infer<typeof tableSchema>>;
 
 const snapshot = z.object({
   'snapshot-id': snapshotId,

@@ -30,7 +30,7 @@ export interface TablePublication {
 }
 
 /** The files of the manifest that is replaced. */
-export interface ReplacedFiles {
+interface ReplacedFiles {
   readonly files: readonly CompletedFile[];
   /** Whether the journal says that the table has them. Then it is an error if it has not. */
   readonly areInTable: boolean;

@@ -2,7 +2,7 @@
 import { bounds } from '../config/bounds.ts';
 import { inTransaction, type Pool } from '../journal/database.ts';
 
-export const tableOperations = ['describe', 'history', 'check', 'repair'] as const;
+const tableOperations = ['describe', 'history', 'check', 'repair'] as const;
 export type TableOperation = (typeof tableOperations)[number];
 
 /** A request, and what a worker found. */

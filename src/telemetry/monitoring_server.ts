@@ -46,7 +46,7 @@ interface MonitoringAddress {
 }
 
 /** The content type of the Prometheus text format. */
-export const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
+const metricsType = 'text/plain; version=0.0.4; charset=utf-8';
 /** Probes and Prometheus need a few. */
 const maxConnections = 100;
 const requestTimeoutMs = 10_000;

@@ -95,7 +95,7 @@ async function speaksTls(target: { host: string; port: number }, timeoutMs: numb
 }
 
 /** Why exportd cannot work with Temporal. */
-export interface TemporalProblem {
+interface TemporalProblem {
   readonly type: string;
   /** What happened and what to change. */
   readonly message: string;

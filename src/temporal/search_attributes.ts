@@ -104,7 +104,7 @@ const countAny = (client: Client) =>
   client.workflow.count(searchAttributeNames.map((name) => `${name} = ''`).join(' OR '));
 
 /** What an operator has to do in a Temporal namespace, and what else is useful there. */
-export interface SetupInstructions {
+interface SetupInstructions {
   readonly namespace: string;
   readonly search_attributes: readonly { readonly name: string; readonly type: 'Keyword' }[];
   /** The command for a Temporal cluster. */

@@ -23,7 +23,7 @@ import { listManifests, readManifest } from './manifests.ts';
 import { CannotVerify, type Finding, type FindingKind } from './report.ts';
 
 /** The table of an export, in the bucket and folder that it writes to now. */
-export interface OpenTable {
+interface OpenTable {
   readonly table: TableLog;
   close(): void;
 }

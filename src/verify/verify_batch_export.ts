@@ -50,7 +50,7 @@ const concurrency = 4;
  * Dependencies for verifying. The control database says what an export owes and which objects have expired, never
  * what exists.
  */
-export interface VerifyDependencies extends LocationDependencies {
+interface VerifyDependencies extends LocationDependencies {
   readonly sourceUrl: string;
 }
 

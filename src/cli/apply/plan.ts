@@ -18,7 +18,7 @@ import { CliError } from '../cli_error.ts';
 import { type JsonObject, type ServiceClient } from '../service_client.ts';
 
 /** An export as a file declares it. */
-export interface DeclaredExport {
+interface DeclaredExport {
   readonly name: string;
   /** Its fields as in the API, with secrets in plain text: never print them. */
   readonly fields: JsonObject;
@@ -257,7 +257,7 @@ function rejectUnknown(
 }
 
 /** A field that an export gets. The values of secrets are null. */
-export interface PlannedField {
+interface PlannedField {
   /** Its path, such as `destination.config.prefix`. */
   readonly field: string;
   readonly secret: boolean;

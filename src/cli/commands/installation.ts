@@ -69,7 +69,7 @@ const placeholders = {
 } as const;
 
 /** What `init` writes. @param environment its settings replace those of the template */
-export function initialFiles(
+function initialFiles(
   folder: string,
   environment: Readonly<Record<string, string | undefined>>,
   now: Date,

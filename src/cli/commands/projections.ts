@@ -163,7 +163,7 @@ export function addArchiveCommand(program: Command): void {
 }
 
 /** How much of the journal is archived, as a line. */
-export const describeArchive = (archive: ArchiveStatus | null): string =>
+const describeArchive = (archive: ArchiveStatus | null): string =>
   archive === null
     ? 'Nothing is archived.'
     : `Archived up to position ${archive.last_position}: ${counted(archive.events, 'event')} in ${counted(archive.ranges, 'file')}, the last one ${archive.last_location}.`;

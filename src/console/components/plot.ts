@@ -9,7 +9,7 @@ import type { Tone } from './statuses.ts';
 type Unit = 'count' | 'bytes' | 'seconds';
 
 /** One line, or one set of bars or points, of a plot. */
-export interface PlotSeries {
+interface PlotSeries {
   readonly label: string;
   readonly values: readonly (number | null)[];
   readonly kind?: 'line' | 'bars' | 'points';

@@ -277,7 +277,7 @@ function withCount(query: Query, count: number): Query {
 }
 
 /** A node of the typed representation: a query, a clause, or an operation with the type of its result. */
-export interface ExplainedNode {
+interface ExplainedNode {
   readonly operation: string;
   /** The ClickHouse name of the type; null for queries and clauses. */
   readonly type: string | null;

@@ -124,7 +124,7 @@ export type PageOptions = Pick<
 >;
 
 /** What is known about the rows of a block. */
-export interface BlockKeys {
+interface BlockKeys {
   /** The positions in the file of the columns by which the rows are sorted. */
   readonly sorted: readonly number[];
   /** Receives the rows that are encoded. */

@@ -85,7 +85,7 @@ const maxRefusals = 1_000;
 const flushIntervalMs = 10_000;
 
 /** Records who changed what, and what was refused. */
-export interface AuditTrail {
+interface AuditTrail {
   /** Records the requests of an application. Call it before routes are added. */
   addHooks(app: HttpApp): void;
   /** Counts a request without a valid key, and warns once per address and minute. */

@@ -22,7 +22,7 @@ import {
 } from './schema.ts';
 
 /** A range of one kind. Milliseconds since 1970. */
-export interface CoverageRange {
+interface CoverageRange {
   readonly start: number;
   readonly end: number;
   readonly kind: CoverageKind;

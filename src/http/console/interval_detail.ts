@@ -273,7 +273,7 @@ async function readNewestVerification(
 }
 
 /** The newest comparison of the current files with the source, whatever has made it. */
-export function newestCheckOf({
+function newestCheckOf({
   interval: { manifest_run_id, completed_at, comparison, held },
   proof,
   held_at,

@@ -64,7 +64,7 @@ const verificationSchema = z.object({
 });
 
 /** What exportd states of a month of an export. */
-export const proofSchema = z.object({
+const proofSchema = z.object({
   version: z.literal(1),
   issued_at: responseTimestampSchema,
   project: z.object({ id: count, name: z.string() }),

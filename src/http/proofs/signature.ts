@@ -25,7 +25,7 @@ export const canonicalJson = (document: unknown): string =>
       : value,
   );
 
-export const keyIdOf = (publicKey: string): string =>
+const keyIdOf = (publicKey: string): string =>
   createHash('sha256').update(Buffer.from(publicKey, 'base64')).digest('hex').slice(0, 16);
 
 /** Creates the pair of keys of a seed of 32 bytes. */

@@ -39,7 +39,7 @@ export interface Servers {
   readonly objectStore: Promise<ObjectStore>;
 }
 
-export interface ServerOptions {
+interface ServerOptions {
   /** Whether data survives a crash of the machine. If not, servers are faster and Temporal keeps its state in memory. */
   readonly durable: boolean;
   /** Whether to use the servers that the environment names (`DATABASE_URL` and so on) instead of starting them. */

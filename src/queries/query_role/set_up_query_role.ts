@@ -345,7 +345,7 @@ export interface QueryRoleSetupOptions {
 }
 
 /** The settings that a setup depends on. */
-export type QueryRoleSetupSettings = RelationSettings &
+type QueryRoleSetupSettings = RelationSettings &
   StatementResourceSettings &
   Pick<Settings, 'SOURCE_DATABASE_URL'>;
 

@@ -37,7 +37,7 @@ export interface TrendsPoint {
   readonly compare: 'current' | 'previous' | null;
 }
 
-export interface TrendsActorsContext extends PeriodContext {
+interface TrendsActorsContext extends PeriodContext {
   /** Path of the field that selects the point, such as `query__source`. */
   readonly attr: string;
 }

@@ -135,7 +135,7 @@ async function failureOf(work: () => Promise<unknown>): Promise<pg.DatabaseError
 
 export type { CheckedRelation, DraftView, SourceFinding, SourceReport } from './report.ts';
 
-export interface CheckSourceOptions extends DraftChoice {
+interface CheckSourceOptions extends DraftChoice {
   /** The model to be exported. By default events, and persons if their relations exist. */
   readonly model?: Model | undefined;
   readonly signal?: AbortSignal | undefined;

@@ -169,7 +169,7 @@ export interface SelectableRows {
 }
 
 /** A selection as SQL. */
-export interface SelectionConditions {
+interface SelectionConditions {
   /** Conditions, each preceded by `and`; empty selects all rows. */
   readonly sql: string;
   /** The settings that hold the values. The SQL text never contains them. */

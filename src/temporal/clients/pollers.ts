@@ -7,7 +7,7 @@ import { taskQueues } from '../connections.ts';
 type QueueSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>;
 
 /** A name of `taskQueues`. */
-export type TaskQueueName = keyof ReturnType<typeof taskQueues>;
+type TaskQueueName = keyof ReturnType<typeof taskQueues>;
 
 /** A task queue as Temporal sees it. */
 export interface TaskQueueState {

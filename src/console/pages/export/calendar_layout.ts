@@ -56,7 +56,7 @@ export interface CalendarRow {
 }
 
 /** The intervals of an export as a matrix. */
-export interface CalendarLayout {
+interface CalendarLayout {
   readonly columns: number;
   /** What the columns are, at the first column of each. */
   readonly headers: readonly { readonly column: number; readonly label: string }[];

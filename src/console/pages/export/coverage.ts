@@ -14,7 +14,7 @@ export interface TimeRange {
 }
 
 /** A range of the coverage. `intervals` is null where nobody has counted them: before the first known interval. */
-export type CoveragePart = Omit<CoverageSegment, 'intervals'> & { readonly intervals: number | null };
+type CoveragePart = Omit<CoverageSegment, 'intervals'> & { readonly intervals: number | null };
 
 const looks: Readonly<Record<CoverageKind, IntervalLook>> = {
   exported: 'exported',

@@ -41,7 +41,7 @@ export function useQueryCheck(query: string): QueryProblem | null {
 }
 
 /** A query that was run. Kept ones stay; of the others, the newest. */
-export interface RecentQuery {
+interface RecentQuery {
   readonly query: string;
   readonly isKept: boolean;
 }
