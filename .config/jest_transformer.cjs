@@ -17,7 +17,7 @@ const swc = createTransformer({
 });
 
 /** The folders of exportd's own modules. */
-const product = ['src', 'activities', 'workflows'].map((folder) => join(__dirname, '..', folder) + sep);
+const product = ['src', 'activities', 'workflows'].map((folder) => join(module.path, '..', folder) + sep);
 
 const isProduct = (path) => product.some((folder) => path.startsWith(folder));
 

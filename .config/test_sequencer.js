@@ -1,19 +1,28 @@
 import { statSync } from 'node:fs';
 import Sequencer from '@jest/test-sequencer';
 
-/** The suffixes of test files, the one whose files take longest first. */
-const suffixes = ['long', 'fault', 'e2e', 'replay', 'int', 'unit'];
+/** Suffixes of files that wait for most of their time: for processes that they start, block or kill. */
+const waiting = ['long', 'fault', 'e2e'];
+
+/** When the last file that waits starts, as a part of all files: those that are left then keep the cores busy to the end. */
+const lastWait = 0.7;
 
 /**
- * The order of the test files: files that take longest start first, so that no core idles behind one of them at the end of
- * a run. A suffix says what a file costs; of those with one suffix, a longer file usually takes longer.
+ * The order of the test files. Files that wait are spread among those that compute, so that the cores always have work. Of each
+ * sort a longer file, which usually takes longer, starts earlier: no core idles behind one of them at the end of a run.
  */
-export default class LongestFirst extends Sequencer {
+export default class WaitsAmongWork extends Sequencer {
   sort(tests) {
-    const files = tests.map((test) => {
-      const suffix = test.path.split('.').at(-2);
-      return { test, rank: suffixes.indexOf(suffix), size: statSync(test.path).size };
+    const files = tests.map((test) => ({
+      test,
+      waits: waiting.includes(test.path.split('.').at(-2)),
+      size: statSync(test.path).size,
+    }));
+    const placed = [true, false].flatMap((waits) => {
+      const ofSort = files.filter((file) => file.waits === waits).sort((one, other) => other.size - one.size);
+      const length = waits ? lastWait : 1;
+      return ofSort.map(({ test }, index) => ({ test, place: (index / ofSort.length) * length }));
     });
-    return files.sort((one, other) => one.rank - other.rank || other.size - one.size).map(({ test }) => test);
+    return placed.sort((one, other) => one.place - other.place).map(({ test }) => test);
   }
 }

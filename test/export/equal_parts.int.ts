@@ -192,27 +192,27 @@ describe('a source that changes before the point where a file is resumed', () =>
         [hour.start, second],
       ),
   };
-  const stores = [
-    ['of equal parts', true],
-    ['of any parts', false],
-  ] as const;
+  const cases = (['a late row', 'a deleted row'] as const).flatMap((change) => [
+    { store: 'of equal parts', equal: true, change },
+    { store: 'of any parts', equal: false, change },
+  ]);
+  const usualCases = cases.filter(({ equal, change }) => equal === (change === 'a late row'));
 
-  it.each(
-    stores.flatMap(([store, equal]) =>
-      (['a late row', 'a deleted row'] as const).map((change) => ({ store, equal, change })),
-    ),
-  )('is exported completely to a store $store ($change)', async ({ equal, change }) => {
-    await knowTraits(harness, proxy, { equal_parts: equal });
-    if (equal) intercept(requiringEqualParts(proxy.requests));
-    const { run_id } = await createRun({ compression: 'gzip' });
-    await expect(
-      harness.attempt(withCrash(harness, 'arrived', 2)).exportInterval({ run_id }),
-    ).rejects.toThrow();
-    await changes[change](1);
-    await harness.attempt().exportInterval({ run_id });
-    const { generation } = await harness.recorder.read(run_id);
-    await publishAndVerify(run_id, generation);
-  });
+  it.each(casesOf(usualCases, cases))(
+    'is exported completely to a store $store ($change)',
+    async ({ equal, change }) => {
+      await knowTraits(harness, proxy, { equal_parts: equal });
+      if (equal) intercept(requiringEqualParts(proxy.requests));
+      const { run_id } = await createRun({ compression: 'gzip' });
+      await expect(
+        harness.attempt(withCrash(harness, 'arrived', 2)).exportInterval({ run_id }),
+      ).rejects.toThrow();
+      await changes[change](1);
+      await harness.attempt().exportInterval({ run_id });
+      const { generation } = await harness.recorder.read(run_id);
+      await publishAndVerify(run_id, generation);
+    },
+  );
 
   it('starts the file anew when the block in which a part ends has changed', async () => {
     await knowEqualParts();

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { revokeKey, scopes } from '../../src/http/accounts.ts';
 import { minutesAgo } from '../decisions/commander.ts';
+import { casesOf } from '../setup/effort.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
@@ -49,8 +50,8 @@ const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:
   ['POST', 'batch_exports/:id/backfills/:backfill/unpause', 'batch_export:write', 200],
 ];
 
-const roots = ['projects', 'environments'];
-const suffixes = ['', '/'];
+const roots = ['projects', 'environments'] as const;
+const suffixes = ['', '/'] as const;
 
 let api: ApiHarness;
 let otherKey: string;
@@ -102,7 +103,13 @@ async function createResources(): Promise<Resources> {
 }
 
 describe.each(operations)('%s %s', (method, path, scope, expected) => {
-  const cases = roots.flatMap((root) => suffixes.map((suffix) => [root, suffix] as const));
+  const cases = casesOf(
+    [
+      ['projects', '/'],
+      ['environments', ''],
+    ] as const,
+    roots.flatMap((root) => suffixes.map((suffix) => [root, suffix] as const)),
+  );
 
   it.each(cases)(
     'requires a key of the project with the scope, below /api/%s with suffix "%s"',

@@ -120,7 +120,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     // Tests send many invalid keys from one address.
     EXPORTD_MAX_FAILED_AUTHENTICATIONS: '1000000',
     // Commands that no worker decides.
-    EXPORTD_COMMAND_TIMEOUT: '10s',
+    EXPORTD_COMMAND_TIMEOUT: '1s',
     ...more,
   });
   const journal = openJournal(pool);

@@ -7,7 +7,7 @@ import { exportBody, openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
-  api = await openApiHarness({ EXPORTD_COMMAND_TIMEOUT: '3s', EXPORTD_MAX_BACKFILLS_PER_PROJECT: '6' });
+  api = await openApiHarness({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '6' });
 });
 afterAll(() => api.close());
 afterEach(() => {

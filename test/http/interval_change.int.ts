@@ -6,7 +6,7 @@ import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
-  api = await openApiHarness({ EXPORTD_MAX_BACKFILL_INTERVALS: '50', EXPORTD_COMMAND_TIMEOUT: '3s' });
+  api = await openApiHarness({ EXPORTD_MAX_BACKFILL_INTERVALS: '50' });
 });
 afterAll(() => api.close());
 

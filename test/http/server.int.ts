@@ -65,7 +65,7 @@ describe('the server', () => {
   });
 
   it('is live and takes commands while no worker polls, and says that none acts on them', async () => {
-    const server = await start({ EXPORTD_COMMAND_TIMEOUT: '8s' });
+    const server = await start({ EXPORTD_COMMAND_TIMEOUT: '3s' });
     expect((await fetch(`${server.url}/healthz`)).status).toBe(200);
     for (const [use, status] of [
       ['read', 200],

@@ -6,7 +6,7 @@ import { exportBody, openApiHarness, type ApiHarness } from './api_harness.ts';
 let api: ApiHarness;
 let id: string;
 beforeAll(async () => {
-  api = await openApiHarness({ EXPORTD_COMMAND_TIMEOUT: '2s' });
+  api = await openApiHarness();
   id = await api.createExport();
 });
 afterAll(() => api.close());

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import { createReruns } from '../export/rerun.ts';
+import { casesOf } from '../setup/effort.ts';
 import {
   createVerifyHarness,
   crc32Of,
@@ -294,7 +295,7 @@ describe('manifests', () => {
 });
 
 describe('an interval with more partitions than connections', () => {
-  it.each(['JSONLines', 'Parquet'])(
+  it.each(casesOf(['Parquet'], ['JSONLines', 'Parquet']))(
     'is verified, and compared when it is exported again: %s',
     async (file_format) => {
       const names = 20;

@@ -250,9 +250,7 @@ export async function readProof(
 const purpose = 'exportd proofs';
 
 /** The seed of the key that proofs are signed with: of the newest symmetric key of the ring. */
-const proofSeed = ({
-  EXPORTD_ENCRYPTION_KEYS: keys,
-}: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS'>): Buffer => {
+const proofSeed = ({ EXPORTD_ENCRYPTION_KEYS: keys }: Pick<Settings, 'EXPORTD_ENCRYPTION_KEYS'>): Buffer => {
   const [seed] = deriveKeys(keys ?? '', purpose);
   if (!seed) throw new RangeError('A key ring has a symmetric key.');
   return seed;
