@@ -45,6 +45,10 @@ export const conditionLines = ({ severity, cause, summary, since, owner, actions
   ...actions.map(({ command }) => `  ${command}`),
 ];
 
+/** Whether the rows of a run are in the bucket, or on their way: those of a failed run are not. */
+const hasPublished = ({ status, manifest_key }: JsonObject): boolean =>
+  manifest_key !== null || status === 'Starting' || status === 'Running';
+
 /** Formats runs. */
 export const runTable = (runs: readonly JsonObject[]): string[] =>
   table(
@@ -54,7 +58,7 @@ export const runTable = (runs: readonly JsonObject[]): string[] =>
       run.data_interval_start,
       run.data_interval_end,
       runStatusLabels[run.status as RunStatus],
-      run.records_completed,
+      hasPublished(run) ? run.records_completed : null,
       run.status_detail ?? run.latest_error,
     ]),
   );

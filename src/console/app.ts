@@ -1,6 +1,6 @@
 import { effect, useSignal } from '@preact/signals';
 import { Component } from 'preact';
-import { useCallback, useEffect } from 'preact/hooks';
+import { useCallback, useEffect, useRef } from 'preact/hooks';
 import {
   type ExportdError,
   chooseProject,
@@ -16,7 +16,7 @@ import {
 } from './api/client.ts';
 import { useRequest } from './api/resource.ts';
 import { Button, Dialog, Toasts } from './components/actions.ts';
-import { EmptyState, FailureNotice, Page } from './components/page.ts';
+import { EmptyState, FailureNotice, Page, useShownCurrent } from './components/page.ts';
 import { Facts } from './components/table.ts';
 import { formatMoment } from './formatting/format.ts';
 import { type Content, html, type View } from './html.ts';
@@ -92,7 +92,17 @@ function ProjectSwitch(): View {
   </select>`;
 }
 
-/** Who is signed in with which key, and the way out of all browsers. */
+/** Switches between the colours of the system, light and dark ones. */
+function ThemeButton(): View {
+  return html`<${Button}
+    kind="quiet"
+    label="Theme: ${themeNames[theme.value]}"
+    onClick=${() => setTheme(nextTheme[theme.value])}
+    >Theme: ${themeNames[theme.value].toLowerCase()}<//
+  >`;
+}
+
+/** Who is signed in with which key, and the way out of this browser and of all. On a phone, the bar has no room for more. */
 function Account({ onClose }: { readonly onClose: () => void }): View {
   const isAsking = useSignal(false);
   const { failure, isBusy, run } = useRequest(signOutEverywhere);
@@ -125,8 +135,13 @@ function Account({ onClose }: { readonly onClose: () => void }): View {
         ['API key', html`${key.name} <code>${key.prefix}…</code>`],
         ['Scopes', scopes.join(', ')],
         ['Projects', projects.map(({ name }) => name).join(', ')],
+        ['Times are in', timezone.value],
       ]}
     />
+    <div class="page-actions">
+      <${ThemeButton} />
+      <${Button} onClick=${() => void signOut()}>Sign out<//>
+    </div>
   <//>`;
 }
 
@@ -180,7 +195,8 @@ async function readServiceProblems(): Promise<string[]> {
     return [
       ...(act === 'ok' ? [] : [act]),
       ...(operator_faults ?? []).map(
-        ({ message, opened_at }) => `${message} Since ${formatMoment(opened_at, timezone.value)}.`,
+        ({ message, opened_at }) =>
+          `${message} Since ${formatMoment(opened_at, timezone.value)} ${timezone.value}.`,
       ),
     ];
   } catch {
@@ -219,6 +235,8 @@ function Frame({ children }: { readonly children: Content }): View {
   const open = useCallback(() => (showsShortcuts.value = true), [showsShortcuts]);
   useShortcut('?', 'List the shortcuts', open);
   const current = session.value;
+  const links = useRef<HTMLElement>(null);
+  useShownCurrent(links, currentUrl.value.pathname);
   return html`<div class="frame">
     <a class="skip-link" href="#content">Skip to content</a>
     <header class="top-bar">
@@ -228,27 +246,24 @@ function Frame({ children }: { readonly children: Content }): View {
         </svg>
         exportd</a
       >
-      <nav class="top-links" aria-label="Main">
+      <nav class="top-links" aria-label="Main" ref=${links}>
         <${MainLinks} />
         ${current?.temporal_ui && html`<a href=${current.temporal_ui} target="_blank" rel="noreferrer">Temporal</a>`}
         <a href="/api/docs" target="_blank">API</a>
       </nav>
       <div class="top-side">
         <${ProjectSwitch} />
-        <${Button}
-          kind="quiet"
-          label="Theme: ${themeNames[theme.value]}"
-          onClick=${() => setTheme(nextTheme[theme.value])}
-        >
-          <span class="theme-label">Theme:</span> ${themeNames[theme.value].toLowerCase()}
-        <//>
-        <${Button} kind="quiet" label="Keyboard shortcuts" onClick=${open}>?<//>
+        <span class="top-wide">
+          <span class="muted">Times in ${timezone.value}</span>
+          <${ThemeButton} />
+          <${Button} kind="quiet" label="Keyboard shortcuts" onClick=${open}>?<//>
+        </span>
         <${Button} kind="quiet" label="Account" onClick=${() => (showsAccount.value = true)}>
           <svg class="account-sign" viewBox="0 0 12 12" aria-hidden="true">
             <path d="M6 0a3 3 0 0 1 0 6a3 3 0 0 1 0-6z M0 12a6 5 0 0 1 12 0z" />
           </svg>
         <//>
-        <${Button} kind="quiet" onClick=${() => void signOut()}>Sign out<//>
+        <span class="top-wide"><${Button} kind="quiet" onClick=${() => void signOut()}>Sign out<//></span>
       </div>
     </header>
     <${ServiceBar} />

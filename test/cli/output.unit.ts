@@ -2,8 +2,19 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { CliError } from '../../src/cli/cli_error.ts';
 import { newDestinationOf } from '../../src/cli/commands/destinations.ts';
-import { formatDuration, lagLines, statusRows } from '../../src/cli/export_tables.ts';
+import { formatDuration, lagLines, runTable, statusRows } from '../../src/cli/export_tables.ts';
 import { confirm, stdoutFlushed } from '../../src/cli/output.ts';
+
+it('shows no rows of a run that has published none', () => {
+  const run = { id: 'a', records_completed: 295, manifest_key: null };
+  const [, failed, running, completed] = runTable([
+    { ...run, status: 'Failed' },
+    { ...run, status: 'Running' },
+    { ...run, status: 'Completed', manifest_key: 'key' },
+  ]);
+  expect(failed).not.toContain('295');
+  for (const line of [running, completed]) expect(line).toContain('295');
+});
 
 describe('a destination of flags', () => {
   const keys = { AWS_ACCESS_KEY_ID: 'AKIA1', AWS_SECRET_ACCESS_KEY: 'secret' };

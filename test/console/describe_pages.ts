@@ -18,6 +18,10 @@ const screenshots = process.env.EXPORTD_SCREENSHOTS;
 const desktop = { device: 'desktop', colorScheme: 'light' } as const;
 const phone = { device: 'phone', colorScheme: 'dark' } as const;
 
+/** The height of the navigation in pixels: one row of it, whatever the scopes of the key. 0 before a sign-in. */
+const heightOfBar = (page: Page): Promise<number> =>
+  page.evaluate<number>('document.querySelector(".top-bar")?.offsetHeight ?? 0');
+
 /**
  * Tests that pages are accessible, no wider than the window and without errors. On a phone in dark; the other tests of the
  * console see the pages in light on a desktop.
@@ -46,6 +50,7 @@ export function describePages(
         if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
         expect(await findViolations(page)).toEqual([]);
         expect(await overflowsSideways(page)).toBe(false);
+        if (device === 'phone') expect(await heightOfBar(page)).toBeLessThan(64);
         expect(problems).toEqual([]);
       });
     },

@@ -10,6 +10,7 @@ import {
   formatShortCount,
   momentOfClocks,
   toClocks,
+  withLocalTimes,
 } from '../../src/console/formatting/format.ts';
 
 describe('formatBytes', () => {
@@ -79,6 +80,13 @@ describe('times', () => {
     expect(formatMoment(moment, 'UTC')).toBe('2026-11-22 23:05:09');
     expect(formatMoment(moment, 'Asia/Tokyo', { seconds: false })).toBe('2026-11-23 08:05');
     expect(formatMoment('nonsense', 'UTC')).toBe('–');
+  });
+
+  it('have the name of the zone in messages', () => {
+    const message = 'Of 2026-11-22T20:00:00.000Z, since 2026-11-22 20:00:05 UTC.';
+    expect(withLocalTimes(message, 'Asia/Tokyo')).toBe(
+      'Of 2026-11-23 05:00 Asia/Tokyo, since 2026-11-23 05:00:05 Asia/Tokyo.',
+    );
   });
 
   it.each([

@@ -15,7 +15,7 @@ export function startClock(): void {
   }, tickMs);
 }
 
-/** A moment, relative to now; its exact time appears on hover. `exact` shows that instead. */
+/** A moment, relative to now; its exact time and zone appear on hover. `exact` shows those instead. */
 export function Moment({
   at,
   exact = false,
@@ -24,8 +24,8 @@ export function Moment({
   readonly exact?: boolean;
 }): View {
   if (at === null || at === undefined) return html`<span class="muted">–</span>`;
-  const time = formatMoment(at, timezone.value);
-  return html`<time class="figures" datetime=${at} title="${time} ${timezone.value}"
+  const time = `${formatMoment(at, timezone.value)} ${timezone.value}`;
+  return html`<time class="figures" datetime=${at} title=${time}
     >${exact ? time : formatRelative(at, now.value)}</time
   >`;
 }

@@ -138,11 +138,14 @@ export function Loaded<Data>({
 export function LoadedPage<Data>({
   resource,
   what,
+  parent = { title: 'Show all exports', path: paths.exports },
   children,
 }: {
   readonly resource: Resource<Data>;
   /** What the address names: `export`. */
   readonly what: string;
+  /** Where to go instead. */
+  readonly parent?: { readonly title: string; readonly path: string };
   readonly children: (data: Data) => Content;
 }): View {
   if (resource.data !== undefined || resource.failure?.status !== 404)
@@ -150,9 +153,18 @@ export function LoadedPage<Data>({
   return html`<${Page} title="Not found">
     <${EmptyState} title="There is no such ${what}">
       It was deleted, belongs to another project, or its address is wrong.${' '}
-      <a href=${paths.exports}>Show all exports</a>
+      <a href=${parent.path}>${parent.title}</a>
     <//>
   <//>`;
+}
+
+/** Scrolls links that are wider than the window of a phone to the current one. */
+export function useShownCurrent(links: { readonly current: HTMLElement | null }, current: string): void {
+  useEffect(() => {
+    const all = links.current;
+    const shown = all?.querySelector<HTMLElement>('[aria-current]');
+    if (all && shown) all.scrollLeft = shown.offsetLeft - all.offsetLeft - all.clientWidth / 3;
+  }, [links, current]);
 }
 
 /** A part of a page that is shown alone. */
@@ -175,10 +187,7 @@ export function Tabs({
   readonly pathOf: (id: string) => string;
 }): View {
   const element = useRef<HTMLElement>(null);
-  useEffect(() => {
-    // On a phone the tabs are wider than the window.
-    element.current?.querySelector('[aria-current]')?.scrollIntoView({ block: 'nearest', inline: 'nearest' });
-  }, [current]);
+  useShownCurrent(element, current);
   return html`<nav class="tabs" aria-label=${label} ref=${element}>
     ${tabs.map(
       ({ id, label: name }) =>

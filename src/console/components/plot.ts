@@ -113,6 +113,8 @@ function optionsOf(
   return {
     width: parent.clientWidth,
     height: heightOf(props.current),
+    // The last time of the axis is wider than what is right of its line.
+    padding: [null, 28, null, null],
     cursor: {
       y: false,
       points: { size: 6 },

@@ -215,7 +215,7 @@ export function LogLines({
       (line, index) =>
         html`<li key=${index} class="step-${line.level.toLowerCase()}">
           <time class="figures" datetime=${line.timestamp}>${timeOf(line.timestamp)}</time>
-          <p><span class="log-level">${line.level}</span> ${line.message}</p>
+          <p><span class="log-level">${line.level}</span> ${messageInWords(line.message)}</p>
         </li>`,
     )}
   </ol>`;

@@ -24,18 +24,18 @@ const headerOf = <Row>({ header, onSort, sorted }: Column<Row>): Content =>
         ${header}${sorted && html` <span aria-hidden="true">${sortSigns[sorted]}</span>`}
       </button>`;
 
-/** Names with their values, in columns that fill the width. `look` adds classes. */
+/** Names with their values, in columns that fill the width; a `wide` one has a line. `look` adds classes. */
 export function Facts({
   facts,
   look = '',
 }: {
-  readonly facts: readonly (readonly [name: string, value: Content])[];
+  readonly facts: readonly (readonly [name: string, value: Content, width?: 'wide'])[];
   readonly look?: string;
 }): View {
   return html`<dl class="facts ${look}">
     ${facts.map(
-      ([name, value]) =>
-        html`<div key=${name}>
+      ([name, value, width]) =>
+        html`<div key=${name} class=${width && 'fact-wide'}>
           <dt>${name}</dt>
           <dd>${value}</dd>
         </div>`,

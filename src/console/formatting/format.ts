@@ -137,12 +137,12 @@ export function formatMoment(
   return `${year}-${month}-${day} ${hour}:${minute}${seconds ? `:${second}` : ''}`;
 }
 
-/** Replaces the times of a message, which are in UTC, by those of the clocks of a time zone. */
+/** Replaces the times of a message, which are in UTC, by those of the clocks of a time zone, with its name. */
 export const withLocalTimes = (message: string, timezone: string): string =>
   message.replaceAll(
     /(\d{4}-\d\d-\d\d)(?:T([\d:.]+)Z| ([\d:]{8}) UTC)/g,
     (_, date: string, iso: string | undefined, plain: string | undefined) =>
-      `${formatMoment(`${date}T${iso ?? plain ?? ''}Z`, timezone, { seconds: iso === undefined })}${iso === undefined ? ` ${timezone}` : ''}`,
+      `${formatMoment(`${date}T${iso ?? plain ?? ''}Z`, timezone, { seconds: iso === undefined })} ${timezone}`,
   );
 
 /** The interval `[start, end)` without what its ends have in common: `2026-11-23 14:00 – 15:00`. */

@@ -1,3 +1,4 @@
+import type { Settings } from '../../config/settings.ts';
 import { type RangeFile, readFiles, type StoredFile } from '../../decisions/record_files.ts';
 import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
 import { partitionColumnsOf } from '../../destination/partitions.ts';
@@ -195,6 +196,7 @@ interface IntervalDetailDependencies {
   readonly pool: Pool;
   readonly source: Pick<Source, 'columns'>;
   readonly runLink: RunLink;
+  readonly settings: Pick<Settings, 'EXPORTD_COMPARISON_FIRST'>;
 }
 
 const maxRuns = 50;
@@ -218,14 +220,14 @@ export async function readIntervalAt(
 
 /** Reads everything that exportd knows of the interval that contains a time. @throws ApiError 404 */
 export async function readIntervalDetail(
-  { pool, source, runLink }: IntervalDetailDependencies,
+  { pool, source, runLink, settings }: IntervalDetailDependencies,
   batchExportId: string,
   time: string,
 ): Promise<IntervalDetailResponse> {
   const interval = await readIntervalAt(pool, batchExportId, time);
   const bounds = { start: interval.data_interval_start, end: interval.data_interval_end };
   const [around, runs, completed, verified] = await Promise.all([
-    readAround(pool, batchExportId, bounds),
+    readAround(pool, batchExportId, bounds, settings.EXPORTD_COMPARISON_FIRST),
     readRuns(pool, batchExportId, bounds),
     readCompletedRuns(pool, batchExportId, bounds),
     readNewestVerification(pool, batchExportId, bounds),
@@ -383,11 +385,12 @@ async function readManifest(
   };
 }
 
-/** The intervals with runs before and after an interval, and when its manifest is compared next. */
+/** The intervals with runs before and after an interval, and when its manifest is compared next: never if `firstMs` is 0. */
 async function readAround(
   pool: Pool,
   batchExportId: string,
   { start, end }: DataInterval,
+  firstMs: number,
 ): Promise<Pick<IntervalDetailResponse, 'previous' | 'next' | 'next_comparison_at'>> {
   const { rows } = await pool.query<{
     previous: string | null;
@@ -399,9 +402,11 @@ async function readAround(
         where batch_export_id = $1 and data_interval_start < $2 and run_id is not null) as previous,
        (select min(data_interval_start) from exportd.intervals
         where batch_export_id = $1 and data_interval_start >= $3 and run_id is not null) as next,
-       (select next_due_at from exportd.interval_comparisons
-        where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3) as next_comparison_at`,
-    [batchExportId, start, end],
+       (select next_due_at
+          + make_interval(secs => case when comparisons = 0 then $4::double precision / 1000 else 0 end)
+        from exportd.interval_comparisons
+        where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and $4 > 0) as next_comparison_at`,
+    [batchExportId, start, end, firstMs],
   );
   return rows[0] ?? { previous: null, next: null, next_comparison_at: null };
 }

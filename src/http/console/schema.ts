@@ -333,7 +333,9 @@ export const intervalDetailSchema = z.object({
   interval: intervalSchema,
   previous: responseTimestampSchema.nullable().describe('The start of the interval before, if it had a run.'),
   next: responseTimestampSchema.nullable(),
-  next_comparison_at: responseTimestampSchema.nullable(),
+  next_comparison_at: responseTimestampSchema
+    .nullable()
+    .describe('When the files are compared with the source next; null if they are not.'),
   runs: z.array(runSchema).describe('The 50 newest runs of the interval, newest first.'),
   generations: z.array(generation).describe('The 20 newest generations, newest first.'),
   files: z.array(intervalFile).describe('The first 500 files of the current manifest, in key order.'),

@@ -128,6 +128,7 @@ export const ensureAccounts = (
       user_id: user.id,
       project_ids: [project.id],
       scopes: [...scopes],
+      name: 'Local stack',
     });
     saveDemoState(folder, { project_id: project.id, key_id: created.id, api_key: created.key });
     return { projectId: project.id, apiKey: created.key };

@@ -335,6 +335,9 @@ describe('the words of the form', () => {
     expect(inWords("Configuration missing required field: 'bucket_name'. Check a_b and `role_arn`.")).toBe(
       'Configuration missing required field: Bucket. Check a_b and Role ARN.',
     );
+    expect(inWords('retry the run with {"allow_shrink": true}, or set on_missing_rows to \'follow\'')).toBe(
+      "retry the run and allow fewer rows, or set On missing rows to 'follow'",
+    );
   });
 
   it.each([
@@ -343,6 +346,7 @@ describe('the words of the form', () => {
     ['name', 'fail', 'fail'],
     ['bloom_filters', true, 'yes'],
     ['include_events', ['a', 'b'], 'a, b'],
+    ['exclude_events', [], 'none'],
     [
       'filters',
       [{ type: 'event', key: '$browser', operator: 'is_not', value: ['A'] }],

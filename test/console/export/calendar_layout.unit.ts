@@ -133,3 +133,18 @@ it('shows what is missing between the entries, as far as the calendar goes', () 
   expect(shown('02:30', '04:00')).toEqual(['00 exported 1', '02 missing 2', '05 exported 1']);
   expect(shown('05:00', '06:00')).toEqual(['00 exported 1', '05 exported 1']);
 });
+
+it('shows as due what a backfill has not begun, beside what it runs', () => {
+  const first = entryOf('2026-11-22T00:00:00.000Z', 1);
+  const running = { ...entryOf('2026-11-22T02:00:00.000Z', 1), status: 'running' as const };
+  const owed = {
+    start: '2026-11-22T01:00:00.000Z',
+    end: '2026-11-22T04:00:00.000Z',
+    kind: 'owed' as const,
+    intervals: 3,
+  };
+  const shown = withMissing([first, running], [owed], '2026-11-22T00:00:00.000Z', '2026-11-22T06:00:00.000Z');
+  expect(
+    shown.map((one) => `${one.data_interval_start.slice(11, 13)} ${one.status} ${one.intervals}`),
+  ).toEqual(['00 exported 1', '01 due 1', '02 running 1', '03 due 1']);
+});

@@ -43,7 +43,7 @@ function Trail(): View {
   });
   return html`<${Page}
     title="Audit trail"
-    subtitle="Changes and refused attempts, newest first, in the time of ${timezone.value}. Reads are not recorded."
+    subtitle="Changes and refused attempts, newest first. Reads are not recorded."
     actions=${html`<${Button} onClick=${() => void events.reload()}>Refresh<//>`}
   >
     <${Filters} isFiltered=${isFiltered} />

@@ -152,7 +152,7 @@ export const fields: readonly FormField[] = [
   }),
 
   field('Schedule', 'timezone', 'Timezone', 'text', {
-    hint: 'An IANA time zone, in which days, weeks and months start. Null is UTC.',
+    hint: 'An IANA time zone, in which days, weeks and months start. Empty for UTC.',
     suggestions: 'timezones',
   }),
   field('Schedule', 'offset_hour', 'Offset hour', 'number', {
@@ -287,10 +287,13 @@ export const labelOf = (name: string): string => fieldNamed(name)?.label ?? name
 
 /** A message of the API with the labels of the form in place of its names of fields. */
 export const inWords = (message: string): string =>
-  message.replaceAll(
-    /[`']?\b([a-z]+(?:_[a-z]+)+)\b[`']?/g,
-    (found, name: string) => fieldNamed(name)?.label ?? found,
-  );
+  message
+    .replaceAll('with {"allow_shrink": true}', 'and allow fewer rows')
+    .replaceAll('with `{"backfill": true}`', 'with a backfill')
+    .replaceAll(
+      /[`']?\b([a-z]+(?:_[a-z]+)+)\b[`']?/g,
+      (found, name: string) => fieldNamed(name)?.label ?? found,
+    );
 
 /** A value as the form shows it, on one line. */
 export function valueInWords(name: string, value: unknown): string {
@@ -298,6 +301,7 @@ export function valueInWords(name: string, value: unknown): string {
   const control = fieldNamed(name)?.control;
   if (typeof value === 'string') return control === 'select' ? labelOfChoice(value) : value;
   if (!Array.isArray(value)) return JSON.stringify(value);
+  if (value.length === 0) return 'none';
   return value
     .map((one: unknown) => (control === 'filters' ? filterInWords(one as FilterRow) : textOrJson(one)))
     .join(', ');

@@ -49,7 +49,7 @@ function Erasures(): View {
             columns=${columns}
             rows=${page.results}
             rowKey=${({ id }: ErasureResponse) => id}
-            empty=${html`<${EmptyState} title="Nobody was erased yet" />`}
+            empty=${html`<${EmptyState} title="Nobody has been erased yet" />`}
           />
           <${OffsetPages} page=${page} offset=${offset} size=${pageSize} />`}
     <//>

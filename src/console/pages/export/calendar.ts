@@ -2,7 +2,7 @@ import { signal } from '@preact/signals';
 import { useMemo } from 'preact/hooks';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import { IntervalLegend } from '../../components/interval_cells.ts';
-import { may } from '../../api/client.ts';
+import { may, timezone as projectZone } from '../../api/client.ts';
 import { CellShape, intervalLooks } from '../../components/statuses.ts';
 import { formatInterval, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
@@ -84,6 +84,7 @@ export function Calendar({
       </tbody>
     </table>
     <${IntervalLegend} statuses=${statuses} />
+    ${timezone !== projectZone.value && html`<p class="muted">Days and hours of ${timezone}</p>`}
   </div>`;
 }
 

@@ -8,30 +8,37 @@ export type TimelineEntry = TimelineResponse['entries'][number];
 /** An entry of the calendar: one of the timeline, or a range that nothing has exported. */
 export type CalendarEntry = Omit<TimelineEntry, 'status'> & { readonly status: IntervalLook };
 
-/** The entries of a calendar from `after` to `before`, oldest first: those of the timeline, and what is missing between them. */
+/** The entries of a calendar from `after` to `before`, oldest first: those of the timeline, and what is missing or owed between them. */
 export function withMissing(
   entries: readonly TimelineEntry[],
   segments: readonly CoverageSegment[],
   after: string,
   before: string,
 ): readonly CalendarEntry[] {
+  const known = entries.map(
+    (one) => [Date.parse(one.data_interval_start), Date.parse(one.data_interval_end)] as const,
+  );
   const missing = segments.flatMap(({ start, end, kind, intervals }): CalendarEntry[] => {
-    if (kind !== 'missing' || intervals < 1) return [];
+    if ((kind !== 'missing' && kind !== 'owed') || intervals < 1) return [];
     const [from, to] = [Date.parse(start), Date.parse(end)];
     const length = (to - from) / intervals;
     // A hole can be years long: of it, the intervals that the calendar shows.
     const first = Math.max(0, Math.floor((Date.parse(after) - from) / length));
     const last = Math.min(intervals, Math.ceil((Date.parse(before) - from) / length));
     if (first >= last) return [];
-    return [
-      {
-        data_interval_start: new Date(from + first * length).toISOString(),
-        data_interval_end: new Date(from + last * length).toISOString(),
-        intervals: last - first,
-        status: 'missing',
-        ...{ reason: null, generation: null, rows: null, bytes: null, landed_at: null },
-      },
-    ];
+    const entryOf = (index: number, count: number): CalendarEntry => ({
+      data_interval_start: new Date(from + index * length).toISOString(),
+      data_interval_end: new Date(from + (index + count) * length).toISOString(),
+      intervals: count,
+      status: kind === 'owed' ? 'due' : 'missing',
+      ...{ reason: null, generation: null, rows: null, bytes: null, landed_at: null },
+    });
+    if (kind === 'missing') return [entryOf(first, last - first)];
+    // Of what is owed, the timeline has what a run or the schedule has begun.
+    const middles = Array.from({ length: last - first }, (_, index) => from + (first + index + 0.5) * length);
+    return middles.flatMap((middle, index) =>
+      known.some(([starts, ends]) => starts <= middle && middle < ends) ? [] : [entryOf(first + index, 1)],
+    );
   });
   if (missing.length === 0) return entries;
   return [...entries, ...missing].toSorted(

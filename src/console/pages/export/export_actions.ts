@@ -14,7 +14,8 @@ export function ExportActions({ found, coverage: { data: coverage }, reload }: P
   const { id, name } = found;
   const unpause = (backfill: boolean): Action => ({
     label: backfill ? 'Unpause and backfill' : 'Unpause',
-    kind: backfill ? 'plain' : 'primary',
+    // After failures the notice has the button that cures them; this one alone would let them fail again.
+    kind: backfill || found.condition.cause !== 'paused' ? 'plain' : 'primary',
     method: 'POST',
     path: `batch_exports/${id}/unpause/`,
     body: backfill ? { backfill: true } : {},

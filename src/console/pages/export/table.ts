@@ -9,12 +9,13 @@ import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Facts, Table as Rows } from '../../components/table.ts';
 import { formatBytes, formatCount, formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
+import { labelOfChoice } from '../edit/form_fields.ts';
 import type { PartProps } from './export_actions.ts';
 
 type Version = TableHistoryResponse['results'][number];
 type TableFinding = TableCheckResponse['findings'][number];
 
-/** The Delta table of an export: what it is, whether it is what exportd made it, and its versions. */
+/** The table of an export: what it is, whether it is what exportd made it, and its versions. */
 export function Table({ found, reload }: PartProps): View {
   const path = `batch_exports/${found.id}/table/`;
   const described = useResource<TableResponse>(path);
@@ -75,6 +76,7 @@ export function Table({ found, reload }: PartProps): View {
 function Description({ table }: { readonly table: TableResponse }): View {
   const { columns, partition_columns: partitions, protocol } = table;
   return html`<${Facts}
+    look="card"
     facts=${[
       ['Location', html`<code>${table.location}</code>`],
       ['Version', String(table.version)],
@@ -82,9 +84,9 @@ function Description({ table }: { readonly table: TableResponse }): View {
       ['Rows', table.rows === null ? 'unknown' : formatCount(table.rows)],
       ['Size', formatBytes(table.bytes)],
       ['Newest checkpoint', table.checkpoint === null ? 'none' : String(table.checkpoint)],
-      ['Format', `${table.format}, protocol ${protocol.reader}/${protocol.writer}`],
+      ['Format', `${labelOfChoice(table.format)}, protocol ${protocol.reader}/${protocol.writer}`],
       ['Partitions', partitions.length === 0 ? 'none' : partitions.join(', ')],
-      ['Columns', columns.map(({ name, type }) => html`<div><code>${name}</code> ${type}</div>`)],
+      ['Columns', columns.map(({ name, type }) => `${name} ${type}`).join(', '), 'wide'],
     ]}
   />`;
 }

@@ -278,7 +278,7 @@ export function Webhooks({ exportId }: { readonly exportId: string | null }): Vi
   });
   const open = () => (opened.value = 'new');
   const add = may('batch_export:write') && html`<${Button} kind="primary" onClick=${open}>Add webhook…<//>`;
-  return html`<${Section} title="Webhooks" actions=${add}>
+  return html`<${Section} title=${exportId === null ? 'Receivers' : 'Webhooks'} actions=${add}>
     <${Loaded} resource=${webhooks}>
       ${({ results }: ListOf<WebhookResponse>) => {
         const own = results.filter(

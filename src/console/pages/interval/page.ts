@@ -21,7 +21,8 @@ export default function IntervalPage({ params }: PageProps): View {
   const path = `batch_exports/${id}/intervals/${encodeURIComponent(start)}/`;
   const detail = useResource<IntervalDetailResponse>(path, { live: id });
   const found = useResource<BatchExportResponse>(`batch_exports/${id}/`);
-  return html`<${LoadedPage} resource=${detail} what="interval">
+  const parent = { title: 'Show the export', path: paths.export(id) };
+  return html`<${LoadedPage} resource=${detail} what="interval" parent=${parent}>
     ${(data: IntervalDetailResponse) =>
       html`<${FoundInterval}
         exportId=${id}

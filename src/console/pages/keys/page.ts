@@ -115,7 +115,7 @@ const columnsOf = ({
   {
     header: 'Scopes',
     render: ({ scopes }) =>
-      html`<ul class="key-list">
+      html`<ul class="key-scopes">
         ${scopes.map((scope) => html`<li key=${scope}><code>${scope}</code></li>`)}
       </ul>`,
   },

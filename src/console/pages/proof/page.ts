@@ -1,5 +1,4 @@
 import type { ProofEntry, SignedProof } from '../../../http/proofs/schema.ts';
-import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { Button, CommandLines, CopyBlock } from '../../components/actions.ts';
 import { Loaded, Page, Section } from '../../components/page.ts';
@@ -18,7 +17,7 @@ import { type PageProps, paths } from '../../router/paths.ts';
 /** A signed proof of a month of an export, to print or to send. The newest month that has ended is shown first. */
 export default function ProofPage({ params }: PageProps): View {
   const id = params.id ?? '';
-  const month = currentQuery.value.get('month') ?? lastMonth(new Date());
+  const month = currentQuery.value.get('month') ?? monthOf(-1);
   const resource = useResource<SignedProof>(`batch_exports/${id}/proof/?month=${encodeURIComponent(month)}`);
   return html`<${Page}
     title="Proof of ${month}"
@@ -29,6 +28,7 @@ export default function ProofPage({ params }: PageProps): View {
     actions=${html`<label class="proof-month"
         >Month
         <input
+          class="input"
           type="month"
           value=${month}
           onChange=${(event: Event) => setQuery({ month: (event.target as HTMLInputElement).value || null })}
@@ -46,14 +46,14 @@ export default function ProofPage({ params }: PageProps): View {
   <//>`;
 }
 
-/** The month before the current one, as `2026-10`. */
-const lastMonth = (now: Date): string =>
-  new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() - 1)).toISOString().slice(0, 'YYYY-MM'.length);
+/** A month relative to the current one, as `2026-10`. */
+function monthOf(offset: number): string {
+  const now = new Date();
+  return new Date(Date.UTC(now.getUTCFullYear(), now.getUTCMonth() + offset)).toISOString().slice(0, 7);
+}
 
-const moment = (at: string | null): string => (at === null ? '–' : formatMoment(at, timezone.value));
-
-const entryColumns: readonly Column<ProofEntry>[] = [
-  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, timezone.value) },
+const entryColumns = (zone: string): readonly Column<ProofEntry>[] => [
+  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, zone) },
   {
     header: 'State',
     render: ({ status, exported, intervals }) => status ?? `${exported} of ${intervals} exported`,
@@ -67,19 +67,19 @@ const entryColumns: readonly Column<ProofEntry>[] = [
       html`<code>${file_fingerprint?.sum ?? '–'}</code>
         ${is_equal === false ? 'differs from the source' : ''}`,
   },
-  { header: 'Compared', render: ({ compared_at }) => moment(compared_at) },
+  { header: 'Compared', render: ({ compared_at }) => formatMoment(compared_at, zone) },
 ];
 
 function Statement({ signed: { proof, signature } }: { readonly signed: SignedProof }): View {
-  const { totals, holes, verifications, allowed, batch_export, project, destination } = proof;
-  return html`<div class="proof">
+  const { totals, holes, verifications, allowed, batch_export, project, destination, timezone } = proof;
+  return html`<div class="statement">
     <${Facts}
       look="card"
       facts=${[
         ['Export', `${batch_export.name} of ${project.name}`],
-        ['Month', `${proof.month} in ${proof.timezone}`],
+        ['Month', `${proof.month}, times in ${timezone}`],
         ['Bucket', `${destination.bucket}/${destination.prefix}`],
-        ['Issued', moment(proof.issued_at)],
+        ['Issued', formatMoment(proof.issued_at, timezone)],
         ['Intervals exported', formatCount(totals.exported)],
         ['Rows in the source', formatCount(totals.source_rows)],
         ['Rows in the files', formatCount(totals.file_rows)],
@@ -93,7 +93,7 @@ function Statement({ signed: { proof, signature } }: { readonly signed: SignedPr
     <${Section} title="Who allowed which rows to go">
       <${Table}
         caption="Allowed losses"
-        columns=${allowedColumns}
+        columns=${allowedColumns(timezone)}
         rows=${allowed}
         rowKey=${(one: Allowance) => `${one.start} ${one.at}`}
         empty=${html`<p>Nobody had to.</p>`}
@@ -102,7 +102,7 @@ function Statement({ signed: { proof, signature } }: { readonly signed: SignedPr
     <${Section} title="Not exported">
       <${Table}
         caption="Not exported"
-        columns=${holeColumns}
+        columns=${holeColumns(timezone)}
         rows=${holes}
         rowKey=${(one: Hole) => one.start}
         empty=${html`<p>${proof.entries.length > 0 ? 'Every interval of the month is exported.' : 'The export has no interval in this month.'}</p>`}
@@ -111,10 +111,10 @@ function Statement({ signed: { proof, signature } }: { readonly signed: SignedPr
     <${Section} title="Intervals">
       <${Table}
         caption="Intervals"
-        columns=${entryColumns}
+        columns=${entryColumns(timezone)}
         rows=${proof.entries}
         rowKey=${(one: ProofEntry) => one.start}
-        empty=${html`<p>The export has no interval in this month.</p>`}
+        empty=${html`<p>The export has no interval in this month. <a href="?month=${monthOf(0)}">Show ${monthOf(0)}</a></p>`}
       />
     <//>
     <${Section} title="Signature">
@@ -130,9 +130,9 @@ function Statement({ signed: { proof, signature } }: { readonly signed: SignedPr
 type Allowance = SignedProof['proof']['allowed'][number];
 type Hole = SignedProof['proof']['holes'][number];
 
-const allowedColumns: readonly Column<Allowance>[] = [
-  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, timezone.value) },
-  { header: 'When', render: ({ at }) => moment(at) },
+const allowedColumns = (zone: string): readonly Column<Allowance>[] => [
+  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, zone) },
+  { header: 'When', render: ({ at }) => formatMoment(at, zone) },
   { header: 'By', render: ({ by }) => by ?? 'unknown' },
   {
     header: 'What',
@@ -143,7 +143,7 @@ const allowedColumns: readonly Column<Allowance>[] = [
   { header: 'Rows after', align: 'right', render: (one) => formatCount(one.rows_after) },
 ];
 
-const holeColumns: readonly Column<Hole>[] = [
-  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, timezone.value) },
+const holeColumns = (zone: string): readonly Column<Hole>[] => [
+  { header: 'Interval', render: ({ start, end }) => formatInterval(start, end, zone) },
   { header: 'State', render: ({ reason }) => reason.replaceAll('_', ' ') },
 ];

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { SourceMappingResponse } from '../../../http/console/schema.ts';
 import { api, type ExportdError, may, toFailure } from '../../api/client.ts';
-import { CopyBlock } from '../../components/actions.ts';
+import { Button, CopyBlock } from '../../components/actions.ts';
 import { SelectField } from '../../components/field.ts';
 import { EmptyState, FailureNotice, LacksScope, Page, Section } from '../../components/page.ts';
 import { type Column, Table } from '../../components/table.ts';
@@ -49,7 +49,9 @@ function Source(): View {
     ${failure && html`<${FailureNotice} failure=${failure} />`}
     ${
       data === undefined
-        ? !failure && html`<div class="loading" />`
+        ? failure
+          ? html`<div><${Button} onClick=${() => setQuery({ table: null })}>Choose another table<//></div>`
+          : html`<div class="loading" />`
         : html`<div class="filters">
               <${SelectField}
                 label="Table"
