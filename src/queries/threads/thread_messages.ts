@@ -1,4 +1,5 @@
 import { z } from 'zod';
+import { RelationNotFound } from '../../source/relations.ts';
 import type { QueryStatement, ReadColumns, TextRow } from '../query_kind.ts';
 import { QueryError, type QueryPosition } from '../query_errors.ts';
 import {
@@ -21,9 +22,10 @@ type TransferredError =
       readonly position: QueryPosition | null;
     }
   | { readonly type: 'schema'; readonly issues: string; readonly path: readonly string[] }
+  | { readonly type: 'relation'; readonly message: string }
   | { readonly type: 'other'; readonly name: string; readonly message: string; readonly stack: string };
 
-/** Errors of a request keep their class, on which its response depends; any other error keeps its name. */
+/** Errors of a request or of the source keep their class, on which the response depends; any other error keeps its name. */
 export function transferError(error: unknown): TransferredError {
   if (error instanceof QueryError) {
     const { code, message, attr, position } = error;
@@ -32,6 +34,7 @@ export function transferError(error: unknown): TransferredError {
   // As JSON, because an issue can hold values that cannot be cloned.
   if (error instanceof QuerySchemaError)
     return { type: 'schema', issues: JSON.stringify(error.error.issues), path: error.path };
+  if (error instanceof RelationNotFound) return { type: 'relation', message: error.message };
   const { name, message, stack = '' } = error instanceof Error ? error : new Error(String(error));
   return { type: 'other', name, message, stack };
 }
@@ -46,6 +49,8 @@ export function restoreError(transferred: TransferredError): Error {
         new z.ZodError(JSON.parse(transferred.issues) as z.core.$ZodIssue[]),
         transferred.path,
       );
+    case 'relation':
+      return new RelationNotFound(transferred.message);
     case 'other': {
       const error = new Error(transferred.message);
       error.name = transferred.name;

@@ -7,6 +7,7 @@ import type { QueryProgress } from '../../../src/queries/query_kind.ts';
 import { connectQueriesToSource } from '../../../src/queries/query_source.ts';
 import { runQuery } from '../../../src/queries/handle_query.ts';
 import { createThreadExecutor } from '../../../src/queries/threads/thread_executor.ts';
+import { RelationNotFound } from '../../../src/source/relations.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { runTask } from './fake_environment.ts';
@@ -53,6 +54,16 @@ describe('a query in a thread', () => {
     const expected = await run(inline, query);
     const timings = [expect.anything(), expect.anything(), expect.anything(), expect.anything()];
     expect(await run(threads, query)).toEqual({ ...expected, body: { ...expected.body, timings } });
+  });
+
+  it('fails with the class of error that the response depends on, without the view of events', async () => {
+    const withoutView = { ...settings, EXPORTD_EVENTS_RELATION: 'no_view' };
+    const others = createThreadExecutor(withoutView);
+    try {
+      await expect(run(others, text('select event from events'))).rejects.toThrow(RelationNotFound);
+    } finally {
+      await others.close();
+    }
   });
 
   it('fails with the error of its statement', async () => {
