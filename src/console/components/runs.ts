@@ -191,7 +191,7 @@ function StepList({ steps }: { readonly steps: RunStepsResponse }): View {
                 ${step.summary}
                 ${step.range !== null && step.range > 0 && html`<span class="muted"> (range ${step.range + 1})</span>`}
               </p>
-              ${step.detail !== null && html`<p class="muted step-detail">${step.detail}</p>`}
+              ${step.detail !== null && html`<p class="muted step-detail">${messageInWords(step.detail)}</p>`}
             </div>
           </li>`,
       )}

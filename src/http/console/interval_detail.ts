@@ -264,9 +264,9 @@ async function readNewestVerification(
 ): Promise<Verified | undefined> {
   const { rows } = await pool.query<Verified>(
     `select created_at as at, (report->>'ok')::boolean as ok, json_build_object(
-         'missing', report->'missing', 'duplicate', report->'duplicate',
-         'unexpected', report->'unexpected', 'mismatched', report->'mismatched') as found
-     from exportd.verifications
+         'missing', totals->'missing', 'duplicate', totals->'duplicate',
+         'unexpected', totals->'unexpected', 'mismatched', totals->'mismatched') as found
+     from exportd.verifications cross join lateral (select report->'totals' as totals) stored
      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and report is not null
      order by created_at desc limit 1`,
     [batchExportId, start, end],

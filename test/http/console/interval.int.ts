@@ -142,7 +142,7 @@ describe('an interval', () => {
       `insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep,
          report, finished_at)
        select batch_export_id, $2, $3, data_interval_start, data_interval_end, true,
-         '{"ok": false, "missing": 0, "duplicate": 0, "unexpected": 46, "mismatched": 0}', clock_timestamp()
+         '{"ok": false, "totals": {"missing": 0, "duplicate": 0, "unexpected": 46, "mismatched": 0}}', clock_timestamp()
        from exportd.batch_export_runs where id = $1`,
       [run, api.projectId, api.userId],
     );

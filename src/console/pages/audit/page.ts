@@ -150,6 +150,7 @@ const columns: readonly Column<AuditEvent>[] = [
   },
   {
     header: 'API key',
+    secondary: true,
     render: ({ key }) =>
       key
         ? filtering(
@@ -176,6 +177,7 @@ const columns: readonly Column<AuditEvent>[] = [
   },
   {
     header: 'From',
+    secondary: true,
     render: ({ address, client }) =>
       html`<div class="audit-client">
         <span>${address ?? 'command line'}</span>

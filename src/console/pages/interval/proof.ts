@@ -204,7 +204,7 @@ export function Proof({
           ${
             Date.parse(next_comparison_at) <= now.value
               ? 'The next comparison is due.'
-              : html`Compared next <${Moment} at=${next_comparison_at} />.`
+              : html`Compared next <${Moment} at=${next_comparison_at} />`
           }
         </p>`
       }
