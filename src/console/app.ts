@@ -133,7 +133,7 @@ function Account({ onClose }: { readonly onClose: () => void }): View {
         ['User', actor.email],
         ...(actor.id === user.id ? [] : [['Rights of', user.email]]),
         ['API key', html`${key.name} <code>${key.prefix}…</code>`],
-        ['Scopes', scopes.join(', ')],
+        ['Scopes', scopes.join(', '), 'wide'],
         ['Projects', projects.map(({ name }) => name).join(', ')],
         ['Times are in', timezone.value],
       ]}

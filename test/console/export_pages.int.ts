@@ -150,6 +150,14 @@ describe('with a mouse', () => {
     expect(decodeURIComponent(page.url())).toContain(minuteAgo(2).toISOString());
   });
 
+  it('asks before it deletes, with the focus on what changes nothing', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${id}`);
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog', { name: 'Delete Clicks?' }).waitFor();
+    expect(await page.locator(':focus').innerText()).toBe('Close');
+  });
+
   it('the page and the list say the same of what is wrong, and a button cures it', async () => {
     const { page } = opened;
     const { body } = await api.call('GET', `batch_exports/${id}/`);
@@ -173,6 +181,11 @@ describe('with a mouse', () => {
       .getByText(/^exportd paused the export at .* after 3 failed runs in a row: NoSuchBucket/)
       .waitFor();
     await notice.getByRole('link', { name: 'Edit' }).waitFor();
+    // Unpause alone would let it fail again.
+    expect(await page.locator('main .button-primary').allInnerTexts()).toEqual([
+      expect.stringMatching(/^Unpause, backfill and retry/),
+      expect.anything(),
+    ]);
     await notice.getByRole('button', { name: 'Test destination' }).waitFor();
     await notice.getByRole('link', { name: 'Paused by failures' }).waitFor();
     expect(await findViolations(page)).toEqual([]);

@@ -133,7 +133,11 @@ export function Dialog({
   const titleId = useId();
   useEffect(() => {
     const opener = document.activeElement;
-    element.current?.showModal();
+    const dialog = element.current;
+    dialog?.showModal();
+    // Not the first line for a terminal, but what closes it. A secret stays selected: closing loses it.
+    if (!staysOpen && document.activeElement?.matches('[readonly]'))
+      dialog?.querySelector<HTMLElement>('.dialog-actions button')?.focus();
     return () => {
       if (opener instanceof HTMLElement) opener.focus();
     };
