@@ -2166,6 +2166,7 @@ export interface components {
                     /** @description The start of the interval before, if it had a run. */
                     previous: string | null;
                     next: string | null;
+                    /** @description When the files are compared with the source next; null if they are not. */
                     next_comparison_at: string | null;
                     /** @description The 50 newest runs of the interval, newest first. */
                     runs: components["schemas"]["BatchExportRun"][];

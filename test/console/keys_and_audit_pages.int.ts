@@ -262,7 +262,7 @@ describe('the page of the audit trail', () => {
     );
     const [first] = results;
     const inTokyo = new Date(Date.parse(first?.at ?? '') + 9 * 3_600_000).toISOString();
-    expect(await times.first().innerText()).toBe(inTokyo.slice(0, 19).replace('T', ' '));
+    expect(await times.first().innerText()).toBe(`${inTokyo.slice(0, 19).replace('T', ' ')} Asia/Tokyo`);
     expect(problems).toEqual([]);
   });
 
