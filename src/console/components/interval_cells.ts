@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals';
-import type { IntervalStatus } from '../../http/intervals/schema.ts';
 import { timezone } from '../api/client.ts';
 import { formatInterval } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';
@@ -17,7 +16,7 @@ import {
 export interface IntervalCell {
   readonly start: string;
   readonly end: string;
-  readonly status: IntervalStatus;
+  readonly status: IntervalLook;
 }
 
 const cellSize = 12;

@@ -110,7 +110,7 @@ const lookOf = (status: string): StatusLook =>
   otherLooks[status] ?? { label: status, tone: 'neutral', shape: 'dot' };
 
 /** The statuses of the letters that lists of intervals are sent as (`intervalLetters` of the server). */
-const statusesByLetter: Readonly<Record<string, IntervalStatus>> = {
+const statusesByLetter: Readonly<Record<string, IntervalLook>> = {
   e: 'exported',
   r: 'running',
   h: 'held',
@@ -121,10 +121,11 @@ const statusesByLetter: Readonly<Record<string, IntervalStatus>> = {
   p: 'paused',
   x: 'excluded',
   o: 'expired',
+  m: 'missing',
 };
 
 /** The status of a letter. */
-export const statusOfLetter = (letter: string): IntervalStatus => statusesByLetter[letter] ?? 'excluded';
+export const statusOfLetter = (letter: string): IntervalLook => statusesByLetter[letter] ?? 'excluded';
 
 /** The sign of a status: its shape in its colour. The text beside it names it. */
 export function StatusSign({ look }: { readonly look: StatusLook }): View {

@@ -139,16 +139,19 @@ interface LedgerEntry {
   readonly status: IntervalStatus;
 }
 
+/** An entry of the ledger, or an interval between two of them that nothing has exported. */
+type ShownEntry = Omit<LedgerEntry, 'status'> & { readonly status: LedgerEntry['status'] | 'missing' };
+
 /**
- * The newest intervals of an export, oldest first, without a hole between them: those with a row in the ledger, and those
- * about which the schedule has recorded nothing yet. Intervals that a backfill exported long before the others are left out.
+ * The newest intervals of an export, oldest first: those with a row in the ledger, those about which the schedule has recorded
+ * nothing yet, and those between them that nothing has exported, since a reader of the bucket trips over them.
  */
 export function newestIntervals(
   revisions: readonly ScheduleRevision[],
   stored: readonly LedgerEntry[],
   undecided: readonly UndecidedRange[],
   max: number,
-): LedgerEntry[] {
+): ShownEntry[] {
   const decided = stored.flatMap((entry) =>
     entry.status === 'paused' || entry.status === 'excluded' ? split(revisions, entry, max) : [entry],
   );
@@ -159,22 +162,31 @@ export function newestIntervals(
     return intervals.filter((interval) => !known.has(interval.start));
   });
   const newestFirst = [...decided, ...open].sort((one, other) => other.start - one.start);
-  const isFirstBeforeHole = (entry: LedgerEntry, index: number) => {
-    const newer = newestFirst[index - 1];
-    return newer !== undefined && newer.start !== entry.end;
-  };
-  const hole = newestFirst.findIndex(isFirstBeforeHole);
-  return newestFirst.slice(0, hole === -1 ? max : Math.min(hole, max)).reverse();
+  const shown: ShownEntry[] = [];
+  for (const entry of newestFirst) {
+    const newer = shown.at(-1);
+    if (newer && entry.end < newer.start) {
+      const hole = { start: entry.end, end: newer.start, status: 'missing' as const };
+      shown.push(...split(revisions, hole, max - shown.length));
+    }
+    if (shown.length >= max) break;
+    shown.push(entry);
+  }
+  return shown.slice(0, max).reverse();
 }
 
 /** The newest intervals of a range, newest first. A range of years has far more than anyone reads. */
-function split(revisions: readonly ScheduleRevision[], range: LedgerEntry, max: number): LedgerEntry[] {
-  const intervals: LedgerEntry[] = [];
+function split<Entry extends ShownEntry>(
+  revisions: readonly ScheduleRevision[],
+  range: Entry,
+  max: number,
+): Entry[] {
+  const intervals: Entry[] = [];
   let { end } = range;
   while (end > range.start && intervals.length < max) {
     const interval: DataInterval = intervalContaining(revisions, new Date(end - 1));
     const start = Math.max(Date.parse(interval.start), range.start);
-    intervals.push({ start, end, status: range.status });
+    intervals.push({ ...range, start, end });
     end = start;
   }
   return intervals;
@@ -298,7 +310,7 @@ export function nextRunAt({ paused, definition, revisions }: LiveBatchExport, no
   return end_at !== null && Date.parse(next) > Date.parse(end_at) ? null : next;
 }
 
-function toCells(intervals: readonly LedgerEntry[]): OverviewItem['cells'] {
+function toCells(intervals: readonly ShownEntry[]): OverviewItem['cells'] {
   const lengths: [number, number][] = [];
   for (const { start, end } of intervals) {
     const seconds = (end - start) / 1_000;

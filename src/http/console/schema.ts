@@ -6,7 +6,7 @@ import { listTime } from '../paging.ts';
 import { runSchema } from '../runs/schema.ts';
 import { limitParameter, pathId, responseTimestampSchema } from '../schemas.ts';
 
-/** The letters of interval statuses in `cells.statuses`. */
+/** The letters of interval statuses in `cells.statuses`; `missing` is what nothing has exported. */
 export const intervalLetters = {
   exported: 'e',
   running: 'r',
@@ -18,6 +18,7 @@ export const intervalLetters = {
   paused: 'p',
   excluded: 'x',
   expired: 'o',
+  missing: 'm',
 } as const;
 
 /** An export on the page that lists all. */
@@ -42,7 +43,7 @@ const overviewItemSchema = z.object({
         .array(z.tuple([z.number(), z.number().int()]))
         .describe('Seconds and number of consecutive intervals of that length.'),
     })
-    .describe('The newest intervals, without a hole between them.'),
+    .describe('The newest intervals; those of a hole are missing.'),
   rows_by_hour: z
     .array(z.number().int())
     .describe('Rows of the intervals that ended in each of the last 24 hours.'),

@@ -66,10 +66,20 @@ describe('newestIntervals', () => {
     ]);
   });
 
-  it('stops at a hole: an interval that was exported long before the others', () => {
-    expect(newest([entry('exported', 9), entry('exported', 8), entry('exported', 1)])).toEqual([
-      '8-9 exported',
-      '9-10 exported',
+  it('shows a hole between two of them as missing, as far as there is room', () => {
+    const stored = [entry('exported', 9), entry('exported', 8), entry('exported', 5)];
+    const hole = ['6-7 missing', '7-8 missing', '8-9 exported', '9-10 exported'];
+    expect(newest(stored)).toEqual(['5-6 exported', ...hole]);
+    expect(newest(stored, [], 4)).toEqual(hole);
+    expect(newest(stored, [], 3)).toEqual(hole.slice(1));
+  });
+
+  it('shows no hole of years further than it is asked to', () => {
+    const old = { ...entry('exported', 0), start: Date.UTC(2000, 0), end: Date.UTC(2000, 0, 1, 1) };
+    expect(newest([entry('exported', 3), old], [], 3)).toEqual([
+      '1-2 missing',
+      '2-3 missing',
+      '3-4 exported',
     ]);
   });
 

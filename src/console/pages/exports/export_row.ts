@@ -59,7 +59,7 @@ export function ExportRow({ item }: { readonly item: OverviewItem }): View {
     <td class="export-cells" data-label="Last 48 intervals">
       <${IntervalCells}
         cells=${cellsOf(item)}
-        pathOf=${({ start }: IntervalCell) => paths.interval(id, start)}
+        pathOf=${({ start, status }: IntervalCell) => (status === 'missing' ? paths.export(id) : paths.interval(id, start))}
       />
     </td>
     <td class="right" data-label="Last day">

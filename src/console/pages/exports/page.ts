@@ -86,7 +86,7 @@ function ExportList({
         onInput=${(event: InputEvent) => setQuery({ search: (event.currentTarget as HTMLInputElement).value })}
       />
       <${IntervalLegend}
-        statuses=${['exported', 'running', 'unsettled', 'held', 'failed', 'gap', 'due', 'paused']}
+        statuses=${['exported', 'running', 'unsettled', 'held', 'failed', 'gap', 'missing', 'due', 'paused']}
       />
     </div>
     ${
