@@ -244,7 +244,7 @@ function Frame({ children }: { readonly children: Content }): View {
         <svg viewBox="0 0 18 16" aria-hidden="true">
           <path d="M0 0h5v5H0zM7 0h5v5H7zM0 7h5v9H0zM7 7h5v9H7zM14 7h4v9h-4z" />
         </svg>
-        exportd</a
+        <span class="brand-name">exportd</span></a
       >
       <nav class="top-links" aria-label="Main" ref=${links}>
         <${MainLinks} />

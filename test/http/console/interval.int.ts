@@ -108,18 +108,18 @@ describe('an interval', () => {
   it('is compared for the first time when the delay of the first comparison is over', async () => {
     const { id, run } = await createRun();
     await completeRun(api.journal, run, { rows: 3 });
-    const { rows } = await api.database.pool.query<{ first: Date; later: Date }>(
+    const { rows } = await api.database.pool.query<{ first: string; later: string }>(
       `select next_due_at + interval '1 hour' as first, next_due_at as later from exportd.interval_comparisons
        where run_id = $1`,
       [run],
     );
     const next = async () => (await api.call('GET', pathOf(id))).body.next_comparison_at;
-    expect(await next()).toBe(rows[0]?.first.toISOString());
+    expect(await next()).toBe(new Date(rows[0]?.first ?? '').toISOString());
     await api.database.pool.query(
       'update exportd.interval_comparisons set comparisons = 1 where run_id = $1',
       [run],
     );
-    expect(await next()).toBe(rows[0]?.later.toISOString());
+    expect(await next()).toBe(new Date(rows[0]?.later ?? '').toISOString());
   });
 
   it('heads its proof with the newest comparison, whatever has made it', async () => {
