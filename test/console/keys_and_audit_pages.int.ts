@@ -430,6 +430,8 @@ describe('signing out everywhere', () => {
       await button(page, 'Sign out everywhere…').click();
       await button(page, 'Sign out everywhere').click();
       for (const one of [page, tab, other.page]) await one.getByLabel('API key').waitFor();
+      await other.page.getByText('Your session has ended').waitFor();
+      expect(await page.getByText('Your session has ended').count()).toBe(0);
       expect(await statusWith(api.key)).toBe(200);
     } finally {
       await other.close();

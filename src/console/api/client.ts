@@ -19,26 +19,40 @@ export type { ExportdError, Page as ListOf } from '../../client/client.ts';
 /** Who is signed in; null: nobody; undefined: not known yet. */
 export const session = signal<Session | null | undefined>(undefined);
 
+/** Whether the server has ended the session of this tab: the sign-in page says so instead of appearing without a word. */
+export const hasSessionEnded = signal(false);
+
+/** Where this tab keeps that it is signed in. */
+const signedInKey = 'exportd-signed-in';
+
+function showSession(next: Session | null, isAsked = false): void {
+  const { sessionStorage } = window;
+  hasSessionEnded.value = next === null && !isAsked && sessionStorage.getItem(signedInKey) !== null;
+  if (next === null) sessionStorage.removeItem(signedInKey);
+  else sessionStorage.setItem(signedInKey, 'yes');
+  session.value = next;
+}
+
 /** Reads who is signed in. @throws ExportdError */
 export async function readSession(): Promise<void> {
-  session.value = (await api.get<{ session: Session | null }>(sessionPath)).session;
+  showSession((await api.get<{ session: Session | null }>(sessionPath)).session);
 }
 
 /** Signs in with an API key, which the browser then keeps out of reach of scripts. @throws ExportdError */
 export async function signIn(key: string): Promise<void> {
-  session.value = (await api.post<{ session: Session }>(sessionPath, { key })).session;
+  showSession((await api.post<{ session: Session }>(sessionPath, { key })).session);
 }
 
 /** Signs out: the server removes the cookie. */
 export async function signOut(): Promise<void> {
   await api.delete(sessionPath);
-  session.value = null;
+  showSession(null, true);
 }
 
 /** Signs out all browsers of the user, this one too. @throws ExportdError */
 export async function signOutEverywhere(): Promise<void> {
   await api.delete('/console/sessions');
-  session.value = null;
+  showSession(null, true);
 }
 
 const chosenProject = signal<number | undefined>(undefined);
@@ -110,7 +124,7 @@ export async function send<Result>(
     return (await client.request(method, apiPath(path, query), { body, signal })).body as Result;
   } catch (error) {
     // The key was revoked or the cookie is gone.
-    if (error instanceof ApiError && error.status === 401) session.value = null;
+    if (error instanceof ApiError && error.status === 401 && session.peek()) showSession(null);
     if (!(error instanceof ConnectionError)) throw error;
     const detail = 'The exportd server does not respond. Check that it runs, then retry.';
     throw new ConnectionError(error.status, { code: error.code, detail }, { cause: error });

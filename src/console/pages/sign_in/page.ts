@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import { signIn } from '../../api/client.ts';
+import { hasSessionEnded, signIn } from '../../api/client.ts';
 import { useRequest } from '../../api/resource.ts';
 import { Button, CopyLine } from '../../components/actions.ts';
 import { TextField } from '../../components/field.ts';
@@ -22,6 +22,12 @@ export function SignInPage(): View {
       }}
     >
       <h1>Sign in to exportd</h1>
+      ${
+        hasSessionEnded.value &&
+        html`<p role="alert">
+          Your session has ended: its key was revoked or has expired, or you signed out elsewhere.
+        </p>`
+      }
       <${TextField}
         label="API key"
         type="password"
