@@ -132,7 +132,7 @@ export function BackfillDialog({
     ...(missing.length > 0
       ? [
           [
-            `Only what is missing (${missing.length})`,
+            `Only what is missing (${formatQuantity(missing.length, 'range')})`,
             choice.value === 'missing',
             () => choose('missing'),
           ] as const,
