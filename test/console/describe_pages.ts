@@ -50,7 +50,7 @@ export function describePages(
         if (screenshots) await takeScreenshot(page, screenshots, `${name}-${colorScheme}-${device}`);
         expect(await findViolations(page)).toEqual([]);
         expect(await overflowsSideways(page)).toBe(false);
-        if (device === 'phone') expect(await heightOfBar(page)).toBeLessThan(64);
+        expect(await heightOfBar(page)).toBeLessThan(64);
         expect(problems).toEqual([]);
       });
     },

@@ -92,7 +92,7 @@ const columns: readonly Column<User>[] = [
   { header: 'Id', render: ({ id }) => id },
   { header: 'E-mail address', render: ({ email }) => email },
   { header: 'Name', render: ({ first_name, last_name }) => `${first_name} ${last_name}`.trim() },
-  { header: 'Role', render: ({ role_at_organization: role }) => (role === null || role === '' ? '–' : role) },
+  { header: 'Role', render: ({ role_at_organization: role }) => (role === '' ? '–' : role) },
 ];
 
 /** Asks for the fields of a form, and sends them. */
