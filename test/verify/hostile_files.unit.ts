@@ -5,6 +5,7 @@ import { Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { readRows } from '../../src/verify/files/read_rows.ts';
 import { FileUnreadable, type RowShape } from '../../src/verify/row.ts';
+import { casesOf } from '../setup/effort.ts';
 import { parquetOf, varint, withFooter } from '../encoding/parquet/hostile_parquet.ts';
 
 const mebibyte = 1_024 * 1_024;
@@ -63,7 +64,7 @@ let createdBomb: Promise<Buffer> | undefined;
 const gzipBomb = (): Promise<Buffer> => (createdBomb ??= createBomb());
 
 describe('a file whose manifest vouches for it', () => {
-  it.each<[string, () => Promise<Buffer> | Buffer]>([
+  const bombs: readonly [string, () => Promise<Buffer> | Buffer][] = [
     ['a.jsonl.gz', gzipBomb],
     ['a.jsonl.zst', () => zstdCompressSync(Buffer.alloc(bombBytes, 'a'))],
     [
@@ -71,9 +72,13 @@ describe('a file whose manifest vouches for it', () => {
       () =>
         brotliCompressSync(Buffer.alloc(bombBytes, 'a'), { params: { [constants.BROTLI_PARAM_QUALITY]: 0 } }),
     ],
-  ])('that is one line of 256 MiB is unreadable (%s)', async (key, create) => {
-    await expectUnreadable(key, await create(), /longer than/);
-  });
+  ];
+  it.each(casesOf(bombs.slice(0, 1), bombs))(
+    'that is one line of 256 MiB is unreadable (%s)',
+    async (key, create) => {
+      await expectUnreadable(key, await create(), /longer than/);
+    },
+  );
 
   it('that has more rows than it says is not read to its end', async () => {
     const line = '{"_inserted_at":"2026-01-01T10:00:00.000000Z","uuid":"u"}\n';
