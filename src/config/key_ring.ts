@@ -42,6 +42,27 @@ export interface StoredSecret {
   readonly owner: string;
   readonly sealed: string;
   readonly location: string;
+  /** Stores it sealed again, wherever it still has the text that was read. @returns how often it was stored */
+  readonly replace: (again: string) => Promise<number>;
+}
+
+/** Encrypts secrets under the first key of the ring. */
+export async function rotateSecrets(
+  keyRing: KeyRing,
+  secrets: readonly StoredSecret[],
+): Promise<SecretRotation> {
+  let rotated = 0;
+  const unreadable: string[] = [];
+  for (const { owner, sealed, location, replace } of secrets) {
+    if (sealed.startsWith(`${keyRing.keyId}:`)) continue;
+    try {
+      rotated += await replace(keyRing.seal(keyRing.open(sealed, location), location));
+    } catch (error) {
+      if (!(error instanceof SecretUnreadable)) throw error;
+      unreadable.push(`${owner}: ${error.message}`);
+    }
+  }
+  return { rotated, unreadable };
 }
 
 /** Seals and opens secrets at rest. The first key seals and every key opens, so keys can be rotated. */

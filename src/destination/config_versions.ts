@@ -1,13 +1,8 @@
 import { createHash } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import {
-  type KeyRing,
-  type SecretRotation,
-  SecretUnreadable,
-  type StoredSecret,
-} from '../config/key_ring.ts';
+import { type KeyRing, SecretUnreadable, type StoredSecret } from '../config/key_ring.ts';
 import type { RunSpec } from '../domain/run_state.ts';
-import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery, RowSelection } from '../source/row_selection.ts';
 import {
   defaultFields,
@@ -144,86 +139,45 @@ const without = <Value>(
 ): Record<string, Value> =>
   Object.fromEntries(Object.entries(fields).filter(([name]) => !names.includes(name)));
 
-/** Reads all secrets of config versions. */
-export async function listConfigSecrets(pool: Pool): Promise<StoredSecret[]> {
-  const { rows } = await pool.query<{ id: string; version: number; field: string; sealed: string }>(
-    `select batch_export_id as id, version, field, sealed
-     from exportd.destination_configs, jsonb_each_text(secrets) as secret (field, sealed)
-     order by batch_export_id, version, field`,
-  );
-  return rows.map(({ id, version, field, sealed }) => ({
-    owner: `${field} of batch export ${id}, config version ${version}`,
-    sealed,
-    location: secretContext(id, field),
-  }));
-}
+/** The tables with configs, and the id that the secrets of each row are sealed for. */
+const configTables = [
+  {
+    ...{ table: 'exportd.destination_configs', ownerId: 'batch_export_id' },
+    what: `'batch export ' || batch_export_id || ', config version ' || version`,
+  },
+  {
+    ...{ table: 'exportd.destination_tests', ownerId: 'owner_id' },
+    what: `'destination test ' || id`,
+  },
+];
 
 /**
- * Encrypts the secrets of all config versions under the first key of the ring. A secret that several versions of an export
- * share stays the same in all of them, so that their difference still shows which fields were changed.
+ * Reads the secrets of all config versions, and of configs under test. One that several versions share is replaced in all of
+ * them at once, so that their difference still shows which fields were changed.
  */
-export async function rotateConfigSecrets(pool: Pool, keyRing: KeyRing): Promise<SecretRotation> {
-  const { rows } = await pool.query<{ batch_export_id: string }>(
-    `select distinct batch_export_id
-     from exportd.destination_configs, jsonb_each_text(secrets) as secret (field, sealed)
-     where not starts_with(sealed, $1)
-     order by batch_export_id`,
-    [`${keyRing.keyId}:`],
-  );
-  let rotated = 0;
-  const unreadable: string[] = [];
-  for (const { batch_export_id } of rows) {
-    const result = await inTransaction(pool, (connection) =>
-      rotateExport(connection, keyRing, batch_export_id),
-    );
-    rotated += result.rotated;
-    unreadable.push(...result.unreadable);
-  }
-  return { rotated, unreadable };
-}
-
-async function rotateExport(
-  connection: Connection,
-  keyRing: KeyRing,
-  batchExportId: string,
-): Promise<SecretRotation> {
-  const { rows } = await connection.query<{ version: number; secrets: SealedSecrets }>(
-    'select version, secrets from exportd.destination_configs where batch_export_id = $1 order by version for update',
-    [batchExportId],
-  );
-  const resealed = new Map<string, string>();
-  const unreadable: string[] = [];
-  let rotated = 0;
-  const reseal = (field: string, sealed: string, version: number): string => {
-    if (sealed.startsWith(`${keyRing.keyId}:`)) return sealed;
-    const known = resealed.get(`${field}/${sealed}`);
-    if (known !== undefined) return known;
-    try {
-      const context = secretContext(batchExportId, field);
-      const again = keyRing.seal(keyRing.open(sealed, context), context);
-      resealed.set(`${field}/${sealed}`, again);
-      return again;
-    } catch (error) {
-      if (!(error instanceof SecretUnreadable)) throw error;
-      unreadable.push(
-        `${field} of batch export ${batchExportId}, config version ${version}: ${error.message}`,
+export async function listConfigSecrets(pool: Pool): Promise<StoredSecret[]> {
+  const found = await Promise.all(
+    configTables.map(async ({ table, ownerId, what }) => {
+      const { rows } = await pool.query<{ owner_id: string; what: string; field: string; sealed: string }>(
+        `select ${ownerId} as owner_id, ${what} as what, field, sealed
+         from ${table}, jsonb_each_text(secrets) as secret (field, sealed) order by owner_id, what, field`,
       );
-      return sealed;
-    }
-  };
-  for (const { version, secrets } of rows) {
-    const entries = Object.entries(secrets).map(
-      ([field, sealed]) => [field, reseal(field, sealed, version)] as const,
-    );
-    const changed = entries.filter(([field, sealed]) => sealed !== secrets[field]).length;
-    if (changed === 0) continue;
-    rotated += changed;
-    await connection.query(
-      'update exportd.destination_configs set secrets = $3 where batch_export_id = $1 and version = $2',
-      [batchExportId, version, JSON.stringify(Object.fromEntries(entries))],
-    );
-  }
-  return { rotated, unreadable };
+      return rows.map((row) => ({
+        owner: `${row.field} of ${row.what}`,
+        sealed: row.sealed,
+        location: secretContext(row.owner_id, row.field),
+        replace: async (again: string) => {
+          const { rowCount } = await pool.query(
+            `update ${table} set secrets = secrets || jsonb_build_object($2::text, $4::text)
+             where ${ownerId} = $1 and secrets ->> $2::text = $3`,
+            [row.owner_id, row.field, row.sealed, again],
+          );
+          return rowCount ?? 0;
+        },
+      }));
+    }),
+  );
+  return found.flat();
 }
 
 /** A stored config version with encrypted secrets. */

@@ -1,11 +1,7 @@
 import { createHash } from 'node:crypto';
-import {
-  type KeyRing,
-  type SecretRotation,
-  SecretUnreadable,
-  type StoredSecret,
-} from '../config/key_ring.ts';
+import type { KeyRing, StoredSecret } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import type { RowSelection } from '../source/row_selection.ts';
 
 /** What names an id in the journal and in certificates: who knows both ids can compute it, and nobody can look it up in a list. */
 export const hashErasedId = (erasureId: string, distinctId: string): string =>
@@ -56,49 +52,40 @@ export function createErasedIdReader(pool: Pool | Connection, keyRing: KeyRing):
   };
 }
 
-interface SealedId {
-  readonly team_id: number;
-  readonly erasure_id: string;
-  readonly id_hash: string;
-  readonly sealed: string;
+/** Leaves the rows of erased persons out of a selection, by hashes: servers cannot open the ids. */
+export async function withoutErasedRows(
+  pool: Pool,
+  teamId: number,
+  selection: RowSelection,
+): Promise<RowSelection> {
+  const { rows } = await pool.query<{ hashes: Record<string, string[]> | null }>(
+    `select jsonb_object_agg(erasure_id, hashes) as hashes from (
+       select erasure_id, jsonb_agg(id_hash) as hashes from exportd.erased_ids where team_id = $1 group by erasure_id
+     ) erasure`,
+    [teamId],
+  );
+  const except_hashes = rows[0]?.hashes;
+  return except_hashes ? { ...selection, except_hashes } : selection;
 }
 
-const readSealedIds = async (pool: Pool): Promise<readonly SealedId[]> =>
-  (
-    await pool.query<SealedId>(
-      'select team_id, erasure_id, id_hash, sealed from exportd.erased_ids order by erasure_id, id_hash',
-    )
-  ).rows;
-
-const ownerOf = ({ erasure_id, team_id }: SealedId): string =>
-  `a distinct id of erasure ${erasure_id} of project ${team_id}`;
-
 /** Reads all erased ids as secrets. */
-export const listErasedIdSecrets = async (pool: Pool): Promise<StoredSecret[]> =>
-  (await readSealedIds(pool)).map((row) => ({
-    owner: ownerOf(row),
-    sealed: row.sealed,
-    location: locationOf(row.team_id),
-  }));
-
-/** Encrypts all erased ids under the first key of the ring. */
-export async function rotateErasedIds(pool: Pool, keyRing: KeyRing): Promise<SecretRotation> {
-  let rotated = 0;
-  const unreadable: string[] = [];
-  for (const row of await readSealedIds(pool)) {
-    const { team_id, erasure_id, id_hash, sealed } = row;
-    if (sealed.startsWith(`${keyRing.keyId}:`)) continue;
-    try {
-      const again = keyRing.seal(keyRing.open(sealed, locationOf(team_id)), locationOf(team_id));
-      await pool.query(
+export async function listErasedIdSecrets(pool: Pool): Promise<StoredSecret[]> {
+  const { rows } = await pool.query<{
+    team_id: number;
+    erasure_id: string;
+    id_hash: string;
+    sealed: string;
+  }>('select team_id, erasure_id, id_hash, sealed from exportd.erased_ids order by erasure_id, id_hash');
+  return rows.map(({ team_id, erasure_id, id_hash, sealed }) => ({
+    owner: `a distinct id of erasure ${erasure_id} of project ${team_id}`,
+    sealed,
+    location: locationOf(team_id),
+    replace: async (again) => {
+      const { rowCount } = await pool.query(
         'update exportd.erased_ids set sealed = $4 where erasure_id = $1 and id_hash = $2 and sealed = $3',
         [erasure_id, id_hash, sealed, again],
       );
-      rotated += 1;
-    } catch (error) {
-      if (!(error instanceof SecretUnreadable)) throw error;
-      unreadable.push(`${ownerOf(row)}: ${error.message}`);
-    }
-  }
-  return { rotated, unreadable };
+      return rowCount ?? 0;
+    },
+  }));
 }

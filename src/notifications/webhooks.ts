@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
+import { type KeyRing, SecretUnreadable, type StoredSecret } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { type NotificationType, type PayloadFormat, testNotificationData } from './notification.ts';
 
@@ -207,59 +207,26 @@ const sealedColumns = [
   { column: 'sealed_url', what: 'URL', contextOf: urlContext },
 ] as const;
 
-interface SealedValue {
-  readonly id: string;
-  readonly sealed: string;
-}
-
-/** Reads the secrets and URLs of all webhooks, and what each belongs to. */
-export async function listWebhookSecrets(
-  pool: Pool,
-): Promise<{ readonly owner: string; readonly sealed: string; readonly location: string }[]> {
+/** Reads the secrets and URLs of all webhooks. */
+export async function listWebhookSecrets(pool: Pool): Promise<StoredSecret[]> {
   const found = await Promise.all(
     sealedColumns.map(async ({ column, what, contextOf }) => {
-      const { rows } = await pool.query<SealedValue>(
+      const { rows } = await pool.query<{ id: string; sealed: string }>(
         `select id, ${column} as sealed from exportd.webhooks order by id`,
       );
       return rows.map(({ id, sealed }) => ({
         owner: `the ${what} of webhook ${id}`,
         sealed,
         location: contextOf(id),
+        replace: async (again: string) => {
+          const { rowCount } = await pool.query(
+            `update exportd.webhooks set ${column} = $3 where id = $1 and ${column} = $2`,
+            [id, sealed, again],
+          );
+          return rowCount ?? 0;
+        },
       }));
     }),
   );
   return found.flat();
-}
-
-/**
- * Encrypts the secrets and URLs of all webhooks under the first key of the ring.
- * @returns how many were encrypted again, and what each unreadable one belongs to.
- */
-export async function rotateWebhookSecrets(
-  pool: Pool,
-  keyRing: KeyRing,
-): Promise<{ rotated: number; unreadable: string[] }> {
-  let rotated = 0;
-  const unreadable: string[] = [];
-  for (const { column, what, contextOf } of sealedColumns) {
-    const { rows } = await pool.query<SealedValue>(
-      `select id, ${column} as sealed from exportd.webhooks where not starts_with(${column}, $1) order by id`,
-      [`${keyRing.keyId}:`],
-    );
-    for (const { id, sealed } of rows) {
-      try {
-        const opened = keyRing.open(sealed, contextOf(id));
-        // What was changed since is encrypted with the first key already.
-        const { rowCount } = await pool.query(
-          `update exportd.webhooks set ${column} = $3 where id = $1 and ${column} = $2`,
-          [id, sealed, keyRing.seal(opened, contextOf(id))],
-        );
-        rotated += rowCount ?? 0;
-      } catch (error) {
-        if (!(error instanceof SecretUnreadable)) throw error;
-        unreadable.push(`the ${what} of webhook ${id}: ${error.message}`);
-      }
-    }
-  }
-  return { rotated, unreadable };
 }

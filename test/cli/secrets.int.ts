@@ -1,12 +1,17 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyPair, createKeyRing } from '../../src/config/key_ring.ts';
 import {
   changedConfigFields,
   mergeConfig,
   readConfig,
+  sealConfig,
   storeConfig,
 } from '../../src/destination/config_versions.ts';
+import { storeDestinationTest } from '../../src/destination/destination_tests.ts';
+import { storeErasedIds } from '../../src/destination/erased_ids.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { openWebhookSecret, sealWebhookSecret, sealWebhookUrl } from '../../src/notifications/webhooks.ts';
@@ -48,16 +53,39 @@ const store = (owner: string, keys: string) =>
     ),
   );
 
-const insertWebhook = (id: string, keys: string) =>
+const insertWebhook = (id: string, keys: string, urlKeys = keys) =>
   database.pool.query(
     `insert into exportd.webhooks (id, team_id, origin, sealed_url, events, secret)
      values ($1, 1, 'https://example.com', $3, '{}', $2)`,
     [
       id,
       sealWebhookSecret(createKeyRing(keys), id, webhookSecret),
-      sealWebhookUrl(createKeyRing(keys), id, 'https://example.com'),
+      sealWebhookUrl(createKeyRing(urlKeys), id, 'https://example.com'),
     ],
   );
+
+/** Every column with sealed secrets: how a row is stored whose secret, in this column alone, is sealed with other keys. */
+const sealedColumns: Readonly<Record<string, (keys: string) => Promise<unknown>>> = {
+  'destination_configs.secrets': (keys) => store(randomUUID(), keys),
+  'destination_tests.secrets': async (keys) => {
+    const owner = randomUUID();
+    const sealed = sealConfig({ keyRing: createKeyRing(keys), settings }, owner, {
+      destination_type: 'S3',
+      config,
+    });
+    await storeDestinationTest(database.pool, { owner, team_id: 1 }, sealed);
+  },
+  'erased_ids.sealed': (keys) =>
+    inTransaction(database.pool, (connection) =>
+      storeErasedIds(connection, createKeyRing(keys), {
+        id: randomUUID(),
+        team_id: 1,
+        distinct_ids: ['one'],
+      }),
+    ),
+  'webhooks.sealed_url': (keys) => insertWebhook(randomUUID(), key, keys),
+  'webhooks.secret': (keys) => insertWebhook(randomUUID(), keys, key),
+};
 
 beforeAll(async () => {
   await store(batch_export_id, oldKey);
@@ -149,11 +177,44 @@ describe('exportd doctor', () => {
     expect(detail).toMatch(/^10 of 10 secrets cannot be decrypted: .*"new".* And 7 more\.$/);
   });
 
+  it.each(Object.entries(sealedColumns))('opens the secrets of %s', async (_, storeWith) => {
+    await storeWith(lostKey);
+    expect(await checkOf(key, 'stored secrets')).toMatchObject({
+      ok: false,
+      detail: expect.stringMatching(/^[12] of \d+ secrets cannot be decrypted: .*"lost"/),
+    });
+    expect(await rotate(`${key},${lostKey}`)).toMatchObject({ code: 0, output: { unreadable: [] } });
+    expect(await checkOf(key, 'stored secrets')).toMatchObject({ ok: true });
+  });
+
+  it('knows every column with secrets, and whatever seals some', async () => {
+    const { rows } = await database.pool.query<{ name: string }>(
+      `select table_name || '.' || column_name as name from information_schema.columns
+       where table_schema = 'exportd' and data_type in ('text', 'json', 'jsonb', 'bytea', 'ARRAY')
+         and column_name ~ 'secret|sealed|encrypted|password|credential'`,
+    );
+    const names = rows.map(({ name }) => name);
+    expect(names.toSorted()).toEqual(Object.keys(sealedColumns).toSorted());
+    const source = join(import.meta.dirname, '../../src');
+    const sealing = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
+      (file) => file.endsWith('.ts') && /\.seal\(/.test(readFileSync(join(source, file), 'utf8')),
+    );
+    expect(sealing.toSorted()).toEqual([
+      'config/key_ring.ts',
+      'destination/config_versions.ts',
+      'destination/erased_ids.ts',
+      'notifications/webhooks.ts',
+    ]);
+  });
+
   it('accepts a ring of servers, which opens none', async () => {
     const pair = createKeyPair('pair');
+    const { detail = '' } = (await checkOf(key, 'stored secrets')) as { detail?: string };
+    const stored = Number.parseInt(detail, 10);
+    expect(stored).toBeGreaterThan(0);
     expect(await rotate(`${pair.private},${key}`)).toMatchObject({
       code: 0,
-      output: { rotated: 10, unreadable: [] },
+      output: { rotated: stored, unreadable: [] },
     });
     expect(await checkOf(`${pair.public},${key}`, 'encryption keys')).toMatchObject({
       ok: true,
@@ -161,10 +222,13 @@ describe('exportd doctor', () => {
     });
     expect(await checkOf(`${pair.public},${key}`, 'stored secrets')).toMatchObject({
       ok: true,
-      detail: '10 secrets, all can be decrypted, 10 of them by workers only',
+      detail: `${stored} secrets, all can be decrypted, ${stored} of them by workers only`,
     });
     // And back.
-    expect(await rotate(`${key},${pair.private}`)).toMatchObject({ code: 0, output: { rotated: 10 } });
+    expect(await rotate(`${key},${pair.private}`)).toMatchObject({
+      code: 0,
+      output: { rotated: stored },
+    });
   });
 });
 

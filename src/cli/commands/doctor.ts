@@ -7,6 +7,7 @@ import type { Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer, table } from '../output.ts';
 import { commandSettings, databaseNameOf, requireOneInstallation, serverUrlOf } from '../running_stack.ts';
+import { listStoredSecrets } from './secrets.ts';
 
 interface CheckResult {
   readonly check: string;
@@ -127,17 +128,8 @@ const maxNamedSecrets = 3;
 
 /** Whether the keys open the stored secrets; those that only workers open are in order. */
 async function describeSecrets(pool: Pool, settings: Settings): Promise<string> {
-  const [{ listConfigSecrets }, { listErasedIdSecrets }, { listWebhookSecrets }] = await Promise.all([
-    import('../../destination/config_versions.ts'),
-    import('../../destination/erased_ids.ts'),
-    import('../../notifications/webhooks.ts'),
-  ]);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
-  const secrets = [
-    ...(await listConfigSecrets(pool)),
-    ...(await listWebhookSecrets(pool)),
-    ...(await listErasedIdSecrets(pool)),
-  ];
+  const secrets = await listStoredSecrets(pool);
   const errors = secrets.flatMap(({ owner, sealed, location }) => {
     try {
       keyRing.open(sealed, location);

@@ -1,6 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { Command } from 'commander';
-import { createKeyPair, createKeyRing, createSymmetricKey } from '../../config/key_ring.ts';
+import {
+  createKeyPair,
+  createKeyRing,
+  createSymmetricKey,
+  rotateSecrets,
+  type StoredSecret,
+} from '../../config/key_ring.ts';
+import type { Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
 import { commandSettings, withAudit } from '../running_stack.ts';
@@ -29,6 +36,20 @@ export function createSecrets(now: Date): Readonly<Record<string, string>> {
   };
 }
 
+/** Reads every sealed secret of the control database. `secrets rotate` encrypts them again, and `doctor` opens them. */
+export async function listStoredSecrets(pool: Pool): Promise<readonly StoredSecret[]> {
+  const [{ listConfigSecrets }, { listErasedIdSecrets }, { listWebhookSecrets }] = await Promise.all([
+    import('../../destination/config_versions.ts'),
+    import('../../destination/erased_ids.ts'),
+    import('../../notifications/webhooks.ts'),
+  ]);
+  return [
+    ...(await listConfigSecrets(pool)),
+    ...(await listWebhookSecrets(pool)),
+    ...(await listErasedIdSecrets(pool)),
+  ];
+}
+
 /** `secrets create|rotate|purge`. */
 export function addSecretCommands(program: Command): void {
   const secrets = program
@@ -51,17 +72,10 @@ export function addSecretCommands(program: Command): void {
     .description('encrypt every stored secret with the first key of EXPORTD_ENCRYPTION_KEYS')
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
-      const { rotateConfigSecrets } = await import('../../destination/config_versions.ts');
-      const { rotateErasedIds } = await import('../../destination/erased_ids.ts');
-      const { rotateWebhookSecrets } = await import('../../notifications/webhooks.ts');
       const keyRing = createKeyRing((await commandSettings(process.env)).EXPORTD_ENCRYPTION_KEYS);
-      const rotations = await withAudit({ action: 'secrets.rotate' }, async (pool) => [
-        await rotateConfigSecrets(pool, keyRing),
-        await rotateWebhookSecrets(pool, keyRing),
-        await rotateErasedIds(pool, keyRing),
-      ]);
-      const rotated = rotations.reduce((sum, rotation) => sum + rotation.rotated, 0);
-      const unreadable = rotations.flatMap((rotation) => rotation.unreadable);
+      const { rotated, unreadable } = await withAudit({ action: 'secrets.rotate' }, async (pool) =>
+        rotateSecrets(keyRing, await listStoredSecrets(pool)),
+      );
       printer(options)({ key: keyRing.keyId, rotated, unreadable }, () => [
         `Encrypted ${counted(rotated, 'secret')} again with the key "${keyRing.keyId}".`,
         ...unreadable.map((reason) => `Not decrypted: ${reason}`),
