@@ -63,6 +63,8 @@ export interface RowSelection {
   readonly partition?: { readonly event: string } | { readonly except: readonly string[] };
   /** Distinct ids of erased persons, whose rows no export has. No config has them; they belong to the project. */
   readonly except?: readonly string[];
+  /** The same where the ids cannot be opened, as on servers: their hashes, by the erasure that they belong to. */
+  readonly except_hashes?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Selects all rows. */

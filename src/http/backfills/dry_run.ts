@@ -1,6 +1,7 @@
 import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
+import { withoutErasedRows } from '../../destination/erased_ids.ts';
 import { toRecordedRange } from '../../decisions/recorded_intervals.ts';
 import { requireBackfillRange } from '../../domain/backfill.ts';
 import { type BatchExportState, requireLive } from '../../domain/batch_export.ts';
@@ -50,7 +51,7 @@ export async function dryRun(
     model: batchExport.model,
     team_id,
     interval: { start, end },
-    selection: selectionOfConfig(batchExport),
+    selection: await withoutErasedRows(service.pool, team_id, selectionOfConfig(batchExport)),
   });
   return { dry_run: true, start_at: start, end_at: end, intervals, ...counted };
 }
