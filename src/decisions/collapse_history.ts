@@ -287,7 +287,7 @@ async function deleteScheduleSteps(
 }
 
 /** Runs of the backfills of one batch. */
-const maxBackfillRuns = 2_000;
+const maxBackfillRuns = 500;
 
 /**
  * Collapses backfills that ended, and none of whose intervals is still to be exported.
