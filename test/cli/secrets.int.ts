@@ -197,7 +197,7 @@ describe('exportd doctor', () => {
     expect(names.toSorted()).toEqual(Object.keys(sealedColumns).toSorted());
     const source = join(import.meta.dirname, '../../src');
     const sealing = readdirSync(source, { recursive: true, encoding: 'utf8' }).filter(
-      (file) => file.endsWith('.ts') && /\.seal\(/.test(readFileSync(join(source, file), 'utf8')),
+      (file) => file.endsWith('.ts') && readFileSync(join(source, file), 'utf8').includes('.seal('),
     );
     expect(sealing.toSorted()).toEqual([
       'config/key_ring.ts',
