@@ -757,11 +757,13 @@ export interface components {
                 end: string;
                 error: string;
             }[];
-            /** @description Objects that could not be removed, such as those under an object lock. */
+            /** @description Objects that could not be removed. One under an object lock is no longer listed once it was deleted; the certificate still names it. */
             held: {
                 batch_export_id: string;
                 object: string | null;
                 reason: string;
+                /** @description When exportd deletes it: object lock keeps it until then. */
+                until: string | null;
             }[];
             /** Format: date-time */
             created_at: string;
@@ -1087,11 +1089,13 @@ export interface components {
                 end: string;
                 error: string;
             }[];
-            /** @description Objects that could not be removed, such as those under an object lock. */
+            /** @description Objects that could not be removed. One under an object lock is no longer listed once it was deleted; the certificate still names it. */
             held: {
                 batch_export_id: string;
                 object: string | null;
                 reason: string;
+                /** @description When exportd deletes it: object lock keeps it until then. */
+                until: string | null;
             }[];
             /** Format: date-time */
             created_at: string;

@@ -1,4 +1,4 @@
-import type { DeletedObject } from '../domain/comparison.ts';
+import type { DeletedObject, HeldVersion } from '../domain/comparison.ts';
 import { runDecider } from '../domain/run.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
@@ -27,6 +27,8 @@ export interface ObsoleteObject extends Pick<
   readonly publish_claimed: boolean;
   /** Whether the export was deleted: then no later manifest replaces one that names the object. */
   readonly export_deleted: boolean;
+  /** The version that object lock has kept, whose time is over now; null of anything else. */
+  readonly held_version: string | null;
   /** Milliseconds since its first failed deletion, for a reason specific to it; null if none failed. */
   readonly failing_for_ms: number | null;
   /** Milliseconds since its location started to fail; null if a deletion has succeeded there since, or none failed. */
@@ -36,11 +38,12 @@ export interface ObsoleteObject extends Pick<
   readonly current_config_version: number | null;
 }
 
-/** The outcome for an object. If it was not deleted, the reason says why it stays permanently. */
+/** The outcome for an object. If it was not deleted, the reason says why it stays, permanently or until `held` says. */
 export interface Deletion {
   readonly object: ObsoleteObject;
   readonly deleted: boolean;
   readonly reason: string | null;
+  readonly held?: HeldVersion | undefined;
 }
 
 /** A deletion that failed for a transient reason, specific to the object or affecting its whole location. */
@@ -56,10 +59,11 @@ const isOfTable = `exists (select from exportd.destination_configs config
     and config.config->>'table_format' is not null)`;
 
 /**
- * SQL condition: the retention of a row `object` is over; $1 to $3 are `retentionPeriods`. A manifest at a former
+ * SQL condition: the retention of a row `object` is over, and that of object lock, if it holds the object; $1 to $3 are `retentionPeriods`. A manifest at a former
  * location waits for the active runs of its interval: the destination may have moved back, and a run may publish there.
  */
 const isObsolete = `object.obsolete_at is not null
+  and (object.held_until is null or object.held_until <= clock_timestamp())
   and object.obsolete_at <= clock_timestamp()
     - make_interval(secs => case when not object.publish_claimed then $2::bigint
         when object.object_type = 'file' and ${isOfTable} then greatest($1::bigint, $3::bigint)
@@ -90,7 +94,7 @@ export async function readObsoleteObjects(
      )
      select object.batch_export_id, run.team_id, run.model, object.config_version, object.data_interval_start,
        object.data_interval_end, object.position, object.ordinal, object.run_id, object.object_type, object.key,
-       object.upload_id, object.upload_token, object.publish_claimed,
+       object.upload_id, object.upload_token, object.publish_claimed, object.held_version,
        coalesce(export.deleted, false) as export_deleted,
        ${millisecondsSince('object.failing_since')} as failing_for_ms,
        ${millisecondsSince('failure.failing_since')} as location_failing_for_ms,
@@ -124,10 +128,16 @@ export async function recordDeletions(journal: Journal, deletions: readonly Dele
   for (const [runId, ofRun] of byRun)
     await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, runId);
-      for (const { object, deleted, reason } of ofRun)
-        await stream.append(`deleted:${object.position}/${object.ordinal}`, [
-          { type: 'RunObjectDeleted', data: { ...identityOf(object), deleted, reason } },
+      for (const { object, deleted, reason, held } of ofRun) {
+        const id = `${object.position}/${object.ordinal}`;
+        // A lock may be extended.
+        await stream.append(held ? `held:${id}/${held.until}` : `deleted:${id}`, [
+          {
+            type: 'RunObjectDeleted',
+            data: { ...identityOf(object), deleted, reason, ...(held && { held }) },
+          },
         ]);
+      }
     });
 }
 

@@ -321,27 +321,45 @@ export async function findOlderRun(
   return rows[0];
 }
 
-/** Reads the objects of an export that could not be deleted since a time, and how many nothing needs and are still there. */
-export async function readHeldObjects(
+/**
+ * Reads what an erasure has removed of an export, and what is still there: objects under an object lock, those that could not be
+ * deleted meanwhile, and how many others nothing needs.
+ */
+export async function readRemovedObjects(
   pool: Pool,
+  erasureId: string,
   batchExportId: string,
-  since: string,
 ): Promise<{ readonly held: readonly HeldObject[]; readonly removed: number; readonly left: number }> {
-  const { rows } = await pool.query<{ object: string; reason: string | null; deleted: boolean }>(
+  const { rows: deletions } = await pool.query<{ object: string; reason: string | null; deleted: boolean }>(
     `select event.data ->> 'key' as object, event.data ->> 'reason' as reason,
        (event.data ->> 'deleted')::boolean as deleted
-     from exportd.journal_events event
-     where event.stream_type = 'run' and event.event_type = 'RunObjectDeleted' and event.recorded_at >= $2
-       and event.stream_id in (select id from exportd.batch_export_runs where batch_export_id = $1)`,
-    [batchExportId, since],
+     from exportd.journal_events event join exportd.batch_export_runs run on run.id = event.stream_id
+     where event.global_position > (select position from exportd.erasures where id = $1)
+       and event.stream_type = 'run' and event.event_type = 'RunObjectDeleted' and not event.data ? 'held'
+       and run.batch_export_id = $2`,
+    [erasureId, batchExportId],
+  );
+  const { rows: locked } = await pool.query<{ object: string; until: string }>(
+    `select key as object, held_until as until from exportd.destination_objects
+     where batch_export_id = $1 and held_until is not null order by position, ordinal`,
+    [batchExportId],
   );
   const left = await pool.query<{ left: number }>(
-    'select count(*)::int as left from exportd.destination_objects where batch_export_id = $1 and obsolete_at is not null',
+    `select count(*)::int as left from exportd.destination_objects
+     where batch_export_id = $1 and obsolete_at is not null and held_until is null`,
     [batchExportId],
   );
   return {
-    held: rows.flatMap(({ object, reason, deleted }) => (deleted ? [] : [{ object, reason: reason ?? '' }])),
-    removed: rows.filter(({ deleted }) => deleted).length,
+    held: [
+      ...deletions.flatMap(({ object, reason, deleted }) =>
+        deleted ? [] : [{ object, reason: reason ?? '' }],
+      ),
+      ...locked.map(({ object, until }) => ({
+        ...{ object, until },
+        reason: `Object lock keeps its version with all its rows. exportd deletes it after ${until}.`,
+      })),
+    ],
+    removed: deletions.filter(({ deleted }) => deleted).length,
     left: left.rows[0]?.left ?? 0,
   };
 }

@@ -224,9 +224,14 @@ export async function putSmallObject(
 
 /**
  * What a deletion leaves in the bucket: a versioned one may keep the object behind a delete marker; `locked_until`: object lock
- * does, until this day (`2026-11-27`, UTC), so that objects of one day have one reason.
+ * keeps this version, until the end of this day (`2026-11-27`, UTC), so that objects of one day have one reason.
  */
-export type DeletionResult = 'erased' | 'version_stays' | { readonly locked_until: string };
+export type DeletionResult = 'erased' | 'version_stays' | LockedVersion;
+
+interface LockedVersion {
+  readonly version_id: string;
+  readonly locked_until: string;
+}
 
 /** Versions of one key that a deletion deletes. A file is written once, so it has one, or one more after a lost response. */
 const maxVersions = 10;
@@ -240,14 +245,14 @@ export async function deleteObject(
   key: string,
   signal: AbortSignal,
 ): Promise<DeletionResult> {
-  let lockedUntil: string | undefined;
+  let locked: LockedVersion | undefined;
   for (let deleted = 0; deleted < maxVersions; deleted += 1) {
     const found =
       requests.isVersioned() || deleted > 0 ? await headObject(requests, key, signal) : 'unreadable';
     if (found === 'absent') return 'erased';
     if (found === 'unreadable' || found.VersionId === undefined) break;
     if (await deleteVersion(requests, key, found.VersionId, signal)) continue;
-    lockedUntil = await retentionOf(requests, key, found.VersionId, signal);
+    locked = await lockOf(requests, key, found.VersionId, signal);
     break;
   }
   const { DeleteMarker } = await sendCommand(
@@ -257,8 +262,19 @@ export async function deleteObject(
     signal,
   );
   if (DeleteMarker !== true) return 'erased';
-  return lockedUntil === undefined ? 'version_stays' : { locked_until: lockedUntil };
+  return locked ?? 'version_stays';
 }
+
+/** Deletes a version that object lock kept, once its time is over. */
+export const deleteHeldVersion = async (
+  requests: S3Requests,
+  key: string,
+  versionId: string,
+  signal: AbortSignal,
+): Promise<DeletionResult> =>
+  (await deleteVersion(requests, key, versionId, signal))
+    ? 'erased'
+    : ((await lockOf(requests, key, versionId, signal)) ?? 'version_stays');
 
 /** Deletes a version of an object for good. @returns false when that is denied, also by object lock */
 export async function deleteVersion(
@@ -281,17 +297,23 @@ export async function deleteVersion(
   }
 }
 
-/** The day until which object lock retains a version, if it does and the credentials may read that (s3:GetObjectRetention). */
-async function retentionOf(
+/**
+ * Until when object lock retains a version, if it still does and the credentials may read that (s3:GetObjectRetention). A legal
+ * hold has no date.
+ */
+async function lockOf(
   requests: S3Requests,
   key: string,
   VersionId: string,
   signal: AbortSignal,
-): Promise<string | undefined> {
+): Promise<LockedVersion | undefined> {
   const input = { Bucket: requests.bucket, Key: key, VersionId };
   try {
     const { Retention } = await sendCommand(requests, GetObjectRetentionCommand, input, signal);
-    return Retention?.RetainUntilDate?.toISOString().slice(0, 'YYYY-MM-DD'.length);
+    const until = Retention?.RetainUntilDate;
+    return until && until.getTime() > Date.now()
+      ? { version_id: VersionId, locked_until: until.toISOString().slice(0, 'YYYY-MM-DD'.length) }
+      : undefined;
   } catch (error) {
     if (error instanceof DestinationError) return undefined;
     throw error;

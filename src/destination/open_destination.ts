@@ -19,6 +19,7 @@ import {
   getManifestObject,
   hasOwnManifest,
   deleteIfUnchanged,
+  deleteHeldVersion,
   deleteObject,
   findFile,
   isFromUpload,
@@ -122,6 +123,8 @@ export function openS3(config: S3Config, context: DestinationContext) {
       putSmallObject(requests, key, bytes, { ...encryption, ContentType: contentType }, signal),
     openObject: (key: string, signal: AbortSignal) => openObject(requests, key, signal),
     deleteObject: (key: string, signal: AbortSignal) => deleteObject(requests, key, signal),
+    deleteHeldVersion: (key: string, versionId: string, signal: AbortSignal) =>
+      deleteHeldVersion(requests, key, versionId, signal),
     putManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
       putManifestObject(requests, key, publication, manifestOptions, signal),
     /** Whether the run, or one whose files it inherited, has written its manifest; true if it cannot be read. */

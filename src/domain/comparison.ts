@@ -111,15 +111,22 @@ export interface DeletedObject {
   readonly upload_token: string | null;
 }
 
+/** What object lock keeps of a deleted object: a version, and until when. */
+export interface HeldVersion {
+  readonly version_id: string;
+  /** ISO 8601: the end of the last day, in UTC. */
+  readonly until: string;
+}
+
 /** Events of a run after its end. None of them changes its status or its files. */
 export type RunMaintenanceEvent =
   /**
    * An obsolete object was handled: an upload if `upload_id` is set, else a file or a manifest. If it was not `deleted`,
-   * `reason` says why it stays in the bucket permanently.
+   * `reason` says why it stays in the bucket: until the date of `held`, or permanently.
    */
   | {
       type: 'RunObjectDeleted';
-      data: DeletedObject & { deleted: boolean; reason: string | null };
+      data: DeletedObject & { deleted: boolean; reason: string | null; held?: HeldVersion };
     }
   /**
    * An object could not be deleted, for a transient reason. Only the first failure of an object or of a location is

@@ -6,6 +6,8 @@ export interface HeldObject {
   readonly object: string;
   /** Why it stays, for users. */
   readonly reason: string;
+  /** ISO 8601: when it is deleted, of what object lock keeps. */
+  readonly until?: string;
 }
 
 /** An interval of an export, and the run that publishes its rows without the erased ones. */

@@ -8,6 +8,7 @@ import {
 } from '../decisions/due_maintenance.ts';
 import { bounds } from '../config/bounds.ts';
 import { DestinationError, type ManifestState, type PresentManifest } from '../destination/destination.ts';
+import type { HeldVersion } from '../domain/comparison.ts';
 import { parseManifest } from '../destination/manifest.ts';
 import { type DeletionResult, isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
@@ -233,19 +234,24 @@ class Published extends Error {
 /** The bucket keeps what was deleted. */
 class VersionStays extends Error {
   override readonly name = 'VersionStays';
-  constructor(lockedUntil?: string) {
+  readonly held: HeldVersion | undefined;
+  constructor(locked?: Exclude<DeletionResult, string>) {
     super(
-      lockedUntil === undefined
+      locked === undefined
         ? 'The bucket keeps versions: a delete marker hides the object, and its version stays with all its rows. To erase it, grant the credentials s3:DeleteObjectVersion before exportd deletes, or add a lifecycle rule for noncurrent versions; object lock keeps it until its retention ends.'
-        : `Object lock keeps the object until ${lockedUntil}: a delete marker hides it, and its version stays with all its rows. Delete the version then, or add a lifecycle rule for noncurrent versions.`,
+        : `Object lock keeps the object until ${locked.locked_until}: a delete marker hides it, and its version stays with all its rows. exportd deletes the version after that day.`,
     );
+    this.held = locked && {
+      version_id: locked.version_id,
+      until: new Date(Date.parse(locked.locked_until) + dayMs).toISOString(),
+    };
   }
 }
 
 /** @throws VersionStays */
 function requireErased(result: DeletionResult): void {
   if (result === 'version_stays') throw new VersionStays();
-  if (result !== 'erased') throw new VersionStays(result.locked_until);
+  if (result !== 'erased') throw new VersionStays(result);
 }
 
 /** A manifest still refers to an obsolete object, so readers need it. */
@@ -278,13 +284,14 @@ async function deleteObsoleteObject(
 ): Promise<Deletion> {
   try {
     const context = await open();
-    await deleteByKind[object.object_type](object, context);
+    await (object.held_version === null ? deleteByKind[object.object_type] : deleteHeld)(object, context);
     return { object, deleted: true, reason: null };
   } catch (error) {
     // An interrupted deletion proves nothing about its location.
     if (signal.aborted) throw error;
-    if (error instanceof Published || error instanceof VersionStays)
-      return { object, deleted: false, reason: error.message };
+    if (error instanceof VersionStays)
+      return { object, deleted: false, reason: error.message, held: error.held };
+    if (error instanceof Published) return { object, deleted: false, reason: error.message };
     // Nothing leads to the object any more.
     if (isErrorType(error, 'SecretsErased')) return { object, deleted: false, reason: error.message };
     // The object was deleted with its bucket.
@@ -302,6 +309,18 @@ const deleteByKind: Readonly<
   file: deleteFile,
   manifest: deleteManifest,
 };
+
+/** Deletes what object lock has kept. A delete marker hides it, so nothing refers to it. */
+async function deleteHeld(
+  { key, held_version }: ObsoleteObject,
+  { location, signal }: DeletionContext,
+): Promise<void> {
+  requireErased(
+    await withPermission('s3:DeleteObjectVersion', () =>
+      location.deleteHeldVersion(key, held_version ?? '', signal),
+    ),
+  );
+}
 
 /** Aborts an upload, or deletes its file if a superseded attempt has completed it meanwhile. */
 async function deleteUpload(object: ObsoleteObject, context: DeletionContext): Promise<void> {

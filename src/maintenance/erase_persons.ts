@@ -12,9 +12,9 @@ import {
   type PublishedInterval,
   purgeErasedIds,
   readCertificate,
-  readHeldObjects,
   readIntervalsSince,
   readPublishedIntervals,
+  readRemovedObjects,
   readRewritingRun,
   readSearches,
   readTouchedIntervals,
@@ -354,7 +354,7 @@ const eventsOf = (files: readonly CompletedFile[]): readonly string[] => [
 
 /** Deletes at once what no manifest of an export needs: an older generation may have rows of the persons. */
 async function removeObjects(erasure: Erasure, batch_export_id: string): Promise<void> {
-  const { dependencies, id, requested_at, signal } = erasure;
+  const { dependencies, id, signal } = erasure;
   const { journal, policies, openLocation } = dependencies;
   const maintenance = {
     ...policies.maintenance,
@@ -378,7 +378,7 @@ async function removeObjects(erasure: Erasure, batch_export_id: string): Promise
     if (!permanent) throw thrown;
     error = `${type}: ${message}`;
   }
-  const { held, removed, left } = await readHeldObjects(journal.pool, batch_export_id, requested_at);
+  const { held, removed, left } = await readRemovedObjects(journal.pool, id, batch_export_id);
   if (left > 0) error ??= `${left} objects that nothing needs could not be deleted yet.`;
   await recordErasure(journal, id, `removed:${batch_export_id}`, {
     type: 'ErasureObjectsRemoved',

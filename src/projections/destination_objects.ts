@@ -196,6 +196,21 @@ async function clearLocationFailure(
   );
 }
 
+/** Deletes the row of a deleted object. One that object lock keeps stays, to be deleted after that. */
+async function deleteOrHold(
+  connection: Connection,
+  { stream_id }: StoredEvent,
+  { key, upload_id, upload_token, held }: RunEventData<'RunObjectDeleted'>,
+): Promise<void> {
+  const identity = [stream_id, key, upload_id, upload_token];
+  await (held
+    ? connection.query(
+        `update exportd.destination_objects object set held_version = $5, held_until = $6 where ${isObject}`,
+        [...identity, held.version_id, held.until],
+      )
+    : connection.query(`delete from exportd.destination_objects object where ${isObject}`, identity));
+}
+
 const table: CachedTable = {
   name: 'exportd.destination_objects',
   key: ['position', 'ordinal'],
@@ -220,7 +235,7 @@ const unpublished = 'not publish_claimed and obsolete_at is null';
  */
 export const destinationObjectsProjection: Projection = {
   name: 'destination_objects',
-  version: 17,
+  version: 18,
   reads: ['stream_states', 'runs'],
   owns: ['exportd.destination_objects', 'exportd.location_failures'],
   tables: `
@@ -251,6 +266,9 @@ export const destinationObjectsProjection: Projection = {
       obsolete_at timestamptz,
       -- When deleting it first failed, for a reason specific to it.
       failing_since timestamptz,
+      -- The version that object lock keeps of it, and until when.
+      held_version text,
+      held_until timestamptz,
       primary key (position, ordinal)
     );
     -- Locations where every deletion has failed since.
@@ -266,7 +284,9 @@ export const destinationObjectsProjection: Projection = {
     -- A run may have thousands of files, and few uploads.
     create index destination_objects_uploads on exportd.destination_objects (run_id) where object_type = 'upload';
     create index destination_objects_obsolete on exportd.destination_objects (obsolete_at)
-      where obsolete_at is not null`,
+      where obsolete_at is not null;
+    create index destination_objects_held on exportd.destination_objects (batch_export_id)
+      where held_until is not null`,
   apply: async (connection, event, folded) => {
     if (event.stream_type === 'run') await foldRun(connection, event, folded);
     // Objects to which a manifest of a deleted export refers stay in the bucket.
@@ -359,6 +379,8 @@ async function foldRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<
       publish_claimed: false,
       obsolete_at: null,
       failing_since: null,
+      held_version: null,
+      held_until: null,
       ...object,
     });
   switch (event.type) {
@@ -481,18 +503,19 @@ async function publishRows(
   }
 }
 
-/** Deletes the rows of a deleted object, and the failure of its location. */
+/** Deletes the rows of a deleted object, and the failure of its location; what a lock holds stays. */
 async function deleteRows(
   rows: RowCache,
   { stream_id }: StoredEvent,
-  { key, upload_id, upload_token, deleted }: RunEventData<'RunObjectDeleted'>,
+  { key, upload_id, upload_token, deleted, held }: RunEventData<'RunObjectDeleted'>,
 ): Promise<void> {
   for (const row of await rows.find(table, 'run', stream_id)) {
     const object = row as unknown as ObjectRow;
     if (object.key !== key || object.upload_id !== upload_id || object.upload_token !== upload_token)
       continue;
     if (object.obsolete_at === null) continue;
-    rows.delete(table, row);
+    if (held) rows.change(table, row, { held_version: held.version_id, held_until: held.until });
+    else rows.delete(table, row);
     if (!deleted) continue;
     for (const failure of await rows.find(failuresTable, 'export', row.batch_export_id))
       if (failure.config_version === object.config_version) rows.delete(failuresTable, failure);
@@ -644,14 +667,7 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       return;
     case 'RunObjectDeleted':
       if (event.data.deleted) await clearLocationFailure(connection, stored, event.data);
-      await change(
-        `delete from exportd.destination_objects
-         where run_id = $1 and key = $2 and upload_id is not distinct from $3 and upload_token is not distinct from $4
-           and obsolete_at is not null`,
-        event.data.key,
-        event.data.upload_id,
-        event.data.upload_token,
-      );
+      await deleteOrHold(connection, stored, event.data);
       return;
     case 'RunCounted':
     case 'RunReplacementChecked':

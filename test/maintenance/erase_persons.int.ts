@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { Readable } from 'node:stream';
 import { buffer } from 'node:stream/consumers';
-import { GetObjectCommand } from '@aws-sdk/client-s3';
+import {
+  CreateBucketCommand,
+  GetObjectCommand,
+  ListObjectVersionsCommand,
+  PutObjectRetentionCommand,
+} from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { collapseHistory } from '../../src/decisions/collapse_history.ts';
@@ -17,8 +22,10 @@ import { decompress } from '../../src/verify/files/decompress.ts';
 import { extensionsOf, readRows } from '../../src/verify/files/read_rows.ts';
 import { verifyBatchExport } from '../../src/verify/verify_batch_export.ts';
 import { quickPolicies } from '../decisions/commander.ts';
+import { type OwnObjectStore, startOwnObjectStore } from '../e2e/own_object_store.ts';
 import { type Interruptions, withCrash } from '../export/crash_injection.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
 
 const hours = [10, 11].map((hour) => ({
@@ -454,5 +461,71 @@ describe('erasing a person', () => {
       },
     });
     expect((await manifestsOf(batchExportId))[0]).toEqual(before[0]);
+  });
+});
+
+describe('erasing a person in a bucket with object lock', () => {
+  let store: OwnObjectStore;
+  let usual: [ExportHarness, MaintenanceHarness];
+  const locked = `locked-${randomUUID()}`;
+  beforeAll(async () => {
+    usual = [harness, maintenance];
+    store = await startOwnObjectStore({ keepsVersions: true });
+    const { client } = store.bucket;
+    await client.send(new CreateBucketCommand({ Bucket: locked, ObjectLockEnabledForBucket: true }));
+    harness = await createExportHarness(store.bucket);
+    maintenance = createMaintenanceHarness(harness);
+  });
+  afterAll(async () => {
+    await harness.close();
+    await store.close();
+    [harness, maintenance] = usual;
+  });
+
+  const versionsIn = async (Bucket: string) => {
+    const { Versions = [] } = await store.bucket.client.send(new ListObjectVersionsCommand({ Bucket }));
+    return Versions.map(({ Key = '', VersionId = '' }) => ({ Key, VersionId }));
+  };
+
+  it('deletes what object lock holds after its date, by the next erasure', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('events', { ...jsonLines, bucket_name: locked });
+    const retain = (RetainUntilDate: Date, version: { Key: string; VersionId: string }) =>
+      store.bucket.client.send(
+        new PutObjectRetentionCommand({
+          ...{ Bucket: locked, ...version, BypassGovernanceRetention: true },
+          Retention: { Mode: 'GOVERNANCE', RetainUntilDate },
+        }),
+      );
+    const files = (await versionsIn(locked)).filter(({ Key }) => !Key.endsWith('.json'));
+    for (const file of files) await retain(new Date(Date.now() + 86_400_000), file);
+    const id = await erase(erased);
+    const { status, held } = await erasureOf(id);
+    expect({ status, held }).toEqual({
+      status: 'Incomplete',
+      held: files.map(({ Key }) => ({
+        ...{ batch_export_id: batchExportId, object: Key },
+        ...{ reason: expect.stringContaining('Object lock'), until: expect.any(String) },
+      })),
+    });
+    const versionsLeft = async () =>
+      (await versionsIn(locked)).filter((version) =>
+        files.some((file) => file.VersionId === version.VersionId),
+      );
+    expect(await versionsLeft()).toEqual(files);
+    // Their date is over.
+    for (const file of files) await retain(new Date(Date.now() + 1_000), file);
+    await waitFor(async () => {
+      await harness.database.pool.query(
+        'update exportd.destination_objects set held_until = clock_timestamp() where held_until is not null',
+      );
+      await erase(`nobody-${randomUUID()}`);
+      return (await versionsLeft()).length === 0;
+    }, 'the versions are deleted');
+    expect(await erasureOf(await erase(`nobody-${randomUUID()}`))).toMatchObject({
+      status: 'Completed',
+      held: [],
+    });
   });
 });

@@ -35,11 +35,16 @@ async function readErasures(
   { id = null, limit = 1, offset = 0 }: { id?: string | null; limit?: number; offset?: number },
 ): Promise<StoredErasure[]> {
   const { rows } = await pool.query<StoredErasure>(
-    `select erasure.id, erasure.status, id_hashes, users.email as requested_by, held, erasure.created_at, finished_at,
+    `select erasure.id, erasure.status, id_hashes, users.email as requested_by, erasure.created_at, finished_at,
        certificate, json_build_object('exports', searched.exports, 'exports_searched', searched.finished,
          'intervals_searched', searched.intervals, 'rows_searched', searched.rows,
          'intervals_found', found.found, 'intervals_rewritten', found.rewritten,
          'rows_erased', rows_erased, 'objects_removed', objects_removed) as progress,
+       coalesce((
+         select jsonb_agg(jsonb_build_object('until', null) || object)
+         from jsonb_array_elements(erasure.held) object
+         where object ->> 'until' is null or (object ->> 'batch_export_id', object ->> 'object') in (
+           select batch_export_id::text, key from exportd.destination_objects where held_until is not null)), '[]') as held,
        coalesce((
          select json_agg(json_build_object('batch_export_id', batch_export_id, 'start', data_interval_start,
            'end', data_interval_end, 'error', error))

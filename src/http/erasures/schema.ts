@@ -52,8 +52,19 @@ export const erasureSchema = z
       )
       .describe('Intervals that are as they were, at most 100.'),
     held: z
-      .array(z.object({ batch_export_id: z.string(), object: z.string().nullable(), reason: z.string() }))
-      .describe('Objects that could not be removed, such as those under an object lock.'),
+      .array(
+        z.object({
+          batch_export_id: z.string(),
+          object: z.string().nullable(),
+          reason: z.string(),
+          until: responseTimestampSchema
+            .nullable()
+            .describe('When exportd deletes it: object lock keeps it until then.'),
+        }),
+      )
+      .describe(
+        'Objects that could not be removed. One under an object lock is no longer listed once it was deleted; the certificate still names it.',
+      ),
     created_at: responseTimestampSchema,
     finished_at: responseTimestampSchema.nullable(),
   })
