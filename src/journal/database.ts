@@ -59,12 +59,18 @@ export class ReadModelsDiffer extends Error {
   override readonly name = 'ReadModelsDiffer';
 }
 
+/** What PostgreSQL reports of a prepared statement whose columns have other types since a migration. */
+const staleStatement = 'cached plan must not change result type';
+
+const isStale = (error: unknown): boolean =>
+  error instanceof pg.DatabaseError && error.message === staleStatement;
+
 /** Whether a retry of the same statements may succeed. */
 export function isTransient(error: unknown): boolean {
   if (isDatabaseUnavailable(error) || error instanceof ReadModelsDiffer) return true;
   if (!(error instanceof pg.DatabaseError)) return false;
   const state = error.code ?? '';
-  return transientClasses.has(state.slice(0, 2)) || state === statementCancelled;
+  return transientClasses.has(state.slice(0, 2)) || state === statementCancelled || isStale(error);
 }
 
 /**
@@ -106,6 +112,8 @@ interface PoolOptions {
   readonly statementTimeoutMs?: number;
   /** Whether the server may be a standby; by default it must accept writes. */
   readonly allowsStandby?: boolean;
+  /** Whether its connections prepare the statements that they repeat, for a process that repeats few different ones. */
+  readonly preparesStatements?: boolean;
 }
 
 /** Lets the server detect a lost client within a minute: the client may hold the reconciler's lock. */
@@ -127,7 +135,13 @@ const queryTimeoutFactor = 1.25;
 /** Opens a pool. The source's barrier ignores its sessions, which it recognizes by the application name. */
 export function createPool(
   databaseUrl: string,
-  { max, connectTimeoutMs, statementTimeoutMs, allowsStandby = false }: PoolOptions,
+  {
+    max,
+    connectTimeoutMs,
+    statementTimeoutMs,
+    allowsStandby = false,
+    preparesStatements = false,
+  }: PoolOptions,
 ): Pool {
   const pool = new pg.Pool({
     connectionString: databaseUrl,
@@ -147,8 +161,41 @@ export function createPool(
   // listeners the error would also end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
+  if (preparesStatements) prepareStatements(pool);
   traceStatements(pool, 'control');
   return pool;
+}
+
+/** How often a process sends a statement before its connections prepare it. */
+const usesBeforePrepared = 5;
+/** Each connection keeps the plans of its prepared statements, some ten kB each. */
+const maxPreparedStatements = 200;
+
+/**
+ * Lets the connections of a pool prepare each statement with parameters that has been sent some times: PostgreSQL then parses
+ * it once for each connection, and plans it once if a plan for all parameters is as good as others.
+ */
+function prepareStatements(pool: Pool): void {
+  const uses = new Map<string, number>();
+  const names = new Map<string, string>();
+  const nameOf = (text: string): string | undefined => {
+    const known = names.get(text);
+    if (known !== undefined || names.size >= maxPreparedStatements) return known;
+    const count = (uses.get(text) ?? 0) + 1;
+    uses.set(text, count);
+    if (count <= usesBeforePrepared) return undefined;
+    const name = `repeated-${String(names.size + 1)}`;
+    names.set(text, name);
+    return name;
+  };
+  pool.on('connect', (client) => {
+    const send = client.query.bind(client) as (...input: unknown[]) => unknown;
+    const query = (text: unknown, values: unknown, ...rest: unknown[]): unknown => {
+      const name = typeof text === 'string' && Array.isArray(values) ? nameOf(text) : undefined;
+      return name === undefined ? send(text, values, ...rest) : send({ name, text, values }, ...rest);
+    };
+    client.query = query as typeof client.query;
+  });
 }
 
 /**
@@ -241,7 +288,7 @@ export async function inTransaction<Result>(
     return result;
   } catch (error) {
     // On a lost connection a rollback would only wait too. PostgreSQL rolls back when it detects the loss.
-    if (isConnectionLost(error)) broken = asError(error);
+    if (isConnectionLost(error) || isStale(error)) broken = asError(error);
     else if (isReadOnly(error)) {
       // The server has become a standby, or the pooler before it leads to one: so may the other connections.
       broken = asError(error);

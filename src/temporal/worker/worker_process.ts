@@ -208,6 +208,7 @@ async function serve(
     max: maxControlConnections,
     connectTimeoutMs: settings.EXPORTD_CONTROL_CONNECT_TIMEOUT,
     statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
+    preparesStatements: true,
   });
   const temporal = await createClient(settings);
   const { client } = temporal;
