@@ -55,7 +55,7 @@ describe('npm run bench', () => {
     const command = await runBench(
       folder,
       ...['--events', String(events)],
-      ...['--json', '--formats', 'JSONLines+gzip,JSONLines+lzma', '--no-duckdb'],
+      ...['--json', '--formats', 'JSONLines+gzip,JSONLines+lzma', '--no-duckdb', '--no-peers'],
       ...['--save', saved, '--compare', earlier],
     );
     const { comparison, ...found } = JSON.parse(command.stdout) as ExportsBenchResult & {
@@ -87,7 +87,9 @@ describe('npm run bench', () => {
     expectRatio(result.ratio_to_floor, result, floor);
     expect(result.s3_requests).toBeGreaterThan(1);
     expectPipeline(found.pipeline, result);
-    expect(found.duckdb).toEqual({ skipped: 'Not requested.' });
+    for (const peer of [found.duckdb, found.adbc, found.sling])
+      expect(peer).toEqual({ skipped: 'Not requested.' });
+    expect(result.cpu_of_programs.worker).toBeGreaterThan(0);
     await expectNothingLeft(command, folder);
   });
 });

@@ -16,7 +16,7 @@ it('bench measures DuckDB and warm workers repeatedly, and writes a profile of e
     ...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles],
   );
   expect(command.stdout).toMatch(
-    /^export +seconds +min–max .*\nfloor .*\n(psql|shell) .*\nDuckDB [\d.]+ Parquet\+zstd .*\nexportd JSONLines .*\n$/,
+    /^export +seconds +min–max .*\nfloor .*\n(psql|shell) .*\nDuckDB [\d.]+ Parquet\+zstd .*\nADBC .*\nSling .*\nexportd JSONLines .*\n$/,
   );
   expect(command.stderr).toMatch(/exportd JSONLines \(2 of 2\): [\d.]+ s/);
   for (const repeat of ['1', '2'])

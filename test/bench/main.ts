@@ -52,7 +52,9 @@ function parseJitters(text: string): number[] {
 }
 
 const bench = new Command('npm run bench --')
-  .description('benchmark exports against a plain COPY, a shell pipeline and DuckDB, on scratch servers')
+  .description(
+    'benchmark exports against a plain COPY, a shell pipeline, DuckDB, ADBC and Sling, on scratch servers',
+  )
   .showHelpAfterError('(add --help for usage)')
   .option('--events <number>', 'number of events', parseId, 1_000_000)
   .option(
@@ -64,6 +66,7 @@ const bench = new Command('npm run bench --')
   .option('--warm', 'let each worker export everything once before the measurement')
   .option('--no-pipeline', 'do not measure the shell pipeline')
   .option('--no-duckdb', 'do not measure DuckDB')
+  .option('--no-peers', 'do not measure ADBC and Sling')
   .addOption(
     new Option('--verify <depth>', 'how each format is verified after its first measurement')
       .choices(['deep', 'fast'] satisfies VerifyDepth[])
@@ -111,6 +114,18 @@ addBenchmark(schedule, async () => {
   const { runScheduleBench, scheduleTables, checkScheduleResult } =
     await import('./schedule/schedule_bench.ts');
   return { run: runScheduleBench, tables: scheduleTables, check: checkScheduleResult };
+});
+
+const intervals = bench
+  .command('intervals')
+  .description('benchmark what a small interval costs, and one without rows')
+  .option('--intervals <number>', 'intervals of each measurement', parseId, 200)
+  .option('--rows <number>', 'rows of a small interval', parseId, 20)
+  .option('--repeat <number>', 'number of measurements', parseId, 3)
+  .option('--profile <folder>', 'write CPU profiles of the worker to this folder', parsePath);
+addBenchmark(intervals, async () => {
+  const { runIntervalsBench, intervalsTables } = await import('./intervals/intervals_bench.ts');
+  return { run: runIntervalsBench, tables: intervalsTables };
 });
 
 const query = bench

@@ -1,5 +1,7 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { cpus } from 'node:os';
+import type { DataFolder } from '../../src/local_stack/data_folder.ts';
+import { readIdentity } from '../../src/local_stack/lock.ts';
 import { rounded } from './results.ts';
 
 /** Clock ticks per second in /proc, the same on every Linux. */
@@ -9,6 +11,54 @@ const ticksPerSecond = 100;
 export function cpuSecondsOf(pid: number): number | null {
   const fields = statFields(pid);
   return fields === null ? null : (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
+}
+
+/** CPU seconds of the programs of a scratch stack; null without /proc, or where the environment brought the server. */
+export interface ProgramSeconds {
+  readonly worker: number | null;
+  readonly postgresql: number | null;
+  readonly s3: number | null;
+  /** Temporal and exportd's server. */
+  readonly temporal: number | null;
+}
+
+/** Watches the programs whose processes a stack recorded, until the returned function is called. */
+export function watchPrograms(folder: DataFolder): () => ProgramSeconds {
+  const before = secondsByProgram(folder);
+  return () => {
+    const now = secondsByProgram(folder);
+    const used = (...names: string[]): number | null => {
+      const seconds = names.reduce(
+        (sum, name) => sum + (now.get(name) ?? Number.NaN) - (before.get(name) ?? Number.NaN),
+        0,
+      );
+      return Number.isNaN(seconds) ? null : rounded(seconds);
+    };
+    return {
+      worker: used('worker'),
+      postgresql: used('postgresql'),
+      s3: used('s3'),
+      temporal: used('temporal', 'server'),
+    };
+  };
+}
+
+/** By the name of the program. PostgreSQL has a process for each connection, most of which outlive the measurement. */
+function secondsByProgram(folder: DataFolder): ReadonlyMap<string, number> {
+  const files = readdirSync(folder.inside('processes')).filter((file) => file.endsWith('.json'));
+  const processes = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? Number(name) : []));
+  const parents = new Map(processes.map((pid) => [pid, Number(statFields(pid)?.[1])]));
+  const seconds = files.map((file): [string, number] => {
+    const { pid = Number.NaN } = readIdentity(folder.inside('processes', file)) ?? {};
+    const own = [pid, ...processes.filter((one) => parents.get(one) === pid)];
+    const ended = statFields(pid)?.slice(13, 15).map(Number) ?? [Number.NaN];
+    const ticks = ended.reduce((sum, one) => sum + one, 0);
+    return [
+      file.slice(0, -'.json'.length),
+      own.reduce((sum, one) => sum + (cpuSecondsOf(one) ?? 0), ticks / ticksPerSecond),
+    ];
+  });
+  return new Map(seconds);
 }
 
 /** Memory of a process in bytes. */

@@ -36,6 +36,7 @@ const columns = {
   ratio_to_floor: ['÷ floor', fixed(2)],
   ratio_to_pipeline: ['÷ pipeline', fixed(2)],
   ratio_to_duckdb: ['÷ DuckDB', fixed(2)],
+  ratio_to_adbc: ['÷ ADBC', fixed(2)],
   seconds: ['seconds', fixed(2)],
   cpu_seconds: ['CPU s', fixed(2)],
   peak_memory_bytes: ['peak MB', megabytes],

@@ -37,7 +37,14 @@ import {
   type ScratchOptions,
   type ScratchStack,
 } from '../scratch.ts';
-import { cpuSecondsOf, memoryOf, resetPeakMemory, s3RequestsOf } from '../usage.ts';
+import {
+  cpuSecondsOf,
+  memoryOf,
+  resetPeakMemory,
+  s3RequestsOf,
+  watchPrograms,
+  type ProgramSeconds,
+} from '../usage.ts';
 import {
   discardCopy,
   exportStatements,
@@ -45,9 +52,12 @@ import {
   measureFloor,
   measurePipeline,
   pipelineObstacle,
+  prepareAdbc,
   prepareDuckDb,
-  type MeasuredDuckDb,
+  prepareSling,
+  type MeasuredPeer,
   type Moved,
+  type Peer,
   type Written,
 } from './programs.ts';
 
@@ -63,6 +73,8 @@ export interface ExportsBenchOptions extends ScratchOptions {
   readonly warm?: boolean;
   readonly pipeline: boolean;
   readonly duckdb: boolean;
+  /** Whether to measure ADBC and Sling. */
+  readonly peers: boolean;
   readonly verify: VerifyDepth;
   readonly profile?: string;
 }
@@ -90,6 +102,8 @@ export interface Compared extends Throughput {
   readonly ratio_to_pipeline: Statistics | null;
   /** Null without DuckDB. */
   readonly ratio_to_duckdb: Statistics | null;
+  /** Null without ADBC. */
+  readonly ratio_to_adbc: Statistics | null;
   /** Of an export to a table: time divided by that of the same format without one. Null without both. */
   readonly ratio_to_files: Statistics | null;
 }
@@ -104,6 +118,8 @@ export interface ExportResult extends Compared {
   readonly idle_memory_bytes: number | null;
   /** Bytes divided by those of the pipeline. */
   readonly size_to_pipeline: number | null;
+  /** Medians of the CPU seconds of each program. */
+  readonly cpu_of_programs: ProgramSeconds;
 }
 
 /** Result of `npm run bench`. Times are in seconds, sizes in bytes. */
@@ -118,25 +134,35 @@ export interface ExportsBenchResult extends Measurement {
   /** The shell pipeline, which writes the rows as gzipped JSON lines to the bucket. */
   readonly pipeline: Compared | Skipped;
   /** DuckDB, which writes the same rows to a local file. */
-  readonly duckdb: (Compared & { readonly version: string }) | Skipped;
+  readonly duckdb: ComparedPeer;
+  /** ADBC, which pyarrow writes as Parquet with zstd to a local file. */
+  readonly adbc: ComparedPeer;
+  /** Sling, which writes gzipped JSON lines to a local file. */
+  readonly sling: ComparedPeer;
   readonly exports: readonly ({ readonly format: string } & (ExportResult | Skipped))[];
 }
+
+type ComparedPeer = (Compared & { readonly version: string }) | Skipped;
 
 /** An export of the interval by a newly started worker. */
 interface MeasuredRun extends Written {
   readonly seconds_from_command: number;
   readonly rows: number;
   readonly idle_memory_bytes: number | null;
+  readonly cpu_of_programs: ProgramSeconds;
 }
+
+const peerNames = ['duckdb', 'adbc', 'sling'] as const;
+type PeerName = (typeof peerNames)[number];
 
 /** The measurements of all repeats, in order. */
 interface Measurements {
   readonly floor: Moved[];
   readonly pipeline: Written[];
-  readonly duckdb: MeasuredDuckDb[];
+  readonly peers: Readonly<Record<PeerName, MeasuredPeer[]>>;
   /** By format, without skipped ones. */
   readonly runs: ReadonlyMap<string, MeasuredRun[]>;
-  /** Why a program was skipped: `pipeline`, `duckdb` or a format. */
+  /** Why a program was skipped: `pipeline`, a peer or a format. */
   readonly skipped: ReadonlyMap<string, string>;
 }
 
@@ -193,13 +219,23 @@ async function measurePrograms(scratch: Scratch, request: Request): Promise<Meas
   };
   const notRequested = 'Not requested.';
   skip('pipeline', request.pipeline ? pipelineObstacle() : notRequested);
-  const duckDb = request.duckdb ? await prepareDuckDb(stack, signal) : notRequested;
-  skip('duckdb', typeof duckDb === 'string' ? duckDb : undefined);
+  const peers = new Map<PeerName, Peer>();
+  const prepare = async (name: PeerName, isRequested: boolean, peer: typeof prepareAdbc): Promise<void> => {
+    const prepared = isRequested ? await peer(stack, signal) : notRequested;
+    if (typeof prepared === 'string') skip(name, prepared);
+    else peers.set(name, prepared);
+  };
+  await prepare('duckdb', request.duckdb, prepareDuckDb);
+  await prepare('adbc', request.peers, prepareAdbc);
+  await prepare('sling', request.peers, prepareSling);
   for (const format of formats) skip(format, unsupportedReason(format, stack));
 
   const supported = formats.filter((format) => !skipped.has(format));
   const runs = new Map(supported.map((format): [string, MeasuredRun[]] => [format, []]));
-  const measurements: Measurements = { floor: [], pipeline: [], duckdb: [], runs, skipped };
+  const measurements: Measurements = {
+    ...{ floor: [], pipeline: [], runs, skipped },
+    peers: { duckdb: [], adbc: [], sling: [] },
+  };
   for (let number = 1; number <= repeat; number += 1) {
     const progress = repeat === 1 ? '' : ` (${String(number)} of ${String(repeat)})`;
     const measured = <Found extends Moved>(name: string, list: Found[], found: Found): void => {
@@ -213,7 +249,7 @@ async function measurePrograms(scratch: Scratch, request: Request): Promise<Meas
       measured('Shell pipeline', measurements.pipeline, piped);
       await stack.emptyBucket();
     }
-    if (typeof duckDb !== 'string') measured('DuckDB', measurements.duckdb, await duckDb(statements.rows));
+    for (const [name, peer] of peers) measured(name, measurements.peers[name], await peer(statements.rows));
     for (const [format, ofFormat] of runs) {
       measured(`exportd ${format}`, ofFormat, await measureFormat(scratch, request, format, number));
       await stack.emptyBucket();
@@ -289,10 +325,12 @@ async function measureExport(
   const idle = memoryOf(pid);
   resetPeakMemory(pid);
   const cpuBefore = cpuSecondsOf(pid);
+  const used = watchPrograms(project.stack.folder);
   const { seconds_to_end: _, ...measured } = await backfill(project, { exportIds: [id], start, hours: 1 });
   return {
     ...measured,
     cpu_seconds: (cpuSecondsOf(pid) ?? Number.NaN) - (cpuBefore ?? Number.NaN),
+    cpu_of_programs: used(),
     idle_memory_bytes: idle?.resident ?? null,
     peak_memory_bytes: memoryOf(pid)?.peak ?? null,
     s3_requests: (await s3RequestsOf(httpPort)) - requestsBefore,
@@ -327,10 +365,10 @@ interface Events {
 
 /** Computes rates and ratios. */
 function resultsOf(
-  { floor, pipeline, duckdb, runs, skipped }: Measurements,
+  { floor, pipeline, peers, runs, skipped }: Measurements,
   formats: readonly string[],
   events: Events,
-): Pick<ExportsBenchResult, 'floor' | 'pipeline' | 'duckdb' | 'exports'> {
+): Pick<ExportsBenchResult, 'floor' | 'pipeline' | PeerName | 'exports'> {
   const unlessSkipped = <Result>(name: string, result: () => Result): Result | Skipped => {
     const reason = skipped.get(name);
     return reason === undefined ? result() : { skipped: reason };
@@ -347,7 +385,8 @@ function resultsOf(
       s3_requests: requests.length === 0 ? null : medianOf(requests),
       ratio_to_floor: pairedRatios(repeats, floor),
       ratio_to_pipeline: ratioTo(pipeline),
-      ratio_to_duckdb: ratioTo(duckdb),
+      ratio_to_duckdb: ratioTo(peers.duckdb),
+      ratio_to_adbc: ratioTo(peers.adbc),
       ratio_to_files: ratioTo(files),
     };
   };
@@ -364,17 +403,33 @@ function resultsOf(
       rows: Math.max(...repeats.map(({ rows }) => rows)),
       idle_memory_bytes: largestKnown(repeats.map((run) => run.idle_memory_bytes)),
       size_to_pipeline: pipeline[0] ? rounded(result.bytes / pipeline[0].bytes) : null,
+      cpu_of_programs: {
+        worker: medianOfProgram(repeats, 'worker'),
+        postgresql: medianOfProgram(repeats, 'postgresql'),
+        s3: medianOfProgram(repeats, 's3'),
+        temporal: medianOfProgram(repeats, 'temporal'),
+      },
     };
   };
+  const comparedPeer = (name: PeerName): ComparedPeer =>
+    unlessSkipped(name, () => ({ version: peers[name][0]?.version ?? '', ...compared(peers[name]) }));
   return {
     floor: { client: floorClient(), ...throughputOf(floor, events) },
     pipeline: unlessSkipped('pipeline', () => compared(pipeline)),
-    duckdb: unlessSkipped('duckdb', () => ({ version: duckdb[0]?.version ?? '', ...compared(duckdb) })),
+    duckdb: comparedPeer('duckdb'),
+    adbc: comparedPeer('adbc'),
+    sling: comparedPeer('sling'),
     exports: formats.map((format) => ({
       format,
       ...unlessSkipped(format, () => exportResult(format)),
     })),
   };
+}
+
+/** CPU seconds of a program, the median of all repeats; null without /proc. */
+function medianOfProgram(repeats: readonly MeasuredRun[], name: keyof ProgramSeconds): number | null {
+  const seconds = known(repeats.map(({ cpu_of_programs }) => cpu_of_programs[name]));
+  return seconds.length === 0 ? null : medianOf(seconds);
 }
 
 const known = (values: readonly (number | null)[]): number[] => values.filter((value) => value !== null);
@@ -403,7 +458,14 @@ export function throughputOf(repeats: readonly Moved[], { events, copy_bytes }: 
 }
 
 /** The result as a table. */
-export function exportsTable({ floor, pipeline, duckdb, exports }: ExportsBenchResult): ResultTable {
+export function exportsTable({
+  floor,
+  pipeline,
+  duckdb,
+  adbc,
+  sling,
+  exports,
+}: ExportsBenchResult): ResultTable {
   const times = ({ seconds }: Throughput): string[] => [
     seconds.median.toFixed(2),
     `${seconds.minimum.toFixed(2)}–${Math.max(...seconds.all).toFixed(2)}`,
@@ -414,29 +476,38 @@ export function exportsTable({ floor, pipeline, duckdb, exports }: ExportsBenchR
       : [
           name,
           ...times(one),
-          ...[one.ratio_to_floor, one.ratio_to_pipeline, one.ratio_to_duckdb, one.ratio_to_files].map(
-            (ratio) => ratio?.median.toFixed(2) ?? '-',
-          ),
+          ...[
+            ...[one.ratio_to_floor, one.ratio_to_pipeline, one.ratio_to_duckdb, one.ratio_to_adbc],
+            one.ratio_to_files,
+          ].map((ratio) => ratio?.median.toFixed(2) ?? '-'),
           one.cpu_seconds.median.toFixed(2),
           megabytes(one.peak_memory_bytes),
           megabytes(one.bytes),
           one.s3_requests?.toLocaleString('en') ?? '-',
         ];
-  const duckDbName = 'version' in duckdb ? `DuckDB ${duckdb.version} Parquet+zstd` : '';
+  const programCells = ({ cpu_of_programs: { postgresql, temporal, s3 } }: ExportResult): string[] =>
+    [postgresql, temporal, s3].map((seconds) => seconds?.toFixed(2) ?? '-');
+  const peerRow = (name: string, format: string, peer: ComparedPeer): string[] =>
+    row('version' in peer ? `${name} ${peer.version} ${format}` : '', peer, name);
   return {
     headings: [
-      ...['export', 'seconds', 'min–max', '÷ floor', '÷ pipeline', '÷ DuckDB', '÷ files', 'CPU s'],
-      ...['peak MB', 'size MB', 'S3 requests'],
+      ...['export', 'seconds', 'min–max', '÷ floor', '÷ pipeline', '÷ DuckDB', '÷ ADBC', '÷ files'],
+      ...['CPU s', 'peak MB', 'size MB', 'S3 requests', 'PostgreSQL CPU s', 'Temporal CPU s', 'S3 CPU s'],
     ],
     rows: [
       [
         `floor (${floor.client}, binary COPY)`,
         ...times(floor),
-        ...['1.00', '-', '-', '-', floor.cpu_seconds.median.toFixed(2)],
+        ...['1.00', '-', '-', '-', '-', floor.cpu_seconds.median.toFixed(2)],
       ],
       row('psql | gzip -6 | upload', pipeline, 'shell pipeline'),
-      row(duckDbName, duckdb, 'DuckDB'),
-      ...exports.map((one) => row(`exportd ${one.format}`, one)),
+      peerRow('DuckDB', 'Parquet+zstd', duckdb),
+      peerRow('ADBC', 'Parquet+zstd', adbc),
+      peerRow('Sling', 'JSONLines+gzip', sling),
+      ...exports.map((one) => [
+        ...row(`exportd ${one.format}`, one),
+        ...('skipped' in one ? [] : programCells(one)),
+      ]),
     ],
   };
 }

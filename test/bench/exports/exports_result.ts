@@ -18,6 +18,7 @@ const compared = (seconds: Statistics): Compared => ({
   ratio_to_floor: statistics(...seconds.all.map((value) => value / 2)),
   ratio_to_pipeline: statistics(...seconds.all.map((value) => value / 10)),
   ratio_to_duckdb: null,
+  ratio_to_adbc: null,
   ratio_to_files: null,
 });
 
@@ -44,6 +45,8 @@ export const exportsResult = (
   floor: { client: 'psql', ...compared(statistics(2)) },
   pipeline: compared(statistics(10)),
   duckdb: { skipped: 'Not requested.' },
+  adbc: { skipped: 'Not requested.' },
+  sling: { skipped: 'Not requested.' },
   exports: [
     {
       format: 'Parquet+zstd',
@@ -52,6 +55,7 @@ export const exportsResult = (
       rows: 1_000_000,
       idle_memory_bytes: 150e6,
       size_to_pipeline: 0.7,
+      cpu_of_programs: { worker: 4, postgresql: 3, s3: 0.5, temporal: 0.3 },
     },
     { format: 'JSONLines+lzma', skipped: 'Not supported.' },
   ],

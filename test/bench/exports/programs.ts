@@ -1,5 +1,5 @@
 import { spawn } from 'node:child_process';
-import { existsSync, mkdirSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, renameSync, rmSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import type { Readable, Writable } from 'node:stream';
@@ -159,13 +159,13 @@ export async function measurePipeline(
   return { ...measured, ...(JSON.parse(output) as Omit<Written, keyof Moved>) };
 }
 
-/** DuckDB's measurement, by itself. */
-export interface MeasuredDuckDb extends Written {
+/** A peer's measurement. */
+export interface MeasuredPeer extends Written {
   readonly version: string;
 }
 
-/** Writes the rows of a query in their order to a Parquet file with zstd, and deletes it. */
-export type DuckDb = (rows: string) => Promise<MeasuredDuckDb>;
+/** Writes the rows of a query in their order to a local file, and deletes it. */
+export type Peer = (rows: string) => Promise<MeasuredPeer>;
 
 const duckDbPackage = '@duckdb/node-api';
 /** A package of PyPI that contains the signed extension, for machines that cannot reach DuckDB's own server. */
@@ -175,19 +175,19 @@ const extensionPackage = 'duckdb-extension-postgres-scanner';
 export async function prepareDuckDb(
   { databaseUrl, folder }: Pick<ScratchStack, 'databaseUrl' | 'folder'>,
   signal: AbortSignal,
-): Promise<DuckDb | string> {
+): Promise<Peer | string> {
   const version = duckDbVersion();
   if (version === undefined)
     return `The package ${duckDbPackage}, a development dependency, is not installed.`;
-  const create = async (extension: NodeJS.ProcessEnv): Promise<DuckDb> => {
-    const measure: DuckDb = async (rows) => {
+  const create = async (extension: NodeJS.ProcessEnv): Promise<Peer> => {
+    const measure: Peer = async (rows) => {
       const FILE = folder.inside('duckdb.parquet');
       const PROGRAM = join(import.meta.dirname, 'duckdb_program.ts');
       const settings = { NODE: process.execPath, PROGRAM, FILE, ROWS: rows, ...extension };
       try {
         const environment = { ...psqlEnvironment(databaseUrl), ...settings };
         const { output } = await runTimed('"$NODE" "$PROGRAM"', environment, signal);
-        return JSON.parse(output) as MeasuredDuckDb;
+        return JSON.parse(output) as MeasuredPeer;
       } finally {
         rmSync(FILE, { force: true });
       }
@@ -237,6 +237,119 @@ async function bringPostgresExtension(version: string, signal: AbortSignal): Pro
     await runTimed(`${pip} --target "$TARGET" "$PACKAGE"`, environment, signal);
   }
   return file;
+}
+
+/** The packages of PyPI that peers consist of, by their folder in the cache. */
+const peerPackages = {
+  adbc: ['adbc-driver-postgresql==1.13.0', 'pyarrow==26.0.1'],
+  // The last version whose program is in a wheel.
+  sling: ['sling-linux-amd64==1.4.11'],
+};
+
+/** Writes the rows as Parquet with zstd, as fast as ADBC and pyarrow do it: in the order of the query, in one thread each. */
+const adbcProgram = `
+import json, os, resource, time
+import adbc_driver_postgresql.dbapi, pyarrow.parquet
+started = time.perf_counter()
+used = time.process_time()
+with adbc_driver_postgresql.dbapi.connect(os.environ['URI']) as connection, connection.cursor() as cursor:
+    cursor.execute(os.environ['ROWS'])
+    batches = cursor.fetch_record_batch()
+    with pyarrow.parquet.ParquetWriter(os.environ['FILE'], batches.schema, compression='zstd') as writer:
+        for batch in batches:
+            writer.write_batch(batch)
+print(json.dumps({
+    'version': adbc_driver_postgresql.__version__,
+    'seconds': time.perf_counter() - started,
+    'cpu_seconds': time.process_time() - used,
+    'bytes': os.stat(os.environ['FILE']).st_size,
+    'peak_memory_bytes': resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024,
+    's3_requests': None,
+}))`;
+
+/** Prepares ADBC with pyarrow and tries it. @returns why it cannot run on this machine, if so. */
+export const prepareAdbc = (stack: PeerStack, signal: AbortSignal): Promise<Peer | string> =>
+  preparePeer(stack, 'adbc', signal, async (environment) => {
+    const { output } = await runTimed(
+      'python3 -c "$PROGRAM"',
+      { ...environment, PYTHONPATH: environment.FOLDER, PROGRAM: adbcProgram },
+      signal,
+    );
+    return JSON.parse(output) as MeasuredPeer;
+  });
+
+/** Prepares Sling, which writes JSON lines with gzip, and tries it. @returns why it cannot run on this machine, if so. */
+export const prepareSling = (stack: PeerStack, signal: AbortSignal): Promise<Peer | string> =>
+  preparePeer(stack, 'sling', signal, async (environment) => {
+    const options = '{format: jsonlines, compression: gzip}';
+    const { seconds, cpu_seconds } = await runTimed(
+      `"$FOLDER/sling_linux_amd64/bin/sling-linux-amd64" run --src-conn SOURCE --src-stream "$ROWS" \
+        --tgt-object "file://$FILE" --tgt-options '${options}' > /dev/null`,
+      {
+        ...environment,
+        SOURCE: environment.URI,
+        SLING_DISABLE_TELEMETRY: 'true',
+        SLING_HOME_DIR: environment.FOLDER,
+      },
+      signal,
+    );
+    const bytes = statSync(environment.FILE).size;
+    const version = peerPackages.sling[0]?.split('==')[1] ?? '';
+    return { version, seconds, cpu_seconds, bytes, peak_memory_bytes: null, s3_requests: null };
+  });
+
+type PeerStack = Pick<ScratchStack, 'databaseUrl' | 'folder'>;
+
+/** Brings the packages of a peer into the cache, and tries it. */
+async function preparePeer(
+  { databaseUrl, folder }: PeerStack,
+  name: keyof typeof peerPackages,
+  signal: AbortSignal,
+  measure: (
+    environment: NodeJS.ProcessEnv & Record<'FOLDER' | 'FILE' | 'URI', string>,
+  ) => Promise<MeasuredPeer>,
+): Promise<Peer | string> {
+  const packages = peerPackages[name];
+  const FOLDER = join(cacheFolder('programs'), packages.join('-'));
+  const peer: Peer = async (rows) => {
+    const FILE = folder.inside(`${name}.out`);
+    const URI = new URL(databaseUrl);
+    URI.searchParams.set('options', sessionOptions);
+    // Sling asks for TLS otherwise.
+    if (!URI.searchParams.has('sslmode')) URI.searchParams.set('sslmode', 'disable');
+    try {
+      return await measure({
+        ...process.env,
+        FOLDER,
+        FILE,
+        URI: URI.href.replaceAll('+', '%20'),
+        ROWS: rows,
+      });
+    } finally {
+      rmSync(FILE, { force: true });
+    }
+  };
+  try {
+    if (!existsSync(FOLDER)) await installPackages(FOLDER, packages, signal);
+    await peer('select 1 as one');
+    return peer;
+  } catch (error) {
+    signal.throwIfAborted();
+    if (error instanceof ShellFailed) return `It is not available. ${error.message}`;
+    throw error;
+  }
+}
+
+/** Installs packages of PyPI to a folder, with what they need. @throws ShellFailed when pip does not find them */
+async function installPackages(
+  folder: string,
+  packages: readonly string[],
+  signal: AbortSignal,
+): Promise<void> {
+  const TARGET = `${folder}.${String(process.pid)}`;
+  const pip = 'python3 -m pip install --quiet --only-binary :all: --target "$TARGET" $PACKAGES';
+  await runTimed(pip, { ...process.env, TARGET, PACKAGES: packages.join(' ') }, signal);
+  renameSync(TARGET, folder);
 }
 
 /** Duration and output of a shell script. */
