@@ -108,14 +108,14 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
         attempt,
         { run_id, publishes = false }: ExportInput & { publishes?: boolean },
       ): Promise<ExportOutcome & { published?: true }> => {
-        const outcome = await exportWith(attempt, run_id, exportRows).catch(async (error: unknown) => {
-          // The reply of the attempt that published it was lost.
-          if (!publishes || !(error instanceof RunEnded) || error.status !== 'Completed') throw error;
-          return exportOutcomeOf(await recorder.read(run_id), true);
-        });
-        if (!outcome.finished || !publishes) return outcome;
-        await publish(attempt, run_id);
-        return { ...outcome, published: true };
+        const outcome = await exportWith(attempt, run_id, (call) => exportRows(call, { publishes })).catch(
+          async (error: unknown) => {
+            // The reply of the attempt that published it was lost.
+            if (!publishes || !(error instanceof RunEnded) || error.status !== 'Completed') throw error;
+            return exportOutcomeOf(await recorder.read(run_id), true);
+          },
+        );
+        return outcome.finished && publishes ? { ...outcome, published: true } : outcome;
       },
 
       /** Exports one range of a split interval, counted from 0; ranges may run at the same time. */

@@ -1,4 +1,4 @@
-import { areInSameBucket, readPublicConfig } from '../destination/config_versions.ts';
+import { areInSameBucket, createConfigReader } from '../destination/config_versions.ts';
 import { type PartitionColumn, partitionColumnsOf } from '../destination/partitions.ts';
 import { tableLocationOf } from '../destination/table_keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
@@ -54,15 +54,25 @@ import { notifyOfCompletion } from './notifications.ts';
 import { readNewestTableCommit, storeTableFault } from './table_commits.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
-const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
+const createPublishRecorder = (
+  journal: Journal,
+  { step }: RunSteps,
+  readConfig: ReturnType<typeof createConfigReader>,
+) => ({
   /**
    * Claims publishing and decides what stays of the generations before. From here on a cancellation asks the bucket first.
    * Each attempt claims once; `publish_claims` is the number of its claim.
+   * @param found the run whose manifest it replaces, if the attempt has read it
    * @throws ConfigVersionNotFound
    */
-  startPublish: async (runId: string, generation: number): Promise<ExistingRun> => {
-    const { spec } = requireActive(await readState(journal, runDecider, runId));
-    const replaced = await findReplacedRun(journal, spec);
+  startPublish: async (
+    runId: string,
+    generation: number,
+    found?: ReplacedRun | null,
+  ): Promise<ExistingRun> => {
+    const findReplaced = async () =>
+      findReplacedRun(journal, requireActive(await readState(journal, runDecider, runId)).spec);
+    const replaced = found === undefined ? await findReplaced() : found;
     return step(runId, async (stream, { connection }) => {
       const run = requireGeneration(stream.state(), generation);
       const earlier = replaced
@@ -142,16 +152,12 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
       ]);
     }),
   /** The table that the run writes to, by its location; null without one. @throws ConfigVersionNotFound */
-  readTableLocation: async ({ spec }: ExistingRun): Promise<string | null> => {
-    const { config } = await readPublicConfig(journal.pool, spec.batch_export_id, spec.config_version);
-    return tableLocationOf(config, spec.model);
-  },
+  readTableLocation: async ({ spec }: ExistingRun): Promise<string | null> =>
+    tableLocationOf((await readConfig(spec)).config, spec.model),
   /** The partitions of the files of a config version. @throws ConfigVersionNotFound */
-  readPartitions: async ({
-    batch_export_id,
-    config_version,
-  }: Pick<RunSpec, 'batch_export_id' | 'config_version'>): Promise<readonly PartitionColumn[]> =>
-    partitionColumnsOf((await readPublicConfig(journal.pool, batch_export_id, config_version)).config),
+  readPartitions: async (
+    spec: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
+  ): Promise<readonly PartitionColumn[]> => partitionColumnsOf((await readConfig(spec)).config),
   /** The newest commit to a table that runs of the export recorded; undefined without one. */
   readNewestTableCommit: (run: ExistingRun, location: string) =>
     readNewestTableCommit(journal.pool, run.spec, location),
@@ -271,7 +277,7 @@ export function createRunRecorder(journal: Journal) {
   const { step, generationStep } = steps;
   return {
     ...createFileRecorder(steps),
-    ...createPublishRecorder(journal, steps),
+    ...createPublishRecorder(journal, steps, createConfigReader(journal.pool)),
     /** Reads the run, whatever its status. */
     read: async (runId: string): Promise<ExistingRun> => {
       const state = await readState(journal, runDecider, runId);

@@ -294,15 +294,17 @@ export async function readConfig(
   batchExportId: string,
   version: number,
 ): Promise<PublicConfig> {
-  const stored = await readStoredConfig(database, batchExportId, version);
   // A version above the one in force belongs to a command that was rejected, or is not decided yet.
-  const { rows } = await database.query<StoredConfig & { version: number }>(
+  const found = await database.query<StoredConfig & { version: number }>(
     `select ${storedColumns}, version from exportd.destination_configs
-     where batch_export_id = $1 and secrets_erased_at is null and (version = $2
-       or version > $2 and version <= (select config_version from exportd.batch_exports where id = $1))
+     where batch_export_id = $1 and (version = $2 or secrets_erased_at is null and version > $2
+       and version <= (select config_version from exportd.batch_exports where id = $1))
      order by version desc`,
     [batchExportId, version],
   );
+  const stored = found.rows.at(-1);
+  if (stored?.version !== version) throw configVersionNotFound(batchExportId, version);
+  const rows = found.rows.filter(({ secrets_erased }) => !secrets_erased);
   const newest = rows.find(({ config }) => locationOf(config) === locationOf(stored.config));
   if (!newest) throw new SecretsErased(version);
   const { destination_type, config } = openSealed(keyRing, batchExportId, newest);
@@ -344,10 +346,12 @@ export async function readStoredConfig(
     [batchExportId, version],
   );
   const [found] = rows;
-  if (!found)
-    throw new ConfigVersionNotFound(`Batch export ${batchExportId} has no config version ${version}.`);
+  if (!found) throw configVersionNotFound(batchExportId, version);
   return found;
 }
+
+const configVersionNotFound = (batchExportId: string, version: number): ConfigVersionNotFound =>
+  new ConfigVersionNotFound(`Batch export ${batchExportId} has no config version ${version}.`);
 
 /** Two configs with equal hashes select the same rows. */
 function selectionHashOf({ config, row_query }: Pick<StoredConfig, 'config' | 'row_query'>): string {
@@ -388,31 +392,32 @@ export type ReadSelection = (
   spec: Pick<RunSpec, 'team_id' | 'batch_export_id' | 'config_version'>,
 ) => Promise<RowSelection>;
 
-/** Number of cached selections. Each step of a run reads the selection of its config version. */
+/** Number of config versions that a cache keeps. Each step of a run reads that of the run. */
 const cacheSize = 1_000;
 
+/** Reads config versions without their secrets, once each, since they are immutable. It throws ConfigVersionNotFound. */
+export function createConfigReader(pool: Pool) {
+  const known = new Map<string, Awaited<ReturnType<typeof readPublicConfig>>>();
+  return async ({ batch_export_id, config_version }: Pick<RunSpec, 'batch_export_id' | 'config_version'>) => {
+    const key = `${batch_export_id}/${config_version}`;
+    const config = known.get(key) ?? (await readPublicConfig(pool, batch_export_id, config_version));
+    known.set(key, config);
+    const [oldest] = known.keys();
+    if (known.size > cacheSize && oldest !== undefined) known.delete(oldest);
+    return config;
+  };
+}
+
 /**
- * Reads selections from stored configs, and the erased ids of the project. Config versions are immutable, so their
- * selections are cached; an id that is erased meanwhile is left out from the next step on.
+ * Reads selections from stored configs, and the erased ids of the project: an id that is erased meanwhile is left out from the
+ * next step on.
  */
 export function createSelectionReader(pool: Pool, keyRing: KeyRing): ReadSelection {
-  const selections = new Map<string, RowSelection>();
+  const readStored = createConfigReader(pool);
   const readErasedIds = createErasedIdReader(pool, keyRing);
-  const readStored = async (batch_export_id: string, config_version: number): Promise<RowSelection> => {
-    const key = `${batch_export_id}/${config_version}`;
-    const known = selections.get(key);
-    if (known) return known;
-    const selection = selectionOfConfig(await readPublicConfig(pool, batch_export_id, config_version));
-    selections.set(key, selection);
-    const [oldest] = selections.keys();
-    if (selections.size > cacheSize && oldest !== undefined) selections.delete(oldest);
-    return selection;
-  };
-  return async ({ team_id, batch_export_id, config_version }) => {
-    const [selection, except] = await Promise.all([
-      readStored(batch_export_id, config_version),
-      readErasedIds({ team_id }),
-    ]);
+  return async (spec) => {
+    const [config, except] = await Promise.all([readStored(spec), readErasedIds({ team_id: spec.team_id })]);
+    const selection = selectionOfConfig(config);
     return except.length === 0 ? selection : { ...selection, except };
   };
 }

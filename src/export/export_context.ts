@@ -68,10 +68,10 @@ export async function withPermit<Result>(
   work: (run: ExistingRun, destination: Destination) => Promise<Result>,
 ): Promise<Result> {
   const { recorder, perExportLimit } = dependencies;
-  const { spec } = await recorder.readActive(runId);
-  const release = await perExportLimit.acquire(spec.batch_export_id, signal);
+  const found = await recorder.readActive(runId);
+  const { release, waited } = await perExportLimit.acquire(found.spec.batch_export_id, signal);
   try {
-    const run = await recorder.readActive(runId);
+    const run = waited ? await recorder.readActive(runId) : found;
     return await withDestination(dependencies, runId, run, (destination) => work(run, destination));
   } finally {
     release();
@@ -181,10 +181,13 @@ export function createStageClock(observe: StageObserver | undefined): StageClock
 interface PerExportLimit {
   /**
    * Waits until an attempt of the export may run; its slot is yielded meanwhile.
-   * @returns a function that releases the permit, once.
+   * @returns a function that releases the permit, once, and whether others had all permits at first
    * @throws the signal's reason when it is aborted
    */
-  readonly acquire: (batchExportId: string, signal: AbortSignal) => Promise<() => void>;
+  readonly acquire: (
+    batchExportId: string,
+    signal: AbortSignal,
+  ) => Promise<{ readonly release: () => void; readonly waited: boolean }>;
 }
 
 /**
@@ -196,8 +199,13 @@ export function createPerExportLimit(maxConcurrentPerExport: number, slots: Yiel
   return {
     acquire: async (id, signal) => {
       let reclaim: (() => void) | undefined;
+      let waited = false;
+      const onLimited = (): void => {
+        waited = true;
+        reclaim = slots.yieldSlot();
+      };
       try {
-        return await permits.acquire(id, { signal, onLimited: () => (reclaim = slots.yieldSlot()) });
+        return { release: await permits.acquire(id, { signal, onLimited }), waited };
       } finally {
         reclaim?.();
       }

@@ -76,6 +76,7 @@ import {
   withPermit,
 } from './export_context.ts';
 import { finishErasure, openErasure } from './erase_interval.ts';
+import { publishOpened } from './publish.ts';
 import {
   type BuiltPart,
   completeFile,
@@ -545,8 +546,12 @@ export interface ExportOutcome {
  * One attempt at exporting an interval by one activity: its only range, or its partitions of events one after the other. It
  * resumes where the previous attempt stopped and ends when a fresh count matches. Once the export is finished, it returns the
  * recorded outcome.
+ * @param publishes whether it publishes the run in the same destination once the export is finished
  */
-export async function exportInterval(call: ExportCall): Promise<ExportOutcome> {
+export async function exportInterval(
+  call: ExportCall,
+  { publishes = false }: { readonly publishes?: boolean } = {},
+): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, existing) => {
     let run = existing;
     while (!run.finished) {
@@ -563,6 +568,7 @@ export async function exportInterval(call: ExportCall): Promise<ExportOutcome> {
         lines?.close();
       }
     }
+    if (publishes) await publishOpened(opened, run);
     return exportOutcomeOf(run, true);
   });
 }

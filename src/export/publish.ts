@@ -36,7 +36,7 @@ import {
 } from '../domain/run_state.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
-import { allRows, type ExportedColumn } from '../source/row_selection.ts';
+import { allRows, type ExportedColumn, type RowSelection } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
 import {
   createStageClock,
@@ -44,6 +44,7 @@ import {
   type ExportDependencies,
   formatInterval,
   intervalOf,
+  type OpenedCall,
   rowRangeOf,
   withDestination,
   withPermit,
@@ -441,10 +442,40 @@ export async function publishManifest(
   runId: string,
   signal: AbortSignal,
 ): Promise<PublishOutcome> {
+  return untilAdopted(dependencies, runId, async () => {
+    const run = await dependencies.recorder.read(runId);
+    // Before the destination is opened, which may send a request.
+    if (run.status !== 'Completed') requireActive(run);
+    return withDestination(dependencies, runId, run, (destination) =>
+      publishOnce({ dependencies, runId, destination, signal }, run),
+    );
+  });
+}
+
+/** Does what `publishManifest` does for a run whose destination is open. */
+export async function publishOpened(
+  call: Pick<OpenedCall, 'dependencies' | 'runId' | 'destination' | 'selection' | 'signal'>,
+  run: ExistingRun,
+): Promise<void> {
+  const { dependencies, runId } = call;
+  let current: ExistingRun | null = run;
+  await untilAdopted(dependencies, runId, async () => {
+    const published = current ?? (await dependencies.recorder.read(runId));
+    current = null;
+    return publishOnce(call, published);
+  });
+}
+
+/** Publishes again after the manifest of somebody else was adopted. */
+async function untilAdopted(
+  dependencies: PublishDependencies,
+  runId: string,
+  publish: () => Promise<PublishOutcome>,
+): Promise<PublishOutcome> {
   const stages = createStageClock(dependencies.onStage);
   for (let adoptions = 0; ; adoptions += 1) {
     try {
-      return await stages.measure('publish', () => publishOnce(dependencies, runId, signal));
+      return await stages.measure('publish', publish);
     } catch (error) {
       if (!(error instanceof ManifestReplaced) || adoptions >= maxAdoptions) throw error;
       await requireAllRows(dependencies.recorder, runId);
@@ -455,46 +486,41 @@ export async function publishManifest(
   }
 }
 
-async function publishOnce(
-  dependencies: PublishDependencies,
-  runId: string,
-  signal: AbortSignal,
-): Promise<PublishOutcome> {
+/** What publishing needs. It reads the selection if the export before has not. */
+interface PublishCall extends Pick<OpenedCall, 'runId' | 'destination' | 'signal'> {
+  readonly dependencies: PublishDependencies;
+  readonly selection?: RowSelection;
+}
+
+async function publishOnce(call: PublishCall, run: ExistingRun): Promise<PublishOutcome> {
+  const { dependencies, runId, destination, signal } = call;
   const { recorder, source, readSelection } = dependencies;
-  const run = await recorder.read(runId);
-  // Before the destination is opened, which may send a request.
-  if (run.status !== 'Completed') requireActive(run);
-  return withDestination(dependencies, runId, run, async (destination) => {
-    const manifest_key = destination.manifestKey(run.spec);
-    if (run.status !== 'Completed') {
-      const replaced = await recorder.findReplaced(run);
-      await checkRows({ dependencies, runId, progress: { rows: 0 }, signal }, run, replaced);
-      const selection = await readSelection(run.spec);
-      const columns = source.columns(run.spec.model, selection);
-      const files = await recorder.readPublishedFiles(runId, run);
-      const ofTable = { dependencies, runId, run, replaced, files, columns, selection, destination, signal };
-      const checked = wasClaimed(run) ? null : await checkTable(ofTable);
-      const publication = publicationOf(recorder, { runId, run, replaced, files, columns, destination });
-      if (
-        run.cancel_requested !== null &&
-        !(await destination.hasManifest(manifest_key, publication, signal))
-      )
-        requireActive(await recorder.cancelAsRequested(runId, run));
-      const { verified, expires_at } = await destination.putManifest(manifest_key, publication, signal);
-      if (!verified)
-        await recorder.log(
-          run,
-          runId,
-          'WARNING',
-          'The manifest was written but could not be read back. Grant the credentials s3:GetObject to have it verified.',
-        );
-      // A run whose manifest is written can only complete, so that its commit is never one of a cancelled run.
-      await commitToTable(ofTable, checked);
-      await recorder.complete(runId, run.generation, manifest_key, expires_at);
-    }
-    const { rows } = filesOf(run.status === 'Completed' ? run : withBase(run));
-    return { generation: run.generation, rows, manifest_key };
-  });
+  const manifest_key = destination.manifestKey(run.spec);
+  if (run.status !== 'Completed') {
+    const replaced = await recorder.findReplaced(run);
+    await checkRows({ dependencies, runId, progress: { rows: 0 }, signal }, run, replaced);
+    const { only: _, ...selection } = call.selection ?? (await readSelection(run.spec));
+    const columns = source.columns(run.spec.model, selection);
+    const files = await recorder.readPublishedFiles(runId, run);
+    const ofTable = { dependencies, runId, run, replaced, files, columns, selection, destination, signal };
+    const checked = wasClaimed(run) ? null : await checkTable(ofTable);
+    const publication = publicationOf(recorder, { runId, run, replaced, files, columns, destination });
+    if (run.cancel_requested !== null && !(await destination.hasManifest(manifest_key, publication, signal)))
+      requireActive(await recorder.cancelAsRequested(runId, run));
+    const { verified, expires_at } = await destination.putManifest(manifest_key, publication, signal);
+    if (!verified)
+      await recorder.log(
+        run,
+        runId,
+        'WARNING',
+        'The manifest was written but could not be read back. Grant the credentials s3:GetObject to have it verified.',
+      );
+    // A run whose manifest is written can only complete, so that its commit is never one of a cancelled run.
+    await commitToTable(ofTable, checked);
+    await recorder.complete(runId, run.generation, manifest_key, expires_at);
+  }
+  const { rows } = filesOf(run.status === 'Completed' ? run : withBase(run));
+  return { generation: run.generation, rows, manifest_key };
 }
 
 /** A run that is to be published, and what its manifest contains. */
@@ -530,7 +556,7 @@ function publicationOf(
       return recorder.hasPublished(run, found.run_id);
     },
     claim: async () => {
-      claimed = await recorder.startPublish(runId, run.generation);
+      claimed = await recorder.startPublish(runId, run.generation, replaced);
       return manifestOf(runId, claimed, files, columns, partitionColumns);
     },
     withdraw: async () => {

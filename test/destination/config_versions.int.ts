@@ -156,7 +156,7 @@ describe('row selections', () => {
     );
     const query = jest.spyOn(database.pool, 'query');
     const first = await selectionOf({ team_id: 1, batch_export_id, config_version: 1 });
-    expect(await selectionOf({ team_id: 1, batch_export_id, config_version: 1 })).toBe(first);
+    expect(await selectionOf({ team_id: 1, batch_export_id, config_version: 1 })).toEqual(first);
     // The ids of erased persons are read each time.
     expect(query).toHaveBeenCalledTimes(3);
     expect(await selectionOf({ team_id: 1, batch_export_id, config_version: 2 })).not.toEqual(first);

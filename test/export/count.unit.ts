@@ -248,17 +248,19 @@ describe('the limit per export', () => {
   it('applies to each export; waiters yield their slots and proceed in order', async () => {
     const { acquire, yielded } = limitOf(1);
     const first = await acquire('a', never);
-    await acquire('b', never);
+    expect(await acquire('b', never)).toMatchObject({ waited: false });
     const order: string[] = [];
-    const second = acquire('a', never).then((release) => {
+    const second = acquire('a', never).then((permit) => {
       order.push('second');
-      return release;
+      return permit;
     });
     const third = acquire('a', never).then(() => order.push('third'));
     expect(yielded()).toBe(2);
-    first();
-    first();
-    (await second)();
+    first.release();
+    first.release();
+    const permit = await second;
+    expect(permit.waited).toBe(true);
+    permit.release();
     await third;
     expect(order).toEqual(['second', 'third']);
     expect(yielded()).toBe(0);
@@ -273,8 +275,8 @@ describe('the limit per export', () => {
     cancelled.abort(reason);
     await expect(waiting).rejects.toBe(reason);
     await expect(acquire('a', cancelled.signal)).rejects.toBe(reason);
-    first();
-    expect(await acquire('a', never)).toEqual(expect.any(Function));
+    first.release();
+    expect(await acquire('a', never)).toMatchObject({ waited: false });
     expect(yielded()).toBe(0);
   });
 });
