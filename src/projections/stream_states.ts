@@ -50,13 +50,15 @@ const isRun = (streamType: StreamType, state: unknown): state is ExistingRun =>
  */
 function storedState(streamType: StreamType, state: unknown): unknown {
   if (!isRun(streamType, state)) return state;
-  const { finished, encoder } = state;
+  const { finished, encoder, source_fingerprint } = state;
+  // The fingerprint of files that have the rows of the source is most of a state.
+  const files = { ...untouched.files, ...jsonOf({ fingerprint: source_fingerprint }) };
   return {
     ...changed(state, untouched.run),
     spec: changed(state.spec, untouched.spec),
     ranges: state.ranges.map((range) => ({
       ...changed(range, untouched.range),
-      files: changed(range.files, untouched.files),
+      files: changed(range.files, files),
     })),
     ...(finished && { finished: changed(finished, jsonOf({ fingerprint: null, encoder })) }),
   };
@@ -65,7 +67,7 @@ function storedState(streamType: StreamType, state: unknown): unknown {
 /** The state of a stream by what is stored of it. */
 export function stateOf(streamType: StreamType, stored: unknown): unknown {
   if (!isRun(streamType, stored)) return stored;
-  const { finished = null, encoder = null } = stored as Partial<ExistingRun>;
+  const { finished = null, encoder = null, source_fingerprint = null } = stored as Partial<ExistingRun>;
   return {
     ...untouchedRun,
     ...stored,
@@ -73,7 +75,7 @@ export function stateOf(streamType: StreamType, stored: unknown): unknown {
     ranges: stored.ranges.map((range) => ({
       ...untouchedRange,
       ...range,
-      files: { ...untouchedFiles, ...range.files },
+      files: { ...untouchedFiles, ...{ fingerprint: source_fingerprint }, ...range.files },
     })),
     finished: finished && { fingerprint: null, encoder, ...(finished as object) },
   };
@@ -123,7 +125,7 @@ export async function foldState(rows: RowCache, stored: StoredEvent): Promise<un
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 14,
+  version: 15,
   reads: [],
   owns: ['exportd.stream_states'],
   tables: `
