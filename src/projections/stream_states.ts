@@ -50,15 +50,13 @@ const isRun = (streamType: StreamType, state: unknown): state is ExistingRun =>
  */
 function storedState(streamType: StreamType, state: unknown): unknown {
   if (!isRun(streamType, state)) return state;
-  const { finished, encoder, source_fingerprint } = state;
-  // The fingerprint of files that have the rows of the source is most of a state.
-  const files = { ...untouched.files, ...jsonOf({ fingerprint: source_fingerprint }) };
+  const { finished, encoder } = state;
   return {
     ...changed(state, untouched.run),
     spec: changed(state.spec, untouched.spec),
     ranges: state.ranges.map((range) => ({
       ...changed(range, untouched.range),
-      files: changed(range.files, files),
+      files: changed(range.files, untouched.files),
     })),
     ...(finished && { finished: changed(finished, jsonOf({ fingerprint: null, encoder })) }),
   };
@@ -67,7 +65,7 @@ function storedState(streamType: StreamType, state: unknown): unknown {
 /** The state of a stream by what is stored of it. */
 export function stateOf(streamType: StreamType, stored: unknown): unknown {
   if (!isRun(streamType, stored)) return stored;
-  const { finished = null, encoder = null, source_fingerprint = null } = stored as Partial<ExistingRun>;
+  const { finished = null, encoder = null } = stored as Partial<ExistingRun>;
   return {
     ...untouchedRun,
     ...stored,
@@ -75,7 +73,7 @@ export function stateOf(streamType: StreamType, stored: unknown): unknown {
     ranges: stored.ranges.map((range) => ({
       ...untouchedRange,
       ...range,
-      files: { ...untouchedFiles, ...{ fingerprint: source_fingerprint }, ...range.files },
+      files: { ...untouchedFiles, ...range.files },
     })),
     finished: finished && { fingerprint: null, encoder, ...(finished as object) },
   };
@@ -125,7 +123,7 @@ export async function foldState(rows: RowCache, stored: StoredEvent): Promise<un
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 15,
+  version: 14,
   reads: [],
   owns: ['exportd.stream_states'],
   tables: `
