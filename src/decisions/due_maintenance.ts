@@ -59,8 +59,9 @@ const isOfTable = `exists (select from exportd.destination_configs config
     and config.config->>'table_format' is not null)`;
 
 /**
- * SQL condition: the retention of a row `object` is over, and that of object lock, if it holds the object; $1 to $3 are `retentionPeriods`. A manifest at a former
- * location waits for the active runs of its interval: the destination may have moved back, and a run may publish there.
+ * SQL condition: the retention of a row `object` is over, and that of object lock, if it holds the object; $1 to $3 are
+ * `retentionPeriods`. A manifest at a former location waits for the active runs of its interval: the destination may have
+ * moved back, and a run may publish there.
  */
 const isObsolete = `object.obsolete_at is not null
   and (object.held_until is null or object.held_until <= clock_timestamp())

@@ -26,7 +26,7 @@ describe('a check', () => {
     const nothing = { changes: [], secrets: [], consequences: [] };
     expect(await check({ interval: 'hour', paused: false })).toEqual([200, nothing]);
     const config = { bucket_name: 'another', ...plantedSecrets, aws_secret_access_key: 'another' };
-    // Its days begin at 18:15 UTC, where no hour ends: an interval connects both schedules whatever the time is.
+    // Its days begin at 18:15 UTC, where no hour ends: an interval always connects both schedules.
     const schedule = { interval: 'day', timezone: 'Asia/Kathmandu' };
     expect(await check({ ...schedule, paused: true, destination: { config } })).toEqual([
       200,
