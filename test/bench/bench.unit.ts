@@ -1,8 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
+import pino from 'pino';
+import { sharedMetrics, startMonitoringServer } from '../../src/telemetry/monitoring_server.ts';
 import { pairedRatios, throughputOf } from './exports/exports_bench.ts';
 import { cpuSecondsIn } from './exports/programs.ts';
 import { medianOf, statisticsOf } from './results.ts';
-import { requestsIn } from './usage.ts';
+import { requestsIn, s3RequestsOf } from './usage.ts';
 
 const of = (...seconds: number[]) => seconds.map((value) => ({ seconds: value, cpu_seconds: value / 2 }));
 
@@ -44,5 +46,27 @@ exportd_s3_requests_total{operation="UploadPart",outcome="ok"} 12
 exportd_s3_requests_total{operation="PutObject",outcome="conflict"} 1
 exportd_s3_request_duration_seconds_count{operation="UploadPart"} 12`;
     expect(requestsIn(metrics)).toBe(13);
+  });
+
+  it('include those of the last second', async () => {
+    let requests = 3;
+    const monitor = {
+      readiness: () => Promise.resolve({ isReady: true, body: {} }),
+      metrics: sharedMetrics(() => Promise.resolve(`exportd_s3_requests_total ${String(requests)}\n`)),
+    };
+    const settings = { host: 'EXPORTD_WORKER_HTTP_HOST', port: 'EXPORTD_WORKER_HTTP_PORT' };
+    const server = await startMonitoringServer(
+      { host: '127.0.0.1', port: 0, settings },
+      monitor,
+      pino({ level: 'silent' }),
+    );
+    try {
+      const port = Number(new URL(server.url).port);
+      expect(await s3RequestsOf(port)).toBe(3);
+      requests += 2;
+      expect(await s3RequestsOf(port)).toBe(5);
+    } finally {
+      await server.close();
+    }
   });
 });
