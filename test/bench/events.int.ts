@@ -44,6 +44,23 @@ describe('the events of the benchmark', () => {
     expect(rows).toEqual([{ count, ids: count }]);
   });
 
+  it('arrive by nine tenths in a crowded minute, all in the hour', async () => {
+    for (const [teamId, crowded, seconds] of [
+      [5, 'minute', 60],
+      [6, 'second', 1],
+    ] as const) {
+      await database.pool.query(insertEventRows(teamId, start, { first: 0, end: count, count, crowded }));
+      const { rows } = await database.pool.query<{ all: number; most: number }>(
+        `select count(*) as all, count(*) filter (
+           where inserted_at >= $2::timestamptz + $4 * interval '1 second'
+             and inserted_at < $2::timestamptz + ($4 + $5) * interval '1 second') as most
+         from public.events where team_id = $1 and inserted_at >= $2 and inserted_at < $3`,
+        [teamId, interval.start, interval.end, (3_600 - seconds) / 2, seconds],
+      );
+      expect(rows).toEqual([{ all: count, most: count * 0.9 }]);
+    }
+  });
+
   it('are all read by the statement of the floor', async () => {
     await insert(3, [[0, count]]);
     const { copyBinary } = await exportStatements(database.url, 3, interval);

@@ -61,17 +61,44 @@ export interface EventRows {
   readonly hours?: number;
   /** Number of projects that take turns, with consecutive ids; 1 by default. */
   readonly projects?: number;
+  /** A part of the hour in which nine tenths of the rows arrive, instead of evenly. */
+  readonly crowded?: CrowdedTime;
+}
+
+const crowdedSeconds = { second: 1, minute: 60 };
+
+/** A time in the middle of the hour in which most rows arrive. */
+export type CrowdedTime = keyof typeof crowdedSeconds;
+
+/** SQL: microseconds from the start to the arrival of row `number`, and their distance to those of the next row. */
+function arrivals({ count, hours = 1, crowded }: EventRows): {
+  readonly micros: string;
+  readonly spacing: number;
+} {
+  const hour = 3_600_000_000;
+  if (crowded === undefined) {
+    const spacing = (hour * hours) / count;
+    return { micros: `number * ${String(spacing)}`, spacing };
+  }
+  // The others arrive in the half hours before and after it.
+  const duration = crowdedSeconds[crowded] * 1_000_000;
+  const [most, before] = [Math.floor(count * 0.9), Math.floor(count * 0.05)];
+  const [spacing, wide] = [duration / most, (hour - duration) / (count - most)];
+  const micros = `case when number < ${String(before)} then number * ${String(wide)}
+      when number < ${String(before + most)} then ${String(before * wide)} + (number - ${String(before)}) * ${String(spacing)}
+      else ${String(before * wide + duration)} + (number - ${String(before + most)}) * ${String(wide)} end`;
+  return { micros, spacing };
 }
 
 /**
  * A statement that inserts the rows `[first, end)` of `count` rows, about 445 bytes each as binary COPY. The rows are
- * spread evenly over the hours from `start`, in the order of their arrival.
+ * spread evenly over the hours from `start`, unless a part of the hour is crowded, in the order of their arrival.
  */
 export function insertEventRows(teamId: number, start: Date, rows: EventRows): string {
-  const { hours = 1, projects = 1 } = rows;
-  const spacing = (3_600_000_000 * hours) / rows.count;
+  const { projects = 1 } = rows;
+  const { micros: regular, spacing } = arrivals(rows);
   const team = `${String(teamId)} + (number % ${String(projects)})::int`;
-  const micros = `(number * ${String(spacing)} + ${String(Math.floor(spacing))} * ${random.fraction('number', 'arrival')})::bigint`;
+  const micros = `(${regular} + ${String(Math.floor(spacing))} * ${random.fraction('number', 'arrival')})::bigint`;
   const arrived = `timestamptz '${start.toISOString()}' + interval '1 microsecond' * ${micros}`;
   return `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, person_properties,
       elements_chain, timestamp, created_at, inserted_at)
@@ -118,7 +145,7 @@ export async function connectToScratch(databaseUrl: string): Promise<pg.Client> 
  */
 export async function insertEvents(
   databaseUrl: string,
-  rows: Pick<EventRows, 'count' | 'hours' | 'projects'> & { readonly teamId: number; readonly start: Date },
+  rows: Omit<EventRows, 'first' | 'end'> & { readonly teamId: number; readonly start: Date },
   report: Report,
   signal: AbortSignal,
 ): Promise<void> {

@@ -64,6 +64,12 @@ const bench = new Command('npm run bench --')
   )
   .option('--repeat <number>', 'number of measurements', parseId, 1)
   .option('--warm', 'let each worker export everything once before the measurement')
+  .addOption(
+    new Option(
+      '--crowded <time>',
+      'let nine tenths of the events arrive within this time, instead of evenly',
+    ).choices(['minute', 'second']),
+  )
   .option('--no-pipeline', 'do not measure the shell pipeline')
   .option('--no-duckdb', 'do not measure DuckDB')
   .option('--no-peers', 'do not measure ADBC and Sling')

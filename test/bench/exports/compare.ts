@@ -96,6 +96,7 @@ function warningsOf(now: ExportsBenchResult, then: ExportsBenchResult): string[]
   const described = (result: ExportsBenchResult): Record<string, unknown> => ({
     'number of events': result.events,
     'warm-up': result.warm,
+    'crowded time': result.crowded ?? 'none',
     ...Object.fromEntries(
       Object.entries(result.machine).map(([name, value]) => [`machine's ${name}`, value]),
     ),

@@ -7,7 +7,7 @@ import type { Pool } from '../../../src/journal/database.ts';
 import { LaunchError, type StackEnvironment } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { verifyBatchExport } from '../../../src/verify/verify_batch_export.ts';
-import { insertEvents } from '../events.ts';
+import { insertEvents, type CrowdedTime } from '../events.ts';
 import {
   backfill,
   createExport,
@@ -71,6 +71,8 @@ export interface ExportsBenchOptions extends ScratchOptions {
   readonly repeat: number;
   /** Whether each worker exports the interval once before the measurement. Otherwise the results include its start-up. */
   readonly warm?: boolean;
+  /** A part of the hour in which nine tenths of the events arrive, instead of evenly. */
+  readonly crowded?: CrowdedTime;
   readonly pipeline: boolean;
   readonly duckdb: boolean;
   /** Whether to measure ADBC and Sling. */
@@ -129,6 +131,8 @@ export interface ExportsBenchResult extends Measurement {
   readonly copy_bytes: number;
   readonly repeat: number;
   readonly warm: boolean;
+  /** Absent if the events arrive evenly. */
+  readonly crowded?: CrowdedTime;
   /** The ordered binary COPY, discarded: nothing that reads all rows in order is faster. */
   readonly floor: Throughput & { readonly client: 'psql' | 'pg' };
   /** The shell pipeline, which writes the rows as gzipped JSON lines to the bucket. */
@@ -190,14 +194,20 @@ export async function runExportsBench(
     const { databaseUrl } = scratch.stack;
     const account = await createBenchAccount(scratch.pool);
     const { teamId } = account;
-    const { events, formats = defaultFormats, repeat, warm = false } = options;
-    await insertEvents(databaseUrl, { teamId, start, count: events }, report, signal);
+    const { events, formats = defaultFormats, repeat, warm = false, crowded } = options;
+    await insertEvents(
+      databaseUrl,
+      { teamId, start, count: events, ...(crowded && { crowded }) },
+      report,
+      signal,
+    );
     const statements = await exportStatements(databaseUrl, teamId, interval);
     // Not timed. It fills the caches, for the same conditions in every measurement.
     const copy_bytes = await discardCopy(databaseUrl, statements.copyBinary);
     report(`The events have ${megabytes(copy_bytes)} MB as binary COPY`);
     const measurements = await measurePrograms(scratch, { ...options, formats, account, statements });
-    return { events, copy_bytes, repeat, warm, ...resultsOf(measurements, formats, { events, copy_bytes }) };
+    const results = resultsOf(measurements, formats, { events, copy_bytes });
+    return { events, copy_bytes, repeat, warm, ...(crowded && { crowded }), ...results };
   });
 }
 
