@@ -49,6 +49,7 @@ export type ToEncoderThread =
   | ({ readonly type: 'read' } & ReadTask)
   | { readonly type: 'cancel_read'; readonly id: number }
   | { readonly type: 'drop'; readonly held: number }
+  | { readonly type: 'warm_up' }
   | ({ readonly type: 'join' } & JoiningTask);
 
 /** A block of a page, without the number of its thread. */
@@ -80,6 +81,8 @@ interface EncoderThreads extends PageThreads {
   runHeld(task: HeldTask): Promise<EncodingResult>;
   /** Joins encoded blocks in any thread. Their memory is transferred. */
   join(task: Omit<JoiningTask, 'id'>): Promise<JoinedBlocks>;
+  /** Starts all threads, and lets each load and compile its code. */
+  warmUp(): void;
   close(): Promise<void>;
 }
 
@@ -266,6 +269,12 @@ export function startEncoderThreads(
       if (!thread) return;
       thread.heldBytes -= bytes;
       thread.worker.postMessage({ type: 'drop', held } satisfies ToEncoderThread);
+    },
+    warmUp() {
+      if (closed) return;
+      while (threads.size < count) start();
+      for (const { worker } of threads.values())
+        worker.postMessage({ type: 'warm_up' } satisfies ToEncoderThread);
     },
     async close() {
       closed = true;
@@ -465,7 +474,7 @@ function summaryOf(blocks: readonly EncodedBlock[]): Omit<EncodedBlock, 'bytes' 
 /** Two pages: one that is read while the other one is encoded. */
 const defaultUnusedBlockBytes = 16 * 1024 * 1024;
 
-/** Creates the encoder pool of a process. Each thread starts when it is first needed. */
+/** Creates the encoder pool of a process. Each thread starts when it is first needed, or warmed up. */
 export function createEncoderPool({
   threads,
   unusedBlockBytes = defaultUnusedBlockBytes,
@@ -506,6 +515,7 @@ export function createEncoderPool({
       };
     },
     pageThreads: encoderThreads,
+    warmUp: () => encoderThreads.warmUp(),
     close: () => encoderThreads.close(),
   };
 }

@@ -123,6 +123,8 @@ export interface EncoderPool {
   readonly pageThreads: PageThreads;
   /** Creates an encoder for files with these columns. Blocks may have additional hidden columns. */
   fileEncoder(options: EncodingOptions, columns: readonly ExportedColumn[]): FileEncoder;
+  /** Starts all threads, and lets each load and compile the code of the usual formats. */
+  warmUp(): void;
   close(): Promise<void>;
 }
 

@@ -1,5 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import { createBlockMemory } from '../source/copy_out.ts';
+import type { ExportedColumn } from '../source/row_selection.ts';
 import { readPage } from '../source/read_ranges.ts';
 import type { CopiedBlocks } from '../source/source.ts';
 import {
@@ -112,6 +113,59 @@ async function join(task: JoiningTask): Promise<void> {
   reply({ id: task.id, outcome: 'joined', ...joined }, [joined.bytes.buffer]);
 }
 
+/** The columns of warm-up rows: each kind of value that the events of most exports have. */
+const warmUpColumns: readonly ExportedColumn[] = [
+  { name: 'uuid', type: 'uuid' },
+  { name: 'inserted_at', type: 'timestamp' },
+  { name: 'event', type: 'text' },
+  { name: 'properties', type: 'json' },
+  { name: 'distinct_id', type: 'text' },
+  { name: 'elements_chain', type: 'text' },
+];
+const warmUpRows = 4_000;
+
+/** Rows as of `warmUpColumns`, as PostgreSQL's binary COPY sends them. */
+function warmUpBlock(): Buffer {
+  const field = (value: Buffer): Buffer => {
+    const length = Buffer.alloc(4);
+    length.writeInt32BE(value.length);
+    return Buffer.concat([length, value]);
+  };
+  const rows = Array.from({ length: warmUpRows }, (_, row) => {
+    const [count, uuid, time] = [Buffer.alloc(2), Buffer.alloc(16), Buffer.alloc(8)];
+    count.writeInt16BE(warmUpColumns.length);
+    uuid.writeUInt32BE(Math.imul(row, 0x9e37_79b1) >>> 0);
+    uuid.writeUInt32BE(row, 12);
+    time.writeBigInt64BE(BigInt(row) * 1_000n);
+    const person = String(row % 97);
+    const properties = `\u0001{"$browser": "Chrome", "$session_id": "${String(row % 211)}", "load_ms": ${String(row)}}`;
+    const texts = ['$pageview', properties, `user-${person}`, row % 3 === 0 ? '' : 'a.link:text="Prices"'];
+    return Buffer.concat([count, ...[uuid, time, ...texts.map((text) => Buffer.from(text))].map(field)]);
+  });
+  return Buffer.concat(rows);
+}
+
+const warmUpFormats: readonly EncodingTask['options'][] = [
+  { file_format: 'Parquet', compression: 'zstd', on_bad_row: 'fail' },
+  { file_format: 'JSONLines', compression: 'gzip', on_bad_row: 'fail' },
+];
+
+/** Encodes a small block in each of the usual formats: the first export finds their code loaded and compiled. */
+function warmUp(): void {
+  const fingerprint: EncodingTask['fingerprint'] = {
+    hash: 'uuid_hash_extended/0',
+    width_ms: 60_000,
+    origin: '2000-01-01T00:00:00.000Z',
+    inserted_at: 1,
+    id: 0,
+  };
+  const block = warmUpBlock();
+  for (const options of warmUpFormats)
+    encodeLater(async () => {
+      await encodeBlock({ options, columns: warmUpColumns, rows: warmUpRows, block, fingerprint });
+    });
+}
+
 async function read(task: ReadTask): Promise<void> {
   const cancellation = new AbortController();
   reads.set(task.id, cancellation);
@@ -160,6 +214,9 @@ parentPort?.on('message', (message: ToEncoderThread) => {
       break;
     case 'cancel_read':
       reads.get(message.id)?.abort(new Error('The read was cancelled.'));
+      break;
+    case 'warm_up':
+      warmUp();
       break;
     case 'join':
       encodeLater(() => join(message));

@@ -57,6 +57,19 @@ describe('encoding in threads', () => {
       expect(blocks[3]).toMatchObject({ rows: 3, first: blockOf('3 first').first, last: blockOf('').last });
     });
 
+    it('encodes in each thread after what warms it up', async () => {
+      const warmed = createEncoderPool({ threads: 2 });
+      try {
+        warmed.warmUp();
+        const encoder = warmed.fileEncoder(jsonLines, columns);
+        // A thread encodes in order, and one that fails while it warms up would lose its block.
+        const blocks = ['one', 'two', 'three', 'four'].map((text) => encoder.encode(blockOf(text)));
+        expect((await Promise.all(blocks)).map(({ rows }) => rows)).toEqual([1, 1, 1, 1]);
+      } finally {
+        await warmed.close();
+      }
+    });
+
     it('writes a single gzip member, because some readers stop after the first', async () => {
       const encoder = encoderOf({ ...jsonLines, compression: 'gzip' });
       const blocks = await Promise.all(['a', 'b', 'c'].map((text) => encoder.encode(blockOf(text))));

@@ -354,6 +354,7 @@ async function serve(
     reconcileLoops.start();
     identity = created.identity;
     logger.info({ task_queue: settings.EXPORTD_TASK_QUEUE_PREFIX }, 'The worker is running.');
+    encoders.warmUp();
     await created.run();
     await connection.close();
   } finally {
