@@ -1206,7 +1206,7 @@ export interface components {
                 k: string;
                 t: number;
             }[];
-            /** @description With `explain: true` in the query: what its statements cost in PostgreSQL, which then runs them a second time. Seconds, bytes, and the steps of the plan with their rows. */
+            /** @description With `explain: true` in the query: what its statements cost in PostgreSQL, which then runs them a second time. Seconds, bytes, the steps of the plan with their rows, and `advice`: sentences that say which index, view or setting would make it faster. */
             explain?: {
                 [key: string]: unknown;
             };

@@ -130,6 +130,60 @@ function stepOf(plan: Plan): PlanStep {
   };
 }
 
+/** The rows that all scans of one table read, and what their conditions left of them. */
+interface TableScan {
+  read: number;
+  kept: number;
+  /** Properties that the conditions read. */
+  readonly properties: Set<string>;
+}
+
+/** Adds up the scans below a step by table. The partitions of a table are scanned one by one. */
+function addScans(plan: Plan, scans: Map<string, TableScan>): void {
+  for (const inner of (plan.Plans ?? []) as readonly Plan[]) addScans(inner, scans);
+  const { 'Relation Name': relation, Alias: alias, Filter: filter } = plan;
+  if (typeof relation !== 'string' || typeof alias !== 'string') return;
+  const table = alias.replace(/(\$\d+)?(_\d+)?$/, '');
+  const scan = scans.get(table) ?? { read: 0, kept: 0, properties: new Set() };
+  const loops = numberOf(plan, 'Actual Loops');
+  scan.kept += numberOf(plan, 'Actual Rows') * loops;
+  scan.read += (numberOf(plan, 'Actual Rows') + numberOf(plan, 'Rows Removed by Filter')) * loops;
+  if (typeof filter === 'string')
+    for (const [, property = ''] of filter.matchAll(/->>? '((?:[^']|'')+)'/g))
+      scan.properties.add(property.replaceAll("''", "'"));
+  scans.set(table, scan);
+}
+
+/** Below this, reading rows takes well under a second. */
+const manyRows = 200_000;
+/** A result with more rows is a list, which no sum prepared in advance has. */
+const maxSummaryRows = 10_000;
+
+const count = (rows: number): string => Math.round(rows).toLocaleString('en-US');
+
+/** What would make the statements faster, for whoever keeps the source. Names no table and no column of its own. */
+function adviceOn(plans: readonly Plan[], temporaryBytes: number): string[] {
+  const scans = new Map<string, TableScan>();
+  for (const plan of plans) addScans(plan, scans);
+  const advice: string[] = [];
+  for (const { read, kept, properties } of scans.values()) {
+    const on = [...properties].map((property) => `the property ${JSON.stringify(property)}`).join(', ');
+    if (read >= manyRows && kept * 10 <= read)
+      advice.push(
+        `A condition left ${count(kept)} of ${count(read)} rows that were read. An index of the source on the project, ${on || 'the columns of the condition'} and the time would find them without the others.`,
+      );
+    else if (kept >= manyRows && plans.every((plan) => numberOf(plan, 'Actual Rows') <= maxSummaryRows))
+      advice.push(
+        `The result needs all ${count(kept)} rows that were read, so no index helps. If you ask this often, let the source keep a materialized view with the counts of each day; if you ask many such questions, ask an analytical engine over exported files.`,
+      );
+  }
+  if (temporaryBytes > 0)
+    advice.push(
+      `Sorts and hash tables wrote ${count(temporaryBytes / 1_048_576)} MiB to temporary files. EXPORTD_QUERY_WORK_MEM is the memory that each may use.`,
+    );
+  return advice;
+}
+
 /** PostgreSQL's pages. */
 const pageBytes = 8_192;
 
@@ -159,12 +213,14 @@ async function costOf(
           seconds: steps.reduce((total, { seconds }) => total + seconds, 0),
           steps,
         };
+  const temporary_bytes = sum(plans, 'Temp Written Blocks') * pageBytes;
   return {
     planning_seconds: sum(explained, 'Planning Time') / 1_000,
     execution_seconds: sum(explained, 'Execution Time') / 1_000,
     bytes_from_memory: sum(plans, 'Shared Hit Blocks') * pageBytes,
     bytes_from_disk: sum(plans, 'Shared Read Blocks') * pageBytes,
-    temporary_bytes: sum(plans, 'Temp Written Blocks') * pageBytes,
+    temporary_bytes,
+    advice: adviceOn(plans, temporary_bytes),
     plan,
   };
 }

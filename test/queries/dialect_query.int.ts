@@ -176,3 +176,41 @@ describe('DialectQuery', () => {
       expect((await runQuery(text)).status).toBe(400);
   });
 });
+
+describe('what explain advises', () => {
+  const rows = 210_000;
+  beforeAll(() =>
+    api.database.pool.query(
+      `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
+       select $1, gen_random_uuid(), 'seen', 'user', jsonb_build_object('price', n % 1000), timestamptz '2026-10-01 00:00:00+00'
+         + n * interval '1 second' from generate_series(1, $2::integer) n`,
+      [api.projectId, rows],
+    ),
+  );
+
+  const adviceOn = async (query: string): Promise<unknown> => {
+    const { status, body } = await runQuery(query, { explain: true });
+    expect(status).toBe(200);
+    return (body.explain as { advice: unknown }).advice;
+  };
+
+  it('names the property whose index would find the rows of a condition', async () => {
+    expect(
+      await adviceOn("select count() from events where event = 'seen' and properties.price = '147'"),
+    ).toEqual([
+      'A condition left 210 of 210,000 rows that were read. An index of the source on the project, the property "price" and the time would find them without the others.',
+    ]);
+  });
+
+  it('says that no index helps where the result needs all rows', async () => {
+    expect(await adviceOn("select count() from events where event = 'seen'")).toEqual([
+      expect.stringMatching(
+        /^The result needs all 210,000 rows that were read, so no index helps\. .* materialized view /,
+      ),
+    ]);
+  });
+
+  it('is nothing for a query that reads few rows', async () => {
+    expect(await adviceOn("select count() from events where event = 'bought'")).toEqual([]);
+  });
+});

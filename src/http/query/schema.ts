@@ -141,7 +141,7 @@ export const queryResponseSchema = z
       .looseObject({})
       .optional()
       .describe(
-        'With `explain: true` in the query: what its statements cost in PostgreSQL, which then runs them a second time. Seconds, bytes, and the steps of the plan with their rows.',
+        'With `explain: true` in the query: what its statements cost in PostgreSQL, which then runs them a second time. Seconds, bytes, the steps of the plan with their rows, and `advice`: sentences that say which index, view or setting would make it faster.',
       ),
     is_cached: z.boolean().optional(),
     cache_key: z.string().optional(),
