@@ -132,7 +132,8 @@ async function measureCost(
 ): Promise<Cost> {
   const [commitsBefore, requestsBefore] = [await commitsOf(pool), await s3RequestsOf(worker.httpPort)];
   const used = watchPrograms(stack.folder);
-  const { seconds } = await backfill(project, { exportIds: [exportId], start, hours });
+  // A run without rows has no start of its export.
+  const { seconds_to_end } = await backfill(project, { exportIds: [exportId], start, hours });
   const { worker: ofWorker, postgresql, s3, temporal } = used();
   const each = (value: number | null) => (value === null ? null : value / hours);
   return {
@@ -142,7 +143,7 @@ async function measureCost(
       s3: each(s3),
       temporal: each(temporal),
     },
-    seconds: seconds / hours,
+    seconds: seconds_to_end / hours,
     commits: ((await commitsOf(pool)) - commitsBefore) / hours,
     s3_requests: ((await s3RequestsOf(worker.httpPort)) - requestsBefore) / hours,
   };
