@@ -231,11 +231,11 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
        left join exportd.commands command
          on command.id = case when event.cause like 'command:%' then substr(event.cause, 9, 36)::uuid end
        left join exportd.users users on users.id = command.user_id
-       where event.stream_type = 'batch_export' and event.stream_id = export.id
+       where export.paused and event.stream_type = 'batch_export' and event.stream_id = export.id
          and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed')
          and event.event_type = 'BatchExportPaused'
        order by event.stream_version desc limit 1
-     ) pause on export.paused
+     ) pause on true
      where export.id = any($1) and stream.state->>'status' = 'live'`,
     [ids],
   );
@@ -421,8 +421,8 @@ interface Hole extends DataInterval {
 
 /**
  * Reads the ranges between the first and the last exported interval of each export that nothing has exported and nothing
- * will: what lies between its backfills before its first scheduled interval, and pauses that were not filled. The schedule
- * itself leaves no hole, so of the intervals that it created none is read.
+ * will: what lies between its backfills before its first scheduled interval, and pauses that were not filled. Of the ledger it
+ * reads no more than what these are, however many intervals there are.
  */
 async function readHoles(
   pool: Pool,
@@ -430,13 +430,20 @@ async function readHoles(
 ): Promise<ReadonlyMap<string, readonly Hole[]>> {
   const readable = schedules.filter(({ first_start }) => first_start !== null);
   const { rows } = await pool.query<Hole>(
-    `with export as materialized (
-       select export.id, edge.first, edge.last, least(export.scheduled_from, edge.last) as until
-       from unnest($1::uuid[], $2::timestamptz[]) as export (id, scheduled_from)
-       cross join lateral (
-         select (select data_interval_start from exportd.intervals where batch_export_id = export.id
+    `with readable as (
+       select * from unnest($1::uuid[], $2::timestamptz[]) as readable (id, scheduled_from)
+     ), candidate as materialized (
+       -- Few exports have either.
+       select id, scheduled_from from readable
+       where exists (select from exportd.covered_ranges where batch_export_id = id and ends < scheduled_from)
+       union select id, scheduled_from from readable
+       join exportd.intervals on batch_export_id = id and run_id is null and status = 'paused'
+     ), export as materialized (
+       select candidate.id, edge.first, edge.last, least(candidate.scheduled_from, edge.last) as until
+       from candidate cross join lateral (
+         select (select data_interval_start from exportd.intervals where batch_export_id = candidate.id
              and manifest_run_id is not null order by data_interval_start limit 1) as first,
-           (select data_interval_end from exportd.intervals where batch_export_id = export.id
+           (select data_interval_end from exportd.intervals where batch_export_id = candidate.id
              and manifest_run_id is not null order by data_interval_start desc limit 1) as last) edge
        where edge.first is not null
      ), backfill as materialized (
@@ -448,8 +455,8 @@ async function readHoles(
          select entry.starts, max(entry.ends) over (
            order by entry.starts, entry.ends rows between unbounded preceding and 1 preceding) as covered_until
          from (
-           select data_interval_start as starts, data_interval_end as ends from exportd.intervals
-           where batch_export_id = export.id and data_interval_start >= export.first and data_interval_start < export.until
+           select starts, ends from exportd.covered_ranges
+           where batch_export_id = export.id and ends > export.first and starts < export.until
            union all select start_at, end_at from backfill where batch_export_id = export.id
              and start_at < export.until and end_at > export.first
            union all select export.until, export.until where export.first < export.until

@@ -11,6 +11,25 @@ import { byKey, type CachedTable, type Row, type RowCache, type WantedRows } fro
 import { readRun } from './stream_states.ts';
 
 /**
+ * SQL: common table expressions that add the ranges `entry (starts, ends)` to what the rows of export $1 cover. Its stream is
+ * locked.
+ */
+const coverEntries = `touched as (
+    select starts, ends from exportd.covered_ranges
+    where batch_export_id = $1 and starts <= (select max(ends) from entry) and ends >= (select min(starts) from entry)
+  ), joined as materialized (
+    select lower(range) as starts, upper(range) as ends from (
+      select unnest(range_agg(tstzrange(starts, ends))) as range from (table entry union all table touched) part) ranges
+  ), absorbed as (
+    delete from exportd.covered_ranges covered using touched
+    where covered.batch_export_id = $1 and covered.starts = touched.starts
+      and not exists (select from joined where joined.starts = touched.starts)
+  ), extended as (
+    insert into exportd.covered_ranges as covered (batch_export_id, starts, ends) select $1, starts, ends from joined
+    on conflict (batch_export_id, starts) do update set ends = excluded.ends where covered.ends <> excluded.ends
+  )`;
+
+/**
  * Makes a new run the newest one of its interval. If the schedule had skipped the interval, the rest of the skipped range
  * keeps its own rows: one before the interval and one after it.
  */
@@ -32,7 +51,7 @@ async function openInterval(connection: Connection, runId: string, spec: RunSpec
         from skipped cross join lateral (values
           (skipped.data_interval_start, $2::timestamptz), ($3::timestamptz, skipped.data_interval_end)
         ) as part (starts, ends) where part.starts < part.ends
-      )
+      ), entry (starts, ends) as (values ($2::timestamptz, $3::timestamptz)), ${coverEntries}
       insert into exportd.intervals as interval (batch_export_id, data_interval_start, data_interval_end, status,
         run_id, is_scheduled)
       values ($1, $2, $3, 'running', $4, $5)
@@ -72,7 +91,8 @@ async function insertSkippedRange(
   { start, end, reason }: SkippedRange,
 ): Promise<void> {
   await connection.query(
-    `insert into exportd.intervals (batch_export_id, data_interval_start, data_interval_end, status, reason)
+    `with entry (starts, ends) as (values ($2::timestamptz, $3::timestamptz)), ${coverEntries}
+     insert into exportd.intervals (batch_export_id, data_interval_start, data_interval_end, status, reason)
      select $1, starts, ends, $4, $5 from (${partsWithoutEntry('$1', '$2::timestamptz', '$3::timestamptz')}) part`,
     [batchExportId, start, end, skipStatusOf(reason), reason],
   );
@@ -273,7 +293,7 @@ async function foldDigest(
   await connection.query({
     name: 'split-for-digest',
     text: `with entry as materialized (select data_interval_start as starts, data_interval_end as ends from ${entries}
-      ), range as (
+      ), ${coverEntries}, range as (
         select skipped.* from exportd.intervals skipped
         where skipped.batch_export_id = $1 and skipped.run_id is null
           and skipped.data_interval_start <= (select max(starts) from entry)
@@ -340,16 +360,23 @@ const table: CachedTable = {
   },
 };
 
+const coveredTable: CachedTable = {
+  name: 'exportd.covered_ranges',
+  key: ['batch_export_id', 'starts'],
+  lookups: { export: { columns: ['batch_export_id'] } },
+};
+
 /**
  * The interval ledger: one row per interval that has a run, and one per range of intervals that the schedule skipped.
  * The rows of an export do not overlap: a run of a skipped interval splits the range. Rows stay when their runs are
- * collapsed, and go with their export.
+ * collapsed, and go with their export. `covered_ranges` has the ranges between whose bounds no row is missing: the holes of
+ * an export are found without reading its rows.
  */
 export const intervalsProjection: Projection = {
   name: 'intervals',
-  version: 2,
+  version: 3,
   reads: ['stream_states'],
-  owns: ['exportd.intervals'],
+  owns: ['exportd.intervals', 'exportd.covered_ranges'],
   tables: `
     create table exportd.intervals (
       batch_export_id uuid not null,
@@ -396,7 +423,13 @@ export const intervalsProjection: Projection = {
       where status <> 'exported';
     create index intervals_skipped on exportd.intervals (batch_export_id, data_interval_start) where run_id is null;
     create index intervals_with_history on exportd.intervals (batch_export_id, completed_at, data_interval_start)
-      where ${hasHistory}`,
+      where ${hasHistory};
+    create table exportd.covered_ranges (
+      batch_export_id uuid not null,
+      starts timestamptz not null,
+      ends timestamptz not null,
+      primary key (batch_export_id, starts)
+    )`,
   apply: async (connection, event, folded) => {
     if (event.stream_type === 'run') await foldRun(connection, event, folded);
     if (event.stream_type === 'batch_export') await foldExport(connection, event);
@@ -404,7 +437,7 @@ export const intervalsProjection: Projection = {
     if (digest && digest.intervals.length > 0) await foldDigest(connection, event.stream_id, digest);
   },
   batch: {
-    tables: [table],
+    tables: [table, coveredTable],
     wants: ({ stored, state }): WantedRows[] => {
       if (stored.stream_type === 'batch_export' && stored.type === 'IntervalScheduled') {
         const { start, end } = stored.data as DataInterval;
@@ -417,7 +450,10 @@ export const intervalsProjection: Projection = {
       return [
         { table, lookup: byKey, values },
         ...(event.type === 'RunCreated'
-          ? [{ table, lookup: 'skipped', values: [event.data.batch_export_id] }]
+          ? [
+              { table, lookup: 'skipped', values: [event.data.batch_export_id] },
+              { table: coveredTable, lookup: 'export', values: [event.data.batch_export_id] },
+            ]
           : []),
       ];
     },
@@ -510,32 +546,52 @@ async function openRow(rows: RowCache, runId: string, spec: RunSpec): Promise<vo
   }
   const is_scheduled = spec.backfill_id === null;
   const opened = { status: 'running', reason: null, run_id: runId, taken_keys: 0 };
-  if (own) rows.change(table, own, { ...opened, is_scheduled: own.is_scheduled === true || is_scheduled });
-  else
-    rows.set(table, {
-      batch_export_id,
-      data_interval_start,
-      data_interval_end,
-      ...opened,
-      is_scheduled,
-      held: null,
-      manifest_run_id: null,
-      generation: null,
-      rows: null,
-      rejected_rows: null,
-      bytes: null,
-      files: null,
-      settled: null,
-      settling_outcome: null,
-      completed_at: null,
-      expires_at: null,
-      source_fingerprint: null,
-      bucket_fingerprint: null,
-      kept_files: null,
-      earlier_files: null,
-      collapsed_generation: null,
-      collapsed_config_version: null,
-    });
+  if (own) {
+    rows.change(table, own, { ...opened, is_scheduled: own.is_scheduled === true || is_scheduled });
+    return;
+  }
+  await cover(rows, spec);
+  rows.set(table, {
+    batch_export_id,
+    data_interval_start,
+    data_interval_end,
+    ...opened,
+    is_scheduled,
+    held: null,
+    manifest_run_id: null,
+    generation: null,
+    rows: null,
+    rejected_rows: null,
+    bytes: null,
+    files: null,
+    settled: null,
+    settling_outcome: null,
+    completed_at: null,
+    expires_at: null,
+    source_fingerprint: null,
+    bucket_fingerprint: null,
+    kept_files: null,
+    earlier_files: null,
+    collapsed_generation: null,
+    collapsed_config_version: null,
+  });
+}
+
+/** Does what `coverEntries` does. */
+async function cover(
+  rows: RowCache,
+  { batch_export_id, data_interval_start, data_interval_end }: RunSpec,
+): Promise<void> {
+  const [start, end] = [Date.parse(data_interval_start), Date.parse(data_interval_end)];
+  let [starts, ends] = [data_interval_start, data_interval_end];
+  for (const row of await rows.find(coveredTable, 'export', batch_export_id)) {
+    const range = { starts: String(row.starts), ends: String(row.ends) };
+    if (Date.parse(range.starts) > end || Date.parse(range.ends) < start) continue;
+    rows.delete(coveredTable, row);
+    if (Date.parse(range.starts) < Date.parse(starts)) starts = range.starts;
+    if (Date.parse(range.ends) > Date.parse(ends)) ends = range.ends;
+  }
+  rows.set(coveredTable, { batch_export_id, starts, ends });
 }
 
 async function foldExport(connection: Connection, stored: StoredEvent): Promise<void> {

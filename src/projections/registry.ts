@@ -130,6 +130,7 @@ const rowsOfExport = (schema: string): Readonly<Record<string, string>> => ({
   location_failures: 'batch_export_id = $1',
   unsettled_runs: 'batch_export_id = $1',
   intervals: 'batch_export_id = $1',
+  covered_ranges: 'batch_export_id = $1',
   batch_exports: 'id = $1',
   // Of the live ones its digests have left no more than that.
   stream_states:

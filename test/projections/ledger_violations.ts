@@ -34,6 +34,13 @@ const violations = {
     select one.data_interval_start from exportd.intervals one join exportd.intervals other
       on other.batch_export_id = one.batch_export_id and other.data_interval_start < one.data_interval_end
       and other.data_interval_end > one.data_interval_start and other.ctid <> one.ctid`,
+  'covered ranges that are not those of the rows, or the reverse': `
+    with row_range as (
+      select batch_export_id, unnest(range_agg(tstzrange(data_interval_start, data_interval_end))) as range
+      from exportd.intervals group by 1
+    ), covered as (select batch_export_id, tstzrange(starts, ends) as range from exportd.covered_ranges)
+    select lower(range) as data_interval_start from (
+      (table row_range except table covered) union all (table covered except table row_range)) differing`,
 };
 
 /** Returns the broken invariants of the interval ledger, each with the intervals that break it. */

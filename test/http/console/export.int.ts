@@ -192,6 +192,11 @@ describe('the coverage', () => {
        where batch_export_id = $1 and start <> $4`,
       [id, minuteAgo(1_599), minuteAgo(4), minuteAgo(700)],
     );
+    await api.database.pool.query(
+      `with extended as (update exportd.covered_ranges set ends = $2 where batch_export_id = $1)
+       insert into exportd.covered_ranges values ($1, $3, $4)`,
+      [id, minuteAgo(700), minuteAgo(699), minuteAgo(3)],
+    );
     const coverage = await read<Coverage>(`${id}/coverage`);
     expect(coverage.is_complete).toBe(true);
     expect(shown(coverage).slice(0, 3)).toEqual([
