@@ -109,11 +109,14 @@ export async function toBatchExportResponses(
       logger.error({ err: error, batch_export_id: id }, 'The lag of a batch export cannot be computed.');
     }),
   ]);
+  const runsOf = Map.groupBy(runs, ({ batch_export_id }) => batch_export_id);
   const toRuns = (batchExportId: string) =>
-    toReadableResponses(
-      runs.filter((run) => run.batch_export_id === batchExportId),
-      { what: 'run', schema: runSchema, convert: (run) => toRunResponse(run, runLink), logger },
-    );
+    toReadableResponses(runsOf.get(batchExportId) ?? [], {
+      what: 'run',
+      schema: runSchema,
+      convert: (run) => toRunResponse(run, runLink),
+      logger,
+    });
   // An export without an entry was deleted since it was read.
   const existing = rows.flatMap((row) => {
     const standing = standings.get(row.id);
