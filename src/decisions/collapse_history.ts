@@ -286,11 +286,36 @@ async function deleteScheduleSteps(
   );
 }
 
-/** Runs of the backfills of one batch. */
-const maxBackfillRuns = 500;
+/** Backfills of one batch. */
+const maxBackfills = 100;
 
 /**
- * Collapses backfills that ended, and none of whose intervals is still to be exported.
+ * SQL: the next backfills of export $1 that ended more than $2 milliseconds ago, after position $3. `is_over`: none of their
+ * intervals is still to be exported. The run that was created last tells whether this has changed since. What keeps a backfill is
+ * collected first: there is less of it than there are runs.
+ */
+const endedBackfills = `with needed as materialized (
+    select backfill_id from exportd.batch_export_runs where batch_export_id = $1 and retry_at is not null
+    union select backfill_id from exportd.batch_export_runs
+      where batch_export_id = $1 and status in (${activeStatuses})
+    union select run.backfill_id from exportd.intervals interval
+      join exportd.batch_export_runs run on run.batch_export_id = $1
+        and run.data_interval_start = interval.data_interval_start and run.data_interval_end = interval.data_interval_end
+      where interval.batch_export_id = $1 and interval.status <> 'exported'
+  )
+  select backfill.id, backfill.position, (
+      select coalesce(max(run.position), 0) from exportd.batch_export_runs run where run.batch_export_id = $1) as last_run,
+    not exists (select from needed where needed.backfill_id = backfill.id)
+      and (backfill.status = 'Cancelled' or not exists (
+        select from exportd.backfill_runs open where open.backfill_id = backfill.id and ${isUncounted('open')})) as is_over
+  from exportd.backfills backfill
+  where backfill.batch_export_id = $1 and backfill.position > $3
+    and backfill.finished_at < clock_timestamp() - $2::float8 * interval '1 millisecond'
+  order by backfill.position limit ${maxBackfills}`;
+
+/**
+ * Collapses backfills that ended, and none of whose intervals is still to be exported. Which ones is read before appends have to
+ * wait.
  * @returns how many
  */
 async function collapseBackfills(
@@ -299,45 +324,33 @@ async function collapseBackfills(
   historyMs: number,
   isOver: () => boolean,
 ): Promise<number> {
-  for (let collapsed = 0; ;) {
-    const ids = isOver()
-      ? []
-      : await journal.transaction(async (transaction) => {
-          const stream = await transaction.lock(batchExportDecider, batchExportId);
-          const { rows } = await transaction.connection.query<{ id: string }>(
-            `select id from (
-               select backfill.id, sum(backfill.total_runs) over (order by backfill.position) as runs,
-                 row_number() over (order by backfill.position) as number
-               from exportd.backfills backfill
-               where backfill.batch_export_id = $1
-                 and backfill.finished_at < clock_timestamp() - $2::float8 * interval '1 millisecond'
-                 and (backfill.status = 'Cancelled' or not exists (
-                   select from exportd.backfill_runs open where open.backfill_id = backfill.id and ${isUncounted('open')}))
-                 and not exists (
-                   select from exportd.batch_export_runs run where run.backfill_id = backfill.id
-                     and (run.retry_at is not null or run.status in (${activeStatuses})))
-                 and not exists (
-                   select from exportd.backfill_runs own
-                   join exportd.batch_export_runs run on run.id = own.run_id
-                   join exportd.intervals interval on interval.batch_export_id = $1
-                     and interval.data_interval_start = run.data_interval_start
-                     and interval.data_interval_end = run.data_interval_end
-                   where own.backfill_id = backfill.id and interval.status <> 'exported')) ended
-             where runs <= ${maxBackfillRuns} or number = 1 limit 100`,
-            [batchExportId, historyMs],
-          );
-          const backfill_ids = rows.map(({ id }) => id);
-          if (backfill_ids.length > 0)
-            await collapseStreams(transaction.connection, stream, {
-              intervals: [],
-              run_ids: [],
-              backfill_ids,
-            });
-          return backfill_ids;
-        });
-    if (ids.length === 0) return collapsed;
-    collapsed += ids.length;
+  let collapsed = 0;
+  for (let after = 0; !isOver();) {
+    const { rows: ended } = await journal.pool.query<{
+      id: string;
+      position: number;
+      last_run: number;
+      is_over: boolean;
+    }>(endedBackfills, [batchExportId, historyMs, after]);
+    const last = ended.at(-1);
+    if (!last) break;
+    after = last.position;
+    const over = ended.flatMap(({ id, is_over }) => (is_over ? [id] : []));
+    if (over.length === 0) continue;
+    collapsed += await journal.transaction(async ({ connection, lock }) => {
+      const stream = await lock(batchExportDecider, batchExportId);
+      const { rows } = await connection.query<{ id: string }>(
+        `select id from exportd.backfills where id = any($1) and not exists (
+           select from exportd.batch_export_runs where batch_export_id = $2 and position > $3)`,
+        [over, batchExportId, last.last_run],
+      );
+      const backfill_ids = rows.map(({ id }) => id);
+      if (backfill_ids.length > 0)
+        await collapseStreams(connection, stream, { intervals: [], run_ids: [], backfill_ids });
+      return backfill_ids.length;
+    });
   }
+  return collapsed;
 }
 
 /** Events per statement. */

@@ -16,14 +16,19 @@ const backfillRunsTable: CachedTable = {
   lookups: {},
 };
 
+/** The statuses with which a run is counted. */
+const finalStatuses = ['Completed', 'Failed', 'Terminated', 'Cancelled'];
+const isFinal = `$3 in (${finalStatuses.map((status) => `'${status}'`).join(', ')})`;
+
 /**
  * One row per backfill, and one per run that it created or waits for. A run with a final status is counted in the
  * backfill's row when its end is recorded. To report progress, readers therefore join only the other runs: the active
- * ones and those with a pending automatic retry.
+ * ones and those with a pending automatic retry. Counted runs of its own need no row any more. Those that it waited for keep
+ * theirs, so that they are not collapsed before it: a rebuild counts them again.
  */
 export const backfillsProjection: Projection = {
   name: 'backfills',
-  version: 6,
+  version: 7,
   reads: ['runs'],
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
@@ -168,10 +173,11 @@ async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean
       const { run_id, status: ended } = event.data;
       const row = await rows.get(backfillRunsTable, id, run_id);
       if (!row) return true;
-      rows.change(backfillRunsTable, row, { status: ended });
       const run = (await rows.get(runsTable, run_id)) as unknown as EndedRun | undefined;
-      if (!run || !backfill || !counts) return true;
-      if (!['Completed', 'Failed', 'Terminated', 'Cancelled'].includes(ended)) return true;
+      const isCounted = finalStatuses.includes(ended);
+      if (isCounted && run?.backfill_id === id) rows.delete(backfillRunsTable, row);
+      else rows.change(backfillRunsTable, row, { status: ended });
+      if (!run || !backfill || !counts || !isCounted) return true;
       const isFailed = run.status === 'Failed' || run.status === 'Terminated';
       rows.change(backfillsTable, backfill, {
         completed_runs: counts.completed_runs + (run.status === 'Completed' ? 1 : 0),
@@ -206,6 +212,7 @@ interface CountedBackfill {
 
 /** What a backfill counts of a row of `runsTable`. */
 interface EndedRun {
+  readonly backfill_id: string | null;
   readonly status: string;
   readonly records_completed: number;
   readonly records_total_count: number | null;
@@ -259,16 +266,21 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       return;
     case 'BackfillRunEnded':
       await connection.query(
-        `with ended as (
-           update exportd.backfill_runs set status = $3 where backfill_id = $1 and run_id = $2 returning run_id)
+        `with counted as (
+           delete from exportd.backfill_runs waiting using exportd.batch_export_runs run
+           where waiting.backfill_id = $1 and waiting.run_id = $2 and run.id = $2 and run.backfill_id = $1 and ${isFinal}
+           returning waiting.run_id
+         ), kept as (
+           update exportd.backfill_runs set status = $3
+           where backfill_id = $1 and run_id = $2 and not exists (select from counted) returning run_id)
          update exportd.backfills backfill set
            completed_runs = completed_runs + (run.status = 'Completed')::int,
            failed_runs = failed_runs + (run.status in ('Failed', 'Terminated'))::int,
            cancelled_runs = cancelled_runs + (run.status = 'Cancelled')::int,
            records_completed = backfill.records_completed + run.records_completed,
            records_total_count = backfill.records_total_count + coalesce(run.records_total_count, 0)
-         from ended join exportd.batch_export_runs run on run.id = ended.run_id
-         where backfill.id = $1 and $3 in ('Completed', 'Failed', 'Terminated', 'Cancelled')`,
+         from (table counted union all table kept) ended join exportd.batch_export_runs run on run.id = ended.run_id
+         where backfill.id = $1 and ${isFinal}`,
         [id, event.data.run_id, event.data.status],
       );
       return;

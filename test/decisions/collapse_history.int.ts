@@ -9,6 +9,7 @@ import { buildProjections, openJournal, rebuild, switchProjections } from '../..
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { projectionContents } from '../projections/projection_contents.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
+import { waitFor } from '../setup/wait_for.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
@@ -122,6 +123,36 @@ describe('collapsing the history', () => {
     await expectRebuildable();
     // Nothing is left for the next call.
     expect(await collapse()).toEqual({ intervals: 0, backfills: 0, purged_exports: 0 });
+  });
+
+  it('keeps a backfill if a run was created after it was read', async () => {
+    await commander.create();
+    await publish(await runs.create(5));
+    await stepBackfills();
+    const other = await pool.connect();
+    try {
+      await other.query('begin');
+      await other.query('select from exportd.journal_streams where stream_id = $1 for update', [
+        commander.batchExportId,
+      ]);
+      const collapsed = collapse({ newestRuns: 10 });
+      await waitFor(async () => {
+        const { rows } = await pool.query(
+          'select from pg_stat_activity where $1 = any(pg_blocking_pids(pid))',
+          [(await other.query<{ pid: number }>('select pg_backend_pid() as pid')).rows[0]?.pid],
+        );
+        return rows.length > 0;
+      }, 'the collapse to wait');
+      await other.query(
+        `update exportd.batch_export_runs set position = position + 1 where batch_export_id = $1`,
+        [commander.batchExportId],
+      );
+      await other.query('commit');
+      expect(await collapsed).toMatchObject({ backfills: 0 });
+    } finally {
+      other.release();
+    }
+    expect(await collapse({ newestRuns: 10 })).toMatchObject({ backfills: 1 });
   });
 
   const startOf = (minutes: number): string => minuteBefore(minutes).start_at;

@@ -158,11 +158,10 @@ describe('an export with more parts than one execution may send', () => {
       );
       return rows[0]?.status === 'Completed';
     }, 'the end of the backfill');
-    const waited = await stack.pool.query('select * from exportd.backfill_runs where backfill_id = $1', [
-      backfillId,
-    ]);
-    expect(waited.rows).toEqual([
-      { backfill_id: backfillId, run_id: last.id, own: true, status: 'Completed' },
-    ]);
+    const ended = await stack.pool.query(
+      `select data from exportd.journal_events where stream_id = $1 and event_type = 'BackfillRunEnded'`,
+      [backfillId],
+    );
+    expect(ended.rows).toEqual([{ data: { run_id: last.id, status: 'Completed' } }]);
   });
 });
