@@ -54,7 +54,7 @@ export const process = {
     .meta({ when: 'The control database grows too large, or audits need more.' }),
   EXPORTD_HISTORY_RETENTION: optionalDuration({ min: '30d', max: '36500d' })
     .describe(
-      'How long the database keeps runs, backfills and decided commands after their end. Of older runs the row of the interval stays. Unset: no limit.',
+      'How long the database keeps runs with their logs, backfills and decided commands after their end. Of older runs the row of the interval stays. Unset: no limit.',
     )
     .meta({ when: 'The control database grows too large.' }),
   EXPORTD_DELETED_EXPORT_RETENTION: optionalDuration({ min: '1d', max: '36500d' })

@@ -175,6 +175,7 @@ async function collapseIntervals(
     const fitting = Math.floor((size.intervals * batchMs) / took);
     // A last batch that is small says little.
     size.intervals = Math.max(smallestBatch, Math.min(largestBatch, fitting, 2 * size.intervals));
+    await deleteLogLines(journal.pool, batch.run_ids);
   }
   return collapsed;
 }
@@ -202,7 +203,9 @@ async function collapseBatch(
     readonly after: Place;
     readonly size: number;
   },
-): Promise<{ readonly intervals: number; readonly last: Place } | undefined> {
+): Promise<
+  { readonly intervals: number; readonly run_ids: readonly string[]; readonly last: Place } | undefined
+> {
   const { rows: newest } = await connection.query<{ position: number }>(
     `select position from exportd.batch_export_runs where batch_export_id = $1 order by position desc
      limit 1 offset $2`,
@@ -233,7 +236,7 @@ async function collapseBatch(
   const last = candidates.at(-1);
   if (!last) return undefined;
   const found = candidates.filter(({ is_history }) => is_history);
-  if (found.length === 0) return { intervals: 0, last };
+  if (found.length === 0) return { intervals: 0, run_ids: [], last };
   const run_ids = found.flatMap((interval) => interval.run_ids);
   await collapseStreams(connection, stream, {
     intervals: found.map(({ entry }) => entry),
@@ -243,7 +246,7 @@ async function collapseBatch(
   await deleteScheduleSteps(connection, stream, { intervals: found, keepsUnarchived });
   for (const table of ['interval_comparisons', 'operator_fault_runs'])
     await connection.query(`delete from exportd.${table} where run_id = any($1)`, [run_ids]);
-  return { intervals: found.length, last };
+  return { intervals: found.length, run_ids, last };
 }
 
 /** Appends the digest, and marks the streams that it replaces. `sweepStreams` deletes them. */
@@ -353,10 +356,26 @@ async function collapseBackfills(
   return collapsed;
 }
 
-/** Events per statement. */
-const sweptEvents = 1_000;
+/** Events, or log lines, per statement. */
+const sweptRows = 1_000;
 
-/** Deletes the events of collapsed streams, and the streams. Appends do not wait for it. */
+/** Deletes the log lines of collapsed runs. */
+async function deleteLogLines(pool: Pool, runIds: readonly string[]): Promise<void> {
+  for (let deleted = sweptRows; deleted === sweptRows;) {
+    const { rowCount } = await pool.query(
+      `delete from exportd.log_lines where id in (
+         select line.id from unnest($1::uuid[]) as run (id) join exportd.log_lines line on line.run_id = run.id
+         limit ${sweptRows})`,
+      [runIds],
+    );
+    deleted = rowCount ?? 0;
+  }
+}
+
+/**
+ * Deletes the events of collapsed streams, and the streams, with log lines that a killed process has left. Appends do not wait
+ * for it.
+ */
 async function sweepStreams(pool: Pool, keepsUnarchived: boolean, isOver: () => boolean): Promise<void> {
   const isGone = keepsUnarchived
     ? `and not exists (select from exportd.journal_events event where event.stream_id = stream.stream_id
@@ -368,14 +387,16 @@ async function sweepStreams(pool: Pool, keepsUnarchived: boolean, isOver: () => 
        where collapsed_at is not null ${isGone} limit 100`,
     );
     if (streams.length === 0) return;
-    const keys = [streams.map(({ stream_type }) => stream_type), streams.map(({ stream_id }) => stream_id)];
+    const ids = streams.map(({ stream_id }) => stream_id);
+    const keys = [streams.map(({ stream_type }) => stream_type), ids];
+    await deleteLogLines(pool, ids);
     const { rowCount } = await pool.query(
       `delete from exportd.journal_events where global_position in (
          select event.global_position from unnest($1::text[], $2::uuid[]) as stream (stream_type, stream_id)
-         join exportd.journal_events event using (stream_type, stream_id) limit ${sweptEvents})`,
+         join exportd.journal_events event using (stream_type, stream_id) limit ${sweptRows})`,
       keys,
     );
-    if ((rowCount ?? 0) < sweptEvents)
+    if ((rowCount ?? 0) < sweptRows)
       await pool.query(
         `delete from exportd.journal_streams stream using unnest($1::text[], $2::uuid[]) as swept (stream_type, stream_id)
          where stream.stream_type = swept.stream_type and stream.stream_id = swept.stream_id`,

@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/backfills.ts';
 import { collapseHistory, type HistoryRetention } from '../../src/decisions/collapse_history.ts';
@@ -123,6 +124,31 @@ describe('collapsing the history', () => {
     await expectRebuildable();
     // Nothing is left for the next call.
     expect(await collapse()).toEqual({ intervals: 0, backfills: 0, purged_exports: 0 });
+  });
+
+  it('deletes the log lines of collapsed runs, and no others', async () => {
+    await commander.create();
+    const id = await runs.create(5);
+    await publish(id);
+    await stepBackfills();
+    const other = randomUUID();
+    // More than one statement deletes.
+    await pool.query(
+      `insert into exportd.log_lines (team_id, batch_export_id, run_id, level, message)
+       select 1, $1, run.id, 'INFO', 'A line.' from unnest(array[$2, $3, null]::uuid[]) as run (id), generate_series(1, 1001)`,
+      [commander.batchExportId, id, other],
+    );
+    await collapse();
+    const { rows } = await pool.query<{ run_id: string | null; lines: number }>(
+      `select run_id, count(*) as lines from exportd.log_lines where batch_export_id = $1 and message = 'A line.'
+       group by 1 order by 1`,
+      [commander.batchExportId],
+    );
+    expect(rows).toEqual([
+      { run_id: other, lines: 1001 },
+      { run_id: null, lines: 1001 },
+    ]);
+    expect(await countOf(`log_lines where batch_export_id = $1 and run_id = '${id}'`)).toBe(0);
   });
 
   it('keeps a backfill if a run was created after it was read', async () => {
