@@ -1,12 +1,13 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
+import { DuckDBInstance } from '@duckdb/node-api';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Manifest } from '../../src/destination/manifest.ts';
 import type { ExportedColumn } from '../../src/source/row_selection.ts';
 import { startDuckDb, type IndependentReader } from '../encoding/duckdb.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { exportedRows, insertEvents, readObject } from './rows.ts';
+import { exportedRows, insertEvents, keysUnder, readObject } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
 import { verifyExport } from './verify_export.ts';
@@ -110,5 +111,34 @@ describe('an export with a dialect_query', () => {
       ]),
     );
     expect(await verifyExport(stack, id)).toMatchObject({ ok: true, findings: [] });
+  });
+
+  it('answers in DuckDB what the README of queries asks', async () => {
+    await stack.pool.query(
+      `update events set properties = properties || jsonb_build_object('$browser', (array['Chrome', 'Firefox', 'Safari'])[1 + (properties->>'n')::int % 7 % 3])
+       where team_id = $1`,
+      [stack.projectId],
+    );
+    const text = readFileSync('src/queries/README.md', 'utf8').split('**Many events.**')[1] ?? '';
+    const [selected = '', asked = ''] = [...text.matchAll(/```sql\n(.*?)```/gs)].map(([, code]) => code);
+    const config = { prefix: 'dashboards', file_format: 'Parquet', compression: 'zstd' };
+    await exportHour(await stack.createExport({ dialect_query: selected, paused: true }, config));
+    for (const key of await keysUnder(stack.bucket, 'dashboards/')) {
+      mkdirSync(dirname(join(folder, key)), { recursive: true });
+      writeFileSync(join(folder, key), await readObject(stack.bucket, key));
+    }
+    const instance = await DuckDBInstance.create(':memory:');
+    const connection = await instance.connect();
+    await connection.run(`set file_search_path = '${folder}'`);
+    const found = (await connection.runAndReadAll(asked)).getRowsJson();
+    connection.closeSync();
+    instance.closeSync();
+    const { rows } = await stack.pool.query<{ browser: string; events: number }>(
+      `select properties->>'$browser' as browser, count(*)::int as events from events
+       where team_id = $1 and event = '$pageview' group by 1 order by 2 desc, 1`,
+      [stack.projectId],
+    );
+    expect(found.map(([browser, events]) => ({ browser, events: Number(events) }))).toEqual(rows);
+    expect(found).toHaveLength(3);
   });
 });
