@@ -356,7 +356,7 @@ async function deleteFile(object: ObsoleteObject, context: DeletionContext): Pro
     throw stillReferenced('A manifest still refers to a file that a newer generation has replaced.');
   if (publish_claimed && (await isInTable(object, location)))
     throw stillReferenced(
-      'The table still has a file of an older generation: nothing was committed to it since.',
+      'The table still has a file of an older generation: nothing was committed to it since, or a branch or tag needs the file.',
     );
   // A manifest can only refer to the files of a run that claimed publishing.
   if (reference === 'unreadable' && publish_claimed) throw missingPermission('s3:GetObject');

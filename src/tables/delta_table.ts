@@ -6,7 +6,6 @@ import type { ListedTableObject, TableStore } from '../destination/table_store.t
 import { bounds, boundText, safeText } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { partitionNamesOf, partitionValuesOf } from '../destination/partitions.ts';
-import type { CompletedFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { decodeCheckpoint, encodeCheckpoint } from './delta_checkpoint.ts';
@@ -23,6 +22,7 @@ import {
   withColumns,
 } from './delta_state.ts';
 import {
+  type AddedFile,
   changedFiles,
   type FoundCommit,
   type TableChange,
@@ -140,8 +140,15 @@ export function openDeltaTable(store: TableStore): TableLog<DeltaHead, DeltaChan
       if (!head) return null;
       requireProtocol(store, head);
       if (head.version !== head.checkpoint) await writeCheckpoint(store, head, signal);
-      await deleteOldLog(store, head.version, signal);
+      await deleteOldLog(store, { before: head.version - 2 * store.checkpointInterval }, signal);
       return head;
+    },
+    forgetOlder: async (signal) => {
+      const head = await readHead(signal);
+      if (!head) return;
+      requireProtocol(store, head);
+      await writeCheckpoint(store, head, signal, 0);
+      await deleteOldLog(store, { before: head.version, retentionMs: 0 }, signal);
     },
     describe: (head) => describe(store, head),
     history: async ({ before, limit }, signal) => {
@@ -259,22 +266,30 @@ async function writeCheckpoint(
   store: TableStore,
   { version, state }: Pick<DeltaHead, 'version' | 'state'>,
   signal: AbortSignal,
+  fileRetentionMs = store.fileRetentionMs,
 ): Promise<void> {
-  const { bytes, actions } = encodeCheckpoint(state, Date.now() - store.fileRetentionMs);
+  const { bytes, actions } = encodeCheckpoint(state, Date.now() - fileRetentionMs);
   // Another worker writes the same.
   await store.replace(checkpointName(version), bytes, signal);
   const last = { version, size: actions, sizeInBytes: bytes.length, numOfAddFiles: state.live.size };
   await store.replace(lastCheckpointName, Buffer.from(JSON.stringify(last)), signal);
 }
 
-/** The checkpoint before the newest one stays too: a reader may have started with it. */
-async function deleteOldLog(store: TableStore, version: number, signal: AbortSignal): Promise<void> {
-  const before = Date.now() - logRetentionMs;
+/**
+ * Deletes the log before a version. The checkpoint before the newest one usually stays too: a reader may have started with it.
+ * @param retentionMs what is younger stays
+ */
+async function deleteOldLog(
+  store: TableStore,
+  { before, retentionMs = logRetentionMs }: { readonly before: number; readonly retentionMs?: number },
+  signal: AbortSignal,
+): Promise<void> {
+  // The clock of the store may be ahead.
+  const until = retentionMs === 0 ? Infinity : Date.now() - retentionMs;
   const listed = await store.list(logFolder, '', signal);
-  const needed = version - 2 * store.checkpointInterval;
   for (const pattern of [commitPattern, checkpointPattern])
     for (const { version: old, object } of versionsOf(listed, pattern))
-      if (old < needed && object.modified_at.getTime() < before) await store.delete(object.name, signal);
+      if (old < before && object.modified_at.getTime() < until) await store.delete(object.name, signal);
 }
 
 /** Above what any writer has. */
@@ -483,8 +498,6 @@ function intervalOf(tags: AddAction['tags']): DataInterval | null {
   return typeof start === 'string' && typeof end === 'string' ? { start, end } : null;
 }
 
-type FileToAdd = Pick<CompletedFile, 'key' | 'rows' | 'bytes' | 'first' | 'last' | 'generation'>;
-
 const addOf = (
   store: TableStore,
   {
@@ -493,7 +506,7 @@ const addOf = (
     hasKeys,
     now,
   }: Pick<TablePublication, 'interval' | 'generation' | 'hasKeys' | 'now'>,
-  file: FileToAdd,
+  file: AddedFile,
 ): AddAction => ({
   path: encodePath(requiredName(store, file.key)),
   partitionValues: partitionValuesOf(file.key, interval.start, store.partitionColumns),
@@ -512,7 +525,7 @@ const insertedAt = '_inserted_at';
 const usualTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 
 /** The statistics of a file. Its rows are sorted by insertion time, so readers skip it by that. */
-function statsOf({ rows, first, last }: FileToAdd, hasKeys: boolean): string {
+function statsOf({ rows, first, last }: AddedFile, hasKeys: boolean): string {
   const isUsual = first && last && usualTime.test(first.inserted_at) && usualTime.test(last.inserted_at);
   if (!hasKeys || !isUsual) return JSON.stringify({ numRecords: rows });
   return JSON.stringify({

@@ -41,6 +41,7 @@ import {
   withFields,
 } from './iceberg_metadata.ts';
 import {
+  type AddedFile,
   changedFiles,
   partitionFieldsOf,
   type TableChange,
@@ -75,9 +76,7 @@ interface IcebergHead extends TableHead {
   readonly entries: ReadonlyMap<string, ManifestEntry> | null;
 }
 
-type AddedFile = Pick<CompletedFile, 'key' | 'rows' | 'bytes' | 'first' | 'last'> & {
-  readonly hasKeys: boolean;
-};
+type KeyedFile = AddedFile & { readonly hasKeys: boolean };
 
 /** A commit: what its snapshot adds and removes. */
 interface IcebergChange extends TableChange {
@@ -85,7 +84,7 @@ interface IcebergChange extends TableChange {
   readonly head: IcebergHead | null;
   readonly batchExportId: string;
   readonly columns: readonly ExportedColumn[];
-  readonly added: readonly AddedFile[];
+  readonly added: readonly KeyedFile[];
   /** Paths. */
   readonly removed: ReadonlySet<string>;
   readonly summary: Readonly<Record<string, string>>;
@@ -247,7 +246,7 @@ export function openIcebergTable(
     return store.nameOf(object);
   };
 
-  const entryOf = ({ key, rows, bytes, first, last, hasKeys }: AddedFile): ManifestEntry => {
+  const entryOf = ({ key, rows, bytes, first, last, hasKeys }: KeyedFile): ManifestEntry => {
     const range = hasKeys ? rangeOf(first, last) : null;
     const id = fieldIdOf(insertedAt);
     return {
@@ -512,9 +511,14 @@ export function openIcebergTable(
   };
 
   /** Removes snapshots that readers had their time for, with the objects that only they need. */
-  const expire = async (metadata: IcebergMetadata, signal: AbortSignal): Promise<IcebergMetadata> => {
+  const expire = async (
+    metadata: IcebergMetadata,
+    signal: AbortSignal,
+    fileRetentionMs = store.fileRetentionMs,
+  ): Promise<IcebergMetadata> => {
     const history = historyOf(metadata);
-    const before = Date.now() - store.fileRetentionMs;
+    // The clock of another worker may be ahead.
+    const before = fileRetentionMs === 0 ? Infinity : Date.now() - fileRetentionMs;
     const byId = new Map(metadata.snapshots.map((snapshot) => [snapshot['snapshot-id'], snapshot]));
     const elsewhere = new Set<string>();
     for (const [ref, { 'snapshot-id': id }] of Object.entries(metadata.refs))
@@ -524,13 +528,17 @@ export function openIcebergTable(
         at = byId.get(at['parent-snapshot-id'] ?? '')
       )
         elsewhere.add(at['snapshot-id']);
-    const expired = history.filter(
-      (snapshot, at) =>
-        // Since a newer one replaced it, whenever it was written.
-        at > 0 &&
-        (history[at - 1]?.['timestamp-ms'] ?? Infinity) < before &&
-        !elsewhere.has(snapshot['snapshot-id']),
-    );
+    // What nothing leads to, as after a tag was dropped or the table went back to an older version, is usually left to others.
+    const lost =
+      fileRetentionMs === 0 ? metadata.snapshots.filter((snapshot) => !history.includes(snapshot)) : [];
+    const expired = [
+      ...lost,
+      ...history.filter(
+        (_, at) =>
+          // Since a newer one replaced it, whenever it was written.
+          at > 0 && (history[at - 1]?.['timestamp-ms'] ?? Infinity) < before,
+      ),
+    ].filter((snapshot) => !elsewhere.has(snapshot['snapshot-id']));
     const [newest] = history;
     if (!newest || expired.length === 0) return metadata;
     const outcome = await catalog.commit(
@@ -554,8 +562,9 @@ export function openIcebergTable(
     if (outcome !== 'committed') return metadata;
     const isExpired = new Set(expired);
     const left = metadata.snapshots.filter((snapshot) => !isExpired.has(snapshot));
-    const isLinear = left.every((snapshot) => history.includes(snapshot));
-    // Each list has manifests of the one before it and new ones, unless something else has gone back.
+    const newestOfHistory = history.slice(0, left.length);
+    const isLinear = left.every((snapshot) => newestOfHistory.includes(snapshot));
+    // Each list has manifests of the one before it and new ones, unless something else has gone back or a tag keeps an older one.
     const readers = isLinear ? left.filter((snapshot) => snapshot === history[left.length - 1]) : left;
     const budget = metadataBudget();
     const needed = new Set(
@@ -642,6 +651,10 @@ export function openIcebergTable(
     maintain: async (signal) => {
       const metadata = await load(signal);
       return metadata && headOf(await expire(metadata, signal), 'definition', signal);
+    },
+    forgetOlder: async (signal) => {
+      const metadata = await load(signal);
+      if (metadata) await expire(metadata, signal, 0);
     },
     describe: (head) => describe(head, location),
     history: async ({ before, limit }, signal) => {

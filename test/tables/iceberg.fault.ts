@@ -512,6 +512,29 @@ describe('what an Iceberg table no longer needs', () => {
   });
 });
 
+describe('versions between a tag and the newest one', () => {
+  it('expire without what the two need', async () => {
+    const { batchExportId, key, table, hour, expectRows } = createTable();
+    const [one, other] = [hour(), hour()];
+    await other.insert(1, 10);
+    await other.run();
+    const first = table.current()?.['snapshot-id'];
+    catalog.update(key, {
+      ...{ action: 'set-snapshot-ref', 'ref-name': 'audit', type: 'tag', 'snapshot-id': first },
+    });
+    await one.insert(1, 10);
+    await one.run();
+    await one.insert(20, 25);
+    await one.run();
+    await createMaintenanceHarness(harness)
+      .activities({ EXPORTD_TABLE_FILE_RETENTION: '0s' })
+      .cleanUpExport({ batch_export_id: batchExportId });
+    expect(table.table().snapshots).toHaveLength(2);
+    expect(await table.live(table.current(first))).toHaveLength(1);
+    await expectRows(one, other);
+  });
+});
+
 describe('a repair of an Iceberg table', () => {
   const exported = async () => {
     const created = createTable();
