@@ -7,7 +7,7 @@ import { parquetWriteBuffer } from 'hyparquet-writer';
 import type { Settings } from '../config/settings.ts';
 import { parseS3Config } from '../destination/config.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { openObject, putSmallObject } from '../destination/objects.ts';
+import { deleteObject, openObject, putSmallObject } from '../destination/objects.ts';
 import { createS3Requests } from '../destination/requests.ts';
 import type { ArchivedEvent, ArchivedRange, ReadArchive } from '../journal/archives.ts';
 import type { Connection, Pool } from '../journal/database.ts';
@@ -19,6 +19,8 @@ export interface ArchiveStore {
   /** Writes an object, unless it is there already. */
   readonly put: (name: string, bytes: Buffer, contentType: string) => Promise<void>;
   readonly read: (name: string) => Promise<Buffer>;
+  /** Deletes an object with its versions, if it is there. @returns whether nothing of it stays */
+  readonly delete: (name: string) => Promise<boolean>;
   /** `s3://bucket/key`. */
   readonly locationOf: (name: string) => string;
   readonly close: () => void;
@@ -62,6 +64,7 @@ export function openArchive(settings: Settings, signal: AbortSignal): ArchiveSto
       for await (const chunk of object.chunks) chunks.push(chunk);
       return Buffer.concat(chunks);
     },
+    delete: async (name) => (await deleteObject(requests, prefix + name, signal)) === 'erased',
     locationOf,
     close: requests.close,
   };
@@ -111,14 +114,8 @@ const digestOf = (bytes: Buffer): string => createHash('sha256').update(bytes).d
 /** Reads ranges from the bucket, for a rebuild. */
 export const createArchiveReader =
   ({ read, locationOf }: ArchiveStore): ReadArchive =>
-  async ({ name, sha256 }) => {
-    const bytes = await read(name);
-    if (digestOf(bytes) !== sha256)
-      throw archiveError(
-        'ArchiveDamaged',
-        `${locationOf(name)} is not what was archived: its SHA-256 differs.`,
-      );
-    return (await decode(bytes)).map(
+  async (range) =>
+    (await decode(await readRange({ read, locationOf }, range))).map(
       ({ event_type, data, recorded_at, ...event }) =>
         ({
           ...event,
@@ -128,7 +125,19 @@ export const createArchiveReader =
           // The columns are those of the journal.
         }) as unknown as ArchivedEvent,
     );
-  };
+
+async function readRange(
+  { read, locationOf }: Pick<ArchiveStore, 'read' | 'locationOf'>,
+  { name, sha256 }: ArchivedRange,
+): Promise<Buffer> {
+  const bytes = await read(name);
+  if (digestOf(bytes) !== sha256)
+    throw archiveError(
+      'ArchiveDamaged',
+      `${locationOf(name)} is not what was archived: its SHA-256 differs.`,
+    );
+  return bytes;
+}
 
 /** Whether the newest range can be read; why not, or null. */
 export async function findArchiveProblem(pool: Pool, settings: Settings): Promise<string | null> {
@@ -237,7 +246,29 @@ async function archiveRange(
   const { rows: former } = await connection.query<{ last: number }>(
     'select coalesce(max(last_position), 0) as last from exportd.journal_archives',
   );
-  const [first_position, last_position] = [(former[0]?.last ?? 0) + 1, positions.at(-1) ?? 0];
+  const range = await writeRange(
+    store,
+    { first_position: (former[0]?.last ?? 0) + 1, last_position: positions.at(-1) ?? 0 },
+    rows,
+    onStep,
+  );
+  await connection.query(
+    `insert into exportd.journal_archives (first_position, last_position, name, location, events, bytes, sha256)
+     values ($1, $2, $3, $4, $5, $6, $7)`,
+    [
+      ...[range.first_position, range.last_position, range.name, range.location],
+      ...[range.events, range.bytes, range.sha256],
+    ],
+  );
+  onStep('recorded');
+}
+
+async function writeRange(
+  store: ArchiveStore,
+  { first_position, last_position }: Pick<ArchivedRange, 'first_position' | 'last_position'>,
+  rows: readonly FileRow[],
+  onStep: (step: ArchiveStep) => void,
+): Promise<ArchivedRange> {
   const bytes = encode(rows);
   const sha256 = digestOf(bytes);
   const padded = (position: number) => String(position).padStart(12, '0');
@@ -264,12 +295,126 @@ async function archiveRange(
     throw archiveError('ArchiveDamaged', `${range.location} or its manifest was not stored as it was sent.`);
   if (!isDeepStrictEqual(await decode(stored), rows))
     throw archiveError('ArchiveDamaged', `${range.location} does not have the events of the journal.`);
-  await connection.query(
-    `insert into exportd.journal_archives (first_position, last_position, name, location, events, bytes, sha256)
-     values ($1, $2, $3, $4, $5, $6, $7)`,
-    [first_position, last_position, range.name, range.location, range.events, range.bytes, sha256],
+  return range;
+}
+
+/** What an erasure has done in the archive. */
+export interface ForgottenInArchive {
+  readonly ranges: number;
+  /** The ranges that are written again, without the ids. */
+  readonly rewritten: number;
+  /** The locations of former files that may not be deleted. */
+  readonly held: readonly string[];
+}
+
+/**
+ * Replaces ids in archived events, as `forgetKeys` does in the journal: of runs of a project, and of runs that a digest has
+ * replaced, whose events nothing reads. A range is written anew, recorded, and its former file deleted; it can be killed anywhere
+ * and repeated. No new range has the ids.
+ * @param replacements the ids, and what names them instead
+ * @returns null while another process archives
+ * @throws DestinationError
+ */
+export async function forgetInArchive(
+  pool: Pool,
+  store: ArchiveStore,
+  { team_id, replacements }: { readonly team_id: number; readonly replacements: ReadonlyMap<string, string> },
+  onRange: () => void,
+): Promise<ForgottenInArchive | null> {
+  const connection = await pool.connect();
+  try {
+    const { rows } = await connection.query<{ locked: boolean }>(
+      'select pg_try_advisory_lock($1) as locked',
+      [archiveLock],
+    );
+    if (rows[0]?.locked !== true) return null;
+    const { rows: texts } = await connection.query<{ of: string; to: string }>(
+      `select '"id": ' || to_jsonb(id)::text as of, '"id": ' || to_jsonb(replacement)::text as to
+       from unnest($1::text[], $2::text[]) as replaced (id, replacement)`,
+      [[...replacements.keys()], [...replacements.values()]],
+    );
+    const { rows: ranges } = await connection.query<ArchivedRange>(
+      'select * from exportd.journal_archives order by last_position',
+    );
+    let rewritten = 0;
+    for (const range of ranges) {
+      onRange();
+      const bytes = await readRange(store, range);
+      if (await forgetInRange(connection, store, { range, events: await decode(bytes), team_id, texts }))
+        rewritten += 1;
+    }
+    return { ranges: ranges.length, rewritten, held: await deleteFormerFiles(connection, store) };
+  } finally {
+    await connection.query('select pg_advisory_unlock($1)', [archiveLock]).catch(() => undefined);
+    connection.release(true);
+  }
+}
+
+async function forgetInRange(
+  connection: Connection,
+  store: ArchiveStore,
+  {
+    range,
+    events,
+    team_id,
+    texts,
+  }: {
+    readonly range: ArchivedRange;
+    readonly events: readonly FileRow[];
+    readonly team_id: number;
+    readonly texts: readonly { readonly of: string; readonly to: string }[];
+  },
+): Promise<boolean> {
+  const hasId = ({ stream_type, data }: FileRow): boolean =>
+    stream_type === 'run' && texts.some(({ of }) => String(data).includes(of));
+  const found = events.filter(hasId);
+  const { rows: others } = await connection.query<{ id: string }>(
+    'select id from exportd.batch_export_runs where id = any($1) and team_id <> $2',
+    [found.map(({ stream_id }) => stream_id), team_id],
   );
-  onStep('recorded');
+  const ofOthers = new Set(others.map(({ id }) => id));
+  const isMeant = (event: FileRow): boolean => hasId(event) && !ofOthers.has(String(event.stream_id));
+  if (!found.some(isMeant)) return false;
+  const written = await writeRange(
+    store,
+    range,
+    events.map((event) =>
+      isMeant(event)
+        ? {
+            ...event,
+            data: texts.reduce((text, { of, to }) => text.replaceAll(of, () => to), String(event.data)),
+          }
+        : event,
+    ),
+    () => undefined,
+  );
+  await connection.query(
+    `update exportd.journal_archives set name = $2, location = $3, bytes = $4, sha256 = $5, former_names = former_names || name
+     where last_position = $1`,
+    [range.last_position, written.name, written.location, written.bytes, written.sha256],
+  );
+  return true;
+}
+
+/** Deletes the files of ranges that were written anew. @returns the locations of those that stay */
+async function deleteFormerFiles(connection: Connection, store: ArchiveStore): Promise<string[]> {
+  const held: string[] = [];
+  const { rows } = await connection.query<{ last_position: number; name: string }>(
+    'select last_position, unnest(former_names) as name from exportd.journal_archives order by last_position',
+  );
+  for (const { last_position, name } of rows) {
+    const objects = [name, name.replace(/\.parquet$/, '.json')];
+    const stays = (
+      await Promise.all(objects.map(async (one) => ((await store.delete(one)) ? null : one)))
+    ).find((one) => one !== null);
+    if (stays === undefined)
+      await connection.query(
+        'update exportd.journal_archives set former_names = array_remove(former_names, $2) where last_position = $1',
+        [last_position, name],
+      );
+    else held.push(store.locationOf(stays));
+  }
+  return held;
 }
 
 /** Positions that one statement looks at, and events that it deletes at most: appends do not wait for it. */

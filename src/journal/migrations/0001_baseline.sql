@@ -63,6 +63,8 @@ create table exportd.journal_archives (
   bytes bigint not null,
   -- Of the file, in hexadecimal.
   sha256 text not null,
+  -- Keys of files with ids that an erasure has replaced, until they are deleted.
+  former_names text[] not null default '{}',
   archived_at timestamptz not null default clock_timestamp(),
   -- When the digests and steps of the range were deleted here.
   emptied_at timestamptz
