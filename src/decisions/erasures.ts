@@ -364,6 +364,40 @@ export async function readRemovedObjects(
   };
 }
 
+/**
+ * Reads the configs of an export, the newest first, if one of its manifests may ever have named persons by the keys of files: it
+ * exports persons, or has done so. The history of the runs may be collapsed.
+ */
+export async function readManifestConfigs(pool: Pool, batchExportId: string): Promise<readonly number[]> {
+  const { rows } = await pool.query<{ version: number }>(
+    `select version from exportd.destination_configs where batch_export_id = $1 and (
+       exists (select from exportd.batch_exports where id = $1 and model = 'persons')
+       or exists (select from exportd.batch_export_runs where batch_export_id = $1 and model = 'persons')
+       or exists (select from exportd.journal_events where stream_type = 'batch_export' and stream_id = $1
+         and data -> 'definition' ->> 'model' = 'persons'))
+     order by version desc`,
+    [batchExportId],
+  );
+  return rows.map(({ version }) => version);
+}
+
+/** Reads the configs and models of files that no manifest of an export needs: a table of them may still have versions with these. */
+export async function readObsoleteTables(
+  pool: Pool,
+  batchExportId: string,
+): Promise<readonly { readonly config_version: number; readonly model: Model }[]> {
+  const { rows } = await pool.query<{ config_version: number; model: Model }>(
+    `select distinct object.config_version, run.model from exportd.destination_objects object
+     join exportd.batch_export_runs run on run.id = object.run_id
+     join exportd.destination_configs config on config.batch_export_id = object.batch_export_id
+       and config.version = object.config_version and config.config ->> 'table_format' is not null
+     where object.batch_export_id = $1 and object.object_type = 'file' and object.obsolete_at is not null
+     order by object.config_version desc`,
+    [batchExportId],
+  );
+  return rows;
+}
+
 /** How many runs an erasure has had for an interval. */
 export async function countAttempts(
   pool: Pool,
@@ -401,6 +435,11 @@ export interface VerifiedInterval extends ErasedInterval {
 
 /** Rows of the control database that had something of the persons. */
 type ForgottenRows = Readonly<Record<string, number>>;
+
+/** What an erasure has done in the archive of the journal, or why it has done nothing there. */
+type ForgottenArchive =
+  | { readonly ranges: number; readonly rewritten: number; readonly held: readonly string[] }
+  | { readonly error: string };
 
 /**
  * Deletes what the control database may have of the rows of a project: results and texts of queries, and reports of verifications,
@@ -472,9 +511,7 @@ export async function forgetKeys(
 /** Where the ids may be that an erasure reads nothing of, as its certificate says. */
 const notSearched = [
   'values other than distinct_id, such as properties',
-  'statistics in the logs of tables',
-  'former versions of manifests in versioned buckets: the first and last key of a file of persons is a distinct_id',
-  "the archive of exportd's journal",
+  'what other writers have added to tables: files, such as those of OPTIMIZE, and statistics. exportd writes those of _inserted_at alone',
   'backups, copies of files, and the source',
 ];
 
@@ -486,6 +523,7 @@ export async function readCertificate(
     readonly status: 'Completed' | 'Incomplete';
     readonly verified: readonly VerifiedInterval[];
     readonly forgotten: ForgottenRows;
+    readonly archive: ForgottenArchive;
   },
 ): Promise<object> {
   const { rows } = await pool.query<{ certificate: object }>(

@@ -376,12 +376,16 @@ export async function readEarlierGenerations(
   replaced: ReplacedRun,
 ): Promise<EarlierGenerations> {
   if (run.spec.erasure_id !== undefined) {
-    const { elsewhere, ...before } = replaced.run.earlier_generations;
+    const { kept, earlier, elsewhere } = replaced.run.earlier_generations;
+    const { rewritten = [] } = run;
+    const movedAs = (as: 'kept' | 'earlier') =>
+      rewritten.flatMap(({ file, moved }) => (file && moved?.as === as ? file : []));
+    const left = new Set(rewritten.flatMap(({ moved }) => moved?.from ?? []));
     return {
       covers: replaced.run.generation,
-      kept: withRewritten(before.kept, run.rewritten),
-      earlier: withRewritten(before.earlier, run.rewritten),
-      elsewhere,
+      kept: [...withRewritten(kept, rewritten), ...movedAs('kept')],
+      earlier: [...withRewritten(earlier, rewritten), ...movedAs('earlier')],
+      elsewhere: elsewhere.filter((generation) => !left.has(generation)),
     };
   }
   const isCovered = isCoveredByRows(run, replaced);

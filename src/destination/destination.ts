@@ -90,6 +90,8 @@ export type KeySpec = Pick<
 export interface PresentManifest {
   readonly state: 'present';
   readonly etag: string | undefined;
+  /** In a bucket that keeps versions; `null` is the name of one from before it did. */
+  readonly version_id: string | undefined;
   readonly text: string;
   readonly expires_at: string | null;
 }

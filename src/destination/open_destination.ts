@@ -14,7 +14,13 @@ import type {
   PresentManifest,
   UploadReference,
 } from './destination.ts';
-import { abortMatchingUploads, abortUpload, createUpload, resumeUpload } from './multipart.ts';
+import {
+  abortMatchingUploads,
+  abortOrphanedUploads,
+  abortUpload,
+  createUpload,
+  resumeUpload,
+} from './multipart.ts';
 import {
   getManifestObject,
   hasOwnManifest,
@@ -24,6 +30,7 @@ import {
   findFile,
   isFromUpload,
   isTaken,
+  listFormerVersions,
   openObject,
   putSmallObject,
   putWholeFile,
@@ -34,7 +41,7 @@ import { openIcebergCatalog } from './iceberg_catalog.ts';
 import { circuitOf, createS3Requests, probeS3, type DestinationContext } from './requests.ts';
 import { encryptionOf, maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
-import { fileFolder, fileKey, fileKeyPattern, locationOf, manifestKey } from './keys.ts';
+import { fileFolder, fileKey, fileKeyPattern, locationOf, manifestFolder, manifestKey } from './keys.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
 import { rejectedKeyOf, tableLocationOf, tableRoot } from './table_keys.ts';
 import { openTableStore, type TableStore } from './table_store.ts';
@@ -112,6 +119,8 @@ export function openS3(config: S3Config, context: DestinationContext) {
       extension: string,
       signal: AbortSignal,
     ) => abortMatchingUploads(requests, fileKeyPattern(folder, spec, file, extension), signal),
+    /** Aborts all uploads of a key that no attempt resumes. */
+    abortUploadsOf: (key: string, signal: AbortSignal) => abortOrphanedUploads(requests, key, null, signal),
     isFromUpload: (upload: Pick<UploadReference, 'key' | 'upload_token'>, signal: AbortSignal) =>
       isFromUpload(requests, upload, signal),
     /** Only if `writesWholeFiles`. */
@@ -130,10 +139,16 @@ export function openS3(config: S3Config, context: DestinationContext) {
     /** Whether the run, or one whose files it inherited, has written its manifest; true if it cannot be read. */
     hasManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
       hasOwnManifest(requests, key, publication, signal),
-    getManifest: (key: string, signal: AbortSignal) => getManifestObject(requests, key, signal),
+    /** @param versionId of one that was replaced; the current one by default */
+    getManifest: (key: string, signal: AbortSignal, versionId?: string) =>
+      getManifestObject(requests, key, signal, versionId),
+    /** The prefix of the keys of all manifests of an export. */
+    manifestFolder: (batchExportId: string) => manifestFolder(config.prefix, batchExportId),
+    /** The versions below a prefix that were replaced. */
+    formerVersions: (prefix: string, signal: AbortSignal) => listFormerVersions(requests, prefix, signal),
     /** Deletes a manifest that was read before, unless it has been replaced since. */
-    deleteManifest: (key: string, { etag }: PresentManifest, signal: AbortSignal) =>
-      deleteIfUnchanged(requests, key, etag, signal),
+    deleteManifest: (key: string, found: PresentManifest, signal: AbortSignal) =>
+      deleteIfUnchanged(requests, key, found, signal),
     /** The store of the table that the files of a model belong to; null without a table. */
     table: (model: Model): TableStore | null => {
       const location = tableLocationOf(config, model);

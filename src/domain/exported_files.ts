@@ -222,6 +222,8 @@ export interface RewrittenFile {
   readonly replaces: string;
   /** The file with its other rows, which keeps its generation; null if it has no other rows. */
   readonly file: EarlierFile | null;
+  /** Of a file from another bucket, whose whole name `replaces` is: as what it stays, and the generations that leave that bucket. */
+  readonly moved?: { readonly from: readonly number[]; readonly as: 'kept' | 'earlier' };
 }
 
 /** The files of earlier generations, with those that replace some of them. */

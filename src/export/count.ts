@@ -10,7 +10,7 @@ import {
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import { nothingEarlier, type SortKey } from '../domain/exported_files.ts';
 import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import { noEncoder, rowRangeOf } from './export_context.ts';
@@ -95,8 +95,8 @@ async function countErasure(
   const { records_total_count: rows, source_fingerprint: fingerprint, settled } = run;
   if (rows === null || fingerprint === null) throw new RangeError('A run of an erasure was not counted.');
   const replaced = await recorder.findReplaced(run);
-  const { earlier = [], kept = [] } = replaced?.run.earlier_generations ?? {};
-  const isEmpty = rows === 0 && earlier.length === 0 && kept.length === 0;
+  const { earlier, kept, elsewhere } = replaced?.run.earlier_generations ?? nothingEarlier;
+  const isEmpty = rows === 0 && [earlier, kept, elsewhere].every(({ length }) => length === 0);
   if (isEmpty) await recorder.recordEmpty(runId, { fingerprint, settled, encoder: noEncoder });
   // The workflow does not export an interval without rows, and files of earlier generations are written by its export.
   const toExport = isEmpty ? 0 : Math.max(1, rows);

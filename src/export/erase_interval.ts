@@ -1,4 +1,8 @@
+import { randomUUID } from 'node:crypto';
+import type { FileHandle } from 'node:fs/promises';
 import { crc32 } from 'node:zlib';
+import type { UploadedPart } from '../destination/destination.ts';
+import { type Manifest, parseManifest } from '../destination/manifest.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import type { EarlierFile } from '../domain/exported_files.ts';
 import { haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
@@ -8,6 +12,7 @@ import { encodeBlocks, joinEncodedBlocks } from '../encoding/encode_blocks.ts';
 import { formatCrc32 } from '../encoding/encoder.ts';
 import type { MemoryReservation } from '../encoding/memory.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
+import { openTemporaryFile } from '../verify/files/temporary_file.ts';
 import { FileUnreadable } from '../verify/row.ts';
 import { type ExportCall, type ExportDependencies, noEncoder, type OpenedCall } from './export_context.ts';
 import { ObjectAbsent, type OpenedErasure, openPublishedRows, type PublishedRows } from './published_rows.ts';
@@ -85,8 +90,7 @@ export async function finishErasure(
           bytes: () => bytes,
         });
   if (counted.generation !== run.generation) return counted;
-  const { earlier, kept } = replaced.run.earlier_generations;
-  for (const file of [...earlier, ...kept]) {
+  for (const file of await filesToRewrite(call, erasure)) {
     const rewritten = await rewriteEarlierFile(call, erasure, counted, file);
     if (rewritten.generation !== run.generation) return rewritten;
   }
@@ -119,8 +123,80 @@ export async function finishErasure(
   });
 }
 
-/** A file of an earlier generation is rewritten in memory. */
-const maxEarlierBytes = 64 * 1024 * 1024;
+/** What files of earlier generations are read with. */
+type EarlierDependencies = Pick<ExportDependencies, 'source' | 'readSelection' | 'openLocation'> & {
+  readonly findGeneration: (
+    generation: number,
+  ) => Promise<Pick<RunSpec, 'config_version' | 'model'> | undefined>;
+};
+
+/** A published file that stays in a bucket, and as what. */
+interface StayingFile {
+  readonly file: EarlierFile;
+  readonly as: 'kept' | 'earlier';
+}
+
+/** What stays in another bucket, as the manifest says that is still there. */
+interface OtherBucket {
+  /** Its config leads to the bucket. */
+  readonly place: RunSpec;
+  /** The generations that the manifest is of. */
+  readonly from: readonly number[];
+  readonly files: readonly StayingFile[];
+}
+
+/** @throws FileUnreadable when a generation stays in a bucket whose manifest does not name it, DestinationError */
+export async function readOtherBuckets(
+  { openLocation, findGeneration }: EarlierDependencies,
+  { spec, earlier_generations: { elsewhere } }: ExistingRun,
+  signal: AbortSignal,
+): Promise<readonly OtherBucket[]> {
+  const buckets: OtherBucket[] = [];
+  // The newest manifest of a bucket names the files of the generations before it.
+  for (const generation of elsewhere.toSorted((one, other) => other - one)) {
+    if (buckets.some(({ from }) => from.includes(generation))) continue;
+    const written = await findGeneration(generation);
+    const place = written && { ...spec, ...written };
+    const manifest = place && (await readManifest(await openLocation(place), place, signal));
+    const from = manifest ? elsewhere.filter((one) => isNamed(manifest, one)) : [];
+    if (!manifest || !from.includes(generation))
+      throw new FileUnreadable(
+        `generation ${generation} stays in another bucket without a manifest that names it, and was not searched. Delete it there by hand, or retry the run of the interval with {"allow_shrink": true}, which deletes it. Then repeat the erasure`,
+      );
+    const { files, rejected_file, kept, earlier } = manifest;
+    const own = (file: Omit<EarlierFile, 'generation'> & { readonly generation?: number | undefined }) => ({
+      ...{ key: file.key, rows: file.rows, bytes: file.bytes, crc32: file.crc32 },
+      generation: file.generation ?? manifest.generation,
+    });
+    const as = manifest.model === 'persons' ? 'earlier' : 'kept';
+    buckets.push({
+      ...{ place, from },
+      files: [
+        ...files.map((file) => ({ file: own(file), as }) as const),
+        ...(rejected_file ? [{ file: own(rejected_file), as: 'kept' } as const] : []),
+        ...kept.map((file) => ({ file, as: 'kept' }) as const),
+        ...earlier.map((file) => ({ file, as: 'earlier' }) as const),
+      ],
+    });
+  }
+  return buckets;
+}
+
+async function readManifest(
+  location: Destination,
+  spec: RunSpec,
+  signal: AbortSignal,
+): Promise<Manifest | undefined> {
+  try {
+    const found = await location.getManifest(location.manifestKey(spec), signal);
+    return found.state === 'present' ? parseManifest(found.text) : undefined;
+  } finally {
+    location.close();
+  }
+}
+
+const isNamed = ({ generation: own, files, kept, earlier }: Manifest, generation: number): boolean =>
+  own === generation || [...files, ...kept, ...earlier].some((file) => file.generation === generation);
 
 /** A file of an earlier generation, opened to be searched and written again. */
 interface OpenedEarlierFile {
@@ -129,36 +205,38 @@ interface OpenedEarlierFile {
   /** How many rows it has of erased persons, and others. */
   readonly counts: { readonly erased: number; readonly others: number };
   /** Reads rows from other bytes as from the file. */
-  readonly rowsOf: (file: Pick<EarlierFile, 'key' | 'rows' | 'bytes'>, bytes: Buffer) => PublishedRows;
+  readonly rowsOf: (file: Pick<EarlierFile, 'key' | 'rows' | 'bytes'>, handle: FileHandle) => PublishedRows;
   readonly columns: readonly ExportedColumn[];
-  readonly location: Destination;
+  /** Opened with the config that wrote it. */
+  readonly writer: Destination;
+  readonly nameOf: (key: string) => string;
+  readonly close: () => void;
 }
 
 const isRejectedFile = ({ key }: Pick<EarlierFile, 'key'>): boolean => key.endsWith('-rejected.jsonl');
 
 /**
  * Searches a file of an earlier generation. Its columns and its format are those of the config that wrote it.
- * @returns null if it has no row of the persons, or does not exist
- * @throws FileUnreadable when it has some, and cannot be written again
+ * @param place of what run its bucket is
+ * @throws FileUnreadable when it has rows of the persons, and cannot be written again
  */
 export async function openEarlierFile(
-  {
-    source,
-    readSelection,
-    openLocation,
-    findGeneration,
-  }: Pick<ExportDependencies, 'source' | 'readSelection' | 'openLocation'> & {
-    readonly findGeneration: (
-      generation: number,
-    ) => Promise<Pick<RunSpec, 'config_version' | 'model'> | undefined>;
-  },
-  { spec, file, erased }: { spec: RunSpec; file: EarlierFile; erased: ReadonlySet<string> },
+  { source, readSelection, openLocation, findGeneration }: EarlierDependencies,
+  { place, file, erased }: { place: RunSpec; file: EarlierFile; erased: ReadonlySet<string> },
   { signal, onRow }: { readonly signal: AbortSignal; readonly onRow: () => void },
-): Promise<OpenedEarlierFile | null> {
+): Promise<OpenedEarlierFile> {
   const written = await findGeneration(file.generation);
-  const specOfFile = { ...spec, ...written };
-  const location = await openLocation(specOfFile);
+  const specOfFile = { ...place, ...written };
   const columns = source.columns(specOfFile.model, await readSelection(specOfFile));
+  const writer = await openLocation(specOfFile);
+  const location = await openLocation(place).catch((error: unknown) => {
+    writer.close();
+    throw error;
+  });
+  const close = (): void => {
+    writer.close();
+    location.close();
+  };
   const published = { key: file.key, rows: file.rows, bytes: file.bytes, first: null, last: null };
   const rowsIn = (
     one: typeof published,
@@ -179,139 +257,272 @@ export async function openEarlierFile(
       if (error instanceof ObjectAbsent) return { rows: 0, erased_rows: 0 };
       throw error;
     });
-    if (found.erased_rows === 0) {
-      location.close();
-      return null;
-    }
-    const reason = !written
-      ? 'the journal does not know what wrote it'
-      : file.bytes > maxEarlierBytes
-        ? `it is larger than ${maxEarlierBytes} bytes`
-        : location.table(specOfFile.model) && !isRejectedFile(file)
-          ? 'it belongs to a table'
-          : undefined;
-    if (reason !== undefined)
+    if (!written && found.erased_rows > 0)
       throw new FileUnreadable(
-        `${location.nameOf(file.key)} of an earlier generation has rows of the persons, and cannot be written again: ${reason}. Retry the run of the interval with {"allow_shrink": true}, which deletes it, and repeat the erasure`,
+        `${location.nameOf(file.key)} of an earlier generation has rows of the persons, and cannot be written again: the journal does not know what wrote it. Retry the run of the interval with {"allow_shrink": true}, which deletes it, and repeat the erasure`,
       );
     return {
-      ...{ rows, columns, location },
+      ...{ rows, columns, writer, nameOf: location.nameOf, close },
       counts: { erased: found.erased_rows, others: found.rows - found.erased_rows },
-      rowsOf: (one, bytes) =>
+      rowsOf: (one, handle) =>
         rowsIn(
           { ...published, ...one },
           () =>
             Promise.resolve({
               etag: undefined,
-              bytes: bytes.length,
-              chunks: chunksOf(bytes),
+              bytes: one.bytes,
+              chunks: chunksOf(handle, one.bytes),
               close: () => undefined,
             }),
           new Set(),
         ),
     };
   } catch (error) {
-    location.close();
+    close();
     throw error;
   }
 }
 
-async function* chunksOf(bytes: Buffer): AsyncGenerator<Buffer> {
-  yield await Promise.resolve(bytes);
+/** Counts the rows of erased persons in files of earlier generations. @throws FileUnreadable, DestinationError */
+export async function searchEarlierFiles(
+  dependencies: EarlierDependencies,
+  { place, files, erased }: { place: RunSpec; files: readonly StayingFile[]; erased: ReadonlySet<string> },
+  reading: { readonly signal: AbortSignal; readonly onRow: () => void },
+): Promise<number> {
+  let found = 0;
+  for (const { file } of files) {
+    const { counts, close } = await openEarlierFile(dependencies, { place, file, erased }, reading);
+    close();
+    found += counts.erased;
+  }
+  return found;
+}
+
+/** A file that a run of an erasure writes again. */
+interface FileToRewrite extends StayingFile {
+  readonly place: RunSpec;
+  /** Of a file that comes from another bucket: the generations that leave that. */
+  readonly from: readonly number[] | null;
 }
 
 /**
- * Writes a file of an earlier generation again, without the rows of the persons; does nothing if it has none. Its checksum is
- * recorded before it is written, so no two attempts write different bytes under its key.
+ * The files of earlier generations that may have rows of erased persons, and all files of another bucket that has some: no run
+ * writes there any more, so its files come to the bucket of the run, and its manifest and its objects can be deleted.
+ */
+async function filesToRewrite(
+  { dependencies, progress, signal }: OpenedCall,
+  { replaced: { run }, erased }: OpenedErasure,
+): Promise<readonly FileToRewrite[]> {
+  const place = run.spec;
+  const files: FileToRewrite[] = stayingFiles(run).map((file) => ({ ...file, place, from: null }));
+  const onRow = (): void => {
+    progress.rows += 1;
+  };
+  const earlier = withGenerations(dependencies, run);
+  for (const bucket of await readOtherBuckets(earlier, run, signal))
+    if ((await searchEarlierFiles(earlier, { ...bucket, erased }, { signal, onRow })) > 0)
+      files.push(...bucket.files.map((file) => ({ ...file, place: bucket.place, from: bucket.from })));
+  return files;
+}
+
+const withGenerations = (dependencies: ExportDependencies, run: ExistingRun): EarlierDependencies => ({
+  ...dependencies,
+  findGeneration: (generation) => dependencies.recorder.findGeneration(run, generation),
+});
+
+/** The files of earlier generations in the bucket of a run. */
+export const stayingFiles = ({
+  earlier_generations: { earlier, kept },
+}: Pick<ExistingRun, 'earlier_generations'>): readonly StayingFile[] => [
+  ...earlier.map((file) => ({ file, as: 'earlier' }) as const),
+  ...kept.map((file) => ({ file, as: 'kept' }) as const),
+];
+
+const chunkBytes = 1_024 * 1_024;
+
+async function* chunksOf(handle: FileHandle, bytes: number): AsyncGenerator<Buffer> {
+  for (let at = 0; at < bytes; at += chunkBytes)
+    yield await readAt(handle, at, Math.min(chunkBytes, bytes - at));
+}
+
+async function readAt(handle: FileHandle, position: number, length: number): Promise<Buffer> {
+  const { bytesRead, buffer } = await handle.read(Buffer.allocUnsafeSlow(length), 0, length, position);
+  if (bytesRead < length) throw new RangeError('A temporary file is shorter than what was written to it.');
+  return buffer;
+}
+
+/**
+ * Writes a file of an earlier generation again, without the rows of the persons; does nothing if it has none and stays where it is.
+ * The temporary folder has its bytes until they are sent, and memory a part of them. Its checksum is recorded before that, so no
+ * two attempts write different bytes under its key.
  * @returns the run, which has a new generation if other bytes were recorded, or if the key is taken
  * @throws ErasureMismatch, FileUnreadable
  */
 async function rewriteEarlierFile(
   call: OpenedCall,
-  { replaced, erased }: OpenedErasure,
+  { erased }: OpenedErasure,
   run: ExistingRun,
-  file: EarlierFile,
+  { file, as, place, from }: FileToRewrite,
 ): Promise<ExistingRun> {
   const { dependencies, runId, destination, progress, signal } = call;
   const { recorder } = dependencies;
   const onRow = (): void => {
     progress.rows += 1;
   };
-  const findGeneration = (generation: number) => recorder.findGeneration(run, generation);
   const opened = await openEarlierFile(
-    { ...dependencies, findGeneration },
-    { spec: replaced.run.spec, file, erased },
+    withGenerations(dependencies, run),
+    { place, file, erased },
     { signal, onRow },
   );
-  if (!opened) return run;
   const memory = dependencies.memory.openReservation();
   try {
-    const bytes = isRejectedFile(file)
-      ? (await opened.rows.rejected(signal)).bytes
-      : await encodeRows(call, opened, memory);
-    const key = file.key.replace(/(?=(\.\d+)?\.(jsonl|csv|parquet)(\.\w+)?$)/, `-g${run.generation}`);
-    const { others } = opened.counts;
-    const summary = { key, rows: others, bytes: bytes.length, crc32: formatCrc32(crc32(bytes)) };
-    if (others > 0 && !(await hasSameContents(opened, summary, bytes, { signal, onRow })))
+    const { erased: erasedRows, others } = opened.counts;
+    if (erasedRows === 0 && from === null) return run;
+    await using handle = await openTemporaryFile();
+    const parts = isRejectedFile(file)
+      ? [(await opened.rows.rejected(signal)).bytes]
+      : encodeRows(call, opened, memory);
+    const { bytes, sum } = await store(handle, parts);
+    // What no version of a table names is deleted from its folder by VACUUM, unless its name begins with an underscore. What is
+    // kept is not for readers of folders.
+    const isOfTable = [destination, opened.writer].some((one) => one.table(run.spec.model) !== null);
+    const isHidden =
+      as === 'kept' ? isOfTable || destination.partitionColumns.length > 0 : isOfTable && from !== null;
+    const folder = from === null ? folderOf(file.key) : folderIn(destination, run, file.key);
+    const key = `${folder}${rewrittenName(file.key, run.generation, isHidden)}`;
+    const replaces = from === null ? file.key : opened.nameOf(file.key);
+    const summary = { key, rows: others, bytes, crc32: formatCrc32(sum) };
+    const isCompared = others > 0 && !isRejectedFile(file);
+    if (isCompared && !(await hasSameContents(opened, summary, handle, { signal, onRow })))
       throw new ErasureMismatch(
-        `${destination.nameOf(file.key)} cannot be written again with the same rows. Nothing was published.`,
+        `${opened.nameOf(file.key)} cannot be written again with the same rows. Nothing was published.`,
       );
-    const before = run.rewritten?.find(({ replaces }) => replaces === file.key);
+    const before = run.rewritten?.find((one) => one.replaces === replaces);
     if (!before && (await destination.isTaken(key, signal))) return await recorder.reserveGeneration(runId);
     const planned = await recorder.planEarlierFile(runId, run.generation, {
-      replaces: file.key,
+      replaces,
       file: others === 0 ? null : { ...summary, generation: file.generation },
+      ...(from && { moved: { from, as } }),
     });
-    const rewritten = planned.rewritten?.find(({ replaces }) => replaces === file.key)?.file;
+    const rewritten = planned.rewritten?.find((one) => one.replaces === replaces)?.file;
     if (!rewritten) return planned;
     if (rewritten.crc32 !== summary.crc32) return await recorder.reserveGeneration(runId);
-    const type = 'application/octet-stream';
-    if (!(await destination.putObject(key, type, bytes, signal)))
+    if (!(await send(call, rewritten, handle, memory)))
       return await recorder.recordTakenRejectedKey(runId, run.generation, key);
     return planned;
   } finally {
     memory.close();
-    opened.location.close();
+    opened.close();
   }
 }
+
+const folderOf = (key: string): string => key.slice(0, key.lastIndexOf('/') + 1);
+
+/** The folder of a file from another bucket in the bucket of a run. */
+function folderIn(destination: Destination, { spec, generation }: ExistingRun, key: string): string {
+  const own = destination.fileKey(spec, { generation, range: null, file: null, mark: null }, 'jsonl');
+  const event = key.split('/').find((segment) => segment.startsWith('event_partition='));
+  return `${folderOf(own)}${event === undefined ? '' : `${event}/`}`;
+}
+
+/** The name of a file that is written again, `…-e7.parquet` by generation 7. Files of the generation itself have other names. */
+const rewrittenName = (key: string, generation: number, isHidden: boolean): string => {
+  const name = key
+    .slice(folderOf(key).length)
+    .replace(/(-e\d+)?(?=(\.\d+|-rejected)?\.(jsonl|csv|parquet)(\.\w+)?$)/, `-e${generation}`);
+  return isHidden ? `_${name.replace(/^_/, '')}` : name;
+};
 
 /** Whether rewritten bytes have the other rows of the file, as the readers of `verify` read both. */
 async function hasSameContents(
   { rows, rowsOf }: OpenedEarlierFile,
   file: Pick<EarlierFile, 'key' | 'rows' | 'bytes'>,
-  bytes: Buffer,
+  handle: FileHandle,
   { signal, onRow }: { readonly signal: AbortSignal; readonly onRow: () => void },
 ): Promise<boolean> {
-  const written = rowsOf(file, bytes);
-  if (isRejectedFile(file)) return (await rows.rejected(signal)).bytes.equals(bytes);
+  const written = rowsOf(file, handle);
   return (await rows.contents(signal, onRow)) === (await written.contents(signal, onRow));
 }
 
-/** Encodes the rows that stay of a file, in the format of its config. */
-async function encodeRows(
-  { dependencies, signal }: OpenedCall,
-  { rows, columns, location }: OpenedEarlierFile,
+/** Writes bytes to a file. @returns how many, and their CRC-32 */
+async function store(
+  handle: FileHandle,
+  parts: AsyncIterable<Buffer> | Iterable<Buffer>,
+): Promise<{ readonly bytes: number; readonly sum: number }> {
+  let [bytes, sum] = [0, 0];
+  for await (const part of parts) {
+    await handle.writeFile(part);
+    bytes += part.length;
+    sum = crc32(part, sum);
+  }
+  return { bytes, sum };
+}
+
+/**
+ * Sends a file to its key, in parts if it is large. The parts of a killed attempt are of no use: their order of bytes is the same,
+ * their upload is unknown.
+ * @returns false if another object has the key
+ */
+async function send(
+  { destination, signal }: OpenedCall,
+  { key, bytes, crc32: sum }: EarlierFile,
+  handle: FileHandle,
   memory: MemoryReservation,
-): Promise<Buffer> {
+): Promise<boolean> {
+  const contentType = 'application/octet-stream';
+  if (bytes <= destination.firstPartBytes)
+    return destination.putObject(key, contentType, await readAt(handle, 0, bytes), signal);
+  // An attempt that was killed may have sent it.
+  const found = await destination.openObject(key, signal);
+  if (found) {
+    let written = 0;
+    for await (const chunk of found.chunks) written = crc32(chunk, written);
+    return formatCrc32(written) === sum;
+  }
+  await destination.abortUploadsOf(key, signal);
+  const upload = await destination.createUpload(
+    { key, contentType, upload_token: randomUUID(), resumable: false },
+    signal,
+  );
+  try {
+    const parts: UploadedPart[] = [];
+    for (let at = 0; at < bytes;) {
+      const number = parts.length + 1;
+      const length = Math.min(upload.partBytes(number), bytes - at);
+      memory.reserveEncoded(length);
+      parts.push(await upload.putPart(number, await readAt(handle, at, length), signal));
+      memory.releaseEncoded(length);
+      at += length;
+    }
+    await upload.complete(parts, bytes, signal);
+    return true;
+  } catch (error) {
+    await destination.abortUpload(key, upload.upload_id, signal).catch(() => undefined);
+    throw error;
+  }
+}
+
+/** Encodes the rows that stay of a file, in the format of its config. */
+async function* encodeRows(
+  { dependencies, signal }: OpenedCall,
+  { rows, columns, writer }: OpenedEarlierFile,
+  memory: MemoryReservation,
+): AsyncGenerator<Buffer> {
   const { encoders, settings } = dependencies;
-  const encoder = encoders.fileEncoder(location.encoding, columns);
+  const encoder = encoders.fileEncoder(writer.encoding, columns);
   const { grouping, blockBytes } = encoder;
   const blocks = rows.blocks({ after: null, until: null }, { blockBytes, signal, memory });
   const blocksInFlight = settings.EXPORTD_ENCODER_THREADS;
   const encoded = encodeBlocks(blocks, { encoder: grouping ?? encoder, memory, blocksInFlight });
   const assembly = encoder.assemble([]);
-  const parts: Buffer[] = [];
   try {
     for await (const { block, release } of grouping
       ? joinEncodedBlocks(encoded, grouping, memory)
       : encoded) {
-      const bytes = await assembly.append(block);
-      memory.reserveEncoded(bytes.length);
-      parts.push(bytes);
+      yield await assembly.append(block);
       release();
     }
-    parts.push(await assembly.finish());
-    return Buffer.concat(parts);
+    yield await assembly.finish();
   } finally {
     assembly.close();
   }

@@ -258,6 +258,7 @@ async function publicationOf(
     hasKeys: filesHaveKeys({ model: run.spec.model, selection }),
     files,
     earlier: run.earlier_generations.earlier,
+    ...(run.rewritten && { rewritten: run.rewritten }),
     kept: run.earlier_generations.kept,
     replaced: replaced && {
       files: await recorder.readReplacedFiles(replaced),

@@ -13,6 +13,8 @@ import {
   purgeErasedIds,
   readCertificate,
   readIntervalsSince,
+  readManifestConfigs,
+  readObsoleteTables,
   readPublishedIntervals,
   readRemovedObjects,
   readRewritingRun,
@@ -31,18 +33,24 @@ import {
 } from '../decisions/record_files.ts';
 import { hashErasedId, type ReadErasedIds } from '../destination/erased_ids.ts';
 import { parseManifest } from '../destination/manifest.ts';
+import { isErrorType } from '../destination/objects.ts';
+import type { Destination } from '../destination/open_destination.ts';
 import { eventPartitionOf } from '../destination/partitions.ts';
-import { erasureDecider } from '../domain/erasure.ts';
+import { erasureDecider, type HeldObject } from '../domain/erasure.ts';
 import { addFiles, adoptedFiles, type CompletedFile, totalsOf } from '../domain/exported_files.ts';
 import { addFingerprints } from '../domain/fingerprint.ts';
 import { adoptedRun, type ReplacedRun } from '../domain/replaced_generation.ts';
 import type { RunSpec } from '../domain/run_state.ts';
-import { openEarlierFile } from '../export/erase_interval.ts';
+import { readOtherBuckets, searchEarlierFiles, stayingFiles } from '../export/erase_interval.ts';
 import { openPublishedRows } from '../export/published_rows.ts';
 import { classifyError } from '../failures/classify_error.ts';
+import type { Pool } from '../journal/database.ts';
+import { readArchiveStatus } from '../journal/archives.ts';
 import { readState } from '../journal/journal.ts';
 import { filesHavePersons } from '../source/read_ranges.ts';
+import { openTableLog } from '../tables/open_table.ts';
 import { FileUnreadable } from '../verify/row.ts';
+import { type ForgottenInArchive, forgetInArchive, openArchive } from './archive_journal.ts';
 import { cleanUpExport } from './clean_up_export.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
@@ -117,7 +125,7 @@ export async function advanceErasure(
     return waits('Waiting for the new files', pollMs);
   for (const { batch_export_id } of await readSearches(pool, id, team_id))
     if (!searched.cleaned.includes(batch_export_id)) await removeObjects(erasure, batch_export_id);
-  await certify(erasure);
+  if (!(await certify(erasure))) return waits('Waiting for the archive of the journal', 4 * pollMs);
   return { ended: true, wait_ms: 0, details: 'Ended' };
 }
 
@@ -291,11 +299,7 @@ async function readCollapsedManifest(
 async function searchManifest(erasure: Erasure, replaced: ReplacedRun, files: readonly CompletedFile[]) {
   const { dependencies, erased, progress, signal } = erasure;
   const { journal, source, readSelection, openLocation } = dependencies;
-  const { spec, rejected_file, earlier_generations } = replaced.run;
-  if (earlier_generations.elsewhere.length > 0)
-    throw new FileUnreadable(
-      'files of earlier generations are in another bucket, and are not searched. Retry the run of the interval with {"allow_shrink": true}, which deletes them, and repeat the erasure',
-    );
+  const { spec, rejected_file } = replaced.run;
   const selection = await readSelection(spec);
   if (!filesHavePersons(spec.model, selection))
     throw new FileUnreadable(
@@ -309,20 +313,20 @@ async function searchManifest(erasure: Erasure, replaced: ReplacedRun, files: re
     const columns = source.columns(spec.model, selection);
     const rows = openPublishedRows({ spec, files, rejected_file, location, columns }, erased);
     const found = await rows.search(signal, onRow);
-    const earlier = [...earlier_generations.earlier, ...earlier_generations.kept];
+    const dependenciesOfEarlier = {
+      ...{ source, readSelection, openLocation },
+      findGeneration: (generation: number) => findGeneration(journal.pool, spec, generation),
+    };
+    const here = { place: spec, files: stayingFiles(replaced.run) };
+    const buckets = [here, ...(await readOtherBuckets(dependenciesOfEarlier, replaced.run, signal))];
     let rowsOfEarlier = 0;
-    for (const file of earlier) {
-      const opened = await openEarlierFile(
-        {
-          ...{ source, readSelection, openLocation },
-          findGeneration: (generation) => findGeneration(journal.pool, spec, generation),
-        },
-        { spec, file, erased },
+    for (const bucket of buckets)
+      rowsOfEarlier += await searchEarlierFiles(
+        dependenciesOfEarlier,
+        { ...bucket, erased },
         { signal, onRow },
       );
-      opened?.location.close();
-      rowsOfEarlier += opened?.counts.erased ?? 0;
-    }
+    const earlier = buckets.flatMap((bucket) => bucket.files.map(({ file }) => file));
     const all = [...files, ...(rejected_file ? [rejected_file] : []), ...earlier];
     const events = location.partitionColumns.includes('event') ? eventsOf(files) : null;
     return {
@@ -354,7 +358,50 @@ const eventsOf = (files: readonly CompletedFile[]): readonly string[] => [
 
 /** Deletes at once what no manifest of an export needs: an older generation may have rows of the persons. */
 async function removeObjects(erasure: Erasure, batch_export_id: string): Promise<void> {
-  const { dependencies, id, signal } = erasure;
+  const { dependencies, id } = erasure;
+  const { journal } = dependencies;
+  const errors = await removeObsolete(erasure, batch_export_id);
+  const former = await removeFormerManifests(erasure, batch_export_id);
+  const { held, removed, left } = await readRemovedObjects(journal.pool, id, batch_export_id);
+  errors.push(...former.errors);
+  if (left > 0) errors.push(`${left} objects that nothing needs could not be deleted yet.`);
+  await recordErasure(journal, id, `removed:${batch_export_id}`, {
+    type: 'ErasureObjectsRemoved',
+    data: {
+      ...{ batch_export_id, removed: removed + former.removed, held: [...held, ...former.held] },
+      error: errors.length === 0 ? null : errors.join(' '),
+    },
+  });
+}
+
+/** @returns why something stays; @throws transient errors */
+async function removeObsolete(erasure: Erasure, batch_export_id: string): Promise<string[]> {
+  for (let attempts = 1; ; attempts += 1) {
+    const faults = [
+      await faultOf(() => forgetVersionsOfTables(erasure, batch_export_id)),
+      await faultOf(() => cleanUpAtOnce(erasure, batch_export_id)),
+    ].filter((fault) => fault !== null);
+    // A run that commits to a table meanwhile makes a version that needs what it replaces.
+    if (attempts === maxAttempts || !faults.some(({ type }) => type === 'StillReferenced'))
+      return faults.map(({ type, message }) => `${type}: ${message}`);
+  }
+}
+
+async function faultOf(
+  work: () => Promise<void>,
+): Promise<{ readonly type: string; readonly message: string } | null> {
+  try {
+    await work();
+    return null;
+  } catch (error) {
+    const { type, message, permanent } = classifyError(error);
+    if (!permanent && !isErrorType(error, 'StillReferenced')) throw error;
+    return { type, message };
+  }
+}
+
+/** Deletes the obsolete objects of an export, whatever their retention. @throws the first error, after all were tried */
+async function cleanUpAtOnce({ dependencies, signal }: Erasure, batch_export_id: string): Promise<void> {
   const { journal, policies, openLocation } = dependencies;
   const maintenance = {
     ...policies.maintenance,
@@ -362,32 +409,132 @@ async function removeObjects(erasure: Erasure, batch_export_id: string): Promise
     tableFileRetentionMs: 0,
     orphanRetentionMs: 0,
   };
-  let error: string | null = null;
-  try {
-    let more = true;
-    while (more) {
-      const cleaned = await cleanUpExport(
-        { journal, policies: { maintenance }, openLocation },
-        batch_export_id,
-        signal,
-      );
-      more = cleaned.has_more;
-    }
-  } catch (thrown) {
-    const { type, message, permanent } = classifyError(thrown);
-    if (!permanent) throw thrown;
-    error = `${type}: ${message}`;
-  }
-  const { held, removed, left } = await readRemovedObjects(journal.pool, id, batch_export_id);
-  if (left > 0) error ??= `${left} objects that nothing needs could not be deleted yet.`;
-  await recordErasure(journal, id, `removed:${batch_export_id}`, {
-    type: 'ErasureObjectsRemoved',
-    data: { batch_export_id, removed, held, error },
-  });
+  const dependenciesNow = { journal, policies: { maintenance }, openLocation };
+  while ((await cleanUpExport(dependenciesNow, batch_export_id, signal)).has_more);
 }
 
-/** Verifies what was rewritten, forgets what the control database has of the persons, and ends the erasure. */
-async function certify(erasure: Erasure): Promise<void> {
+/** Lets tables forget the versions that have files which no manifest needs: their readers could go back to these. */
+async function forgetVersionsOfTables(
+  { dependencies, signal }: Erasure,
+  batch_export_id: string,
+): Promise<void> {
+  const { journal, openLocation } = dependencies;
+  const forgotten = new Set<string>();
+  for (const { config_version, model } of await readObsoleteTables(journal.pool, batch_export_id)) {
+    const location = await openLocation({ batch_export_id, config_version });
+    try {
+      const store = location.table(model);
+      if (!store || forgotten.has(store.location)) continue;
+      await openTableLog(store).forgetOlder(signal);
+      forgotten.add(store.location);
+    } finally {
+      location.close();
+    }
+  }
+}
+
+interface FormerManifests {
+  readonly removed: number;
+  readonly held: readonly HeldObject[];
+  /** Why some were not searched. */
+  readonly errors: readonly string[];
+}
+
+/**
+ * Deletes the former versions of manifests of persons that have one of the ids: the first and the last key of a file are distinct
+ * ids, and a versioned bucket keeps every manifest that was replaced.
+ */
+async function removeFormerManifests(erasure: Erasure, batch_export_id: string): Promise<FormerManifests> {
+  const { dependencies, signal } = erasure;
+  const { journal, openLocation } = dependencies;
+  const searched = new Set<string>();
+  const found: Omit<FormerManifests, 'errors'>[] = [];
+  const errors: string[] = [];
+  for (const config_version of await readManifestConfigs(journal.pool, batch_export_id))
+    try {
+      const location = await openLocation({ batch_export_id, config_version });
+      const folder = location.manifestFolder(batch_export_id);
+      const name = location.nameOf(folder);
+      try {
+        if (searched.has(name)) continue;
+        searched.add(name);
+        found.push(await removeFormerVersions(erasure, location, folder));
+      } catch (error) {
+        const { type, message, permanent } = classifyError(error);
+        if (!permanent) throw error;
+        // The manifests were deleted with their bucket.
+        if (isErrorType(error, 'NoSuchBucket')) continue;
+        if (await keepsNoVersions(journal.pool, batch_export_id, location, signal)) continue;
+        errors.push(
+          `Former versions of the manifests in ${name} were not searched, and the first and last key of a file of persons is a distinct id: s3:ListBucketVersions and s3:GetObjectVersion are needed. ${type}: ${message}`,
+        );
+      } finally {
+        location.close();
+      }
+    } catch (error) {
+      const { type, message, permanent } = classifyError(error);
+      if (!permanent) throw error;
+      errors.push(
+        `Former versions of the manifests of config version ${config_version} were not searched. ${type}: ${message}`,
+      );
+    }
+  return {
+    removed: found.reduce((sum, { removed }) => sum + removed, 0),
+    held: found.flatMap(({ held }) => held),
+    errors,
+  };
+}
+
+/** @throws FileUnreadable, DestinationError */
+async function removeFormerVersions(
+  { erased, signal }: Erasure,
+  location: Destination,
+  folder: string,
+): Promise<Omit<FormerManifests, 'errors'>> {
+  const ids = [...erased].map((id) => JSON.stringify(id));
+  const held: HeldObject[] = [];
+  let removed = 0;
+  for await (const { key, version_id } of location.formerVersions(folder, signal)) {
+    const found = await location.getManifest(key, signal, version_id);
+    if (found.state === 'unreadable')
+      throw new FileUnreadable(`version ${version_id} of ${location.nameOf(key)} may not be read`);
+    if (found.state === 'absent' || !ids.some((id) => found.text.includes(id))) continue;
+    const result = await location.deleteHeldVersion(key, version_id, signal);
+    if (result === 'erased') removed += 1;
+    else
+      held.push({
+        object: key,
+        reason: `Version ${version_id} of the manifest, which was replaced, names one of the persons, and ${result === 'version_stays' ? 'may not be deleted: grant s3:DeleteObjectVersion, and lift its legal hold if it has one' : `object lock keeps it until ${result.locked_until}`}. Then ask for another erasure.`,
+      });
+  }
+  return { held, removed };
+}
+
+/** Whether a manifest shows that its bucket has never kept versions: its versions may not be listed, or the store has no such request. */
+async function keepsNoVersions(
+  pool: Pool,
+  batch_export_id: string,
+  location: Destination,
+  signal: AbortSignal,
+): Promise<boolean> {
+  for (const { start, end } of (await readPublishedIntervals(pool, batch_export_id, null)).slice(0, 1)) {
+    const spec = {
+      batch_export_id,
+      data_interval_start: start,
+      data_interval_end: end,
+      model: 'persons',
+    } as const;
+    const found = await location.getManifest(location.manifestKey(spec), signal);
+    if (found.state === 'present') return found.version_id === undefined;
+  }
+  return false;
+}
+
+/**
+ * Verifies what was rewritten, forgets what the control database and its archive have of the persons, and ends the erasure.
+ * @returns false while another process writes to the archive
+ */
+async function certify(erasure: Erasure): Promise<boolean> {
   const { dependencies, id, team_id, erased, signal } = erasure;
   const { journal } = dependencies;
   const verified = await verifyTouched(erasure, await readTouchedIntervals(journal.pool, id), signal);
@@ -395,15 +542,43 @@ async function certify(erasure: Erasure): Promise<void> {
   // The keys of files that are as they were still tell where these end.
   const isWhole = state.status === 'Running' && state.faults === 0;
   const replacements = new Map([...erased].map((one) => [one, `erased ${hashErasedId(id, one)}`]));
-  const forgotten = {
-    ...(await purgeErasedIds(journal.pool, team_id)),
-    keys: isWhole ? await forgetKeys(journal.pool, team_id, replacements) : 0,
-  };
+  const keys = isWhole ? await forgetKeys(journal.pool, team_id, replacements) : 0;
+  const archive = isWhole
+    ? await forgetArchived(erasure, replacements)
+    : { error: 'It keeps the ids as long as something else has them.' };
+  if (!archive) return false;
+  const forgotten = { ...(await purgeErasedIds(journal.pool, team_id)), keys };
   const findings = verified.reduce((sum, report) => sum + report.findings, 0);
-  const hasFaults = !isWhole || findings > 0;
+  const hasFaults = !isWhole || findings > 0 || 'error' in archive || archive.held.length > 0;
   const status = hasFaults ? 'Incomplete' : 'Completed';
-  const certificate = await readCertificate(journal.pool, id, { status, verified, forgotten });
+  const certificate = await readCertificate(journal.pool, id, { status, verified, forgotten, archive });
   await recordErasure(journal, id, 'ended', { type: 'ErasureEnded', data: { status, certificate } });
+  return true;
+}
+
+/** Replaces the ids in the archive of the journal. @returns null while another process writes to it */
+async function forgetArchived(
+  { dependencies: { journal, settings }, team_id, progress, signal }: Erasure,
+  replacements: ReadonlyMap<string, string>,
+): Promise<ForgottenInArchive | { readonly error: string } | null> {
+  const archived = await readArchiveStatus(journal.pool);
+  if (!archived) return { ranges: 0, rewritten: 0, held: [] };
+  const store = openArchive(settings, signal);
+  if (!store)
+    return {
+      error: `The journal is archived, for example in ${archived.last_location}, and EXPORTD_ARCHIVE_BUCKET of this worker is not set. The last key of a file of persons is a distinct id.`,
+    };
+  try {
+    return await forgetInArchive(journal.pool, store, { team_id, replacements }, () => {
+      progress.rows += 1;
+    });
+  } catch (error) {
+    const { type, message, permanent } = classifyError(error);
+    if (!permanent) throw error;
+    return { error: `${type}: ${message}` };
+  } finally {
+    store.close();
+  }
 }
 
 /** More intervals of an export are verified as one range. */

@@ -376,9 +376,9 @@ describe('objects to be deleted', () => {
       if (seen.state !== 'present') throw new Error('The object is not there.');
       await deleteObject(requests, 'b', signal);
       await put('b', 'second');
-      await deleteIfUnchanged(requests, 'b', seen.etag, signal);
+      await deleteIfUnchanged(requests, 'b', seen, signal);
       expect(await getManifest('b')).toMatchObject({ text: 'second' });
-      await deleteIfUnchanged(withoutConditionalWrites(requests), 'b', seen.etag, signal);
+      await deleteIfUnchanged(withoutConditionalWrites(requests), 'b', seen, signal);
       expect(await getManifest('b')).toEqual({ state: 'absent' });
     });
   });

@@ -5,6 +5,7 @@ import {
   CreateBucketCommand,
   GetObjectCommand,
   ListObjectVersionsCommand,
+  PutBucketVersioningCommand,
   PutObjectRetentionCommand,
 } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
@@ -16,6 +17,13 @@ import type { OpenDestination } from '../../src/destination/open_destination.ts'
 import { type Manifest, parseManifest } from '../../src/destination/manifest.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';
+import type { ArchivedRange } from '../../src/journal/archives.ts';
+import {
+  archiveJournal,
+  createArchiveReader,
+  forgetInArchive,
+  openArchive,
+} from '../../src/maintenance/archive_journal.ts';
 import { advanceErasure } from '../../src/maintenance/erase_persons.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { decompress } from '../../src/verify/files/decompress.ts';
@@ -23,9 +31,15 @@ import { extensionsOf, readRows } from '../../src/verify/files/read_rows.ts';
 import { verifyBatchExport } from '../../src/verify/verify_batch_export.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { type OwnObjectStore, startOwnObjectStore } from '../e2e/own_object_store.ts';
+import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { type Interruptions, withCrash } from '../export/crash_injection.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
+import { errorResponse } from '../export/stores.ts';
+import type { TestBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import { createDeltaReader } from '../tables/delta_reader.ts';
+import { createIcebergReader } from '../tables/iceberg_reader.ts';
+import { type RestCatalog, startRestCatalog } from '../tables/rest_catalog.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
 
 const hours = [10, 11].map((hour) => ({
@@ -47,6 +61,8 @@ async function seed(erased: string): Promise<void> {
   const { pool } = harness.database;
   await pool.query('truncate events, persons, person_distinct_ids');
   await pool.query('delete from exportd.erased_ids');
+  // An erasure searches all exports of its project.
+  await pool.query('update exportd.batch_exports set team_id = 2 where team_id = 1');
   const others = 40;
   for (const { start } of hours)
     await pool.query(
@@ -71,8 +87,11 @@ async function seed(erased: string): Promise<void> {
 }
 
 /** Exports both hours. */
-async function exportHours(model: Model, config: object): Promise<string> {
-  const batchExportId = randomUUID();
+async function exportHours(
+  model: Model,
+  config: object,
+  batchExportId: string = randomUUID(),
+): Promise<string> {
   for (const of of hours) {
     const prefix = 'partition_by' in config ? { prefix: batchExportId } : {};
     const run = await harness.createRun({ batchExportId, model, of, config: { ...config, ...prefix } });
@@ -86,8 +105,30 @@ async function exportHours(model: Model, config: object): Promise<string> {
   return batchExportId;
 }
 
-const objectOf = async (Key: string): Promise<Buffer> => {
-  const { client, bucket: Bucket } = harness.bucket;
+/** Exports hours again, after persons have moved to a later interval, so that the files of the former generation stay. */
+async function movePersons(
+  batchExportId: string,
+  numbers: readonly number[],
+  config: object,
+  again: readonly (typeof hours)[number][] = hours,
+): Promise<void> {
+  await harness.database.pool.query(
+    `update persons set updated_at = $1 where (properties ->> 'n')::int = any($2)`,
+    [hours.at(-1)?.end, numbers],
+  );
+  const { rows } = await harness.database.pool.query<{ model: Model }>(
+    'select model from exportd.batch_exports where id = $1',
+    [batchExportId],
+  );
+  for (const of of again) {
+    const run = await harness.createRun({ batchExportId, model: rows[0]?.model ?? 'events', of, config });
+    const activities = harness.attempt();
+    await activities.exportInterval(run);
+    await activities.publishManifest(run);
+  }
+}
+
+const objectOf = async (Key: string, { client, bucket: Bucket } = harness.bucket): Promise<Buffer> => {
   const { Body } = await client.send(new GetObjectCommand({ Bucket, Key }));
   return Buffer.from((await Body?.transformToByteArray()) ?? []);
 };
@@ -102,6 +143,8 @@ const manifestsOf = async (batchExportId: string): Promise<Manifest[]> => {
 };
 
 type Values = readonly (string | null | undefined)[];
+
+const earlierOf = ({ earlier }: Manifest) => earlier;
 
 /** All values of all rows of an export, as the readers of `verify` return them. @param of which files of its manifests */
 async function rowsOf(
@@ -133,17 +176,22 @@ interface Disturbance {
   readonly before?: () => Promise<void>;
   /** Changes the bytes of files before they are written. */
   readonly change?: (body: Buffer) => Buffer;
+  /** Of the worker. */
+  readonly settings?: object;
 }
 
 /** Runs an erasure to its end, as its workflow does. */
-async function erase(distinctId: string, { crash, before, change }: Disturbance = {}): Promise<string> {
+async function erase(
+  distinctId: string,
+  { crash, before, change, settings: more }: Disturbance = {},
+): Promise<string> {
   const { journal, keyRing, database, source, readSelection, openLocation, recorder } = harness;
   const id = await requestErasure(journal, keyRing, {
     team_id: 1,
     user_id: 1,
     distinct_ids: [distinctId],
   });
-  const settings = { ...harness.settings, SOURCE_DATABASE_URL: database.url };
+  const settings = { ...harness.settings, SOURCE_DATABASE_URL: database.url, ...more };
   const execute = async (run_id: string): Promise<void> => {
     const counting = { recorder, source, readSelection, settings };
     const { counted } = await checkRunBarrier(
@@ -208,7 +256,11 @@ const erasureOf = async (id: string) => {
     status: string;
     rows_erased: number;
     held: readonly object[];
-    certificate: { failed: readonly object[]; verified: readonly { findings: number }[] };
+    certificate: {
+      failed: readonly object[];
+      verified: readonly { findings: number }[];
+      archive: object;
+    };
   }>('select status, rows_erased, held, certificate from exportd.erasures where id = $1', [id]);
   const [found] = rows;
   if (!found) throw new Error('There is no such erasure.');
@@ -232,9 +284,9 @@ async function linesOf(batchExportId: string): Promise<string[]> {
   return texts.join('').split(/(?<=\n)(?=\{|uuid,|[0-9a-f]{8}-[0-9a-f]{4}-)/);
 }
 
-async function unpacked(key: string): Promise<Buffer> {
+async function unpacked(key: string, bucket = harness.bucket): Promise<Buffer> {
   const { codec } = extensionsOf(key);
-  return buffer(decompress(Readable.from([await objectOf(key)]), codec));
+  return buffer(decompress(Readable.from([await objectOf(key, bucket)]), codec));
 }
 
 /** The objects of an export that have a text somewhere, unpacked. */
@@ -261,6 +313,13 @@ async function tablesWith(text: string): Promise<string[]> {
   }
   return found;
 }
+
+/** The keys of the files that readers of the manifests of an export read. */
+const readKeys = async (batchExportId: string): Promise<string[]> =>
+  (await manifestsOf(batchExportId))
+    .flatMap(({ files, earlier }) => [...files, ...earlier])
+    .map(({ key }) => key)
+    .toSorted();
 
 const jsonLines = { file_format: 'JSONLines', compression: 'gzip' };
 const partitioned = { ...jsonLines, partition_by: ['date', 'hour', 'event'] };
@@ -291,7 +350,9 @@ describe('erasing a person', () => {
     );
     expect(await objectsWith(batchExportId, erased)).toEqual([]);
     expect(await tablesWith(erased)).toEqual([]);
-    const data = (await maintenance.keysOf(batchExportId)).filter((key) => !key.endsWith('.json'));
+    const data = (await maintenance.keysOf(batchExportId)).filter(
+      (key) => !key.endsWith('.json') && !key.includes('_delta_log/'),
+    );
     const named = (await manifestsOf(batchExportId)).flatMap(({ files }) => files.map(({ key }) => key));
     expect(data.toSorted()).toEqual(named.toSorted());
     expect((await verify(batchExportId)).findings).toEqual([]);
@@ -355,32 +416,29 @@ describe('erasing a person', () => {
     expect((await verify(batchExportId)).findings).toEqual([]);
   });
 
+  const csv = { file_format: 'CSV', compression: null };
   it.each([
-    ['as JSON lines', { file_format: 'JSONLines', compression: 'gzip' }],
-    ['as Parquet', { file_format: 'Parquet', compression: 'snappy' }],
-  ] as const)('takes persons out of files of earlier generations %s', async (_, config) => {
+    ['as JSON lines', jsonLines, csv],
+    ['as Parquet', { file_format: 'Parquet', compression: 'snappy' }, csv],
+    ['in the format of the newest', jsonLines, jsonLines],
+    ['that a Delta table has', delta, delta],
+    ['that are sent in parts', { file_format: 'JSONLines', compression: null, large: true }, csv],
+  ] as const)('takes persons out of files of earlier generations %s', async (_, first, next) => {
     const erased = `erased-${randomUUID()}`;
     await seed(erased);
+    const { large, ...config } = { large: false, ...first };
+    // A file of more than the 5 MiB of a part.
+    if (large)
+      await harness.database.pool.query(
+        `update persons set properties = properties || jsonb_build_object('large', repeat('0123456789', 19000))
+         where (properties ->> 'n')::int < 30`,
+      );
     const batchExportId = await exportHours('persons', config);
-    // Others move to a later interval, so that the files of the first generations stay.
-    await harness.database.pool.query(
-      `update persons set updated_at = $1 where (properties ->> 'n')::int in (3, 4, 5, 40, 41)`,
-      [hours.at(-1)?.end],
-    );
-    for (const of of hours) {
-      const again = await harness.createRun({
-        batchExportId,
-        model: 'persons',
-        of,
-        config: { file_format: 'CSV', compression: null },
-      });
-      const activities = harness.attempt();
-      await activities.exportInterval(again);
-      await activities.publishManifest(again);
-    }
-    const earlierOf = ({ earlier }: Manifest) => earlier;
+    await movePersons(batchExportId, [3, 4, 5, 40, 41], next);
     const [files, earlier] = [await rowsOf(batchExportId), await rowsOf(batchExportId, earlierOf)];
     expect(earlier.filter((values) => values.includes(erased))).toHaveLength(1);
+    const sizes = (await manifestsOf(batchExportId)).flatMap(earlierOf).map(({ bytes }) => bytes);
+    expect(Math.max(...sizes) > harness.settings.EXPORTD_S3_PART_SIZE).toBe(large);
     const isOther = (values: Values): boolean => !values.includes(erased);
     const found = await erasureOf(await erase(erased));
     expect(found).toMatchObject({
@@ -391,9 +449,172 @@ describe('erasing a person', () => {
     });
     expect(await rowsOf(batchExportId)).toEqual(files.filter(isOther));
     expect(await rowsOf(batchExportId, earlierOf)).toEqual(earlier.filter(isOther));
+    const live = [...(await createDeltaReader(harness.bucket, batchExportId).live()).keys()];
+    expect(live.map((path) => `${batchExportId}/${path}`).toSorted()).toEqual(
+      next === delta ? await readKeys(batchExportId) : [],
+    );
     expect(await objectsWith(batchExportId, erased)).toEqual([]);
     expect(await tablesWith(erased)).toEqual([]);
+    expect(await maintenance.uploadsOf(batchExportId)).toEqual([]);
     expect((await verify(batchExportId)).findings).toEqual([]);
+  });
+
+  it('takes persons out of kept files of rejected rows, also out of files that were written again', async () => {
+    const [erased, other] = [`erased-${randomUUID()}`, 'person 8'];
+    await seed(erased);
+    await harness.database.pool.query(
+      `update persons set created_at = 'infinity' where (properties ->> 'n')::int in (7, 8, 29)`,
+    );
+    const rejecting = { ...jsonLines, on_bad_row: 'reject' };
+    const batchExportId = await exportHours('persons', rejecting);
+    await movePersons(batchExportId, [3, 4], rejecting);
+    const readKept = async () => {
+      const [first] = await manifestsOf(batchExportId);
+      const [file, ...more] = first?.kept ?? [];
+      expect(more).toEqual([]);
+      return { file, lines: (await objectOf(file?.key ?? '')).toString().split('\n') };
+    };
+    const before = await readKept();
+    expect(before.file).toMatchObject({ key: expect.stringMatching(/-rejected\.jsonl$/), rows: 3 });
+    for (const [id, rows] of [
+      [erased, 2],
+      [other, 1],
+    ] as const) {
+      expect(await erasureOf(await erase(id))).toMatchObject({
+        status: 'Completed',
+        certificate: { failed: [] },
+      });
+      expect((await readKept()).file).toMatchObject({
+        rows,
+        key: expect.stringMatching(/-rejected\.jsonl$/),
+      });
+    }
+    expect((await readKept()).lines).toEqual(
+      before.lines.filter((line) => !line.includes(erased) && !line.includes(`"${other}"`)),
+    );
+    for (const id of [erased, `"${other}"`]) expect(await objectsWith(batchExportId, id)).toEqual([]);
+    expect((await verify(batchExportId)).findings).toEqual([]);
+  });
+
+  it.each([
+    ['a former prefix', 'events'],
+    ['a former bucket', 'events'],
+    ['a former bucket', 'persons'],
+  ] as const)('takes persons out of %s of %s that an export has left', async (place, model) => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const former = { ...harness.bucket, bucket: `former-${randomUUID()}` };
+    await harness.bucket.client.send(new CreateBucketCommand({ Bucket: former.bucket }));
+    const batchExportId = randomUUID();
+    const config = place === 'a former bucket' ? { bucket_name: former.bucket } : {};
+    await exportHours(model, { ...jsonLines, ...config }, batchExportId);
+    const rowsIn = async (bucket: TestBucket): Promise<string[]> => {
+      const texts: string[] = [];
+      for (const key of await maintenance.keysOf(batchExportId, bucket))
+        if (key.includes('.jsonl')) texts.push((await unpacked(key, bucket)).toString());
+      return texts.join('').trim().split('\n').toSorted();
+    };
+    const before = await rowsIn(place === 'a former bucket' ? former : harness.bucket);
+    // The first hour is exported again: to another place, which leaves files of persons where they were.
+    await movePersons(batchExportId, [3, 4, 5], { ...jsonLines, prefix: `${batchExportId}/moved` }, [
+      firstHour,
+    ]);
+    const [manifest] = await manifestsOf(batchExportId);
+    const { earlier_generations } = await harness.recorder.read(manifest?.run_id ?? '');
+    expect(earlier_generations.elsewhere).toEqual(model === 'persons' ? [1] : []);
+    expect(await erasureOf(await erase(erased))).toMatchObject({
+      status: 'Completed',
+      held: [],
+      certificate: { failed: [] },
+    });
+    const buckets = [former, harness.bucket];
+    const after = (await Promise.all(buckets.map(rowsIn))).flat().filter((line) => line !== '');
+    const others = before.filter((line) => !line.includes(erased));
+    expect(others.length).toBeLessThan(before.length);
+    // Each of the others is there as it was.
+    expect(others.filter((line) => !after.includes(line))).toEqual([]);
+    expect(after.filter((line) => line.includes(erased))).toEqual([]);
+    const manifests: string[] = [];
+    for (const bucket of buckets)
+      for (const key of await maintenance.keysOf(batchExportId, bucket))
+        if (key.endsWith('.json')) manifests.push((await objectOf(key, bucket)).toString());
+    expect(manifests.filter((text) => text.includes(erased))).toEqual([]);
+    // One of each interval: what was left elsewhere is with the rest of its interval now.
+    expect(manifests).toHaveLength(hours.length);
+    expect((await manifestsOf(batchExportId)).flatMap(earlierOf)).toHaveLength(model === 'persons' ? 1 : 0);
+    expect((await verify(batchExportId)).findings).toEqual([]);
+  });
+
+  it('takes them out of the archive of the journal, whose former files it deletes also after it was killed', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('persons', jsonLines);
+    const { bucket, endpoint, accessKeyId, secretAccessKey } = harness.bucket;
+    const settings = {
+      ...{ EXPORTD_ARCHIVE_BUCKET: bucket, EXPORTD_ARCHIVE_PREFIX: `archive/${batchExportId}` },
+      ...{ EXPORTD_ARCHIVE_ENDPOINT_URL: endpoint, EXPORTD_ARCHIVE_ACCESS_KEY_ID: accessKeyId },
+      EXPORTD_ARCHIVE_SECRET_ACCESS_KEY: secretAccessKey,
+    };
+    const store = openArchive({ ...harness.settings, ...settings }, new AbortController().signal);
+    if (!store) throw new Error('There is no archive.');
+    const { pool } = harness.database;
+    const { rowCount } = await pool.query('select from exportd.journal_events');
+    const eventsPerFile = Math.floor((rowCount ?? 0) / 8);
+    await archiveJournal(pool, store, { historyMs: 0, eventsPerFile }, () => false);
+    const archived = async () => {
+      const { rows } = await pool.query<ArchivedRange>(
+        'select * from exportd.journal_archives order by last_position',
+      );
+      const events: string[] = [];
+      for (const range of rows)
+        events.push(...(await createArchiveReader(store)(range)).map((event) => JSON.stringify(event)));
+      return { events, names: rows.map(({ name }) => name) };
+    };
+    const before = await archived();
+    expect(before.events.filter((event) => event.includes(erased))).not.toEqual([]);
+    // It is killed before it deletes the former files.
+    const replacements = new Map([[erased, 'another name']]);
+    await expect(
+      forgetInArchive(
+        pool,
+        { ...store, delete: () => Promise.reject(new Error('Killed.')) },
+        { team_id: 1, replacements },
+        () => undefined,
+      ),
+    ).rejects.toThrow('Killed.');
+    expect(await erasureOf(await erase(erased, { settings }))).toMatchObject({
+      status: 'Completed',
+      certificate: { archive: { ranges: before.names.length, held: [] } },
+    });
+    const after = await archived();
+    expect(after.events).toEqual(before.events.map((event) => event.replaceAll(erased, 'another name')));
+    const files = after.names.flatMap((name) => [name, name.replace('.parquet', '.json')]);
+    expect((await maintenance.keysOf(`archive/${batchExportId}`)).toSorted()).toEqual(
+      files.map((name) => `archive/${batchExportId}/${name}`).toSorted(),
+    );
+    // The first or the last person of a file.
+    const last = '"person 50"';
+    expect(after.events.filter((event) => event.includes(last))).not.toEqual([]);
+    expect(await erasureOf(await erase('person 50', { settings }))).toMatchObject({
+      status: 'Completed',
+      certificate: { archive: { rewritten: expect.any(Number), held: [] } },
+    });
+    const left = await archived();
+    expect(left.events.filter((event) => event.includes(last))).toEqual([]);
+    expect(left.events).toHaveLength(before.events.length);
+    expect(left.names).not.toEqual(after.names);
+    // Other projects may have the same ids.
+    const others = new Map([['another name', 'a third name']]);
+    const untouched = { ranges: before.names.length, rewritten: 0, held: [] };
+    const forgetOfOther = forgetInArchive(pool, store, { team_id: 2, replacements: others }, () => undefined);
+    expect(await forgetOfOther).toEqual(untouched);
+    store.close();
+    const unreachable = await erasureOf(await erase(`nobody-${randomUUID()}`));
+    expect(unreachable).toMatchObject({
+      status: 'Incomplete',
+      certificate: { archive: { error: expect.stringContaining('EXPORTD_ARCHIVE_BUCKET') } },
+    });
+    await pool.query('delete from exportd.journal_archives');
   });
 
   it('publishes nothing if other values than those of the persons would change', async () => {
@@ -464,20 +685,130 @@ describe('erasing a person', () => {
   });
 });
 
-describe('erasing a person in a bucket with object lock', () => {
+describe('erasing a person from a table', () => {
+  let catalog: RestCatalog;
+  beforeAll(async () => {
+    catalog = await startRestCatalog({ client: 'exportd:secret' });
+  });
+  afterAll(() => catalog.close());
+
+  const createTable = (format: 'delta' | 'iceberg') => {
+    const batchExportId = randomUUID();
+    const name = `t_${batchExportId.replaceAll('-', '')}`;
+    const inCatalog = {
+      ...{ catalog_uri: catalog.uri, catalog_namespace: 'lake', catalog_table: name },
+      catalog_credential: 'exportd:secret',
+    };
+    const config = { ...delta, table_format: format, ...(format === 'iceberg' && inCatalog) };
+    const deltaTable = createDeltaReader(harness.bucket, batchExportId);
+    const key = `lake/${name}`;
+    const icebergTable = createIcebergReader(harness.bucket, catalog, key);
+    const isDelta = format === 'delta';
+    return {
+      ...{ batchExportId, config, key, icebergTable },
+      rows: async () =>
+        (await (isDelta ? deltaTable : icebergTable).rows())
+          .map((row) =>
+            JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
+          )
+          .toSorted(),
+      liveKeys: async () =>
+        (isDelta
+          ? [...(await deltaTable.live()).keys()].map(
+              (path) => `${batchExportId}/${decodeURIComponent(path)}`,
+            )
+          : (await icebergTable.live()).map(({ data_file }) =>
+              data_file.file_path.replace(`s3://${harness.bucket.bucket}/`, ''),
+            )
+        ).toSorted(),
+      /** How many versions a reader can go back to, the newest one among them. */
+      versions: async () =>
+        isDelta ? (await deltaTable.versions()).length : icebergTable.table().snapshots.length,
+    };
+  };
+
+  const dataOf = async (batchExportId: string): Promise<string[]> =>
+    (await maintenance.keysOf(batchExportId))
+      .filter((key) => /(?<!checkpoint)\.parquet$/.test(key))
+      .toSorted();
+
+  it.each(['delta', 'iceberg'] as const)(
+    'leaves no trace in the files, the log and the versions of a table: %s',
+    async (format) => {
+      const erased = `erased-${randomUUID()}`;
+      await seed(erased);
+      const { batchExportId, config, rows, liveKeys, versions } = createTable(format);
+      await exportHours('events', config, batchExportId);
+      const [before, files] = [await rows(), await liveKeys()];
+      expect(before.filter((row) => row.includes(erased))).toHaveLength(10);
+      expect(await versions()).toBe(2);
+      expect(await erasureOf(await erase(erased))).toMatchObject({
+        status: 'Completed',
+        held: [],
+        certificate: { failed: [] },
+      });
+      expect(await rows()).toEqual(before.filter((row) => !row.includes(erased)));
+      expect(await versions()).toBe(1);
+      expect(await dataOf(batchExportId)).toEqual(await liveKeys());
+      expect((await dataOf(batchExportId)).filter((key) => files.includes(key))).toEqual([]);
+      expect(await objectsWith(batchExportId, erased)).toEqual([]);
+      expect((await verify(batchExportId)).findings).toEqual([]);
+      // The table grows as before.
+      const after = await rows();
+      const third = { start: hours.at(-1)?.end ?? '', end: '2026-01-01T13:00:00.000Z' };
+      await harness.database.pool.query(
+        `insert into events (team_id, uuid, event, distinct_id, properties, person_id, timestamp, created_at, inserted_at)
+         values (1, gen_random_uuid(), 'late', $2, '{}', gen_random_uuid(), $1, $1, $1),
+           (1, gen_random_uuid(), 'late', 'another', '{}', gen_random_uuid(), $1, $1, $1)`,
+        [third.start, erased],
+      );
+      const run = await harness.createRun({ batchExportId, of: third, config });
+      await harness.attempt().exportInterval(run);
+      await harness.attempt().publishManifest(run);
+      expect(await rows()).toHaveLength(after.length + 1);
+      expect(await objectsWith(batchExportId, erased)).toEqual([]);
+    },
+  );
+
+  it('says that a tag of an Iceberg table needs files, and removes them once it is gone', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const { batchExportId, config, key, icebergTable, liveKeys } = createTable('iceberg');
+    await exportHours('events', config, batchExportId);
+    const tag = { 'ref-name': 'audit', 'snapshot-id': icebergTable.table()['current-snapshot-id'] };
+    catalog.update(key, { action: 'set-snapshot-ref', type: 'tag', ...tag });
+    expect(await erasureOf(await erase(erased))).toMatchObject({
+      status: 'Incomplete',
+      held: [
+        { batch_export_id: batchExportId, reason: expect.stringContaining('a branch or tag needs the file') },
+      ],
+    });
+    delete catalog.tables.get(key)?.refs.audit;
+    expect(await erasureOf(await erase(erased))).toMatchObject({ status: 'Completed', held: [] });
+    expect(await dataOf(batchExportId)).toEqual(await liveKeys());
+    expect(await objectsWith(batchExportId, erased)).toEqual([]);
+  });
+});
+
+describe('erasing a person in a bucket that keeps versions', () => {
   let store: OwnObjectStore;
+  let proxy: S3Proxy;
   let usual: [ExportHarness, MaintenanceHarness];
   const locked = `locked-${randomUUID()}`;
   beforeAll(async () => {
     usual = [harness, maintenance];
     store = await startOwnObjectStore({ keepsVersions: true });
-    const { client } = store.bucket;
+    const { client, bucket: Bucket } = store.bucket;
+    const VersioningConfiguration = { Status: 'Enabled' } as const;
+    await client.send(new PutBucketVersioningCommand({ Bucket, VersioningConfiguration }));
     await client.send(new CreateBucketCommand({ Bucket: locked, ObjectLockEnabledForBucket: true }));
+    proxy = await createS3Proxy(store.bucket.endpoint);
     harness = await createExportHarness(store.bucket);
     maintenance = createMaintenanceHarness(harness);
   });
   afterAll(async () => {
     await harness.close();
+    await proxy.close();
     await store.close();
     [harness, maintenance] = usual;
   });
@@ -486,6 +817,64 @@ describe('erasing a person in a bucket with object lock', () => {
     const { Versions = [] } = await store.bucket.client.send(new ListObjectVersionsCommand({ Bucket }));
     return Versions.map(({ Key = '', VersionId = '' }) => ({ Key, VersionId }));
   };
+
+  /** The keys of the versions that have a text. */
+  const versionsWith = async (text: string): Promise<string[]> => {
+    const { client, bucket: Bucket } = store.bucket;
+    const found: string[] = [];
+    for (const version of await versionsIn(Bucket)) {
+      const { Body } = await client.send(new GetObjectCommand({ Bucket, ...version }));
+      if ((await Body?.transformToString())?.includes(text)) found.push(version.Key);
+    }
+    return found;
+  };
+  const text = { file_format: 'JSONLines', compression: null };
+
+  it('leaves no version of a manifest whose first or last key is theirs', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('persons', text);
+    expect((await versionsWith(erased)).some((key) => key.endsWith('.json'))).toBe(true);
+    expect(await erasureOf(await erase(erased))).toMatchObject({ status: 'Completed', held: [] });
+    expect(await versionsWith(erased)).toEqual([]);
+    expect(await rowsOf(batchExportId)).toHaveLength(50);
+  });
+
+  it('leaves none at a former prefix either, where a delete marker hides the manifests', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const batchExportId = await exportHours('persons', text);
+    await movePersons(batchExportId, [3], text);
+    await movePersons(batchExportId, [4], { ...text, prefix: `${batchExportId}/moved` });
+    await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
+    const hidden = new RegExp(`^${batchExportId}/_manifests/`);
+    expect(await maintenance.keysOf(batchExportId)).not.toContainEqual(expect.stringMatching(hidden));
+    expect(await versionsWith(erased)).toContainEqual(expect.stringMatching(hidden));
+    expect(await erasureOf(await erase(erased))).toMatchObject({ status: 'Completed', held: [] });
+    expect(await versionsWith(erased)).toEqual([]);
+  });
+
+  it('says what it may not list, and finds it once it may', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const permit = proxy.intercept({
+      before: ({ operation }) =>
+        operation === 'ListObjectVersions' ? errorResponse(403, 'AccessDenied') : undefined,
+    });
+    const batchExportId = await exportHours('persons', { ...text, endpoint_url: proxy.endpoint });
+    const { status, held } = await erasureOf(await erase(erased));
+    permit();
+    expect(status).toBe('Incomplete');
+    expect(held).toEqual([
+      {
+        ...{ batch_export_id: batchExportId, object: null },
+        reason: expect.stringContaining('s3:ListBucketVersions'),
+      },
+    ]);
+    expect(await versionsWith(erased)).not.toEqual([]);
+    expect(await erasureOf(await erase(erased))).toMatchObject({ status: 'Completed', held: [] });
+    expect(await versionsWith(erased)).toEqual([]);
+  });
 
   it('deletes what object lock holds after its date, by the next erasure', async () => {
     const erased = `erased-${randomUUID()}`;
