@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readFileSync } from 'node:fs';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import { configOf } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
@@ -115,10 +115,11 @@ describePages(() => ({ browser, baseUrl, key: api.key }), pages);
 
 describe('a person', () => {
   let opened: ConsolePage;
-  beforeEach(async () => {
+  beforeAll(async () => {
     opened = await openConsole(browser, baseUrl, { key: api.key });
   });
-  afterEach(() => opened.close());
+  afterEach(() => opened.reset());
+  afterAll(() => opened.close());
 
   it('maps a table by choosing its columns, and copies the script', async () => {
     const { page, problems } = opened;

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { createPolicies } from '../../src/decisions/create_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
@@ -134,10 +134,11 @@ describePages(() => ({ browser, baseUrl, key: api.key }), pages);
 
 describe('with a mouse', () => {
   let opened: ConsolePage;
-  beforeEach(async () => {
+  beforeAll(async () => {
     opened = await openConsole(browser, baseUrl, { key: api.key });
   });
-  afterEach(() => opened.close());
+  afterEach(() => opened.reset());
+  afterAll(() => opened.close());
 
   it('a cell of the calendar opens its interval, and the arrow keys move between cells', async () => {
     const { page } = opened;

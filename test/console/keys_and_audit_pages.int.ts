@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
 import { recordErasure } from '../../src/decisions/erasures.ts';
 import { type DocumentSignature, isSignedBy } from '../../src/http/proofs/signature.ts';
@@ -97,10 +97,10 @@ const pages: readonly NamedPage[] = [
 describePages(() => ({ browser, baseUrl, key: api.key }), pages);
 
 let opened: ConsolePage;
-beforeEach(async () => {
+beforeAll(async () => {
   opened = await openConsole(browser, baseUrl, { key: api.key });
 });
-afterEach(() => opened.close());
+afterEach(() => opened.reset());
 
 describe('the page of keys', () => {
   it('lists name, prefix, scopes, projects, creator and times of active keys, and the ended ones on demand', async () => {
