@@ -15,6 +15,7 @@ import { storeErasedIds } from '../../src/destination/erased_ids.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { openWebhookSecret, sealWebhookSecret, sealWebhookUrl } from '../../src/notifications/webhooks.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { exportd } from './command_line.ts';
 
@@ -157,7 +158,12 @@ describe('exportd secrets rotate', () => {
 describe('exportd doctor', () => {
   const checkOf = async (keys: string, name: string) => {
     const { stdout } = await exportd(
-      { DATABASE_URL: database.url, EXPORTD_ENCRYPTION_KEYS: keys },
+      {
+        DATABASE_URL: database.url,
+        EXPORTD_ENCRYPTION_KEYS: keys,
+        // Seconds are lost on a server that does not respond.
+        TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
+      },
       'doctor',
       '--json',
     );
