@@ -129,8 +129,11 @@ describe('what DuckDB reads', () => {
 
   describe.each(cases)('of $model whose JSON is $source', ({ source, model }) => {
     const team = teams[source];
+    // Bytes are compressed alike, whatever was encoded.
+    const compressionsOf = <Compression>(all: readonly Compression[]): readonly (Compression | null)[] =>
+      casesOf(source === 'jsonb' && model === 'events' ? [null, ...all] : [null], [null, ...all]);
 
-    it.each([null, ...textCompressions])(
+    it.each(compressionsOf(textCompressions))(
       'is what PostgreSQL has, from CSV, compression %s',
       async (compression) => {
         const options = { file_format: 'CSV', compression, ...onBadRow } as const;
@@ -141,7 +144,7 @@ describe('what DuckDB reads', () => {
       },
     );
 
-    it.each([null, ...parquetCompressions])(
+    it.each(compressionsOf(parquetCompressions))(
       'is what PostgreSQL has, from Parquet, compression %s',
       async (compression) => {
         const options = { file_format: 'Parquet', compression, ...onBadRow } as const;
@@ -150,7 +153,7 @@ describe('what DuckDB reads', () => {
       },
     );
 
-    it.each([null, ...textCompressions])(
+    it.each(compressionsOf(textCompressions))(
       'is what PostgreSQL has, from JSON lines, compression %s',
       async (compression) => {
         const options = { file_format: 'JSONLines', compression, ...onBadRow } as const;
