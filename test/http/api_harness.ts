@@ -21,7 +21,7 @@ import type {
 } from '../../src/temporal/clients/verification_client.ts';
 import type { WebhookTestClient } from '../../src/temporal/clients/notification_client.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
-import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
+import { createInlineExecutor } from '../queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createQuerySlots, foregroundLimits } from '../../src/queries/query_slots.ts';
 import { createRunningQueries } from '../../src/queries/handle_query.ts';

@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { QueryCancelled } from '../../src/queries/query_errors.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { runBackgroundQuery } from '../../src/queries/run_background.ts';
-import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
+import { createInlineExecutor } from './inline_executor.ts';
 import { createQuerySlots, backgroundLimits } from '../../src/queries/query_slots.ts';
 import { createRunningQueries, type RunningQueries } from '../../src/queries/handle_query.ts';
 import { registerQuery, requestCancel } from '../../src/queries/statuses.ts';

@@ -5,7 +5,7 @@ import { createApp } from '../../src/http/app.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { HttpApp } from '../../src/http/command_service.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
-import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
+import { createInlineExecutor } from './inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createQuerySlots, foregroundLimits } from '../../src/queries/query_slots.ts';
 import { createRunningQueries } from '../../src/queries/handle_query.ts';

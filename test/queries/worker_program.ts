@@ -2,7 +2,7 @@ import { NativeConnection, Worker } from '@temporalio/worker';
 import { createQueryActivities } from '../../activities/query.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPool } from '../../src/journal/database.ts';
-import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
+import { createInlineExecutor } from './inline_executor.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';

@@ -25,7 +25,7 @@ import { openJournal } from '../../src/projections/registry.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
-import { createInlineExecutor } from '../../src/queries/inline_executor.ts';
+import { createInlineExecutor } from '../queries/inline_executor.ts';
 import type { QueryKinds } from '../../src/queries/query_executor.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';

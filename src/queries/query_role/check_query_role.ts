@@ -12,7 +12,7 @@ type CheckedSettings = RelationSettings &
   Pick<Settings, 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT'>;
 
 /** What the check of the role of queries found. */
-export interface QueryRoleReport {
+interface QueryRoleReport {
   readonly role: string;
   readonly relations: number;
   /** Whether the catalogue and functions that reach beyond their arguments are closed to the role. */

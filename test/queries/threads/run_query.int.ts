@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
-import { createInlineExecutor } from '../../../src/queries/inline_executor.ts';
+import { createInlineExecutor } from '../inline_executor.ts';
 import type { QueryExecutor } from '../../../src/queries/query_executor.ts';
 import type { QueryProgress } from '../../../src/queries/query_kind.ts';
 import { connectQueriesToSource } from '../../../src/queries/query_source.ts';

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, describe, expect, it } from '@jest/globals';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
-import { createInlineExecutor } from '../../../src/queries/inline_executor.ts';
+import { createInlineExecutor } from '../inline_executor.ts';
 import { type QueryExecutor, QuerySchemaError } from '../../../src/queries/query_executor.ts';
 import { createThreadExecutor } from '../../../src/queries/threads/thread_executor.ts';
 import { schema } from '../../dialect/project.ts';

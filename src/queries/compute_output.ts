@@ -1,14 +1,11 @@
 import { compileQuery } from '../dialect/compile/compile_query.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
 import { compilerProject, readRows, withFieldPath } from './dialect_reader.ts';
-import { draftByRules } from './draft_sql/draft_by_rules.ts';
 import { resultTooLarge } from './query_errors.ts';
 import {
   type CheckTask,
   type ComputedOutput,
   defaultNextRefreshMs,
-  parseForm,
-  type QueryExecutor,
   type QueryKinds,
   type RunEnvironment,
   type RunTask,
@@ -258,15 +255,3 @@ function fieldsOf(output: QueryOutput, rowLimit: number, timezone: string): Reco
     timezone,
   };
 }
-
-/** Computes queries in the calling thread, where nothing else waits: in threads of queries, benchmarks and tests. */
-export const createInlineExecutor = (kinds: QueryKinds): QueryExecutor => ({
-  parse: async (task) => Promise.resolve(parseForm(kinds, task)),
-  check: async (task) => {
-    await Promise.resolve();
-    checkQuery(task);
-  },
-  draft: async ({ input }) => Promise.resolve(draftByRules(input)),
-  run: (task, environment) => computeOutput(kinds, task, environment),
-  close: () => Promise.resolve(),
-});

@@ -1,0 +1,15 @@
+import { checkQuery, computeOutput } from '../../src/queries/compute_output.ts';
+import { draftByRules } from '../../src/queries/draft_sql/draft_by_rules.ts';
+import { parseForm, type QueryExecutor, type QueryKinds } from '../../src/queries/query_executor.ts';
+
+/** Computes queries in the calling thread, where nothing else waits. */
+export const createInlineExecutor = (kinds: QueryKinds): QueryExecutor => ({
+  parse: async (task) => Promise.resolve(parseForm(kinds, task)),
+  check: async (task) => {
+    await Promise.resolve();
+    checkQuery(task);
+  },
+  draft: async ({ input }) => Promise.resolve(draftByRules(input)),
+  run: (task, environment) => computeOutput(kinds, task, environment),
+  close: () => Promise.resolve(),
+});
