@@ -82,8 +82,11 @@ const earlierFile = z.object({
   partition,
 });
 
-/** The schema of a manifest. Fields may be added; readers should ignore unknown fields. */
-const manifestSchema = z
+/**
+ * The schema of a manifest, published for readers as `manifest.schema.json`. Fields may be added; readers should ignore unknown
+ * fields.
+ */
+export const manifestSchema = z
   .object({
     version: z.literal(1),
     batch_export_id: shortText,
@@ -154,9 +157,6 @@ const manifestSchema = z
     created_at: time,
   })
   .describe('The files that contain the rows of one interval of a batch export');
-
-/** The schema as JSON Schema, published for readers as `manifest.schema.json`. */
-export const manifestJsonSchema = () => z.toJSONSchema(manifestSchema, { io: 'input' });
 
 /** The list of files that readers follow: they contain each row of an interval exactly once. */
 export type Manifest = Readonly<z.infer<typeof manifestSchema>>;

@@ -83,11 +83,7 @@ export const {
   status: readProjectionsStatus,
 } = readModels;
 
-/** Whether the read models exist in the versions of this code, and lack no event. */
-export const areProjectionsUpToDate = async (pool: Pool): Promise<boolean> =>
-  (await findChangedProjections(pool)).length === 0;
-
-/** The names of the read models that "exportd migrate" would rebuild. */
+/** The names of the read models that "exportd migrate" would rebuild: of other versions than those of this code, or without an event. */
 export const findChangedProjections = (pool: Pool): Promise<readonly string[]> =>
   readModels.findChanged(pool);
 

@@ -65,10 +65,7 @@ export const examples: Readonly<Record<string, OperationExamples>> = {
 };
 
 /** Every error that the API responds with, by the kind of operations that do. */
-const errorsByKind: Readonly<Record<keyof typeof errors, readonly ErrorExample[]>> = errors;
-
-/** Every error that the API responds with, so that none lacks an example. */
-export const allErrors: readonly ErrorExample[] = Object.values(errorsByKind).flat();
+export const errorsByKind: Readonly<Record<keyof typeof errors, readonly ErrorExample[]>> = errors;
 
 /** The parts of an OpenAPI document that are completed here. */
 interface Document {
