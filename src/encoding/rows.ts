@@ -1,7 +1,20 @@
 import { isUtf8 } from 'node:buffer';
-import type { ExportedColumn } from '../source/row_selection.ts';
+import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { fieldOf, formatUuid } from '../source/sort_key.ts';
 import { replacedValue } from '../source/wide_rows.ts';
+
+/** Size of a value in a block in bytes; -1 for types without a fixed size. */
+export const valueSizes: Readonly<Record<ColumnType, number>> = {
+  uuid: 16,
+  timestamp: 8,
+  date: 4,
+  bigint: 8,
+  integer: 4,
+  double: 8,
+  boolean: 1,
+  text: -1,
+  json: -1,
+};
 
 /** A value that the file format cannot represent. */
 export interface UnrepresentableValue {

@@ -1,6 +1,6 @@
 import { type ColumnType, type ExportedColumn, fileColumns } from '../source/row_selection.ts';
 import { appendBytes, appendFixed, type GrowingBuffer, prepareFixedBytes, reserve } from './memory.ts';
-import { MalformedBlock, type Rows, type UnrepresentableValue } from './rows.ts';
+import { MalformedBlock, type Rows, type UnrepresentableValue, valueSizes } from './rows.ts';
 
 /**
  * Appends the value at `[start, end)` of the block. Returns false when the format cannot represent it; the appended
@@ -95,19 +95,6 @@ export const appendJson: AppendValue = (target, block, start, end) => {
   return true;
 };
 
-/** Size of a value in bytes for types of fixed size; -1 for others. */
-const sizes: Readonly<Record<ColumnType, number>> = {
-  uuid: 16,
-  timestamp: 8,
-  date: 4,
-  bigint: 8,
-  integer: 4,
-  double: 8,
-  boolean: 1,
-  text: -1,
-  json: -1,
-};
-
 /**
  * Appends the rows of a block (see `RowBlock`) to `target`.
  * @param onUnrepresentable receives a row that the format cannot represent, which is then left out; or throws
@@ -126,7 +113,7 @@ export function appendRows(
   const fields = columns.map((column) => ({
     name: column.name,
     prefix: prepareFixedBytes(prefixes[visible.indexOf(column)] ?? Buffer.alloc(0)),
-    size: sizes[column.type],
+    size: valueSizes[column.type],
     append: column.hidden ? null : format.append[column.type],
   }));
   const nullText = prepareFixedBytes(format.nullText);

@@ -1,5 +1,5 @@
-import type { ColumnType, ExportedColumn } from '../../source/row_selection.ts';
-import { MalformedBlock, type UnrepresentableValue } from '../rows.ts';
+import type { ExportedColumn } from '../../source/row_selection.ts';
+import { MalformedBlock, type UnrepresentableValue, valueSizes } from '../rows.ts';
 
 /** The values of one column of a block, referenced by position. They are indexed in batches. */
 export interface ColumnValues {
@@ -47,17 +47,6 @@ function fitsDate(view: DataView, at: number): boolean {
   return day !== 0x7fff_ffff && day !== -0x8000_0000;
 }
 
-/** Size of a value in bytes, for types of fixed size. */
-const fixedSizes: Partial<Record<ColumnType, number>> = {
-  uuid: 16,
-  timestamp: 8,
-  date: 4,
-  bigint: 8,
-  integer: 4,
-  double: 8,
-  boolean: 1,
-};
-
 const [timestamp, date] = [1, 2];
 
 /** Buffers of an index, reused from block to block. */
@@ -96,7 +85,7 @@ export function createFieldIndex(
   if (memory.present.length < size) memory.present = new Uint8Array(size);
   const { positions, present } = memory;
   const view = new DataView(block.buffer, block.byteOffset, block.length);
-  const sizes = Int32Array.from(columns, ({ type }) => fixedSizes[type] ?? -1);
+  const sizes = Int32Array.from(columns, ({ type }) => valueSizes[type]);
   const isTime = Uint8Array.from(columns, ({ type, hidden }) =>
     hidden ? 0 : type === 'timestamp' ? timestamp : type === 'date' ? date : 0,
   );
