@@ -31,7 +31,7 @@ export class SecretUnreadable extends Error {
 }
 
 /** How many secrets were encrypted again, and which could not be. */
-export interface SecretRotation {
+interface SecretRotation {
   readonly rotated: number;
   /** What each unreadable secret belongs to, and why it is unreadable. */
   readonly unreadable: readonly string[];

@@ -62,7 +62,7 @@ export async function recordAuditEvents(
 }
 
 /** Which events of the trail are read. */
-export interface AuditFilter {
+interface AuditFilter {
   /** Undefined: of all projects, and of none. */
   readonly team_id?: number | undefined;
   readonly user?: number | undefined;

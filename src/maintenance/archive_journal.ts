@@ -161,7 +161,7 @@ const checkTimeoutMs = 10_000;
 /** What a step of an archive has just done. */
 export type ArchiveStep = 'file' | 'manifest' | 'recorded' | 'deleted';
 
-export interface ArchiveOptions {
+interface ArchiveOptions {
   /** Events older than this many milliseconds are archived. */
   readonly historyMs: number;
   /** How many events a file has; by default 10,000. The journal keeps those that fill no file yet. */
@@ -171,7 +171,7 @@ export interface ArchiveOptions {
 }
 
 /** What a call has archived. */
-export interface ArchivedCounts {
+interface ArchivedCounts {
   readonly ranges: number;
   readonly events: number;
 }

@@ -1,7 +1,7 @@
+import { setFlagsFromString } from 'node:v8';
 import type { Command } from 'commander';
 import type { Settings } from '../../config/settings.ts';
 import type { PendingChanges } from '../../migrate/migrate.ts';
-import { limitSemiSpaceGrowth } from '../../temporal/worker/v8_heap.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
@@ -34,7 +34,9 @@ export function addProcessCommands(program: Command): void {
     .command('worker')
     .description('run a worker: workflows, exports, queries and the reconciler')
     .action(async () => {
-      limitSemiSpaceGrowth();
+      // The young generation of each thread would grow to 48 MB and never shrink, although an export's rows are not stored in
+      // it: 30 MB less for an idle worker and 70 MB less for an exporting one, for 3 % more CPU time. Before all else is loaded.
+      setFlagsFromString('--semi-space-growth-factor=1');
       const { runWorker } = await import('../../temporal/worker/worker_process.ts');
       const settings = await commandSettings(process.env);
       await withOwnSignals(() => runWorker(settings));

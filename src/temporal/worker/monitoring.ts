@@ -37,7 +37,7 @@ export async function untilAborted<Result>(promise: Promise<Result>, signal: Abo
 }
 
 /** What a worker needs. Each is `ok` or the problem, without addresses or credentials. */
-export interface WorkerReadiness {
+interface WorkerReadiness {
   readonly status: 'ok' | 'unavailable';
   readonly control_database: string;
   readonly source: string;
