@@ -401,21 +401,19 @@ describe.each(Object.entries(scenarios))('erasing a person %s, while workers are
     expect(left).toEqual(all.filter((row) => !row.includes(mark)));
   });
 
-  it.each(names.filter((prefix) => prefix === 'delta'))(
-    'leaves the table %s with its newest version alone',
-    async (prefix) => {
+  it('leaves a table with its newest version alone', async () => {
+    for (const prefix of names.filter((one) => one === 'delta')) {
       const table = createDeltaReader(stack.bucket, prefix);
-      expect(await table.rows()).toHaveLength(
-        hours * (exportsOf[prefix].perHour - exportsOf[prefix].erasedPerHour),
-      );
+      const { perHour, erasedPerHour } = exportsOf[prefix];
+      expect(await table.rows()).toHaveLength(hours * (perHour - erasedPerHour));
       expect(await table.versions()).toHaveLength(1);
       const live = [...(await table.live()).keys()].map((path) => `${prefix}/${decodeURIComponent(path)}`);
       const files = after.objects.filter(
         (key) => key.startsWith(`${prefix}/`) && !isOfLog(key) && !key.endsWith('.json'),
       );
       expect(live.toSorted()).toEqual(files.toSorted());
-    },
-  );
+    }
+  });
 
   it('is certified, and verified', async () => {
     const { certificate, signature } = erasure;
