@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { compileQuery, type CompiledStatement } from '../../src/dialect/compile/compile_query.ts';
+import { functionDefinitions } from '../../src/dialect/functions/registry.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { toQueryError } from '../../src/queries/query_errors.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
@@ -60,6 +61,31 @@ describe('random calls of all functions with values at the limits of their types
     // Some four in ten calls do not compile.
     expect(counts.rows).toBeGreaterThan(randomCases(200) / 4);
     expect(counts.rows).toBeGreaterThan(counts.rejected);
+  });
+
+  it('compute every aggregate over the items of arrays that have nothing but nulls', async () => {
+    const aggregates = functionDefinitions.filter(({ kind }) => kind === 'aggregate');
+    const computed = new Set<string>();
+    const failed: string[] = [];
+    for (const { name, argumentTypes } of aggregates) {
+      const nulls = argumentTypes.map(() => 'NULL').join(', ');
+      for (const parameters of ['', '(1)', '(0.5)', '(1, 1)'])
+        for (const call of [
+          `${name}Array${parameters}(${nulls})`,
+          `${name}ForEach${parameters}([NULL])`,
+          `${name}Map${parameters}(map('a', NULL))`,
+          `${name}ArgMin${parameters}(NULL, i)`,
+          `arrayReduce('${name}${parameters}', ${argumentTypes.map(() => '[NULL]').join(', ')})`,
+        ]) {
+          const statement = compiled(`SELECT ${call} AS x FROM edge_values GROUP BY b`);
+          if (statement === undefined) continue;
+          const outcome = await outcomeOf(statement).catch(String);
+          if (outcome !== 'rows') failed.push(`${call}: ${outcome}`);
+          computed.add(name);
+        }
+    }
+    expect(failed).toEqual([]);
+    expect(computed.size).toBeGreaterThan(aggregates.length / 2);
   });
 
   it.each([

@@ -12,8 +12,9 @@ import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import { derive, type Value } from '../../resolve/value.ts';
 import { sql } from '../../sql.ts';
-import { nameOfType } from '../../types.ts';
+import { nameOfType, type ScalarKind, scalarType } from '../../types.ts';
 import type { Compiler } from '../compiler.ts';
+import { argumentTypeAt } from './signature.ts';
 
 /**
  * What an aggregate with a combinator means, in terms of `list`, the gathered arguments of all rows, and `reduced`, the
@@ -90,7 +91,8 @@ export function arrayReduceValue(compiler: Compiler, call: Call, scope: Scope): 
   if (named?.kind !== 'string' || nodes.length === 0)
     throw wrong(`Function 'arrayReduce' expects the name of an aggregate as a string, and arrays.`);
   const written = aggregateNamed(named.value);
-  if (written === null || findFunction(written.name.text)?.definition.kind !== 'aggregate')
+  const aggregate = written && findFunction(written.name.text);
+  if (!aggregate || aggregate.definition.kind !== 'aggregate')
     throw wrong(`'${named.value}' is not an aggregate.`);
   const arrays = nodes.map((node) => {
     const value = compiler.value(node, scope);
@@ -98,9 +100,10 @@ export function arrayReduceValue(compiler: Compiler, call: Call, scope: Scope): 
     throw statement.error(`Function 'arrayReduce' expects an array, found ${nameOfType(value.type)}.`, node);
   });
   const depth = scope.lambdaDepth;
+  const { argumentTypes } = aggregate.definition;
   const items = arrays.map((array, index): readonly [string, Value] => [
     `item ${depth} ${index}`,
-    itemOf(array, `x${depth}_${index}`),
+    itemOf(withTypeOfNulls(array, argumentTypeAt(argumentTypes, index)), `x${depth}_${index}`),
   ]);
   const inside: Scope = {
     ...scope,
@@ -124,6 +127,26 @@ export function arrayReduceValue(compiler: Compiler, call: Call, scope: Scope): 
   const result = compiler.value(reduced, inside);
   const fragment = sql`(select ${result.sql} from ${rowsOf(arrays, depth)})`;
   return derive(`arrayReduce ${named.value}`, arrays, result.type, fragment);
+}
+
+const typesOfNulls: Readonly<Record<string, ScalarKind>> = {
+  number: 'float',
+  integer: 'integer',
+  boolean: 'boolean',
+  date_or_datetime: 'datetime',
+  string: 'string',
+  any: 'string',
+  T: 'string',
+};
+
+/**
+ * Gives an array that has nothing but nulls a type of items that the aggregate accepts. As constants they would make it an
+ * aggregate of another query: PostgreSQL goes by the columns that it reads.
+ */
+function withTypeOfNulls(array: Value, argumentType: string): Value {
+  const kind = typesOfNulls[argumentType];
+  if (array.type.kind !== 'array' || array.type.item.kind !== 'null' || kind === undefined) return array;
+  return { ...array, type: { ...array.type, item: scalarType(kind, true) } };
 }
 
 /** The call in the name of an aggregate such as `sum` or `quantile(0.9)`; null if it is none. */

@@ -43,7 +43,7 @@ export function checkArity(
 const baseType = (argumentType: ArgumentType): string => argumentType.replace(/\?$|\.\.\.$/, '');
 
 /** The type of the argument at an index; the last one repeats. */
-function argumentTypeAt(argumentTypes: readonly ArgumentType[], index: number): string {
+export function argumentTypeAt(argumentTypes: readonly ArgumentType[], index: number): string {
   const argumentType = argumentTypes[index] ?? argumentTypes.at(-1);
   return argumentType === undefined ? 'any' : baseType(argumentType);
 }
