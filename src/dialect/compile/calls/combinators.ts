@@ -92,7 +92,7 @@ export function arrayReduceValue(compiler: Compiler, call: Call, scope: Scope): 
     throw wrong(`Function 'arrayReduce' expects the name of an aggregate as a string, and arrays.`);
   const written = aggregateNamed(named.value);
   const aggregate = written && findFunction(written.name.text);
-  if (!aggregate || aggregate.definition.kind !== 'aggregate')
+  if (written === null || aggregate?.definition.kind !== 'aggregate')
     throw wrong(`'${named.value}' is not an aggregate.`);
   const arrays = nodes.map((node) => {
     const value = compiler.value(node, scope);
