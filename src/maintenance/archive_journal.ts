@@ -192,14 +192,7 @@ export async function archiveJournal(
   isOver: () => boolean,
 ): Promise<ArchivedCounts> {
   const counts = { ranges: 0, events: 0 };
-  const connection = await pool.connect();
-  try {
-    const { rows } = await connection.query<{ locked: boolean }>(
-      'select pg_try_advisory_lock($1) as locked',
-      [archiveLock],
-    );
-    // Another process does it.
-    if (rows[0]?.locked !== true) return counts;
+  await withArchiveLock(pool, async (connection) => {
     await emptyRanges(connection, onStep, isOver);
     while (!isOver()) {
       const events = await readNextRange(connection, { historyMs, eventsPerFile });
@@ -209,7 +202,22 @@ export async function archiveJournal(
       counts.events += events.length;
       await emptyRanges(connection, onStep, isOver);
     }
-    return counts;
+  });
+  return counts;
+}
+
+/** Does `work` on a connection whose session has the archive for itself. @returns null while another process has it */
+async function withArchiveLock<Result>(
+  pool: Pool,
+  work: (connection: Connection) => Promise<Result>,
+): Promise<Result | null> {
+  const connection = await pool.connect();
+  try {
+    const { rows } = await connection.query<{ locked: boolean }>(
+      'select pg_try_advisory_lock($1) as locked',
+      [archiveLock],
+    );
+    return rows[0]?.locked === true ? await work(connection) : null;
   } finally {
     // At once: PostgreSQL notices the end of a session a little later.
     await connection.query('select pg_advisory_unlock($1)', [archiveLock]).catch(() => undefined);
@@ -321,13 +329,7 @@ export async function forgetInArchive(
   { team_id, replacements }: { readonly team_id: number; readonly replacements: ReadonlyMap<string, string> },
   onRange: () => void,
 ): Promise<ForgottenInArchive | null> {
-  const connection = await pool.connect();
-  try {
-    const { rows } = await connection.query<{ locked: boolean }>(
-      'select pg_try_advisory_lock($1) as locked',
-      [archiveLock],
-    );
-    if (rows[0]?.locked !== true) return null;
+  return withArchiveLock(pool, async (connection) => {
     const { rows: texts } = await connection.query<{ of: string; to: string }>(
       `select '"id": ' || to_jsonb(id)::text as of, '"id": ' || to_jsonb(replacement)::text as to
        from unnest($1::text[], $2::text[]) as replaced (id, replacement)`,
@@ -344,10 +346,7 @@ export async function forgetInArchive(
         rewritten += 1;
     }
     return { ranges: ranges.length, rewritten, held: await deleteFormerFiles(connection, store) };
-  } finally {
-    await connection.query('select pg_advisory_unlock($1)', [archiveLock]).catch(() => undefined);
-    connection.release(true);
-  }
+  });
 }
 
 async function forgetInRange(

@@ -158,7 +158,7 @@ const maxSummaryRows = 10_000;
 
 const count = (rows: number): string => Math.round(rows).toLocaleString('en-US');
 
-/** What would make the statements faster, for whoever keeps the source. Names no table and no column of its own. */
+/** What would make the statements faster, for the operator of the source. Names no table and no column of its own. */
 function adviceOn(plans: readonly Plan[], temporaryBytes: number): string[] {
   const scans = new Map<string, TableScan>();
   for (const plan of plans) addScans(plan, scans);
