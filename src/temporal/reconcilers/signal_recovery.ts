@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import { createSignalCounter } from '../../../workflows/schedule.ts';
-import { normalizeIdentity, normalizeSignal } from '../../../workflows/normalize_signals.ts';
+import { normalizeIdentity, normalizeSignal } from '../../../workflows/interceptors.ts';
 import {
   isScheduleInput,
   type ReceivedSignal,

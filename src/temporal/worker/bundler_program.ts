@@ -9,14 +9,12 @@ import { bundleWorkflowCode, DefaultLogger } from '@temporalio/worker';
 const [workflowsPath] = process.argv.slice(2);
 if (workflowsPath === undefined) throw new Error('Usage: bundler_program.ts <workflows>');
 
-const interceptors = ['normalize_signals.ts', 'trace_spans.ts'].map((file) =>
-  join(import.meta.dirname, '../../../workflows', file),
-);
+const interceptors = join(import.meta.dirname, '../../../workflows/interceptors.ts');
 const { code } = await bundleWorkflowCode({
   workflowsPath,
-  workflowInterceptorModules: interceptors,
+  workflowInterceptorModules: [interceptors],
   // Evaluated once per worker instead of once per execution. All executions share the frozen state of these modules.
-  preloadModules: [...interceptors, workflowsPath],
+  preloadModules: [interceptors, workflowsPath],
   // Stack traces need no sources, which would be half of the bundle: 8 MB in a worker.
   webpackConfigHook: (config) => ({ ...config, devtool: 'inline-nosources-source-map' }),
   logger: new DefaultLogger('WARN', ({ message }) => process.stderr.write(`${message}\n`)),

@@ -5,7 +5,7 @@ import { batchExportRun as run } from '../../../workflows/run.ts';
 import { batchExportSchedule as schedule } from '../../../workflows/schedule.ts';
 
 // An incompatible change: the workflows with an additional first command that their histories lack.
-export { batchExportDestinationTest } from '../../../workflows/destination_test.ts';
+export { batchExportDestinationTest } from '../../../workflows/jobs.ts';
 export { batchExportMaintenance } from '../../../workflows/maintenance.ts';
 
 const extraStep = () => upsertMemo({ changed: true });

@@ -1,7 +1,7 @@
 import { defaultPayloadConverter } from '@temporalio/common';
 import { expect, it } from '@jest/globals';
 import { bounds } from '../../src/config/bounds.ts';
-import { normalizeIdentity, normalizeSignal } from '../../workflows/normalize_signals.ts';
+import { normalizeIdentity, normalizeSignal } from '../../workflows/interceptors.ts';
 
 // Workflows cannot import the page of bounds.
 

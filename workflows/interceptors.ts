@@ -39,10 +39,30 @@ interface SpanSinks extends Sinks {
 const internalSpan = 0;
 const statusCodes = { unset: 0, ok: 1, error: 2 };
 
+type Activation = Parameters<
+  NonNullable<NonNullable<ReturnType<WorkflowInterceptorsFactory>['internals']>[number]['activate']>
+>[0]['activation'];
+type SignalJob = NonNullable<NonNullable<NonNullable<Activation['jobs']>[number]>['signalWorkflow']>;
+type SignalPayload = NonNullable<SignalJob['input']>[number];
+
 /**
- * Spans of workflows, and the trace of what they start. The interceptors of the package would load the SDK of OpenTelemetry
- * into every execution; these write the same header and report spans to the same sink. A history without the header
- * replays as if they did not exist.
+ * Longer inputs are replaced: signals are passed to local activities and to the next execution. These three are bounds of
+ * `src/config/bounds.ts`, which workflows cannot import.
+ */
+const maxInputBytes = 4_096;
+const maxNameLength = 100;
+const maxIdentityLength = 200;
+
+/**
+ * Interceptors of all workflows.
+ *
+ * They make every signal valid before the SDK receives it. A payload that the SDK cannot decode, or a name with its reserved
+ * prefix, would fail the workflow task again on every retry. Invalid inputs are replaced by a string, which no command
+ * accepts, so the signal is rejected with a reason.
+ *
+ * They also report spans of workflows, and the trace of what they start. The interceptors of the package would load the SDK of
+ * OpenTelemetry into every execution; these write the same header and report spans to the same sink. A history without the
+ * header replays as if they did not exist.
  */
 export const interceptors: WorkflowInterceptorsFactory = () => {
   /** What activities and the next execution belong to. */
@@ -61,6 +81,15 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
     current === undefined ? headers : { ...headers, [traceHeader]: toHeader(current) };
 
   return {
+    internals: [
+      {
+        activate(input, next) {
+          for (const job of input.activation.jobs ?? [])
+            if (job.signalWorkflow) normalizeInPlace(job.signalWorkflow);
+          next(input);
+        },
+      },
+    ],
     inbound: [
       {
         execute: (input, next) => {
@@ -97,6 +126,50 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
     ],
   };
 };
+
+/** The handler of signals gets the identity of the sender as a second input, which the SDK does not show otherwise. */
+function normalizeInPlace(signal: SignalJob): void {
+  const { name, payload } = normalizeSignal(signal.signalName ?? '', signal.input ?? []);
+  signal.signalName = name;
+  const input = payload ?? defaultPayloadConverter.toPayload(undefined);
+  signal.input = [input, defaultPayloadConverter.toPayload(normalizeIdentity(signal.identity))];
+}
+
+/** The identity of a sender in one printable line; undefined if it told none. */
+export function normalizeIdentity(identity: string | null | undefined): string | undefined {
+  const printable = (identity ?? '').replace(/\p{C}/gu, ' ').trim().slice(0, maxIdentityLength);
+  return printable === '' ? undefined : printable;
+}
+
+/** Returns the signal as the workflow receives it: a printable name and at most one decodable input. */
+export function normalizeSignal(
+  name: string,
+  inputs: readonly SignalPayload[],
+): { readonly name: string; readonly payload: SignalPayload | undefined } {
+  const [first, ...others] = inputs;
+  const invalid = others.length > 0 ? `${others.length + 1} inputs instead of one` : invalidReason(first);
+  const payload =
+    invalid === undefined ? first : defaultPayloadConverter.toPayload(`(unreadable: ${invalid})`);
+  return { name: normalizeName(name), payload };
+}
+
+function normalizeName(name: string): string {
+  // PostgreSQL cannot store NUL, and log lines must not contain line breaks.
+  const printable = name.replace(/\p{Cc}/gu, ' ').slice(0, maxNameLength);
+  return printable === '' || printable.startsWith('__') ? `(unnamed) ${printable}` : printable;
+}
+
+function invalidReason(payload: SignalPayload | undefined): string | undefined {
+  if (payload === undefined) return undefined;
+  const bytes = payload.data?.length ?? 0;
+  if (bytes > maxInputBytes) return `${bytes} bytes`;
+  try {
+    const value: unknown = defaultPayloadConverter.fromPayload(payload);
+    return value instanceof Uint8Array ? 'binary data' : undefined;
+  } catch {
+    return 'unknown encoding';
+  }
+}
 
 async function reportExecution(
   name: string,
