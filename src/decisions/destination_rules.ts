@@ -4,10 +4,8 @@ import { canShareIntervals, type ScheduleRevision } from '../domain/intervals.ts
 import { DestinationError } from '../destination/destination.ts';
 import { configAttribute, formatNames, rejectField } from '../destination/formats.ts';
 import { rejectPartitions, rejectSelectionForModel, selectionOf } from '../destination/config.ts';
-import { keysCollide, locationOf } from '../destination/keys.ts';
-import { partitionColumnsOf } from '../destination/partitions.ts';
-import { catalogTableOf } from '../destination/catalog_config.ts';
-import { tableFolderOf, tableLocationOf } from '../destination/table_keys.ts';
+import { keysCollide, locationOf, partitionColumnsOf, tableFolderOf } from '../destination/keys.ts';
+import { catalogTableOf, tableLocationOf } from '../destination/catalog_config.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { exportedColumns } from '../source/postgres_source.ts';
 import type { RowQuery } from '../source/row_selection.ts';

@@ -7,7 +7,9 @@ import {
   privateAddressProblem,
   publicAddressLookup,
 } from '../network/outgoing_url.ts';
+import type { Model } from '../domain/batch_export.ts';
 import { DestinationError } from './destination.ts';
+import { tableFolderOf } from './keys.ts';
 import { configAttribute, rejectField } from './formats.ts';
 import { CommandRejected } from '../domain/errors.ts';
 
@@ -165,6 +167,13 @@ export function catalogTableOf(config: Readonly<Record<string, unknown>>): strin
   const { catalog_uri, catalog_warehouse, catalog_namespace, catalog_table } = catalog;
   const names = [catalog_warehouse ?? '', catalog_namespace, catalog_table].map(encodeURIComponent);
   return [catalog_uri.replace(/\/+$/, ''), ...names].join('/');
+}
+
+/** Identifies the table of a stored config: its folder, and its name in a catalog; null without a table. */
+export function tableLocationOf(config: Readonly<Record<string, unknown>>, model: Model): string | null {
+  const folder = tableFolderOf(config, model);
+  const inCatalog = catalogTableOf(config);
+  return folder === null || inCatalog === null ? folder : `${folder} ${inCatalog}`;
 }
 
 /** Where requests with the catalog's secrets are sent. When it changes, they are not reused. */

@@ -30,17 +30,22 @@ import {
   type FileFormat,
 } from './formats.ts';
 import { catalogFields, catalogSecretFields, checkCatalog } from './catalog_config.ts';
-import { DestinationError, type KeySpec } from './destination.ts';
+import { DestinationError } from './destination.ts';
 import {
   fileFolder,
   fileKey,
+  folderLengthProblem,
+  type KeySpec,
   manifestKey,
+  otherEvents,
+  partitionColumns,
+  partitionColumnsOf,
+  partitionNamesOf,
   partitionProblem,
   prefixProblem,
   prefixVariables,
+  tablePrefixProblem,
 } from './keys.ts';
-import { otherEvents, partitionColumns, partitionColumnsOf, partitionNamesOf } from './partitions.ts';
-import { folderLengthProblem, tablePrefixProblem } from './table_keys.ts';
 
 /** The config field that decides about rows that are in the bucket and no longer in the source. */
 const missingRowsField = {

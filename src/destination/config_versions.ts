@@ -18,8 +18,7 @@ import { catalogSecretFields, catalogServerOf } from './catalog_config.ts';
 import { DestinationError } from './destination.ts';
 import { createErasedIdReader } from './erased_ids.ts';
 import { rejectField } from './formats.ts';
-import { fileFolder, locationOf, serverOf } from './keys.ts';
-import { partitionColumnsOf } from './partitions.ts';
+import { fileFolder, locationOf, partitionColumnsOf, serverOf } from './keys.ts';
 import { circuitOf } from './requests.ts';
 
 type Fields = Readonly<Record<string, unknown>>;

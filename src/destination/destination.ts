@@ -1,5 +1,4 @@
 import type { ErrorOwner } from '../domain/errors.ts';
-import type { RunSpec } from '../domain/run_state.ts';
 import type { Manifest } from './manifest.ts';
 
 /** A part that the destination has acknowledged; required to complete the file. */
@@ -65,26 +64,6 @@ export interface FileUpload extends UploadReference {
    */
   complete(parts: readonly UploadedPart[], bytes: number, signal: AbortSignal): Promise<WrittenObject>;
 }
-
-/** Identifies a file of an interval. */
-export interface FileIdentity {
-  /** The generation: how often the interval was exported, from 1. */
-  readonly generation: number;
-  /** The range of the interval, from 0, if several are exported in parallel; else null. */
-  readonly range: number | null;
-  /** The number of the file, from 0, if files have a maximum size; else null. */
-  readonly file: number | null;
-  /** Makes the key unique where the store has no conditional writes; else null. */
-  readonly mark: string | null;
-  /** The event of its rows, or `__other__`, if files are partitioned by it. */
-  readonly event?: string | undefined;
-}
-
-/** The fields of a run that determine the keys of its interval. */
-export type KeySpec = Pick<
-  RunSpec,
-  'batch_export_id' | 'model' | 'data_interval_start' | 'data_interval_end'
->;
 
 /** The object under the key of a manifest, which may be anything. */
 export interface PresentManifest {

@@ -1,10 +1,122 @@
 /**
- * The keys of objects: prefixes and their variables, the names of files and manifests, and whether two exports would write
- * the same keys.
+ * The keys of objects: partitions, prefixes and their variables, the names of files and manifests, the folder of a table, and
+ * whether two exports would write the same keys.
  */
-import { models, type Model } from '../domain/batch_export.ts';
-import type { FileIdentity, KeySpec } from './destination.ts';
-import { eventFolder, maxEventFolder, type PartitionColumn, partitionFolders } from './partitions.ts';
+import { type Model, models } from '../domain/batch_export.ts';
+import type { RunSpec } from '../domain/run_state.ts';
+
+/**
+ * The partitions of files: columns that are in the keys of files. Date and hour are those of the interval. A file of events may
+ * have those of one name alone.
+ */
+
+/** What files can be partitioned by, in the order of their folders. */
+export const partitionColumns = ['date', 'hour', 'event'] as const;
+export type PartitionColumn = (typeof partitionColumns)[number];
+
+/** The columns that readers find. That of the event has another name: its files keep `event`, which others may differ in. */
+export const partitionNames = ['date', 'hour', 'event_partition'] as const;
+type PartitionName = (typeof partitionNames)[number];
+
+export const partitionNamesOf = (columns: readonly PartitionColumn[]): readonly PartitionName[] =>
+  columns.map((column) => (column === 'event' ? 'event_partition' : column));
+
+/** The values of partitions, as manifests have them: `{date: '2026-11-01', hour: '07', event_partition: '$pageview'}`. */
+type Partition = Readonly<Partial<Record<PartitionName, string>>>;
+
+/** The folders of the partitions that all files of an interval have, with variables of a prefix: its start in UTC. */
+const partitionFolders = (columns: readonly PartitionColumn[]): string[] =>
+  columns.flatMap((column) => (column === 'event' ? [] : [`${column}=${templates[column]}`]));
+const templates = { date: '{year}-{month}-{day}', hour: '{hour}' };
+
+/** The partition of events whose names have none of their own, and of those without a name. */
+export const [otherEvents, namelessEvents] = ['__other__', '__HIVE_DEFAULT_PARTITION__'];
+/** Bytes of a folder. File systems allow 255. */
+const maxEventFolder = 240;
+
+/** The folder of an event, escaped as in a URL, which readers of Hive partitions undo. */
+const eventFolder = (event: string): string =>
+  `event_partition=${encodeURIComponent(event).replaceAll(/[!'()*~]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)}`;
+
+/** Whether an event can have a partition of its own: its name fits in a folder, and means nothing else there. */
+export const isPartitionable = (event: string): boolean =>
+  event !== otherEvents &&
+  event !== namelessEvents &&
+  event.isWellFormed() &&
+  eventFolder(event).length <= maxEventFolder;
+
+/** The partitions of a stored config, or of one of a request that was validated. Those of former versions have none. */
+export const partitionColumnsOf = (config: Readonly<Record<string, unknown>>): readonly PartitionColumn[] =>
+  (config as { partition_by?: readonly PartitionColumn[] | null }).partition_by ?? [];
+
+/** The values of the partitions of an interval. @param start its start, ISO 8601 */
+export function partitionOf(start: string, columns: readonly PartitionColumn[]): Partition {
+  const time = new Date(start).toISOString();
+  const values: Partition = { date: time.slice(0, 10), hour: time.slice(11, 13) };
+  return Object.fromEntries(
+    columns.flatMap((column) => (column === 'event' ? [] : [[column, values[column]]])),
+  );
+}
+
+/** The values of partitions that a key of a file has; none for a file from before its export had them. */
+export const partitionIn = (key: string, columns: readonly PartitionColumn[]): Partition =>
+  Object.fromEntries(
+    partitionNamesOf(columns).flatMap((name) => {
+      const segment = key.split('/').find((part) => part.startsWith(`${name}=`));
+      return segment === undefined ? [] : [[name, unescaped(segment.slice(name.length + 1))]];
+    }),
+  );
+
+/** The partition of events that a key of a file has; undefined without one. */
+export const eventPartitionOf = (key: string): string | undefined =>
+  partitionIn(key, ['event']).event_partition;
+
+function unescaped(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    return text;
+  }
+}
+
+/**
+ * The values of the partitions of a file, as tables have them: an hour is a number, and no name is null.
+ * @param start that of its interval, ISO 8601; undefined if only its key says it
+ */
+export const partitionValuesOf = (
+  key: string,
+  start: string | undefined,
+  columns: readonly PartitionColumn[],
+): Readonly<Record<string, string | null>> =>
+  Object.fromEntries(
+    Object.entries({
+      ...(start !== undefined && partitionOf(start, columns)),
+      ...partitionIn(key, columns),
+    }).map(([name, value]) => [
+      name,
+      name === 'hour' ? String(Number(value)) : value === namelessEvents ? null : value,
+    ]),
+  );
+
+/** Identifies a file of an interval. */
+export interface FileIdentity {
+  /** The generation: how often the interval was exported, from 1. */
+  readonly generation: number;
+  /** The range of the interval, from 0, if several are exported in parallel; else null. */
+  readonly range: number | null;
+  /** The number of the file, from 0, if files have a maximum size; else null. */
+  readonly file: number | null;
+  /** Makes the key unique where the store has no conditional writes; else null. */
+  readonly mark: string | null;
+  /** The event of its rows, or `__other__`, if files are partitioned by it. */
+  readonly event?: string | undefined;
+}
+
+/** The fields of a run that determine the keys of its interval. */
+export type KeySpec = Pick<
+  RunSpec,
+  'batch_export_id' | 'model' | 'data_interval_start' | 'data_interval_end'
+>;
 
 /** The variables of a prefix. They depend on the run only, never on the clock. */
 export const prefixVariables = [
@@ -47,7 +159,7 @@ const renderPrefix = (template: string, values: Readonly<Record<PrefixVariable, 
     .replace(/\/$/, '');
 
 /** The fields of a config that decide about the folders of files. Stored configs of former versions have no partitions. */
-export interface FolderFields {
+interface FolderFields {
   readonly prefix: string;
   readonly partition_by?: readonly PartitionColumn[];
 }
@@ -358,3 +470,52 @@ const canShareExtension = (one: KeyFields, other: KeyFields): boolean =>
 /** Parquet compresses inside the file, so its extension does not depend on the compression. */
 const extensionOf = ({ file_format, compression }: KeyFields): string =>
   file_format === 'Parquet' ? file_format : `${file_format} ${compression ?? ''}`;
+
+/** The folder of the table that files with this prefix belong to: the segments that no time changes. '' is the bucket. */
+export const tableRoot = (template: string, model: Model): string =>
+  constantPrefix(template.replaceAll('{table}', model));
+
+/** The folder of the table of a stored config: server, bucket and path; null without a table. */
+export function tableFolderOf(config: Readonly<Record<string, unknown>>, model: Model): string | null {
+  const { table_format, prefix } = config;
+  if (typeof table_format !== 'string' || typeof prefix !== 'string') return null;
+  return `${locationOf(config)}/${tableRoot(prefix, model)}`;
+}
+
+/** Returns why a valid prefix cannot be that of a table; null if it can. */
+export function tablePrefixProblem(template: string): string | null {
+  if (tableRoot(template, 'events') === '')
+    return 'The first segment of the prefix of a table must have no time in it, such as events/{year}: the table is in that folder.';
+  return null;
+}
+
+/** Returns why keys of files and of rejected rows may exceed S3's limit; null if they fit. */
+export const folderLengthProblem = (fields: FolderFields & TableFields): string | null =>
+  keyLengthProblem(
+    hidesRejected(fields) ? `${fileFolder(fields).replace(/\/$/, '')}/${rejectedFolder}` : fileFolder(fields),
+    fields.partition_by?.includes('event'),
+  );
+
+interface TableFields {
+  readonly table_format: string | null;
+}
+
+/**
+ * What reads or maintains a table takes every file in its folders for one of it, except below a name that begins with an
+ * underscore.
+ */
+const rejectedFolder = '_rejected';
+const hidesRejected = ({ table_format, partition_by = [] }: FolderFields & TableFields): boolean =>
+  table_format !== null || partition_by.length > 0;
+
+/** The key of the file with the rejected rows of a generation. */
+export function rejectedKeyOf(
+  fields: FolderFields & TableFields,
+  spec: KeySpec,
+  file: Pick<FileIdentity, 'generation' | 'mark'>,
+): string {
+  const key = rejectedKey(fileFolder(fields), spec, file);
+  if (!hidesRejected(fields)) return key;
+  const root = tableRoot(fields.prefix, spec.model);
+  return root === '' ? `${rejectedFolder}/${key}` : `${root}/${rejectedFolder}${key.slice(root.length)}`;
+}

@@ -6,7 +6,7 @@ import { withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint, sourceBefore } from '../domain/run_state.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
-import { type PartitionColumn, partitionIn, partitionNames } from './partitions.ts';
+import { type PartitionColumn, partitionIn, partitionNames } from './keys.ts';
 
 /** Ids, times, numbers and names. A run that adopts a manifest stores its texts in the journal. */
 const maxShortText = 200;

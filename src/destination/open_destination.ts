@@ -6,14 +6,7 @@ import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Pool } from '../journal/database.ts';
 import type { CircuitBreaker, ProbeWait } from './circuit_breaker.ts';
 import { readConfig } from './config_versions.ts';
-import type {
-  FileIdentity,
-  KeySpec,
-  ManifestPublication,
-  NewFile,
-  PresentManifest,
-  UploadReference,
-} from './destination.ts';
+import type { ManifestPublication, NewFile, PresentManifest, UploadReference } from './destination.ts';
 import {
   abortMatchingUploads,
   abortOrphanedUploads,
@@ -36,14 +29,24 @@ import {
   putWholeFile,
   putManifestObject,
 } from './objects.ts';
-import { catalogOf } from './catalog_config.ts';
+import { catalogOf, tableLocationOf } from './catalog_config.ts';
 import { openIcebergCatalog } from './iceberg_catalog.ts';
 import { circuitOf, createS3Requests, probeS3, type DestinationContext } from './requests.ts';
 import { encryptionOf, maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
-import { fileFolder, fileKey, fileKeyPattern, locationOf, manifestFolder, manifestKey } from './keys.ts';
+import {
+  fileFolder,
+  type FileIdentity,
+  fileKey,
+  fileKeyPattern,
+  type KeySpec,
+  locationOf,
+  manifestFolder,
+  manifestKey,
+  rejectedKeyOf,
+  tableRoot,
+} from './keys.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
-import { rejectedKeyOf, tableLocationOf, tableRoot } from './table_keys.ts';
 import { openTableStore, type TableStore } from './table_store.ts';
 
 /**

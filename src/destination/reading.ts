@@ -1,8 +1,6 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
-import { manifestFolder } from './keys.ts';
-import { type PartitionColumn, partitionNamesOf } from './partitions.ts';
-import { tableRoot } from './table_keys.ts';
+import { manifestFolder, type PartitionColumn, partitionNamesOf, tableRoot } from './keys.ts';
 
 /** What decides how the files of an export are read. */
 interface ReadableExport {

@@ -9,7 +9,7 @@ import { bounds, boundText } from '../config/bounds.ts';
 import { DestinationError } from './destination.ts';
 import type { IcebergCatalog } from './iceberg_catalog.ts';
 import { conditionFailureCodes } from './errors.ts';
-import type { PartitionColumn } from './partitions.ts';
+import type { PartitionColumn } from './keys.ts';
 import { deleteObject, isErrorType, listProgress, type ObjectOptions, openObject } from './objects.ts';
 import { type S3Requests, sendCommand } from './requests.ts';
 

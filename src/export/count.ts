@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { isPartitionable, namelessEvents, otherEvents } from '../destination/partitions.ts';
+import { isPartitionable, namelessEvents, otherEvents } from '../destination/keys.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import {

@@ -5,7 +5,7 @@ import type { MayShrink, ReadSelection } from '../destination/config_versions.ts
 import type { DestinationError } from '../destination/destination.ts';
 import type { ReadErasedIds } from '../destination/erased_ids.ts';
 import type { Destination, OpenDestination, OpenLocation } from '../destination/open_destination.ts';
-import { namelessEvents, otherEvents } from '../destination/partitions.ts';
+import { namelessEvents, otherEvents } from '../destination/keys.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';

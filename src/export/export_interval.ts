@@ -26,13 +26,8 @@
 
 import { randomUUID } from 'node:crypto';
 import { bounds, boundText } from '../config/bounds.ts';
-import {
-  DestinationError,
-  type FileIdentity,
-  type FileUpload,
-  type NewFile,
-} from '../destination/destination.ts';
-import { otherEvents } from '../destination/partitions.ts';
+import { DestinationError, type FileUpload, type NewFile } from '../destination/destination.ts';
+import { type FileIdentity, otherEvents } from '../destination/keys.ts';
 import {
   type CompletedFile,
   countFewerRows,

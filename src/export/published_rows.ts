@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Destination } from '../destination/open_destination.ts';
-import { eventPartitionOf } from '../destination/partitions.ts';
+import { eventPartitionOf } from '../destination/keys.ts';
 import type { Model } from '../domain/batch_export.ts';
 import {
   type CompletedFile,

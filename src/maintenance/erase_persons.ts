@@ -35,7 +35,7 @@ import { hashErasedId, type ReadErasedIds } from '../destination/erased_ids.ts';
 import { parseManifest } from '../destination/manifest.ts';
 import { isErrorType } from '../destination/objects.ts';
 import type { Destination } from '../destination/open_destination.ts';
-import { eventPartitionOf } from '../destination/partitions.ts';
+import { eventPartitionOf } from '../destination/keys.ts';
 import { erasureDecider, type HeldObject } from '../domain/erasure.ts';
 import { addFiles, adoptedFiles, type CompletedFile, totalsOf } from '../domain/exported_files.ts';
 import { addFingerprints } from '../domain/fingerprint.ts';

@@ -5,7 +5,7 @@
 import type { ListedTableObject, TableStore } from '../destination/table_store.ts';
 import { bounds, boundText, safeText } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { partitionNamesOf, partitionValuesOf } from '../destination/partitions.ts';
+import { partitionNamesOf, partitionValuesOf } from '../destination/keys.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { decodeCheckpoint, encodeCheckpoint } from './delta_checkpoint.ts';

@@ -6,7 +6,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
 import { bounds, safeText } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { partitionValuesOf } from '../destination/partitions.ts';
+import { partitionValuesOf } from '../destination/keys.ts';
 import type { IcebergCatalog } from '../destination/iceberg_catalog.ts';
 import type { TableStore } from '../destination/table_store.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';

@@ -1,6 +1,6 @@
 /** What a table is to exportd, whatever its format: versions that add and remove files, each written once. */
 import { DestinationError } from '../destination/destination.ts';
-import { type PartitionColumn, partitionNamesOf } from '../destination/partitions.ts';
+import { type PartitionColumn, partitionNamesOf } from '../destination/keys.ts';
 import type { CompletedFile, EarlierFile, RewrittenFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { TableFormat } from '../encoding/encoder.ts';

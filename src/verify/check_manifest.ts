@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { partitionColumns, partitionIn, partitionNames, partitionOf } from '../destination/partitions.ts';
+import { partitionColumns, partitionIn, partitionNames, partitionOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { fileSequences } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';

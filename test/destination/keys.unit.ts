@@ -4,17 +4,19 @@ import { parseS3Config, previewOf } from '../../src/destination/config.ts';
 import {
   fileFolder,
   fileKey,
+  isPartitionable,
   keyLengthProblem,
   keysCollide,
   type KeySource,
   locationOf,
   manifestKey,
+  partitionIn,
+  partitionOf,
   prefixesOverlap,
   prefixProblem,
   rejectedKey,
+  rejectedKeyOf,
 } from '../../src/destination/keys.ts';
-import { isPartitionable, partitionIn, partitionOf } from '../../src/destination/partitions.ts';
-import { rejectedKeyOf } from '../../src/destination/table_keys.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { randomCases } from '../setup/effort.ts';
 

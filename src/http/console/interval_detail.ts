@@ -2,7 +2,7 @@ import type { Settings } from '../../config/settings.ts';
 import { type RangeFile, readFiles, type StoredFile } from '../../decisions/record_files.ts';
 import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
 import { withoutErasedRows } from '../../destination/erased_ids.ts';
-import { partitionColumnsOf } from '../../destination/partitions.ts';
+import { partitionColumnsOf } from '../../destination/keys.ts';
 import { manifestOf } from '../../destination/manifest.ts';
 import type { SortKey } from '../../domain/exported_files.ts';
 import {
