@@ -17,8 +17,13 @@ import {
 } from '@temporalio/workflow';
 import type { createExportActivities } from '../activities/export.ts';
 import type { RunActivities } from '../activities/run.ts';
-import { isBudgetExceeded, isOperatorFault, isTooSlow } from '../src/contract/failure_details.ts';
-import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
+import {
+  isBudgetExceeded,
+  isOperatorFault,
+  isRunInput,
+  isTooSlow,
+  type RunInput,
+} from '../src/contract/workflow_inputs.ts';
 import type { ContinuedRun } from '../src/decisions/backfills.ts';
 import type { FailedOutcome } from '../src/decisions/run_outcomes.ts';
 import type { CountedRows, CountInput } from '../src/export/count.ts';

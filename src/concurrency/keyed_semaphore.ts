@@ -221,3 +221,16 @@ export async function forEachConcurrently<Item>(
   await Promise.all(Array.from({ length: limit }, runNext));
   if (errors.length > 0) throw errors[0];
 }
+
+/** Calls functions in turns of the event loop, so many in each, between which other events of the process are handled. */
+export function createTurns(callsOfTurn: number): (call: () => void) => void {
+  const waiting: (() => void)[] = [];
+  const takeTurn = () => {
+    for (const call of waiting.slice(0, callsOfTurn)) call();
+    waiting.splice(0, callsOfTurn);
+    if (waiting.length > 0) setImmediate(takeTurn);
+  };
+  return (call) => {
+    if (waiting.push(call) === 1) setImmediate(takeTurn);
+  };
+}

@@ -7,11 +7,13 @@ import {
   type BatchExportState,
   decideCreate,
   decideDelete,
+  decideNextInterval,
   decidePause,
   decideUnpause,
+  decideUpdate,
   requireLive,
+  type ScheduleDecision,
 } from '../domain/batch_export.ts';
-import { decideNextInterval, decideUpdate, type ScheduleDecision } from '../domain/due_intervals.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { decideCancel, runDecider } from '../domain/run.ts';
@@ -45,8 +47,10 @@ import {
 } from './backfills.ts';
 import {
   countFreeSlots,
+  createDueRetries,
   createRun,
   findActiveRun,
+  findIntervalFrom,
   type Policies,
   readRuns,
   readStartableRuns,
@@ -57,8 +61,6 @@ import { affectsDestination, checkDestination } from './destination_rules.ts';
 import { endComparisons } from './due_comparisons.ts';
 import { cleanUpTimeOf, eraseSecrets } from './erase_secrets.ts';
 import { dropNotifications } from './notifications.ts';
-import { findIntervalFrom } from './recorded_intervals.ts';
-import { createDueRetries } from './retries.ts';
 import { cancelRuns, pauseFailingExport } from './run_outcomes.ts';
 
 /** Creates the export and checks its destination. */

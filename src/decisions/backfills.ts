@@ -35,21 +35,20 @@ import {
 } from '../journal/journal.ts';
 import { endRepairs, hasActiveRun } from './due_comparisons.ts';
 import {
+  cancelUnwantedRetries,
   countDueRetries,
   countFreeSlots,
   createRun,
   findActiveRun,
+  findFailedIntervals,
+  findIntervalFrom,
+  nextFailedInterval,
+  type NextInterval,
   type Policies,
   readStartableRuns,
   type StartableRun,
+  toRecordedRange,
 } from './create_run.ts';
-import { findIntervalFrom, toRecordedRange } from './recorded_intervals.ts';
-import {
-  cancelUnwantedRetries,
-  findFailedIntervals,
-  nextFailedInterval,
-  type NextInterval,
-} from './retries.ts';
 import { cancelRuns, pauseFailingBackfill } from './run_outcomes.ts';
 
 /** A backfill's stream, locked until the transaction ends. */

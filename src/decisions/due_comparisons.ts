@@ -4,8 +4,7 @@ import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { activeStatuses } from '../projections/runs.ts';
-import type { MaintenancePolicy } from './create_run.ts';
-import { isExpiredInterval } from './retries.ts';
+import { isExpiredInterval, type MaintenancePolicy } from './create_run.ts';
 
 /** SQL condition: the interval of a row has an active run. */
 export const hasActiveRun = (row: string): string => `exists (

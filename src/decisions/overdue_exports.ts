@@ -1,5 +1,4 @@
-import type { LiveBatchExport } from '../domain/batch_export.ts';
-import { decideNextInterval } from '../domain/due_intervals.ts';
+import { decideNextInterval, type LiveBatchExport } from '../domain/batch_export.ts';
 import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Policies } from './create_run.ts';

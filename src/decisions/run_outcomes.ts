@@ -5,9 +5,9 @@ import {
   batchExportDecider,
   type BatchExportEvent,
   type BatchExportState,
+  decideNextInterval,
   type TerminalRun,
 } from '../domain/batch_export.ts';
-import { decideNextInterval } from '../domain/due_intervals.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import {
   decideCancel,
@@ -31,9 +31,8 @@ import {
   writeLogLine,
 } from '../journal/journal.ts';
 import { activeStatuses } from '../projections/runs.ts';
-import type { Policies } from './create_run.ts';
+import { isWantedRun, type Policies } from './create_run.ts';
 import { notifyOfHold, openIncident } from './notifications.ts';
-import { isWantedRun } from './retries.ts';
 
 /** The statuses of a run that ends without a manifest. */
 export type RunOutcome = 'Failed' | 'FailedRetryable' | 'TimedOut' | 'Terminated' | 'Cancelled';

@@ -49,6 +49,9 @@ export function libraryVersion(compression: Compression | null): string {
   return ` ${library}/${process.versions[library] ?? 'unknown'}`;
 }
 
+/** Formats a CRC-32 as the journal and manifests store it: eight hexadecimal digits. */
+export const formatCrc32 = (checksum: number): string => checksum.toString(16).padStart(8, '0');
+
 /** The CRC-32 polynomial in reversed bit order. */
 const polynomial = 0xedb8_8320;
 

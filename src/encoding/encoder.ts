@@ -164,6 +164,3 @@ export type EncodingReply =
       readonly reason: string;
     }
   | { readonly id: number; readonly outcome: 'malformed'; readonly message: string };
-
-/** Formats a CRC-32 as the journal and manifests store it: eight hexadecimal digits. */
-export const formatCrc32 = (checksum: number): string => checksum.toString(16).padStart(8, '0');

@@ -9,7 +9,7 @@ import { haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { type ExistingRun, exportedFingerprint, type RunSpec, sourceAfter } from '../domain/run_state.ts';
 import { encodeBlocks, joinEncodedBlocks } from '../encoding/encode_blocks.ts';
-import { formatCrc32 } from '../encoding/encoder.ts';
+import { formatCrc32 } from '../encoding/compression.ts';
 import type { MemoryReservation } from '../encoding/memory.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { openTemporaryFile } from '../verify/files/temporary_file.ts';

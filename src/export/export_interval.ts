@@ -15,7 +15,7 @@
  * keys and part numbers are used once. So an attempt can stop anywhere, and a zombie can change nothing. In order:
  *
  * 1. _Start._ The attempt gets its number, which makes older tokens invalid.
- * 2. _Resume._ `resume.ts` compares the parts that the journal planned with those in the bucket. The attempt continues after
+ * 2. _Resume._ `file_writer.ts` compares the parts that the journal planned with those in the bucket. The attempt continues after
  *    the last confirmed part, inside a block if that part cuts one. Else the file starts over under an unused key.
  * 3. _Move._ The source reads pages, encoder threads turn their blocks into bytes, and `file_writer.ts` joins these to
  *    parts: each is planned in the journal, then sent. The upload is created with the first part, under a key that is free.
@@ -77,6 +77,9 @@ import {
   completeFile,
   createFileWriter,
   type FileWriter,
+  inspectUpload,
+  readCutBlock,
+  type ResumedFile,
   summarizeParts,
 } from './file_writer.ts';
 import {
@@ -85,7 +88,6 @@ import {
   TooManyRejectedRows,
   writeRejectedFile,
 } from './rejected.ts';
-import { inspectUpload, readCutBlock, type ResumedFile } from './resume.ts';
 
 /** How long an attempt that has failed waits until its upload is aborted. */
 const abortTimeoutMs = 5_000;

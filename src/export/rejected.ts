@@ -5,7 +5,8 @@ import type { RangeFile } from '../decisions/record_files.ts';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { ExportedFile, SortKey } from '../domain/exported_files.ts';
-import { type EncodedBlock, formatCrc32, type RejectedRow } from '../encoding/encoder.ts';
+import { type EncodedBlock, type RejectedRow } from '../encoding/encoder.ts';
+import { formatCrc32 } from '../encoding/compression.ts';
 import { appendBytes, createGrowingBuffer, type MemoryReservation, reserve } from '../encoding/memory.ts';
 import {
   type ExportDependencies,

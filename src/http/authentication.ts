@@ -1,13 +1,14 @@
-import { timingSafeEqual } from 'node:crypto';
-import { BlockList, isIP } from 'node:net';
-import type { FastifyRequest } from 'fastify';
+import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { BlockList, isIP, isIPv6 } from 'node:net';
+import type {} from '@fastify/cookie';
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
+import { bounds } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { hashOfKey, isActiveKey, isKey, requireUserId, type Scope } from './accounts.ts';
-import { ApiError, invalid, notFound } from './api_error.ts';
-import type { AuthenticationLimiter } from './authentication_limits.ts';
-import { isActiveSession, requireSameOrigin, sessionHashOf } from './console/sessions.ts';
+import { ApiError, invalid, notFound, retryAfter } from './api_error.ts';
 
 /** The owner of the API key, and what it grants. */
 export interface Caller {
@@ -282,4 +283,218 @@ function createLastUses(pool: Pool, logger: Logger) {
       await Promise.all(pending.values());
     },
   };
+}
+
+/**
+ * How authentication failed: no key was sent, an invalid one was answered with 401, or with 429 because its address has
+ * failed too often.
+ */
+export type FailedAuthentication = 'missing' | 'rejected' | 'limited';
+
+/** Slows down who tries many keys. */
+interface AuthenticationLimiter {
+  /**
+   * Looks up a key that a client at this address has sent. A key that is found always passes, also while the address is
+   * limited: keys are 32 random bytes, so guessing needs no lock-out, and an address may stand for many users.
+   * @param find returns undefined for a key that is not valid
+   * @returns what `find` found; undefined for a key that is not valid
+   * @throws ApiError 429 for a key that is not valid, when the address has sent too many of them
+   */
+  attempt<Found>(address: string, find: () => Promise<Found | undefined>): Promise<Found | undefined>;
+}
+
+interface Failures {
+  count: number;
+  readonly since: number;
+}
+
+interface LimiterOptions {
+  /** Failures of an address within a window that are answered with 401. */
+  readonly maxFailures: number;
+  readonly windowMs: number;
+  /** The time in milliseconds. */
+  readonly now: () => number;
+  readonly onFailure: (outcome: FailedAuthentication, address: string) => void;
+}
+
+/** Counts failed attempts of each address. A count per process is enough. */
+export function createAuthenticationLimiter(options: LimiterOptions): AuthenticationLimiter {
+  const { maxFailures, windowMs, now, onFailure } = options;
+  const failures = new Map<string, Failures>();
+  // The keys of a limited address are looked up one at a time, so that a flood costs one connection at most.
+  const turns = createKeyedSemaphore<string>({ perKey: 1 });
+
+  const current = (client: string): Failures | undefined => {
+    const found = failures.get(client);
+    if (found && now() - found.since < windowMs) return found;
+    failures.delete(client);
+    return undefined;
+  };
+  const recordFailure = (client: string): Failures => {
+    const known = current(client);
+    if (known) {
+      known.count += 1;
+      return known;
+    }
+    const [oldest] = failures.keys();
+    if (failures.size >= bounds.failedAuthenticationAddresses.max && oldest !== undefined)
+      failures.delete(oldest);
+    const first = { count: 1, since: now() };
+    failures.set(client, first);
+    return first;
+  };
+  const isLimited = (client: string): boolean => (current(client)?.count ?? 0) >= maxFailures;
+
+  return {
+    attempt: async (address, find) => {
+      const client = clientOf(address);
+      const release = isLimited(client) ? await turns.acquire(client) : undefined;
+      const found = await find().finally(release);
+      if (found !== undefined) return found;
+      const { count, since } = recordFailure(client);
+      const outcome = count > maxFailures ? 'limited' : 'rejected';
+      onFailure(outcome, client);
+      if (outcome === 'rejected') return undefined;
+      const seconds = Math.max(1, Math.ceil((since + windowMs - now()) / 1_000));
+      throw new ApiError(
+        429,
+        'throttled',
+        `Too many invalid API keys were sent from this address. Retry in ${seconds} seconds; a valid key is accepted at once.`,
+        retryAfter(seconds),
+      );
+    },
+  };
+}
+
+/** What stands for a client: its address, or the /64 of an IPv6 address, which one client has all of. */
+export function clientOf(address: string): string {
+  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
+  if (mapped !== undefined) return mapped;
+  if (!isIPv6(address)) return address;
+  const [left = '', right] = (address.split('%', 1)[0] ?? '').split('::');
+  const before = left === '' ? [] : left.split(':');
+  const after = right === undefined || right === '' ? [] : right.split(':');
+  const zeros =
+    right === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0');
+  const groups = [...before, ...zeros, ...after]
+    .slice(0, 4)
+    .map((group) => Number.parseInt(group, 16).toString(16));
+  return `${groups.join(':')}::/64`;
+}
+
+type SessionSettings = Pick<
+  Settings,
+  'EXPORTD_BASE_URL' | 'EXPORTD_SESSION_LIFETIME' | 'EXPORTD_SESSION_IDLE_TIMEOUT'
+>;
+
+/** Whether browsers reach exportd by https, as far as it can know. */
+const isSecure = (request: FastifyRequest, settings: Pick<Settings, 'EXPORTD_BASE_URL'>): boolean =>
+  request.protocol === 'https' || settings.EXPORTD_BASE_URL?.startsWith('https:') === true;
+
+/** Browsers accept a name with `__Host-` over https alone, and from no other host and no other port without https. */
+const cookieName = (secure: boolean): string => (secure ? '__Host-exportd_session' : 'exportd_session');
+
+/** Scripts cannot read it, and browsers send it with requests of this site alone. */
+const attributesOf = (secure: boolean) => ({
+  path: '/',
+  httpOnly: true,
+  sameSite: 'strict' as const,
+  secure,
+});
+
+const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
+
+const maxUserAgentLength = 200;
+
+/** The header `User-Agent`, cut to a length that can be stored for each request. */
+export const userAgentOf = ({ headers }: FastifyRequest): string =>
+  (headers['user-agent'] ?? '').slice(0, maxUserAgentLength);
+
+/**
+ * SQL condition: a row `session` is neither expired nor idle. Its key has to be active too.
+ * @param idleMs the number of the parameter that holds EXPORTD_SESSION_IDLE_TIMEOUT
+ */
+const isActiveSession = (idleMs: number): string => `(session.expires_at > clock_timestamp()
+  and session.last_seen_at > clock_timestamp() - $${idleMs} * interval '1 millisecond')`;
+
+/** Signs a browser in with the rights of a key. The cookie holds a random token, of which only the hash is stored. */
+export async function startSession(
+  pool: Pool,
+  settings: SessionSettings,
+  keyId: string,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const token = randomBytes(32).toString('base64url');
+  const { EXPORTD_SESSION_LIFETIME: lifetimeMs } = settings;
+  await pool.query(
+    `insert into exportd.console_sessions (token_hash, key_id, user_agent, address, expires_at)
+     values ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond')`,
+    [hashOf(token), keyId, userAgentOf(request), request.ip, lifetimeMs],
+  );
+  const secure = isSecure(request, settings);
+  void reply.setCookie(cookieName(secure), token, {
+    ...attributesOf(secure),
+    maxAge: Math.floor(lifetimeMs / 1_000),
+  });
+}
+
+/** Removes the session from the browser, and ends it. */
+export async function endSession(
+  pool: Pool,
+  settings: SessionSettings,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): Promise<void> {
+  const hash = sessionHashOf(request, settings);
+  if (hash) await pool.query('delete from exportd.console_sessions where token_hash = $1', [hash]);
+  const secure = isSecure(request, settings);
+  void reply.clearCookie(cookieName(secure), attributesOf(secure));
+}
+
+/** Ends all sessions of a user. @returns how many it ended */
+export async function endSessionsOfUser(pool: Pool, userId: number): Promise<number> {
+  const { rowCount } = await pool.query(
+    `delete from exportd.console_sessions session using exportd.api_keys key
+     where key.id = session.key_id and key.user_id = $1`,
+    [userId],
+  );
+  return rowCount ?? 0;
+}
+
+/** The hash of the token in the cookie; undefined without one. */
+export const sessionHashOf = (
+  request: FastifyRequest,
+  settings: Pick<Settings, 'EXPORTD_BASE_URL'>,
+): Buffer | undefined => {
+  // The plugin is not registered when the console is off.
+  const { cookies } = request as { cookies?: FastifyRequest['cookies'] };
+  const token = cookies?.[cookieName(isSecure(request, settings))];
+  return token === undefined || token === '' ? undefined : hashOf(token);
+};
+
+const safeMethods = new Set(['GET', 'HEAD']);
+
+/**
+ * Rejects a request that changes something and that another site may have made a browser send. Other sites can set no such
+ * header without a preflight, which is never granted, and the browser says where a request comes from.
+ * @throws ApiError 403
+ */
+export function requireSameOrigin(request: FastifyRequest): void {
+  if (safeMethods.has(request.method)) return;
+  if (request.headers['x-exportd-console'] === '1' && isSameOrigin(request)) return;
+  throw new ApiError(
+    403,
+    'csrf_failed',
+    'A request with the cookie of the console needs the header "X-Exportd-Console: 1" and must come from the console itself. Scripts send the header "Authorization: Bearer <personal API key>" instead.',
+  );
+}
+
+/** Browsers send `Sec-Fetch-Site` over https and on localhost, `Origin` everywhere. */
+function isSameOrigin({ headers, host }: FastifyRequest): boolean {
+  const site = headers['sec-fetch-site'];
+  if (site !== undefined) return site === 'same-origin';
+  const origin = URL.parse(headers.origin ?? '');
+  // An origin leaves out the default port of its scheme, which a proxy may add to the host.
+  return origin !== null && origin.host === URL.parse(`${origin.protocol}//${host}`)?.host;
 }

@@ -6,7 +6,7 @@ import type { Pool } from '../journal/database.ts';
 import { readStandings, sourceUnavailable } from '../projections/export_conditions.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { shareReading } from '../telemetry/metrics.ts';
-import type { TaskQueueState } from '../temporal/clients/pollers.ts';
+import type { TaskQueueState } from '../temporal/clients/executions.ts';
 
 /** A reading serves every scrape of this time, in milliseconds. */
 const maxAgeMs = 10_000;

@@ -1,4 +1,4 @@
-import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
+import { Gauge, type Registry } from 'prom-client';
 import { z } from 'zod';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
 import { readOpenFaults } from '../failures/operator_faults.ts';
@@ -54,50 +54,6 @@ export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: H
     },
     metrics: sharedMetrics(() => metrics.metrics(), maxAgeMs),
   };
-}
-
-/** The methods that routes have. Metrics have no others: whoever sends a request chooses its method. */
-const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
-
-/**
- * Counts requests by route. What a client without a key can send adds a bounded number of series: requests that no route
- * has, and those that are not authenticated, are counted without their path.
- */
-export function countRequests(app: HttpApp, metrics: Registry): void {
-  const seconds = new Histogram({
-    name: 'exportd_http_request_duration_seconds',
-    help: 'Duration of requests by route.',
-    labelNames: ['method', 'route', 'status'],
-    registers: [metrics],
-  });
-  const failures = new Counter({
-    name: 'exportd_http_server_errors_total',
-    help: 'Responses with status 500 and above.',
-    labelNames: ['route', 'status'],
-    registers: [metrics],
-  });
-  const unmatched = new Counter({
-    name: 'exportd_http_unmatched_requests_total',
-    help: 'Requests whose path or method no route has.',
-    registers: [metrics],
-  });
-  app.addHook('onResponse', (request, reply, done) => {
-    const { url } = request.routeOptions;
-    if (url === undefined || reply.statusCode === 405) {
-      unmatched.inc();
-      done();
-      return;
-    }
-    const method = knownMethods.has(request.method) ? request.method : 'other';
-    const route =
-      url.startsWith('/api/') && request.caller === null && reply.statusCode !== 200
-        ? 'unauthenticated'
-        : url;
-    const status = String(reply.statusCode);
-    seconds.observe({ method, route, status }, reply.elapsedTime / 1_000);
-    if (reply.statusCode >= 500) failures.inc({ route, status });
-    done();
-  });
 }
 
 /**

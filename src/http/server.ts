@@ -11,12 +11,11 @@ import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createMetrics, registerPoolMetrics } from '../telemetry/metrics.ts';
 import { startTracing } from '../telemetry/tracing.ts';
-import { createRunExecutionWatch } from '../temporal/clients/executions.ts';
+import { countPollers, createRunExecutionWatch, describeTaskQueues } from '../temporal/clients/executions.ts';
 import {
   createNotificationClient,
   createWebhookTestClient,
 } from '../temporal/clients/notification_client.ts';
-import { countPollers, describeTaskQueues } from '../temporal/clients/pollers.ts';
 import { createCommandSignaller } from '../temporal/clients/export_workflows.ts';
 import {
   createDestinationTestClient,

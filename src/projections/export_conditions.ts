@@ -1,4 +1,4 @@
-import type { LiveBatchExport } from '../domain/batch_export.ts';
+import { dueRanges, type LiveBatchExport } from '../domain/batch_export.ts';
 import {
   type AffectedIntervals,
   type Condition,
@@ -8,7 +8,6 @@ import {
   type OpenCause,
   openCausesOf,
 } from '../domain/condition.ts';
-import { dueRanges } from '../domain/due_intervals.ts';
 import {
   countIntervals,
   type DataInterval,

@@ -2,7 +2,13 @@ import pg from 'pg';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { SortKey } from '../domain/exported_files.ts';
-import { checkBarrier, checkBarriers, checkStandbyBarrier, checkStandbyBarriers } from './barrier.ts';
+import {
+  checkBarrier,
+  checkBarriers,
+  checkStandbyBarrier,
+  checkStandbyBarriers,
+  withUnseenRows,
+} from './barrier.ts';
 import { findColumnProblems, readSourceRole } from './check/check_columns.ts';
 import { checkSource } from './check/check_source.ts';
 import { mapListedTable } from './check/draft_view.ts';
@@ -37,7 +43,6 @@ import {
 } from './source_connection.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
 import { allRows } from './row_selection.ts';
-import { withUnseenRows } from './underlying_relations.ts';
 import { attributeRejection } from './selection_rejected.ts';
 import type { RowFinder, RowRange, Source } from './source.ts';
 

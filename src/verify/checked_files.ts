@@ -3,7 +3,7 @@ import type { Manifest } from '../destination/manifest.ts';
 import { isErrorType, type BucketReader } from '../destination/objects.ts';
 import { fileSequences } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { formatCrc32 } from '../encoding/encoder.ts';
+import { formatCrc32 } from '../encoding/compression.ts';
 import type { Difference } from './compare_rows.ts';
 import { mergedByKey } from './files/merge_rows.ts';
 import { type Measure, measureChunks, readRows } from './files/read_rows.ts';

@@ -1,6 +1,6 @@
 import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import { formatCrc32 } from '../encoding/encoder.ts';
+import { formatCrc32 } from '../encoding/compression.ts';
 import type { FileReadContext } from './checked_files.ts';
 import type { Difference } from './compare_rows.ts';
 import { readFieldTexts } from './files/json_lines.ts';

@@ -6,7 +6,7 @@ import {
   type StepAttempt,
   type StepOptions,
 } from '../../activities/run_step.ts';
-import { isBudgetExceeded, isTooSlow, operatorFaultDetails } from '../../src/contract/failure_details.ts';
+import { isBudgetExceeded, isTooSlow, operatorFaultDetails } from '../../src/contract/workflow_inputs.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import type { Outages } from '../../src/failures/circuits.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { advanceBackfill } from '../../src/decisions/backfills.ts';
-import { findIntervalFrom, toRecordedRange } from '../../src/decisions/recorded_intervals.ts';
+import { findIntervalFrom, toRecordedRange } from '../../src/decisions/create_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import type { DataInterval } from '../../src/domain/intervals.ts';
 import { inTransaction } from '../../src/journal/database.ts';

@@ -7,12 +7,13 @@ import {
   type BatchExportState,
   decideCreate,
   decideDelete,
+  decideNextInterval,
   decidePause,
   decideUnpause,
+  decideUpdate,
   expirationOf,
   isExpired,
 } from '../../src/domain/batch_export.ts';
-import { decideNextInterval, decideUpdate } from '../../src/domain/due_intervals.ts';
 import { given } from './decider_specification.ts';
 import { definitionOf } from './definition.ts';
 

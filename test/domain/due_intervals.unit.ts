@@ -1,7 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { BatchExportDefinition } from '../../src/domain/batch_export.ts';
-import { dueRanges, undecidedRanges } from '../../src/domain/due_intervals.ts';
+import { type BatchExportDefinition, dueRanges, undecidedRanges } from '../../src/domain/batch_export.ts';
 import { countIntervals, type DataInterval, intervalContaining } from '../../src/domain/intervals.ts';
 import { randomCases } from '../setup/effort.ts';
 import { listIntervals } from './list_intervals.ts';

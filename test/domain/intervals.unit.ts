@@ -1,6 +1,6 @@
 import { afterEach, describe, expect, it, jest } from '@jest/globals';
 import fc from 'fast-check';
-import { undecidedRanges } from '../../src/domain/due_intervals.ts';
+import { undecidedRanges } from '../../src/domain/batch_export.ts';
 import {
   canShareIntervals,
   countIntervals,

@@ -8,14 +8,15 @@ import {
 } from '../../src/domain/backfill.ts';
 import {
   batchExportDecider,
-  decideCreate,
-  decidePause,
-  decideUnpause,
   type BatchExportDefinition,
   type BatchExportEvent,
   type BatchExportState,
+  decideCreate,
+  decideNextInterval,
+  decidePause,
+  decideUnpause,
+  decideUpdate,
 } from '../../src/domain/batch_export.ts';
-import { decideNextInterval, decideUpdate } from '../../src/domain/due_intervals.ts';
 import { intervalContaining, nominalLengthMs, type DataInterval } from '../../src/domain/intervals.ts';
 import { definitionOf } from './definition.ts';
 

@@ -2,7 +2,7 @@ import { crc32, gunzipSync } from 'node:zlib';
 import { bucketsOf } from '../../src/domain/fingerprint.ts';
 import { GetObjectCommand, ListMultipartUploadsCommand, ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { expect } from '@jest/globals';
-import { formatCrc32 } from '../../src/encoding/encoder.ts';
+import { formatCrc32 } from '../../src/encoding/compression.ts';
 import { parseManifest, type Manifest } from '../../src/destination/manifest.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { TestBucket } from '../setup/bucket.ts';

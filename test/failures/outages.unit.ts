@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
-import { operatorFaultDetails } from '../../src/contract/failure_details.ts';
+import { operatorFaultDetails } from '../../src/contract/workflow_inputs.ts';
 import { circuitRetryDelayMs, describeOpenCircuit } from '../../src/domain/circuit.ts';
 import { createFaultPacing, createOutages } from '../../src/failures/circuits.ts';
 import type { Pool } from '../../src/journal/database.ts';

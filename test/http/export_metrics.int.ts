@@ -9,7 +9,7 @@ import { compareFingerprints } from '../../src/domain/comparison.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import type { TaskQueueState } from '../../src/temporal/clients/pollers.ts';
+import type { TaskQueueState } from '../../src/temporal/clients/executions.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';

@@ -221,7 +221,7 @@ async function describeWorkers(settings: Settings): Promise<string> {
     { describeProblem },
   ] = await Promise.all([
     import('../../temporal/connections.ts'),
-    import('../../temporal/clients/pollers.ts'),
+    import('../../temporal/clients/executions.ts'),
     import('../../temporal/connections.ts'),
     import('../../temporal/problems.ts'),
   ]);

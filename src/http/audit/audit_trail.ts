@@ -4,9 +4,8 @@ import { type NewAuditEvent, recordAuditEvents } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { ApiError } from '../api_error.ts';
-import { clientOf, type FailedAuthentication } from '../authentication_limits.ts';
+import { clientOf, type FailedAuthentication, userAgentOf } from '../authentication.ts';
 import type { HttpApp } from '../command_service.ts';
-import { userAgentOf } from '../console/sessions.ts';
 
 /** The actions of the operations that change something or send a secret, by method and path below the project. */
 const actions: Readonly<Record<string, string>> = {

@@ -2,7 +2,7 @@ import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
 import { withoutErasedRows } from '../../destination/erased_ids.ts';
-import { toRecordedRange } from '../../decisions/recorded_intervals.ts';
+import { toRecordedRange } from '../../decisions/create_run.ts';
 import { requireBackfillRange } from '../../domain/backfill.ts';
 import { type BatchExportState, requireLive } from '../../domain/batch_export.ts';
 import type { Pool } from '../../journal/database.ts';

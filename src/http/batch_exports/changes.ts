@@ -9,12 +9,12 @@ import {
 import {
   batchExportDecider,
   type BatchExportDefinition,
+  decideUpdate,
   type LiveBatchExport,
   requireConsistent,
   requireLive,
   supportsOffsets,
 } from '../../domain/batch_export.ts';
-import { decideUpdate } from '../../domain/due_intervals.ts';
 import {
   type DataInterval,
   intervalContaining,

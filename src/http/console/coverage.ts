@@ -1,4 +1,4 @@
-import { undecidedRanges } from '../../domain/due_intervals.ts';
+import { undecidedRanges } from '../../domain/batch_export.ts';
 import { countIntervals, type DataInterval, intervalContaining } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
 import { readScheduleWithHoles, type ScheduleWithHoles } from '../../projections/export_conditions.ts';

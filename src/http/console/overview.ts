@@ -1,6 +1,10 @@
-import type { LiveBatchExport, Model } from '../../domain/batch_export.ts';
+import {
+  type LiveBatchExport,
+  type Model,
+  type UndecidedRange,
+  undecidedRanges,
+} from '../../domain/batch_export.ts';
 import { compareConditions } from '../../domain/condition.ts';
-import { type UndecidedRange, undecidedRanges } from '../../domain/due_intervals.ts';
 import {
   type DataInterval,
   firstIntervalEndingFrom,

@@ -4,11 +4,18 @@ import type { Pool } from '../../journal/database.ts';
 import { version } from '../../telemetry/version.ts';
 import { findKey, findProjects, findUser } from '../accounts.ts';
 import { ApiError } from '../api_error.ts';
-import type { Authentication, Caller } from '../authentication.ts';
+import {
+  type Authentication,
+  type Caller,
+  endSession,
+  endSessionsOfUser,
+  requireSameOrigin,
+  sessionHashOf,
+  startSession,
+} from '../authentication.ts';
 import { endedSessions, type Session, sessionResponse, signInBody } from '../projects/schema.ts';
 import type { HttpApp } from '../command_service.ts';
 import { errorResponses, noContent } from '../schemas.ts';
-import { endSession, endSessionsOfUser, requireSameOrigin, sessionHashOf, startSession } from './sessions.ts';
 
 const path = '/console/session';
 

@@ -1,7 +1,11 @@
 import { z } from 'zod';
 import { manifestKey } from '../../destination/keys.ts';
-import type { LiveBatchExport, Model } from '../../domain/batch_export.ts';
-import { type UndecidedRange, undecidedRanges } from '../../domain/due_intervals.ts';
+import {
+  type LiveBatchExport,
+  type Model,
+  type UndecidedRange,
+  undecidedRanges,
+} from '../../domain/batch_export.ts';
 import { countIntervals } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
 import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals.ts';

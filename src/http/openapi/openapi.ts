@@ -18,7 +18,7 @@ import projects from '../projects/examples.json' with { type: 'json' };
 import proofs from '../proofs/examples.json' with { type: 'json' };
 import query from '../query/examples.json' with { type: 'json' };
 import type { HttpApp } from '../command_service.ts';
-import { createTurns } from '../connection_pace.ts';
+import { createTurns } from '../../concurrency/keyed_semaphore.ts';
 import runs from '../runs/examples.json' with { type: 'json' };
 import erasures from '../erasures/examples.json' with { type: 'json' };
 import tables from '../tables/examples.json' with { type: 'json' };

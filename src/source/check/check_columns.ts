@@ -7,7 +7,7 @@ import {
   sourceContract,
   unconvertedTypes,
 } from '../contract.ts';
-import type { RowOrigins } from '../underlying_relations.ts';
+import type { RowOrigins } from '../barrier.ts';
 import {
   findColumn,
   findingOf,

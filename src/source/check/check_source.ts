@@ -14,7 +14,7 @@ import { columnTypesOf, type Relations, type RelationSettings, relationsOf } fro
 import { allRows } from '../row_selection.ts';
 import type { RowRange } from '../source.ts';
 import type { SourceConnections } from '../source_connection.ts';
-import { readRowOrigins } from '../underlying_relations.ts';
+import { readRowOrigins } from '../barrier.ts';
 import {
   checkAccessPaths,
   checkRelationRights,

@@ -10,7 +10,7 @@ import type { PoolCounts, SourceMonitor } from '../../source/source_connection.t
 import type { Logger } from '../../telemetry/logger.ts';
 import { registerPoolMetrics } from '../../telemetry/metrics.ts';
 import { sharedMetrics, startMonitoringServer } from '../../telemetry/monitoring_server.ts';
-import { isPolling } from '../clients/pollers.ts';
+import { isPolling } from '../clients/executions.ts';
 import {
   readSdkMetrics,
   registerCapacityMetrics,

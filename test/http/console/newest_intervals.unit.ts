@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { ScheduleRevision } from '../../../src/domain/intervals.ts';
-import type { UndecidedRange } from '../../../src/domain/due_intervals.ts';
+import type { UndecidedRange } from '../../../src/domain/batch_export.ts';
 import type { IntervalStatus } from '../../../src/http/intervals/schema.ts';
 import { newestIntervals } from '../../../src/http/console/overview.ts';
 
