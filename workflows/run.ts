@@ -15,8 +15,7 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { createExportActivities } from '../activities/export.ts';
-import type { RunActivities } from '../activities/run.ts';
+import type { createExportActivities, RunActivities } from '../activities/run.ts';
 import {
   isBudgetExceeded,
   isOperatorFault,

@@ -1,7 +1,8 @@
 import type { BackfillEvent } from '../domain/backfill.ts';
 import type { Connection } from '../journal/database.ts';
 import type { StoredEvent } from '../journal/journal.ts';
-import { digestOf, type FoldedEvent, type Projection } from './projection.ts';
+import { type FoldedEvent, type Projection } from './projection.ts';
+import { digestOf } from './batch_exports.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
 import { runsTable } from './runs.ts';
 

@@ -1,4 +1,4 @@
-import type { BatchExportDefinition, BatchExportEvent } from '../domain/batch_export.ts';
+import type { BatchExportDefinition, BatchExportEvent, HistoryDigest } from '../domain/batch_export.ts';
 import type { StoredEvent } from '../journal/journal.ts';
 import type { FoldedEvent, Projection } from './projection.ts';
 import { byKey, type CachedTable, type Row, type RowCache } from './row_cache.ts';
@@ -164,3 +164,7 @@ function changesOf(event: Exclude<BatchExportEvent, Scheduling>, last_updated_at
       return undefined;
   }
 }
+
+/** What an event says is left of old runs and backfills; undefined for any other event. */
+export const digestOf = ({ stream_type, type, data }: StoredEvent): HistoryDigest | undefined =>
+  stream_type === 'batch_export' && type === 'HistoryCollapsed' ? (data as HistoryDigest) : undefined;

@@ -1,4 +1,3 @@
-import type { HistoryDigest } from '../domain/batch_export.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
 import type { CachedTable, RowCache, WantedRows } from './row_cache.ts';
@@ -37,7 +36,3 @@ export interface FoldedEvent {
   readonly stored: StoredEvent;
   readonly state: unknown;
 }
-
-/** What an event says is left of old runs and backfills; undefined for any other event. */
-export const digestOf = ({ stream_type, type, data }: StoredEvent): HistoryDigest | undefined =>
-  stream_type === 'batch_export' && type === 'HistoryCollapsed' ? (data as HistoryDigest) : undefined;

@@ -4,7 +4,8 @@ import type { Upcasts } from '../domain/event.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { openWholeJournal, type ReadArchive } from '../journal/archives.ts';
 import { type ReadModelVersions, readSettledPosition, type StoredEvent } from '../journal/journal.ts';
-import { digestOf, type FoldedEvent, type Projection } from './projection.ts';
+import { type FoldedEvent, type Projection } from './projection.ts';
+import { digestOf } from './batch_exports.ts';
 import { createRowCache, type RowCache } from './row_cache.ts';
 import { foldState, streamStatesProjection } from './stream_states.ts';
 

@@ -12,7 +12,8 @@ import {
 } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import { digestOf, type FoldedEvent, type Projection } from './projection.ts';
+import { type FoldedEvent, type Projection } from './projection.ts';
+import { digestOf } from './batch_exports.ts';
 import { byKey, type CachedTable, type Row, type RowCache } from './row_cache.ts';
 import { readRun } from './stream_states.ts';
 

@@ -6,7 +6,8 @@ import { openRange, runDecider, untouchedRun } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { FoldedState, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
-import { digestOf, type Projection } from './projection.ts';
+import { type Projection } from './projection.ts';
+import { digestOf } from './batch_exports.ts';
 import { byKey, type CachedTable, type RowCache } from './row_cache.ts';
 
 /** A decider without the types of its state and events. */

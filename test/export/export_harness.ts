@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { ActivityContext } from '../../activities/run_step.ts';
-import { createExportActivities, type ExportActivityDependencies } from '../../activities/export.ts';
+import { createExportActivities, type ExportActivityDependencies } from '../../activities/run.ts';
 import { createPerExportLimit } from '../../src/export/export_context.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';

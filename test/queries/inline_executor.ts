@@ -1,6 +1,11 @@
-import { checkQuery, computeOutput } from '../../src/queries/compute_output.ts';
+import {
+  checkQuery,
+  computeOutput,
+  parseForm,
+  type QueryExecutor,
+  type QueryKinds,
+} from '../../src/queries/query_executor.ts';
 import { draftByRules } from '../../src/queries/draft_sql/draft_by_rules.ts';
-import { parseForm, type QueryExecutor, type QueryKinds } from '../../src/queries/query_executor.ts';
 
 /** Computes queries in the calling thread, where nothing else waits. */
 export const createInlineExecutor = (kinds: QueryKinds): QueryExecutor => ({

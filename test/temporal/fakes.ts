@@ -1,5 +1,5 @@
 import { Context } from '@temporalio/activity';
-import type { ExportActivities } from '../../activities/export.ts';
+import type { ExportActivities } from '../../activities/run.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
 import { wrapActivities } from '../../activities/run_step.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';

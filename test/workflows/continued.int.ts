@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createExportActivities } from '../../activities/export.ts';
+import { createExportActivities } from '../../activities/run.ts';
 import { createPerExportLimit } from '../../src/export/export_context.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import {

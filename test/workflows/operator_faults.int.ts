@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Context } from '@temporalio/activity';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createExportActivities } from '../../activities/export.ts';
+import { createExportActivities } from '../../activities/run.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import {
   createMayShrink,

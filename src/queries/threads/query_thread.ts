@@ -2,9 +2,8 @@ import { parentPort, workerData } from 'node:worker_threads';
 import type { RelationSettings } from '../../source/relations.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { draftByRules } from '../draft_sql/draft_by_rules.ts';
-import { checkQuery, computeOutput } from '../compute_output.ts';
+import { checkQuery, computeOutput, parseForm } from '../query_executor.ts';
 import type { QueryConnection, ReadColumns, RowReceiver } from '../query_kind.ts';
-import { parseForm } from '../query_executor.ts';
 import {
   type FromThread,
   type StatementRequest,

@@ -3,7 +3,7 @@ import closeWithGrace from 'close-with-grace';
 import type { Registry } from 'prom-client';
 import { createBackfillActivities, createScheduleActivities } from '../../../activities/schedule.ts';
 import { createDestinationTestActivities } from '../../../activities/destination_test.ts';
-import { createExportActivities } from '../../../activities/export.ts';
+import { createExportActivities, createRunActivities } from '../../../activities/run.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
 import { createNotificationActivities } from '../../../activities/notification.ts';
 import {
@@ -11,7 +11,6 @@ import {
   createQueryOutcomeActivities,
   type QueryActivityDependencies,
 } from '../../../activities/query.ts';
-import { createRunActivities } from '../../../activities/run.ts';
 import { createErasureActivities } from '../../../activities/erasure.ts';
 import { createVerificationActivities } from '../../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';

@@ -11,11 +11,10 @@ import {
   type WorkflowBundleOption,
 } from '@temporalio/worker';
 import type { DestinationTestActivities } from '../../../activities/destination_test.ts';
-import type { ExportActivities } from '../../../activities/export.ts';
+import type { ExportActivities, RunActivities } from '../../../activities/run.ts';
 import type { MaintenanceActivities, MaintenancePlanner } from '../../../activities/maintenance.ts';
 import type { NotificationActivities } from '../../../activities/notification.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';
-import type { RunActivities } from '../../../activities/run.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { BackfillActivities, ScheduleActivities } from '../../../activities/schedule.ts';
 import type { ErasureActivities } from '../../../activities/erasure.ts';
