@@ -1,5 +1,4 @@
 // The worker registers every function exported here as a workflow. Export nothing else.
-export { batchExportBackfill } from './backfill.ts';
 export {
   backgroundQuery,
   batchExportDestinationTest,
@@ -8,5 +7,5 @@ export {
   batchExportVerification,
 } from './jobs.ts';
 export { batchExportRun } from './run.ts';
-export { batchExportSchedule } from './schedule.ts';
+export { batchExportBackfill, batchExportSchedule } from './schedule.ts';
 export { batchExportMaintenance } from './maintenance.ts';

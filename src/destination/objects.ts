@@ -732,11 +732,7 @@ async function replaceManifest(
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
   let text = publication.claimed && formatManifest(publication.claimed);
-  let last = new DestinationError(
-    'ManifestUnverified',
-    `The manifest ${key} was written, but its content differs when read back.`,
-    { transient: true },
-  );
+  let last: DestinationError | undefined;
   let conditional = true;
   let expires_at: string | null = null;
   let writtenUnread = false;
@@ -793,7 +789,14 @@ async function replaceManifest(
       last = error;
     }
   }
-  throw last;
+  throw (
+    last ??
+    new DestinationError(
+      'ManifestUnverified',
+      `The manifest ${key} was written, but its content differs when read back.`,
+      { transient: true },
+    )
+  );
 }
 
 /**

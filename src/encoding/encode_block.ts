@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
-import { type ExportedColumn, fileColumns } from '../source/row_selection.ts';
-import { fieldOf } from '../source/sort_key.ts';
+import { type ExportedColumn } from '../source/row_selection.ts';
+import { fieldOf, fileColumns } from '../source/sort_key.ts';
 import type { FingerprintPlan } from '../source/source.ts';
 import { replacedValue } from '../source/wide_rows.ts';
 import {
@@ -12,7 +12,7 @@ import {
   nameWithLevel,
   textStateOf,
 } from './compression.ts';
-import { csv } from './csv.ts';
+import { appendRows, appendText, type AppendValue, csv, jsonLines, type TextFormat } from './text_formats.ts';
 import type {
   EncodingOptions,
   EncodingResult,
@@ -22,7 +22,6 @@ import type {
   TextCompression,
 } from './encoder.ts';
 import { fingerprintBlock, startFingerprint } from './fingerprint_rows.ts';
-import { appendText, jsonLines } from './json_lines.ts';
 import { createGrowingBuffer, releaseMemory } from './memory.ts';
 import type { encodeFragment } from './parquet/row_group.ts';
 import type { ParquetOptions } from './parquet_encoder.ts';
@@ -35,7 +34,6 @@ import {
   type UnrepresentableValue,
   withoutInvalidText,
 } from './rows.ts';
-import { appendRows, type AppendValue, type TextFormat } from './text_format.ts';
 
 type TextOptions = Exclude<EncodingOptions, { file_format: 'Parquet' }>;
 

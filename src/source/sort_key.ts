@@ -1,5 +1,6 @@
 import type { SortKey } from '../domain/exported_files.ts';
 import type { ModelQuery } from './model_query.ts';
+import type { ExportedColumn } from './row_selection.ts';
 
 const microsecondsPerDay = 86_400_000_000;
 /** Days from 0000-03-01, where the calendar arithmetic starts, to 2000-01-01, PostgreSQL's epoch. */
@@ -253,3 +254,7 @@ export function formatUuid(source: Buffer, at: number): string {
   const text = source.toString('hex', at, at + 16);
   return `${text.slice(0, 8)}-${text.slice(8, 12)}-${text.slice(12, 16)}-${text.slice(16, 20)}-${text.slice(20)}`;
 }
+
+/** The columns that files contain. */
+export const fileColumns = (columns: readonly ExportedColumn[]): readonly ExportedColumn[] =>
+  columns.filter(({ hidden }) => hidden !== true);

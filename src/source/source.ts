@@ -8,7 +8,6 @@ import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
 
 export type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
-export { fileColumns, type ColumnType, type ExportedColumn } from './row_selection.ts';
 
 /** The selected rows of one model of one project in an interval of insertion time, `[start, end)`. */
 export interface RowRange {

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { assembleBrotli, combineCrc32 } from '../../src/encoding/compression.ts';
-import { csv } from '../../src/encoding/csv.ts';
+import { csv } from '../../src/encoding/text_formats.ts';
 import { encodeBlocks } from '../../src/encoding/encode_blocks.ts';
 import type { EncodedBlock } from '../../src/encoding/encoder.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';

@@ -1,4 +1,4 @@
-import { appendRows, type TextFormat } from '../../src/encoding/text_format.ts';
+import { appendRows, type TextFormat } from '../../src/encoding/text_formats.ts';
 import type { UnrepresentableValue } from '../../src/encoding/rows.ts';
 import { createGrowingBuffer } from '../../src/encoding/memory.ts';
 import type { ExportedColumn } from '../../src/source/row_selection.ts';

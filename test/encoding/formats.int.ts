@@ -13,12 +13,8 @@ import {
 } from '../../src/encoding/encoder.ts';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
-import {
-  allRows,
-  type ExportedColumn,
-  fileColumns,
-  type RowSelection,
-} from '../../src/source/row_selection.ts';
+import { allRows, type ExportedColumn, type RowSelection } from '../../src/source/row_selection.ts';
+import { fileColumns } from '../../src/source/sort_key.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { casesOf } from '../setup/effort.ts';

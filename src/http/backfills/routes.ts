@@ -2,8 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { isUncounted } from '../../projections/backfills.ts';
 import { notFound } from '../api_error.ts';
-import { toUtc } from '../batch_exports/changes.ts';
-import { requireBatchExport } from '../batch_exports/read_model.ts';
+import { requireBatchExport, toUtc } from '../batch_exports/read_model.ts';
 import { countRows, offsetPage, projectUrl, toReadableResponse, toReadableResponses } from '../paging.ts';
 import {
   acceptedDetail,

@@ -26,7 +26,7 @@ import { readRowQuery } from '../../source/row_query/selected_rows.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
 import type { RouteContext } from '../command_service.ts';
-import { type BatchExportRow, requireBatchExport } from './read_model.ts';
+import { type BatchExportRow, requireBatchExport, toUtc } from './read_model.ts';
 import type { CreateBody, UpdateBody } from './schema.ts';
 
 /** The fields of a definition that a body sets directly; destination configs are stored in versions instead. */
@@ -44,9 +44,6 @@ export const defaultDefinition: Omit<WritableDefinition, 'name'> = {
   dialect_query: null,
   retention_days: null,
 };
-
-/** Formats a time as responses do, so that sending a response back changes nothing. */
-export const toUtc = (time: string): string => new Date(time).toISOString();
 
 /**
  * Applies a body to a definition. An omitted field keeps its value, null resets it to its default, and a new interval

@@ -205,3 +205,6 @@ const schemaOf = ({ fields, printed }: RowQuery): BatchExportResponse['schema'] 
   fields: fields.map(({ name, type, expression }) => ({ alias: name, expression, type })),
   dialect_query: printed,
 });
+
+/** Formats a time as responses do, so that sending a response back changes nothing. */
+export const toUtc = (time: string): string => new Date(time).toISOString();

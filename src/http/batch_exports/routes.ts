@@ -43,13 +43,13 @@ import {
   prepareCreation,
   prepareUpdate,
   rejectTypeChange,
-  toUtc,
 } from './changes.ts';
 import {
   listBatchExports,
   readExplanation,
   requireBatchExport,
   toBatchExportResponses,
+  toUtc,
 } from './read_model.ts';
 import {
   backfillBody,

@@ -10,7 +10,8 @@ import { type DataInterval, previousBoundary, type ScheduleDefinition } from '..
 import type { EncoderPool } from '../../encoding/encoder.ts';
 import type { Pool } from '../../journal/database.ts';
 import { exportedColumns } from '../../source/postgres_source.ts';
-import { type ExportedColumn, fileColumns, type RowSelection } from '../../source/row_selection.ts';
+import { type ExportedColumn, type RowSelection } from '../../source/row_selection.ts';
+import { fileColumns } from '../../source/sort_key.ts';
 import type { RowBlock, RowRange, SampleOptions } from '../../source/source.ts';
 import { ApiError } from '../api_error.ts';
 import type { DryRunService } from '../backfills/dry_run.ts';

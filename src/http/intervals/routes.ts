@@ -2,7 +2,7 @@ import type { Pool } from '../../journal/database.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
 import { manifestFolder } from '../../destination/keys.ts';
 import { readingRecipes } from '../../destination/reading.ts';
-import { fileColumns } from '../../source/source.ts';
+import { fileColumns } from '../../source/sort_key.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
 import { acknowledgeDifferences } from '../../decisions/record_comparison.ts';
 import { ApiError, notFound } from '../api_error.ts';

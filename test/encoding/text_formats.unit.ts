@@ -1,10 +1,9 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
-import { jsonLines } from '../../src/encoding/json_lines.ts';
+import { appendRows, jsonLines } from '../../src/encoding/text_formats.ts';
 import { createGrowingBuffer } from '../../src/encoding/memory.ts';
 import { MalformedBlock, withoutInvalidText } from '../../src/encoding/rows.ts';
-import { appendRows } from '../../src/encoding/text_format.ts';
 import type { ExportedColumn } from '../../src/source/row_selection.ts';
 import { columnsOf, copyBlock, type FieldBytes, int32, int64, keyedBlock, planOf } from './copy_block.ts';
 import { encodeRows } from './encode_rows.ts';
