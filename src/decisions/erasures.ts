@@ -167,7 +167,7 @@ export const recordErasure = (
   });
 
 /** A run of an erasure that has ended, or is still active. */
-export interface RewritingRun {
+interface RewritingRun {
   readonly run_id: string;
   readonly status: RunStatus;
   readonly latest_error: string | null;

@@ -68,7 +68,7 @@ const ownerOf = ({
 }: Pick<NewNotification, 'batch_export_id' | 'backfill_id'>): string => backfill_id ?? batch_export_id;
 
 /** A run that completed its interval. */
-export type Completion = Omit<NewIntervalNotification, 'type' | 'manifest'> & {
+type Completion = Omit<NewIntervalNotification, 'type' | 'manifest'> & {
   readonly manifest: PublishedManifest;
 };
 

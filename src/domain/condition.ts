@@ -43,7 +43,7 @@ export const compareConditions = (one: Pick<Condition, 'cause'>, other: Pick<Con
   conditionCauses.indexOf(one.cause) - conditionCauses.indexOf(other.cause);
 
 /** An operation of the API that cures a condition. */
-export interface ConditionAction {
+interface ConditionAction {
   /** A verb: `Retry`. */
   readonly label: string;
   readonly method: 'POST';

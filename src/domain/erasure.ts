@@ -39,7 +39,7 @@ export type ErasureEvent =
   /** `certificate`: what was searched, found, rewritten and removed. */
   | { type: 'ErasureEnded'; data: { status: 'Completed' | 'Incomplete'; certificate: object } };
 
-export type ErasureState = { readonly status: 'Absent' } | ExistingErasure;
+type ErasureState = { readonly status: 'Absent' } | ExistingErasure;
 
 interface ExistingErasure {
   readonly status: 'Running' | 'Completed' | 'Incomplete';

@@ -220,7 +220,7 @@ const isRejectedFile = ({ key }: Pick<EarlierFile, 'key'>): boolean => key.endsW
  * @param place of what run its bucket is
  * @throws FileUnreadable when it has rows of the persons, and cannot be written again
  */
-export async function openEarlierFile(
+async function openEarlierFile(
   { source, readSelection, openLocation, findGeneration }: EarlierDependencies,
   { place, file, erased }: { place: RunSpec; file: EarlierFile; erased: ReadonlySet<string> },
   { signal, onRow }: { readonly signal: AbortSignal; readonly onRow: () => void },

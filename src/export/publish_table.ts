@@ -21,7 +21,7 @@ import {
 import { type ExportDependencies, intervalOf } from './export_context.ts';
 
 /** A run whose files a table gets. */
-export interface TableRun {
+interface TableRun {
   readonly dependencies: Pick<ExportDependencies, 'recorder' | 'readSelection'>;
   readonly runId: string;
   /** The generation that is published. */

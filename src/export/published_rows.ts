@@ -23,7 +23,7 @@ import { compareKeys, FileUnreadable, type RowShape, type VerifiedRow } from '..
 type PublishedFile = Pick<CompletedFile, 'key' | 'rows' | 'bytes' | 'first' | 'last' | 'generation'>;
 
 /** What is published of an interval, and where. */
-export interface PublishedFiles {
+interface PublishedFiles {
   readonly spec: Pick<ExistingRun['spec'], 'model' | 'data_interval_start' | 'data_interval_end'>;
   readonly files: readonly PublishedFile[];
   readonly rejected_file: Pick<ExportedFile, 'key' | 'rows' | 'bytes'> | null;
@@ -33,7 +33,7 @@ export interface PublishedFiles {
 }
 
 /** What a search of published files has found. */
-export interface SearchedRows {
+interface SearchedRows {
   /** Rows that were read, and how many of them are of erased persons; rejected ones are among both. */
   readonly rows: number;
   readonly erased_rows: number;

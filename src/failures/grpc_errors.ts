@@ -26,7 +26,7 @@ export const rejectionMessages = {
   TemporalNamespaceNotFound:
     'Temporal does not have the namespace of exportd. Check TEMPORAL_NAMESPACE and TEMPORAL_ADDRESS, or create the namespace.',
 } as const;
-export type Rejection = keyof typeof rejectionMessages;
+type Rejection = keyof typeof rejectionMessages;
 
 /** Its code, NOT_FOUND, is that of a workflow too. */
 const namespaceNotFound = /^Namespace .* is not found/;

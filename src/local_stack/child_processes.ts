@@ -27,7 +27,7 @@ export interface ProgramSpec {
 }
 
 /** How a process ended. */
-export interface Exit {
+interface Exit {
   /** A description such as "exited with code 1". */
   readonly how: string;
   /** Whether it ended as one that was told to stop. */

@@ -68,7 +68,7 @@ export interface ReadModelsStatus {
 }
 
 /** No switch to another version is possible. */
-export class CannotSwitch extends Error {
+class CannotSwitch extends Error {
   override readonly name = 'CannotSwitch';
 }
 

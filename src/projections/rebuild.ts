@@ -156,7 +156,7 @@ export const createBuildTable = (schema: SideSchema): string => `
 const insufficientPrivilege = '42501';
 
 /** Read models cannot be built beside the live ones. */
-export class CannotRebuild extends Error {
+class CannotRebuild extends Error {
   override readonly name = 'CannotRebuild';
 }
 

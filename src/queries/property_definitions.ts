@@ -20,7 +20,7 @@ export interface PropertyDefinition {
 }
 
 /** A property definition that cannot be stored or removed. The message explains why. */
-export class InvalidProperty extends Error {
+class InvalidProperty extends Error {
   override readonly name = 'InvalidProperty';
 }
 

@@ -4,7 +4,7 @@ import type { Pool } from '../journal/database.ts';
 import type { QueryProgress } from './query_kind.ts';
 
 /** The state of a query. The last three are final. */
-export type QueryState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
+type QueryState = 'queued' | 'running' | 'completed' | 'failed' | 'cancelled';
 
 /** A query with a status. */
 export interface QueryStatus {

@@ -8,7 +8,7 @@ export class SelectionRejected extends Error {
 }
 
 /** PostgreSQL cannot compute a value of a row of the operator's relations, whichever export reads it. */
-export class InvalidSourceValue extends Error {
+class InvalidSourceValue extends Error {
   override readonly name = 'InvalidSourceValue';
 }
 

@@ -183,7 +183,7 @@ const wordAt = (bytes: Uint8Array, at: number, end: number): number =>
       (at + 2 < end ? (bytes[at + 2] ?? 0) << 16 : 0);
 
 /** The byte range of a field in a block. */
-export interface Field {
+interface Field {
   readonly start: number;
   readonly end: number;
 }

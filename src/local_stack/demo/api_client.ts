@@ -1,5 +1,5 @@
 /** A response with an unexpected status. */
-export class UnexpectedResponse extends Error {
+class UnexpectedResponse extends Error {
   override readonly name = 'UnexpectedAnswer';
 }
 

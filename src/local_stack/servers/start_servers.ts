@@ -33,7 +33,7 @@ export interface TemporalServer {
 }
 
 /** The three servers. Each starts independently and is ready when its promise resolves. */
-export interface Servers {
+interface Servers {
   readonly postgresql: Promise<string>;
   readonly temporal: Promise<TemporalServer>;
   readonly objectStore: Promise<ObjectStore>;
