@@ -1,5 +1,5 @@
 import type { Settings } from '../src/config/settings.ts';
-import type { ComparisonGroup } from '../src/decisions/due_comparisons.ts';
+import type { ComparisonGroup } from '../src/decisions/comparisons.ts';
 import { readDueMaintenance, type DueMaintenance } from '../src/decisions/due_maintenance.ts';
 import {
   type BarriersOutcome,

@@ -58,7 +58,7 @@ import {
   type StartableRun,
 } from './create_run.ts';
 import { affectsDestination, checkDestination } from './destination_rules.ts';
-import { endComparisons } from './due_comparisons.ts';
+import { endComparisons } from './comparisons.ts';
 import { cleanUpTimeOf, eraseSecrets } from './erase_secrets.ts';
 import { dropNotifications } from './notifications.ts';
 import { cancelRuns, pauseFailingExport } from './run_outcomes.ts';

@@ -33,7 +33,6 @@ import {
   type JournalTransaction,
   type LockedStream,
 } from '../journal/journal.ts';
-import { endRepairs, hasActiveRun } from './due_comparisons.ts';
 import {
   cancelUnwantedRetries,
   countDueRetries,
@@ -42,6 +41,7 @@ import {
   findActiveRun,
   findFailedIntervals,
   findIntervalFrom,
+  hasActiveRun,
   nextFailedInterval,
   type NextInterval,
   type Policies,
@@ -272,6 +272,10 @@ async function findRepair(
   );
   return rows[0];
 }
+
+/** Empties the queue of an export's repair. */
+export const endRepairs = (connection: Connection, batchExportId: string): Promise<unknown> =>
+  connection.query('delete from exportd.interval_repairs where batch_export_id = $1', [batchExportId]);
 
 /** Continues the repair of an export that was unpaused. @returns its id */
 export async function continueRepair({

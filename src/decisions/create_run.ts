@@ -105,6 +105,12 @@ export const backfillTraceParent = (backfillId: string): string => `
      on command.id = case when created.cause like 'command:%' then substr(created.cause, 9)::uuid end
    where created.stream_type = 'backfill' and created.stream_id = ${backfillId} and created.stream_version = 1)`;
 
+/** SQL condition: the interval of a row has an active run. */
+export const hasActiveRun = (row: string): string => `exists (
+  select from exportd.batch_export_runs active
+  where active.batch_export_id = ${row}.batch_export_id and active.data_interval_start = ${row}.data_interval_start
+    and active.status in (${activeStatuses}))`;
+
 /** Returns the id of the interval's active run, or null. An interval has at most one. */
 export async function findActiveRun(
   connection: Connection,

@@ -3,8 +3,8 @@ import { runDecider } from '../domain/run.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
-import { type ComparisonGroup, hasActiveRun, readDueGroups } from './due_comparisons.ts';
-import type { MaintenancePolicy } from './create_run.ts';
+import { type ComparisonGroup, readDueGroups } from './comparisons.ts';
+import { hasActiveRun, type MaintenancePolicy } from './create_run.ts';
 import { hasUnsettledRuns, readExportsToSettle } from './unsettled_runs.ts';
 
 /** An object of a destination that is no longer needed. */

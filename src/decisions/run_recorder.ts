@@ -29,7 +29,7 @@ import {
   type TableVersion,
 } from '../domain/run_state.ts';
 import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
-import { startComparisons } from './due_comparisons.ts';
+import { startComparisons } from './comparisons.ts';
 import {
   findGeneration,
   findReplacedRun,

@@ -4,9 +4,8 @@ import type { SettlingOutcome } from '../domain/comparison.ts';
 import { runDecider } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
 import { type Journal, writeLogLine } from '../journal/journal.ts';
-import { hasActiveRun } from './due_comparisons.ts';
 import { requestRepair } from './backfills.ts';
-import { findActiveRun, isExpiredInterval } from './create_run.ts';
+import { findActiveRun, hasActiveRun, isExpiredInterval } from './create_run.ts';
 
 /** The run of a current manifest that was exported while transactions of the source were open. */
 export interface UnsettledRun {

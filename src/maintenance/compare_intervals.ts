@@ -2,20 +2,18 @@ import {
   chargeComparisonBudget,
   type ComparisonBatch,
   type ComparisonGroup,
+  type ComparisonResult,
   delayComparisons,
+  type DoneComparison,
   findComparison,
   type IntervalComparison,
+  isChanged,
   lastComparison,
   readDueBatch,
-} from '../decisions/due_comparisons.ts';
-import { readFiles } from '../decisions/record_files.ts';
-import {
-  type ComparisonResult,
-  type DoneComparison,
-  isChanged,
   recordComparison,
   recordUnchanged,
-} from '../decisions/record_comparison.ts';
+} from '../decisions/comparisons.ts';
+import { readFiles } from '../decisions/record_files.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
 import { countFewerRows, type SortKey } from '../domain/exported_files.ts';

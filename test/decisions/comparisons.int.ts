@@ -1,11 +1,13 @@
 import { beforeEach, describe, expect, it } from '@jest/globals';
 import {
   findComparison,
+  type IntervalComparison,
+  isChanged,
   readDueBatch,
   readDueGroups,
-  type IntervalComparison,
-} from '../../src/decisions/due_comparisons.ts';
-import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
+  recordComparison,
+  recordUnchanged,
+} from '../../src/decisions/comparisons.ts';
 import { advanceBackfill } from '../../src/decisions/backfills.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';

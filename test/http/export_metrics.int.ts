@@ -1,8 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { findComparison } from '../../src/decisions/due_comparisons.ts';
-import { acknowledgeDifferences, recordComparison } from '../../src/decisions/record_comparison.ts';
+import { acknowledgeDifferences, findComparison, recordComparison } from '../../src/decisions/comparisons.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import pg from 'pg';
-import type { ComparisonGroup } from '../../src/decisions/due_comparisons.ts';
+import type { ComparisonGroup } from '../../src/decisions/comparisons.ts';
 import type { ExportHarness } from '../export/export_harness.ts';
 import { createReruns } from '../export/rerun.ts';
 import { readIntervalEntry, sumOfIds } from './interval_entry.ts';

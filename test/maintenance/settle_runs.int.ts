@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import type { ComparisonGroup } from '../../src/decisions/due_comparisons.ts';
+import type { ComparisonGroup } from '../../src/decisions/comparisons.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import { batchExportDecider, type BatchExportEvent, type Model } from '../../src/domain/batch_export.ts';
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';

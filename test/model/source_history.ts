@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import type pg from 'pg';
-import type { ComparisonGroup } from '../../src/decisions/due_comparisons.ts';
+import type { ComparisonGroup } from '../../src/decisions/comparisons.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';

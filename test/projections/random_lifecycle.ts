@@ -4,7 +4,13 @@ import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readObsoleteObjects, recordDeletions } from '../../src/decisions/due_maintenance.ts';
 import { collapseHistory } from '../../src/decisions/collapse_history.ts';
-import { readDueBatch, readDueGroups } from '../../src/decisions/due_comparisons.ts';
+import {
+  isChanged,
+  readDueBatch,
+  readDueGroups,
+  recordComparison,
+  recordUnchanged,
+} from '../../src/decisions/comparisons.ts';
 import {
   readOpenedRuns,
   readUnsettledRuns,
@@ -12,7 +18,6 @@ import {
   recordSettled,
   type SettlingDecision,
 } from '../../src/decisions/unsettled_runs.ts';
-import { isChanged, recordComparison, recordUnchanged } from '../../src/decisions/record_comparison.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import type { ExistingRun } from '../../src/domain/run_state.ts';

@@ -4,7 +4,7 @@ import { manifestFolder } from '../../destination/keys.ts';
 import { readingRecipes } from '../../destination/reading.ts';
 import { fileColumns } from '../../source/sort_key.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
-import { acknowledgeDifferences } from '../../decisions/record_comparison.ts';
+import { acknowledgeDifferences } from '../../decisions/comparisons.ts';
 import { ApiError, notFound } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
