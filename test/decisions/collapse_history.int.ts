@@ -194,11 +194,13 @@ describe('collapsing the history', () => {
     await createLaggingExport(journal, commander.batchExportId, 7);
     await skip(5, 3);
     await exportAll();
-    expect(await ledger()).toHaveLength(7);
+    // Five runs around the range, which is one row, and one run for each minute that ended since the tests started.
+    const { length } = await ledger();
+    expect(length).toBeGreaterThanOrEqual(7);
     await collapse();
     expect(await runCount()).toBe(0);
     await expectRebuildable();
-    expect(await ledger()).toHaveLength(7);
+    expect(await ledger()).toHaveLength(length);
   });
 
   it('splits a skipped range as the runs did, when it is rebuilt', async () => {
