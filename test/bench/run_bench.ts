@@ -53,10 +53,10 @@ export async function expectNothingLeft({ stderr }: CommandResult, folder: strin
 }
 
 /** Runs `bench query` with few events. Expects equal results of exportd and hand-written SQL, and that its data is deleted. */
-export async function runQueryBench(...args: readonly string[]): Promise<QueryBenchResult> {
+export async function runQueryBench(): Promise<QueryBenchResult> {
   const folder = benchFolder();
   const sizes = ['--events', '3000', '--days', '40', '--repeat', '1'];
-  const command = await runBench(folder, 'query', '--json', ...sizes, ...args);
+  const command = await runBench(folder, 'query', '--json', ...sizes);
   const found = JSON.parse(command.stdout) as QueryBenchResult;
   expect(found).toMatchObject({ events: 3_000, days: 40, repeat: 1 });
   expect(found.persons).toBeGreaterThan(100);
