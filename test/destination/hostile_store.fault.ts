@@ -57,7 +57,7 @@ describe('beside an S3 server', () => {
       { bucket: { ...bucket, endpoint: proxy.endpoint } },
     );
     // Slightly more than a part.
-    await insertLargeEvents(stack, hourAgo(largeHour), 1_400);
+    await insertLargeEvents(stack, hourAgo(largeHour), 1_050);
     await insertEvents(stack.pool, stack.projectId, hourAgo(smallHour), 10);
     // What a worker loads once is no growth.
     await testDestination();
@@ -108,7 +108,7 @@ describe('beside an S3 server', () => {
   }
 
   const createExport = ({ bucket }: TestBucket): Promise<string> =>
-    stack.createExport({}, { prefix: bucket, bucket_name: bucket });
+    stack.createExport({}, { prefix: bucket, bucket_name: bucket, compression: null });
 
   /** Exports an hour to a bucket. @returns the export, whose prefix is the name of the bucket */
   async function publish(bucket: TestBucket, hour: number): Promise<string> {

@@ -152,6 +152,8 @@ export async function startStack(
     EXPORTD_ACTIVITY_RETRY_INITIAL: '200ms',
     EXPORTD_ACTIVITY_RETRY_MAX: '1s',
     EXPORTD_BACKFILL_CONCURRENCY: '6',
+    // The cores belong to several stacks.
+    EXPORTD_ENCODER_THREADS: '1',
     ...generousTimeouts,
     ...stableWorkers,
     ...settings,
