@@ -9,6 +9,8 @@ import {
   type TableFormat,
   type TextCompression,
   textCompressions,
+  type TextFileFormat,
+  textFileFormats,
 } from '../encoding/encoder.ts';
 
 /** The path of a config field in a request, as error responses name it. */
@@ -84,19 +86,14 @@ export function parseFields<Schema extends z.ZodObject>(
 
 const typeName = (value: unknown): string => (Array.isArray(value) ? 'array' : typeof value);
 
-/** The compressions of each file format; null (no compression) is always supported. */
-const compressions = {
-  JSONLines: textCompressions,
-  CSV: textCompressions,
-  Parquet: parquetCompressions,
-} as const;
+const allCompressions: readonly string[] = [...textCompressions, ...parquetCompressions];
 
 /**
  * A file format with a compression that it supports, and the level of the compression; null is its usual one. Only Parquet
  * has bloom filters, and can be the files of a table.
  */
 export type FileFormat = (
-  | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
+  | { readonly file_format: TextFileFormat; readonly compression: TextCompression | null }
   | { readonly file_format: 'Parquet'; readonly compression: ParquetCompression | null }
 ) & {
   readonly compression_level: number | null;
@@ -105,11 +102,7 @@ export type FileFormat = (
 };
 
 /** The file formats; the first is the default. */
-export const fileFormats = [
-  'JSONLines',
-  'CSV',
-  'Parquet',
-] as const satisfies readonly FileFormat['file_format'][];
+export const fileFormats = [...textFileFormats, 'Parquet'] as const;
 
 /**
  * Checks that a file format supports a compression, and the compression its level.
@@ -133,8 +126,8 @@ export function fileFormatOf({
   const options = { compression_level, bloom_filters, table_format };
   const format =
     file_format === 'Parquet'
-      ? { file_format, compression: supported(file_format, compression), ...options }
-      : { file_format, compression: supported(file_format, compression), ...options };
+      ? { file_format, compression: supported(file_format, parquetCompressions, compression), ...options }
+      : { file_format, compression: supported(file_format, textCompressions, compression), ...options };
   if (bloom_filters && file_format !== 'Parquet')
     throw rejectField('bloom_filters', "The field 'bloom_filters' requires 'file_format' to be 'Parquet'.");
   if (table_format !== null && file_format !== 'Parquet')
@@ -158,20 +151,18 @@ function checkLevel({ compression, compression_level: level }: FileFormat): void
     );
 }
 
-function supported<Format extends FileFormat['file_format']>(
-  format: Format,
+/** One of the compressions of a format; null, no compression, is always supported. */
+function supported<Compression extends string>(
+  format: FileFormat['file_format'],
+  compressions: readonly Compression[],
   given: string | null,
-): (typeof compressions)[Format][number] | null {
+): Compression | null {
   if (given === null) return null;
-  const names: readonly (typeof compressions)[Format][number][] = compressions[format];
-  const found = names.find((compression) => compression === given);
+  const found = compressions.find((compression) => compression === given);
   if (found !== undefined) return found;
-  const known = Object.values(compressions)
-    .flat()
-    .some((compression) => compression === given);
   throw rejectField(
     'compression',
-    `${known ? `Compression ${given}` : 'This compression'} is not supported for file format ${format}. Supported compressions are ${formatNames(names)}.`,
+    `${allCompressions.includes(given) ? `Compression ${given}` : 'This compression'} is not supported for file format ${format}. Supported compressions are ${formatNames(compressions)}.`,
   );
 }
 

@@ -1,5 +1,6 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
+import type { FileFormat } from './formats.ts';
 import { manifestFolder, type PartitionColumn, partitionNamesOf, tableRoot } from './keys.ts';
 
 /** What decides how the files of an export are read. */
@@ -28,7 +29,7 @@ interface Store {
   readonly prefix: string;
   readonly endpoint_url: string | null;
   readonly use_virtual_style_addressing: boolean;
-  readonly file_format: 'JSONLines' | 'CSV' | 'Parquet';
+  readonly file_format: FileFormat['file_format'];
   readonly compression: string | null;
   /** Absent in configs of former versions. */
   readonly table_format?: string | null;

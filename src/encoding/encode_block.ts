@@ -12,7 +12,7 @@ import {
   nameWithLevel,
   textStateOf,
 } from './compression.ts';
-import { appendRows, appendText, type AppendValue, csv, jsonLines, type TextFormat } from './text_formats.ts';
+import { appendRows, appendText, type AppendValue, type TextFormat, textFormats } from './text_formats.ts';
 import type {
   EncodingOptions,
   EncodingResult,
@@ -37,20 +37,10 @@ import {
 
 type TextOptions = Exclude<EncodingOptions, { file_format: 'Parquet' }>;
 
+const jsonLines = textFormats.JSONLines;
+
 /** Block size in bytes of rows, small enough to keep two threads busy. */
 const blockBytes = 2 * 1024 * 1024;
-
-/** The text formats by name. */
-const textFormats: Readonly<Record<TextOptions['file_format'], TextFormat>> = {
-  JSONLines: jsonLines,
-  CSV: csv,
-};
-
-/** Extensions and media types. */
-const names: Readonly<Record<TextOptions['file_format'], { extension: string; contentType: string }>> = {
-  JSONLines: { extension: 'jsonl', contentType: 'application/jsonl' },
-  CSV: { extension: 'csv', contentType: 'text/csv; charset=utf-8; header=present' },
-};
 
 const compressedNames: Readonly<Record<TextCompression, { extension: string; contentType: string }>> = {
   gzip: { extension: 'gz', contentType: 'application/gzip' },
@@ -63,9 +53,9 @@ export function textEncoder(
   { file_format, compression, compression_level }: TextOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode' | 'grouping'> {
-  const header = textFormats[file_format].header(columns);
+  const { extension, contentType, ...text } = textFormats[file_format];
+  const header = text.header(columns);
   const format = file_format.toLowerCase();
-  const { extension, contentType } = names[file_format];
   if (compression === null)
     return {
       identity: `${format}/1`,

@@ -4,7 +4,11 @@ import type { JsonValue } from '../domain/event.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import type { FingerprintPlan, HeldBlock, PageThreads, RowBlock } from '../source/source.ts';
 
-/** Compressions of JSON lines and CSV. */
+/** The text formats, by their names in configs. */
+export const textFileFormats = ['JSONLines', 'CSV'] as const;
+export type TextFileFormat = (typeof textFileFormats)[number];
+
+/** Compressions of text formats. */
 export const textCompressions = ['gzip', 'zstd', 'brotli'] as const;
 export type TextCompression = (typeof textCompressions)[number];
 
@@ -18,7 +22,7 @@ export type TableFormat = (typeof tableFormats)[number];
 
 /** Encoding options of a destination. */
 export type EncodingOptions = (
-  | { readonly file_format: 'JSONLines' | 'CSV'; readonly compression: TextCompression | null }
+  | { readonly file_format: TextFileFormat; readonly compression: TextCompression | null }
   | {
       readonly file_format: 'Parquet';
       readonly compression: ParquetCompression | null;

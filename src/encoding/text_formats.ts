@@ -1,4 +1,5 @@
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
+import type { TextFileFormat } from './encoder.ts';
 import { dayLength, fileColumns, timestampLength, writeDate, writeTimestamp } from '../source/sort_key.ts';
 import {
   appendBytes,
@@ -18,6 +19,9 @@ export type AppendValue = (target: GrowingBuffer, block: Buffer, start: number, 
 
 /** A text format. Values are copied as bytes and never decoded to strings. */
 export interface TextFormat {
+  /** Of file names, without a dot. */
+  readonly extension: string;
+  readonly contentType: string;
   /** The text before the first row of a file. */
   header(columns: readonly ExportedColumn[]): Buffer;
   /** The text before the value of each column. The first one also starts the row. */
@@ -265,7 +269,9 @@ const appendDouble: AppendValue = (target, block, start) => {
 };
 
 /** JSON lines: one object per row with its fields in column order, LF after each row. */
-export const jsonLines: TextFormat = {
+const jsonLines: TextFormat = {
+  extension: 'jsonl',
+  contentType: 'application/jsonl',
   header: () => Buffer.alloc(0),
   prefixes: (columns) =>
     columns.map(({ name }, index) => Buffer.from(`${index === 0 ? '{' : ','}${JSON.stringify(name)}:`)),
@@ -377,7 +383,9 @@ const comma = Buffer.from(',');
 const csvRowEnd = Buffer.from('\n');
 
 /** CSV (RFC 4180) with a header line and LF after each row. Null is nothing, an empty string is `""`. */
-export const csv: TextFormat = {
+const csv: TextFormat = {
+  extension: 'csv',
+  contentType: 'text/csv; charset=utf-8; header=present',
   header(columns) {
     const line = createGrowingBuffer(1_024);
     for (const [index, { name }] of columns.entries()) {
@@ -402,4 +410,10 @@ export const csv: TextFormat = {
     double: appendPlainDouble,
     boolean: appendBoolean,
   },
+};
+
+/** The text formats by name. */
+export const textFormats: Readonly<Record<TextFileFormat, TextFormat>> = {
+  JSONLines: jsonLines,
+  CSV: csv,
 };

@@ -5,7 +5,7 @@ import { describe, expect, it } from '@jest/globals';
 import { parse } from 'csv-parse/sync';
 import fc from 'fast-check';
 import { assembleBrotli, combineCrc32 } from '../../src/encoding/compression.ts';
-import { csv } from '../../src/encoding/text_formats.ts';
+import { textFormats } from '../../src/encoding/text_formats.ts';
 import { encodeBlocks } from '../../src/encoding/encode_blocks.ts';
 import type { EncodedBlock } from '../../src/encoding/encoder.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
@@ -252,7 +252,7 @@ describe('CSV', () => {
           second.join(''),
         ]);
         const { text } = encodeRows(
-          csv,
+          textFormats.CSV,
           columnsOf('text', 'text'),
           ...rows.map((row) => row.map((value) => (value === null ? null : Buffer.from(value)))),
         );
@@ -269,7 +269,7 @@ describe('CSV', () => {
   it('quotes only if necessary', () => {
     const values = ['a b', ' a', 'a\t', '"', ',', '\r', '', "'", ';', '\\N', 'NULL'];
     const { text } = encodeRows(
-      csv,
+      textFormats.CSV,
       columnsOf(...values.map(() => 'text' as const)),
       values.map((value) => Buffer.from(value)),
     );
@@ -278,7 +278,7 @@ describe('CSV', () => {
 
   it('writes numbers, booleans, uuids, times and null without quotes', () => {
     const columns = columnsOf('bigint', 'integer', 'boolean', 'boolean', 'uuid', 'timestamp', 'text');
-    const { text } = encodeRows(csv, columns, [
+    const { text } = encodeRows(textFormats.CSV, columns, [
       int64(2n ** 63n - 1n),
       Buffer.from([255, 255, 255, 254]),
       Buffer.from([1]),
@@ -294,7 +294,7 @@ describe('CSV', () => {
 
   it('writes JSON without the version byte and line breaks', () => {
     const json = Buffer.from('{"a":\r\n [1,\n 1e400], "b": "\\n\\u0000"}\n');
-    const { text } = encodeRows(csv, columnsOf('json', 'json', 'json'), [
+    const { text } = encodeRows(textFormats.CSV, columnsOf('json', 'json', 'json'), [
       Buffer.from('\u0001{}'),
       Buffer.from('null'),
       json,
@@ -304,11 +304,11 @@ describe('CSV', () => {
 
   it('starts with the column names', () => {
     const columns = ['plain', 'with "quotes"', 'a,b'].map((name) => ({ name, type: 'text' as const }));
-    expect(csv.header(columns).toString()).toBe('plain,"with ""quotes""","a,b"\n');
+    expect(textFormats.CSV.header(columns).toString()).toBe('plain,"with ""quotes""","a,b"\n');
   });
 
   it('leaves out a row with an unrepresentable time', () => {
-    const { text, bad } = encodeRows(csv, columnsOf('timestamp', 'text'), [
+    const { text, bad } = encodeRows(textFormats.CSV, columnsOf('timestamp', 'text'), [
       int64(-(2n ** 63n)),
       Buffer.from('never'),
     ]);

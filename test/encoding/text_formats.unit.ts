@@ -1,7 +1,7 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
-import { appendRows, jsonLines } from '../../src/encoding/text_formats.ts';
+import { appendRows, textFormats } from '../../src/encoding/text_formats.ts';
 import { createGrowingBuffer } from '../../src/encoding/memory.ts';
 import { MalformedBlock, withoutInvalidText } from '../../src/encoding/rows.ts';
 import type { ExportedColumn } from '../../src/source/row_selection.ts';
@@ -12,7 +12,7 @@ describe('JSON lines', () => {
   const doubles = [0.1, -0, 1e300, 5e-324, -12_345_678.5] as const;
 
   const encode = (columns: readonly ExportedColumn[], ...rows: FieldBytes[][]): string =>
-    encodeRows(jsonLines, columns, ...rows).text;
+    encodeRows(textFormats.JSONLines, columns, ...rows).text;
 
   it('preserve any string', () => {
     fc.assert(
@@ -85,7 +85,7 @@ describe('JSON lines', () => {
     const infinity = int64(2n ** 63n - 1n);
     const good = [Buffer.from('ann'), int64(1n), Buffer.from('x')];
     const { text, bad } = encodeRows(
-      jsonLines,
+      textFormats.JSONLines,
       columnsOf('text', 'timestamp', 'text'),
       good,
       [Buffer.from('bob'), infinity, null],
@@ -111,7 +111,7 @@ describe('JSON lines', () => {
       appendRows(
         createGrowingBuffer(1),
         { block, rows, columns: columnsOf('text') },
-        jsonLines,
+        textFormats.JSONLines,
         () => undefined,
       );
     expect(appending).toThrow(MalformedBlock);
