@@ -4,9 +4,15 @@ import type { Model } from '../domain/batch_export.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Pool } from '../journal/database.ts';
-import type { CircuitBreaker, ProbeWait } from './circuit_breaker.ts';
+import type {
+  CircuitBreaker,
+  ManifestPublication,
+  NewFile,
+  PresentManifest,
+  ProbeWait,
+  UploadReference,
+} from './destination.ts';
 import { readConfig } from './config_versions.ts';
-import type { ManifestPublication, NewFile, PresentManifest, UploadReference } from './destination.ts';
 import {
   abortMatchingUploads,
   abortOrphanedUploads,

@@ -21,9 +21,8 @@ import {
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import type { Settings } from '../config/settings.ts';
 import { inSpan, SpanKind } from '../tracing/spans.ts';
-import type { CircuitReporter } from './circuit_breaker.ts';
+import { type CircuitReporter, DestinationError } from './destination.ts';
 import { endpointLookup, endpointProblem, type S3Config } from './config.ts';
-import { DestinationError } from './destination.ts';
 import {
   conditionFailureCodes,
   isThrottled,

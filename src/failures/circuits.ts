@@ -1,7 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { Settings } from '../config/settings.ts';
-import type { CircuitBreaker, Probe } from '../destination/circuit_breaker.ts';
-import { DestinationError } from '../destination/destination.ts';
+import { type CircuitBreaker, DestinationError, type Probe } from '../destination/destination.ts';
 import {
   circuitRetryDelayMs,
   describeOpenCircuit,

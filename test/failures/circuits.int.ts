@@ -1,7 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Probe } from '../../src/destination/circuit_breaker.ts';
-import { DestinationError } from '../../src/destination/destination.ts';
+import { DestinationError, type Probe } from '../../src/destination/destination.ts';
 import { createCircuitBreaker, createCircuitStore, type CircuitStore } from '../../src/failures/circuits.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
