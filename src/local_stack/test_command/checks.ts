@@ -78,12 +78,6 @@ interface JestResults {
   readonly numRuntimeErrorTestSuites: number;
 }
 
-/**
- * For Jest and its workers, whose heaps are small. V8 would collect all garbage again after some megabytes, which took a tenth
- * of their time.
- */
-const v8Options = ['--heap-growing-percent=200', '--min-semi-space-size=16'];
-
 /** Runs Jest with the project's config and these arguments; its output goes to the terminal. */
 export async function runJest(args: readonly string[]): Promise<Counts> {
   const folder = mkdtempSync(join(tmpdir(), 'exportd-test-results-'));
@@ -91,7 +85,7 @@ export async function runJest(args: readonly string[]): Promise<Counts> {
   try {
     const jest = join(root, 'node_modules/jest/bin/jest.js');
     const options = ['--config', '.config/jest.config.js', '--json', '--outputFile', file];
-    const { code } = await runProgram(process.execPath, [...v8Options, jest, ...options, ...args], true);
+    const { code } = await runProgram(process.execPath, [jest, ...options, ...args], true);
     const results = readResults(file);
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
     // Jest can fail without a failed test: a set-up that threw, or no tests found.
