@@ -89,7 +89,8 @@ describe('the metrics of a deployment', () => {
   });
 
   const scrape = async (url: string): Promise<string> => {
-    const response = await fetch(`${url}/metrics`);
+    // The server may close an idle connection while a request is on its way.
+    const response = await fetch(`${url}/metrics`, { headers: { connection: 'close' } });
     expect(response.status).toBe(200);
     return response.text();
   };

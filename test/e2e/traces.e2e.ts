@@ -79,6 +79,11 @@ const traceOfBackfill = (): SentSpan[] => {
 describe('the trace of a backfill', () => {
   it('leads from the request to SQL and S3, though the collector closes its connections', async () => {
     const id = await stack.createExport();
+    // Its first step could take the command too, as a part of the trace of the export's creation.
+    await waitFor(
+      () => spans.some(({ name }) => name === 'RunActivity:advanceSchedule'),
+      'the schedule has taken a step',
+    );
     const range = { start_at: hourAgo(2).toISOString(), end_at: hourAgo(1).toISOString() };
     const response = await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
     expect(response.status).toBe(200);

@@ -289,7 +289,8 @@ export const prepareSling = (stack: PeerStack, signal: AbortSignal): Promise<Pee
         ...environment,
         SOURCE: environment.URI,
         SLING_DISABLE_TELEMETRY: 'true',
-        SLING_HOME_DIR: environment.FOLDER,
+        // Its driver of Snowflake writes a cache into the home folder, or else into the current one.
+        ...{ SLING_HOME_DIR: environment.FOLDER, HOME: environment.FOLDER },
       },
       signal,
     );
