@@ -60,6 +60,8 @@ beforeAll(async () => {
   stack = await startStack('traces', {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
     OTEL_BSP_SCHEDULE_DELAY: '100',
+    // A step that the reconciler causes could take the command, as a part of another trace.
+    EXPORTD_RECONCILE_INTERVAL: '1h',
   });
   await insertEvents(stack.pool, stack.projectId, hourAgo(2), 50);
 });
@@ -79,7 +81,7 @@ const traceOfBackfill = (): SentSpan[] => {
 describe('the trace of a backfill', () => {
   it('leads from the request to SQL and S3, though the collector closes its connections', async () => {
     const id = await stack.createExport();
-    // Its first step could take the command too, as a part of the trace of the export's creation.
+    // So could its first step.
     await waitFor(
       () => spans.some(({ name }) => name === 'RunActivity:advanceSchedule'),
       'the schedule has taken a step',
