@@ -10,6 +10,7 @@ import {
   type WorkflowInterceptorsFactory,
 } from '@temporalio/workflow';
 import type { SerializableSpan } from '@temporalio/interceptors-opentelemetry';
+import type { ScheduleActivities } from '../activities/schedule.ts';
 import { workflowTypes } from '../src/contract/workflow_inputs.ts';
 
 /** The header in which `@temporalio/interceptors-opentelemetry` passes the W3C `traceparent`. */
@@ -24,6 +25,9 @@ interface TracePosition {
 
 /** They live for years, so their execution is no span. A step of theirs belongs to the trace of the signal that caused it. */
 const longLived: ReadonlySet<string> = new Set([workflowTypes.schedule, workflowTypes.maintenance]);
+
+/** The activity that belongs to the step under way. Every other one begins a step. */
+const endOfStep = 'startAndCancelRuns' satisfies keyof ScheduleActivities;
 
 /** A span as the sink receives it, with numbers for OpenTelemetry's enumerations. */
 interface WorkflowSpan extends Omit<SerializableSpan, 'kind' | 'status'> {
@@ -67,8 +71,8 @@ const maxIdentityLength = 200;
 export const interceptors: WorkflowInterceptorsFactory = () => {
   /** What activities and the next execution belong to. */
   let current: TracePosition | undefined;
-  /** The length of the history when a signal set it. */
-  let setAtLength = -1;
+  /** Whether a signal has set it since the last step began. The next step is then the one that the signal caused. */
+  let isForNextStep = false;
   let spans = 0;
 
   /** Derived from the execution and not random, so that a replay gives a span the same id. */
@@ -79,6 +83,13 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
 
   const inHeaders = (headers: Headers): Headers =>
     current === undefined ? headers : { ...headers, [traceHeader]: toHeader(current) };
+
+  const withHeaders = <Input extends { readonly activityType: string; readonly headers: Headers }>(
+    input: Input,
+  ): Input => {
+    if (input.activityType !== endOfStep) isForNextStep = false;
+    return { ...input, headers: inHeaders(input.headers) };
+  };
 
   return {
     internals: [
@@ -102,24 +113,25 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
         handleSignal: (input, next) => {
           if (!longLived.has(workflowInfo().workflowType)) return next(input);
           const parent = positionIn(input.headers);
-          const { historyLength } = workflowInfo();
           if (parent) {
-            current = { ...parent, spanId: nextSpanId() };
-            setAtLength = historyLength;
-            report(`HandleSignal:${input.signalName}`, current, parent, Date.now(), statusCodes.ok);
-          } else if (historyLength !== setAtLength) current = undefined;
+            const span = { ...parent, spanId: nextSpanId() };
+            report(`HandleSignal:${input.signalName}`, span, parent, Date.now(), statusCodes.ok);
+            // Of several, the step belongs to the first, which has waited longest.
+            if (!isForNextStep) current = span;
+            isForNextStep = true;
+          } else if (!isForNextStep) current = undefined;
           return next(input);
         },
       },
     ],
     outbound: [
       {
-        scheduleActivity: (input, next) => next({ ...input, headers: inHeaders(input.headers) }),
-        scheduleLocalActivity: (input, next) => next({ ...input, headers: inHeaders(input.headers) }),
+        scheduleActivity: (input, next) => next(withHeaders(input)),
+        scheduleLocalActivity: (input, next) => next(withHeaders(input)),
         continueAsNew: (input, next) => next({ ...input, headers: inHeaders(input.headers) }),
         startTimer: (input, next) => {
-          // The step that a signal caused has ended.
-          if (longLived.has(workflowInfo().workflowType)) current = undefined;
+          // The step that a signal caused has ended. A signal that arrived meanwhile causes the next one.
+          if (longLived.has(workflowInfo().workflowType) && !isForNextStep) current = undefined;
           return next(input);
         },
       },

@@ -1,10 +1,12 @@
 import { createServer, type Server } from 'node:http';
 import type { AddressInfo, Socket } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { Client, Connection } from '@temporalio/client';
+import { wakeSignal, workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { insertEvents } from './rows.ts';
-import { startStack, type Stack } from './stack.ts';
+import { startStack, type ApiResponse, type Stack } from './stack.ts';
 
 /** A span as OTLP sends it in JSON, with the name of its process. */
 interface SentSpan {
@@ -27,6 +29,7 @@ const spans: SentSpan[] = [];
 let received = '';
 let collector: Server;
 let stack: Stack;
+let connection: Connection;
 
 /** Keeps in memory what the processes send by OTLP over HTTP. */
 function collect(text: string): void {
@@ -60,12 +63,14 @@ beforeAll(async () => {
   stack = await startStack('traces', {
     OTEL_EXPORTER_OTLP_ENDPOINT: `http://127.0.0.1:${port}`,
     OTEL_BSP_SCHEDULE_DELAY: '100',
-    // A step that the reconciler causes could take the command, as a part of another trace.
-    EXPORTD_RECONCILE_INTERVAL: '1h',
+    // A workflow receives signals during a step after four fifths of it.
+    EXPORTD_WORKFLOW_TASK_TIMEOUT: '2s',
   });
+  connection = await Connection.connect({ address: stack.temporalAddress });
   await insertEvents(stack.pool, stack.projectId, hourAgo(2), 50);
 });
 afterAll(async () => {
+  await connection.close();
   await stack.stop();
   collector.close();
 });
@@ -78,16 +83,46 @@ const traceOfBackfill = (): SentSpan[] => {
   return request ? spans.filter(({ traceId }) => traceId === request.traceId) : [];
 };
 
+/**
+ * Sends a command whose signal arrives while a step of the schedule is under way. That step applies the command, and the next
+ * one belongs to the trace of the command.
+ */
+async function whileStepWaits(exportId: string, send: () => Promise<ApiResponse>): Promise<ApiResponse> {
+  await waitFor(
+    () => spans.some(({ name }) => name === 'RunActivity:advanceSchedule'),
+    'the schedule has taken its first step',
+  );
+  const lock = await stack.pool.connect();
+  try {
+    await lock.query('begin');
+    await lock.query('select from exportd.journal_streams where stream_id = $1 for update', [exportId]);
+    const client = new Client({ connection });
+    await client.workflow.getHandle(workflowIds(stack.settings).schedule(exportId)).signal(wakeSignal);
+    await waitFor(async () => {
+      const { rowCount } = await stack.pool.query(
+        `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+      );
+      return rowCount === 1;
+    }, 'the step waits');
+    const sending = send();
+    await waitFor(
+      () => spans.some(({ name }) => name === 'HandleSignal:backfill'),
+      'the schedule has received the signal',
+    );
+    await lock.query('commit');
+    return await sending;
+  } finally {
+    lock.release();
+  }
+}
+
 describe('the trace of a backfill', () => {
   it('leads from the request to SQL and S3, though the collector closes its connections', async () => {
     const id = await stack.createExport();
-    // So could its first step.
-    await waitFor(
-      () => spans.some(({ name }) => name === 'RunActivity:advanceSchedule'),
-      'the schedule has taken a step',
-    );
     const range = { start_at: hourAgo(2).toISOString(), end_at: hourAgo(1).toISOString() };
-    const response = await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
+    const response = await whileStepWaits(id, () =>
+      stack.call('POST', `/batch_exports/${id}/backfill/`, range),
+    );
     expect(response.status).toBe(200);
     const expected: [service: string, span: string | RegExp][] = [
       ['server', route],
