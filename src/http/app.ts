@@ -277,7 +277,7 @@ function addSecurityHeaders(
 /** Streams of events last as long as a page is open. */
 const untracedRoutes = /\/console\/live\/?$/;
 
-/** The methods that routes have. Metrics have no others: whoever sends a request chooses its method. */
+/** The methods that routes have. Metrics name no others, since a client can send any method. */
 const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
 /**
