@@ -311,9 +311,13 @@ export async function deleteVersion(
   }
 }
 
+/** Longer than the clocks of exportd and a store differ, and than a response takes. */
+const lapsedLockMs = 86_400_000;
+
 /**
- * Until when object lock retains a version, if it still does and the credentials may read that (s3:GetObjectRetention). A legal
- * hold has no date.
+ * Until when object lock retains a version whose deletion was denied, if it does and the credentials may read that
+ * (s3:GetObjectRetention). A date that is just over counts until the end of this day: it may have denied the deletion, by the
+ * store's clock. A legal hold has no date.
  */
 async function lockOf(
   requests: S3Requests,
@@ -325,9 +329,9 @@ async function lockOf(
   try {
     const { Retention } = await sendCommand(requests, GetObjectRetentionCommand, input, signal);
     const until = Retention?.RetainUntilDate;
-    return until && until.getTime() > Date.now()
-      ? { version_id: VersionId, locked_until: until.toISOString().slice(0, 'YYYY-MM-DD'.length) }
-      : undefined;
+    if (!until || until.getTime() <= Date.now() - lapsedLockMs) return undefined;
+    const lockedUntil = new Date(Math.max(until.getTime(), Date.now()));
+    return { version_id: VersionId, locked_until: lockedUntil.toISOString().slice(0, 'YYYY-MM-DD'.length) };
   } catch (error) {
     if (error instanceof DestinationError) return undefined;
     throw error;

@@ -876,18 +876,49 @@ describe('erasing a person in a bucket that keeps versions', () => {
     expect(await versionsWith(erased)).toEqual([]);
   });
 
+  const retain = (RetainUntilDate: Date, version: { Key: string; VersionId: string }) =>
+    store.bucket.client.send(
+      new PutObjectRetentionCommand({
+        ...{ Bucket: locked, ...version, BypassGovernanceRetention: true },
+        Retention: { Mode: 'GOVERNANCE', RetainUntilDate },
+      }),
+    );
+  const filesOf = async (batchExportId: string) =>
+    (await versionsIn(locked)).filter(
+      ({ Key }) => Key.startsWith(`${batchExportId}/`) && !Key.endsWith('.json'),
+    );
+
+  it('deletes later what object lock held until its date was read', async () => {
+    const erased = `erased-${randomUUID()}`;
+    await seed(erased);
+    const config = { ...jsonLines, bucket_name: locked, endpoint_url: proxy.endpoint };
+    const batchExportId = await exportHours('events', config);
+    const files = await filesOf(batchExportId);
+    const until = new Date(Date.now() + 1_000);
+    for (const file of files) await retain(until, file);
+    await waitFor(() => Date.now() > until.getTime(), 'the date is over');
+    // The first is the deletion of the version, before one that hides it.
+    const refused = new Set(files.map(({ Key }) => Key));
+    const permit = proxy.intercept({
+      before: ({ operation, key }) =>
+        operation === 'DeleteObject' && refused.delete(key) ? errorResponse(403, 'ObjectLocked') : undefined,
+    });
+    await erase(erased);
+    permit();
+    expect(await filesOf(batchExportId)).toEqual(expect.arrayContaining(files));
+    await harness.database.pool.query(
+      'update exportd.destination_objects set held_until = clock_timestamp() where held_until is not null',
+    );
+    await erase(`nobody-${randomUUID()}`);
+    const left = await filesOf(batchExportId);
+    expect(left.filter((one) => files.some(({ VersionId }) => VersionId === one.VersionId))).toEqual([]);
+  });
+
   it('deletes what object lock holds after its date, by the next erasure', async () => {
     const erased = `erased-${randomUUID()}`;
     await seed(erased);
     const batchExportId = await exportHours('events', { ...jsonLines, bucket_name: locked });
-    const retain = (RetainUntilDate: Date, version: { Key: string; VersionId: string }) =>
-      store.bucket.client.send(
-        new PutObjectRetentionCommand({
-          ...{ Bucket: locked, ...version, BypassGovernanceRetention: true },
-          Retention: { Mode: 'GOVERNANCE', RetainUntilDate },
-        }),
-      );
-    const files = (await versionsIn(locked)).filter(({ Key }) => !Key.endsWith('.json'));
+    const files = await filesOf(batchExportId);
     for (const file of files) await retain(new Date(Date.now() + 86_400_000), file);
     const id = await erase(erased);
     const { status, held } = await erasureOf(id);
