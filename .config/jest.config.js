@@ -30,7 +30,7 @@ export default {
     project('int', 'int', servers),
     project('fault', 'fault', servers),
     project('e2e', 'e2e', servers),
-    // An hour of faults, benchmarks, and cases whose kind another file proves. Only `npm run test:long` runs it.
+    // An hour of faults, benchmarks, and cases whose kind another file tests. Only `npm run test:long` runs it.
     project('long', 'long', servers),
   ],
   testSequencer: '<rootDir>/.config/test_sequencer.js',

@@ -11,7 +11,6 @@ import { addErasureCommands } from './commands/erasures.ts';
 import { addExportCommands, addTableCommands, addWhyCommand } from './commands/exports.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
-import { addProofCommands } from './commands/proofs.ts';
 import { addArchiveCommand, addProjectionCommands } from './commands/projections.ts';
 import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
 import { addQueryCommands } from './commands/query.ts';
@@ -83,7 +82,6 @@ export function createProgram(): Command {
   addBackfillCommands(program);
   addDestinationCommands(program);
   addWebhookCommands(program);
-  addProofCommands(program);
   addVerifyCommand(program);
   addErasureCommands(program);
   addInstallationCommands(program);

@@ -772,15 +772,6 @@ export interface components {
             certificate: {
                 [key: string]: unknown;
             } | null;
-            signature: {
-                /** @constant */
-                algorithm: "Ed25519";
-                key_id: string;
-                /** @description 32 bytes in base64. Proof keys list it. */
-                public_key: string;
-                /** @description Signature of the canonical JSON (RFC 8785) of `certificate`, in base64. */
-                value: string;
-            } | null;
         };
         CreatedApiKey: {
             id: string;
@@ -1148,14 +1139,6 @@ export interface components {
             /** @description Keys of the project that the user owns. */
             active_keys: number;
         };
-        ProofKey: {
-            key_id: string;
-            public_key: string;
-            /** Format: date-time */
-            first_used_at: string;
-            /** @description Whether new proofs are signed with it. */
-            is_current: boolean;
-        };
         QueryRequestInput: {
             /** @description The query to run: its `kind` and the fields of that kind. */
             query: {
@@ -1276,144 +1259,6 @@ export interface components {
         Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "erasure:read" | "erasure:write" | "installation:admin";
         /** @enum {string} */
         ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "erasure:read" | "erasure:write" | "installation:admin";
-        SignedProof: {
-            proof: {
-                /** @constant */
-                version: 1;
-                /** Format: date-time */
-                issued_at: string;
-                project: {
-                    id: number;
-                    name: string;
-                };
-                batch_export: {
-                    id: string;
-                    name: string;
-                    /** @enum {string} */
-                    model: "events" | "persons";
-                    interval: string;
-                };
-                destination: {
-                    bucket: string;
-                    prefix: string;
-                    /** @description Whether runs may remove rows from the bucket without a person. */
-                    on_missing_rows: string;
-                };
-                month: string;
-                timezone: string;
-                /** Format: date-time */
-                start: string;
-                /**
-                 * Format: date-time
-                 * @description The end of the month, or when the proof was issued if that is earlier.
-                 */
-                end: string;
-                totals: {
-                    intervals: number;
-                    exported: number;
-                    source_rows: number;
-                    file_rows: number;
-                    rejected_rows: number;
-                    bytes: number;
-                    files: number;
-                    /** @description Intervals whose fingerprints differ, or whose newest comparison found a difference. */
-                    unequal: number;
-                    /** @description Intervals that are not exported. */
-                    holes: number;
-                };
-                /** @description Oldest first. */
-                entries: {
-                    /** Format: date-time */
-                    start: string;
-                    /** Format: date-time */
-                    end: string;
-                    /** @description 1; of an export with more than 1,000 intervals in the month, those of a day. */
-                    intervals: number;
-                    /** @description Those of them that are exported. */
-                    exported: number;
-                    /** @description Null if the intervals of a day have several. */
-                    status: ("exported" | "running" | "held" | "unsettled" | "failed" | "gap" | "due" | "paused" | "excluded" | "expired") | null;
-                    /** @description Rows that the source had when the interval was exported. */
-                    source_rows: number;
-                    /** @description Rows in the files. */
-                    file_rows: number;
-                    /** @description Rows that could not be encoded, in a file of their own. */
-                    rejected_rows: number;
-                    bytes: number;
-                    files: number;
-                    /** @description The sum of the hashes of all rows, whatever their order. Null where nothing was exported. */
-                    source_fingerprint: {
-                        hash: string;
-                        rows: number;
-                        sum: string;
-                    } | null;
-                    /** @description Of the files and the rejected rows. */
-                    file_fingerprint: {
-                        hash: string;
-                        rows: number;
-                        sum: string;
-                    } | null;
-                    /** @description Whether the fingerprints are equal; null without both. */
-                    is_equal: boolean | null;
-                    /** @description The newest export. */
-                    exported_at: string | null;
-                    /** @description The newest comparison with the source after the export. */
-                    compared_at: string | null;
-                    /** @description Intervals whose newest comparison found a difference. */
-                    differing: number;
-                }[];
-                /** @description What is not exported, oldest first. */
-                holes: {
-                    /** Format: date-time */
-                    start: string;
-                    /** Format: date-time */
-                    end: string;
-                    /** @description The status of the interval, or `never_exported`. */
-                    reason: string;
-                }[];
-                /** @description The newest of each interval that a person verified. */
-                verifications: {
-                    /** Format: date-time */
-                    start: string;
-                    /** Format: date-time */
-                    end: string;
-                    /** Format: date-time */
-                    at: string;
-                    every_value: boolean;
-                    is_equal: boolean;
-                    by: string | null;
-                }[];
-                /** @description Who allowed which rows to go, oldest first. */
-                allowed: {
-                    /**
-                     * @description `fewer_rows`: an export was allowed to remove rows. `acknowledged`: a difference was explained.
-                     * @enum {string}
-                     */
-                    kind: "fewer_rows" | "acknowledged";
-                    /** Format: date-time */
-                    start: string;
-                    /** Format: date-time */
-                    end: string;
-                    /** Format: date-time */
-                    at: string;
-                    /** @description E-mail address; null if it is not known. */
-                    by: string | null;
-                    /** @description Rows of the generation before. */
-                    rows_before: number | null;
-                    rows_after: number | null;
-                    reason: string | null;
-                }[];
-            };
-            signature: {
-                /** @constant */
-                algorithm: "Ed25519";
-                key_id: string;
-                /** @description 32 bytes in base64. Compare it with the one that the sender publishes. */
-                public_key: string;
-                /** @description Signature of the canonical JSON (RFC 8785) of `proof`, in base64. */
-                value: string;
-            };
-        };
         SourceMapInput: {
             /** @description One of `tables`; without it, only those are returned. */
             table?: string;
@@ -2515,32 +2360,6 @@ export interface components {
                 };
                 result: components["schemas"]["BatchExportReading"];
             };
-            /** @description Prove month of a batch export. A signed statement of the rows in the source and in the files, their fingerprints, verifications, what is not exported, and who allowed which rows to go. `exportd proof verify` checks it without a server. */
-            "GET /batch_exports/{batch_export_id}/proof": {
-                path: {
-                    /** Format: uuid */
-                    batch_export_id: string;
-                };
-                query: {
-                    month: string;
-                };
-                result: components["schemas"]["SignedProof"];
-            };
-            /** @description List proof keys. Also of key rings that were replaced. Give them to those who receive proofs. */
-            "GET /proof_keys": {
-                query?: {
-                    /** @default 100 */
-                    limit?: number;
-                    /** @default 0 */
-                    offset?: number;
-                };
-                result: {
-                    count: number;
-                    next: string | null;
-                    previous: string | null;
-                    results: components["schemas"]["ProofKey"][];
-                };
-            };
             /** @description Retrieve the table of a batch export. What the log of the table says: its version, files, rows, columns and protocol. */
             "GET /batch_exports/{batch_export_id}/table": {
                 path: {
@@ -2607,7 +2426,7 @@ export interface components {
                 };
                 result: components["schemas"]["CertifiedErasure"];
             };
-            /** @description Retrieve an erasure. Its progress and, once it has ended, its signed certificate. */
+            /** @description Retrieve an erasure. Its progress and, once it has ended, its certificate. */
             "GET /erasures/{id}": {
                 path: {
                     /** Format: uuid */
@@ -3002,7 +2821,6 @@ export type LogEntry = components['schemas']['LogEntry'];
 export type Project = components['schemas']['Project'];
 export type ProjectCreateInput = components['schemas']['ProjectCreateInput'];
 export type ProjectUser = components['schemas']['ProjectUser'];
-export type ProofKey = components['schemas']['ProofKey'];
 export type QueryRequestInput = components['schemas']['QueryRequestInput'];
 export type QueryResponse = components['schemas']['QueryResponse'];
 export type QueryStatus = components['schemas']['QueryStatus'];
@@ -3010,7 +2828,6 @@ export type QueryStatusResponse = components['schemas']['QueryStatusResponse'];
 export type RetriedFailedRuns = components['schemas']['RetriedFailedRuns'];
 export type Scope = components['schemas']['Scope'];
 export type ScopeInput = components['schemas']['ScopeInput'];
-export type SignedProof = components['schemas']['SignedProof'];
 export type SourceMapInput = components['schemas']['SourceMapInput'];
 export type User = components['schemas']['User'];
 export type UserCreateInput = components['schemas']['UserCreateInput'];

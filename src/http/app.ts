@@ -71,7 +71,6 @@ import { keyRoutes } from './keys/routes.ts';
 import { monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
-import { proofRoutes } from './proofs/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
 import { createRequestShares } from './request_shares.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
@@ -426,7 +425,6 @@ const resources = [
   exportHistoryRoutes,
   previewRoutes,
   readingRoutes,
-  proofRoutes,
   tableRoutes,
   erasureRoutes,
   logRoutes,

@@ -130,7 +130,7 @@ export const sourceContract: Readonly<Record<RelationRole, RelationContract>> = 
       {
         name: 'uuid',
         ...id,
-        why: 'Identifies the row. Pages are ordered by it, and exportd proves by it that each row arrived once.',
+        why: 'Identifies the row. Pages are ordered by it, and exportd compares by it which rows arrived.',
         otherNames: ['id', 'event_id', 'guid'],
         fallback: null,
       },

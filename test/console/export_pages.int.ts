@@ -123,11 +123,6 @@ const pages: readonly NamedPage[] = [
   ['settings', () => `/exports/${id}?tab=settings`, heading('History')],
   ['webhooks', () => `/exports/${id}?tab=webhooks`, heading('Webhooks')],
   ['interval', intervalPath, heading('Proof')],
-  [
-    'proof of a month',
-    () => `/exports/${id}/proof?month=${new Date().toISOString().slice(0, 7)}`,
-    heading('Signature'),
-  ],
 ];
 
 describePages(() => ({ browser, baseUrl, key: api.key }), pages);

@@ -62,8 +62,6 @@ const operations: Readonly<Record<string, Expected>> = {
     body: { data_interval_start: range.start_at, data_interval_end: range.end_at, reason: 'Erased' },
   },
   'GET batch_exports/:batch_export_id/manifests': reads,
-  'GET batch_exports/:batch_export_id/proof': { ...reads, search: '?month=2026-10' },
-  'GET proof_keys': reads,
   'GET batch_exports/:batch_export_id/reading': reads,
   'GET batch_exports/:batch_export_id/table': reads,
   'GET batch_exports/:batch_export_id/table/history': reads,

@@ -161,16 +161,10 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'tab Table', file: `${ofExport}/table.ts`, uses: '/table/' },
   },
   {
-    name: 'erase persons, with a signed certificate',
+    name: 'erase persons, with a certificate',
     api: ['erasePersons', 'listErasures', 'retrieveErasure'],
     cli: ['erase', 'erasures'],
     console: { at: 'page Erasures', file: 'pages/erasures/page.ts', uses: "'erasures/'" },
-  },
-  {
-    name: 'proof of a month, signed',
-    api: ['proveMonthOfBatchExport', 'listProofKeys'],
-    cli: ['export proof', 'proof verify', 'proof keys'],
-    console: { at: 'page Proof of an export', file: 'pages/proof/page.ts', uses: '/proof/' },
   },
   {
     name: 'logs',

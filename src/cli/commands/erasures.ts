@@ -46,7 +46,7 @@ export function addErasureCommands(program: Command): void {
     'erase persons from all files of a project, and keep them out of what is exported later; it cannot be undone',
   )
     .option('--distinct-id <id>', 'of a person; may be repeated', collect, [])
-    .option('--status <erasure id>', 'show an erasure instead; with --json with its signed certificate')
+    .option('--status <erasure id>', 'show an erasure instead; with --json with its certificate')
     .option('--no-wait', 'do not wait for the end')
     .option(...yesOption)
     .addHelpText(

@@ -30,7 +30,6 @@ import {
 } from '../service_client.ts';
 import type { TableCheckResponse, TableRepairResponse, TableResponse } from '../../http/tables/schema.ts';
 import { addGetCommand } from './apply.ts';
-import { addExportProofCommand } from './proofs.ts';
 import {
   type DestinationOptions,
   hasFailed,
@@ -466,7 +465,6 @@ export function addExportCommands(program: Command): void {
     });
 
   addInspectionCommands(exports);
-  addExportProofCommand(exports);
 
   serviceCommand(exports, 'acknowledge', 'say why the files of an interval may differ from the source')
     .argument('<id>')

@@ -11,7 +11,6 @@ export const paths = {
   editExport: (id: string) => `/exports/${id}/edit`,
   /** `start` is the start of the interval, ISO 8601. */
   interval: (id: string, start: string) => `/exports/${id}/intervals/${encodeURIComponent(start)}`,
-  proof: (id: string) => `/exports/${id}/proof`,
   query: '/query',
   keys: '/keys',
   erasures: '/erasures',

@@ -22,7 +22,6 @@ const routes: readonly Route[] = [
   { pattern: '/exports/:id', load: () => import('../pages/export/page.ts') },
   { pattern: '/exports/:id/edit', load: () => import('../pages/edit/page.ts') },
   { pattern: '/exports/:id/intervals/:start', load: () => import('../pages/interval/page.ts') },
-  { pattern: '/exports/:id/proof', load: () => import('../pages/proof/page.ts') },
   { pattern: '/query', load: () => import('../pages/query/page.ts') },
   { pattern: '/keys', load: () => import('../pages/keys/page.ts') },
   { pattern: '/webhooks', load: () => import('../pages/webhooks/page.ts') },

@@ -8,7 +8,6 @@ import { ApiError, notFound } from '../api_error.ts';
 import { callerOf } from '../authentication.ts';
 import { type ProjectRoutes, teamOf } from '../command_service.ts';
 import { offsetPage } from '../paging.ts';
-import { signWithProofKey } from '../proofs/proof.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
 import {
   certifiedErasureSchema,
@@ -122,7 +121,7 @@ export const erasureRoutes: ProjectRoutes = (app, { pool, keyRing, settings, era
       ...reads,
       schema: {
         summary: 'Retrieve an erasure',
-        description: 'Its progress and, once it has ended, its signed certificate.',
+        description: 'Its progress and, once it has ended, its certificate.',
         params: erasurePath,
         response: { 200: certifiedErasureSchema, ...errorResponses },
       },
@@ -130,12 +129,7 @@ export const erasureRoutes: ProjectRoutes = (app, { pool, keyRing, settings, era
     async (request) => {
       const [found] = await readErasures(pool, teamOf(request), { id: request.params.id });
       if (!found) throw notFound();
-      const { certificate } = found;
-      return {
-        ...found,
-        certificate,
-        signature: certificate && (await signWithProofKey(pool, settings, certificate)),
-      };
+      return found;
     },
   );
 
@@ -163,7 +157,7 @@ export const erasureRoutes: ProjectRoutes = (app, { pool, keyRing, settings, era
       });
       const [found] = await readErasures(pool, team_id, { id });
       if (!found) throw notFound();
-      return reply.code(202).send({ ...found, certificate: null, signature: null });
+      return reply.code(202).send({ ...found, certificate: null });
     },
   );
 };

@@ -80,14 +80,6 @@ export const certifiedErasureSchema = erasureSchema
       .describe(
         'What was searched, found, rewritten, removed, held and verified. Null until the erasure has ended.',
       ),
-    signature: z
-      .object({
-        algorithm: z.literal('Ed25519'),
-        key_id: z.string(),
-        public_key: z.string().describe('32 bytes in base64. Proof keys list it.'),
-        value: z.string().describe('Signature of the canonical JSON (RFC 8785) of `certificate`, in base64.'),
-      })
-      .nullable(),
   })
   .meta({ id: 'CertifiedErasure' });
 export type CertifiedErasure = z.infer<typeof certifiedErasureSchema>;

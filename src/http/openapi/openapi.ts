@@ -15,7 +15,6 @@ import dashboards from '../dashboards/examples.json' with { type: 'json' };
 import intervals from '../intervals/examples.json' with { type: 'json' };
 import keys from '../keys/examples.json' with { type: 'json' };
 import projects from '../projects/examples.json' with { type: 'json' };
-import proofs from '../proofs/examples.json' with { type: 'json' };
 import query from '../query/examples.json' with { type: 'json' };
 import type { HttpApp } from '../command_service.ts';
 import { createTurns } from '../../concurrency/keyed_semaphore.ts';
@@ -53,7 +52,6 @@ export const examples: Readonly<Record<string, OperationExamples>> = {
   ...backfills,
   ...intervals,
   ...inspection,
-  ...proofs,
   ...tables,
   ...erasures,
   ...webhooks,
@@ -99,7 +97,6 @@ const tags = [
     name: 'Intervals and logs',
     prefixes: ['/batch_exports/{batch_export_id}/intervals', '/batch_exports/{id}/logs'],
   },
-  { name: 'Proofs', prefixes: ['/batch_exports/{batch_export_id}/proof', '/proof_keys'] },
   { name: 'Webhooks', prefixes: ['/webhooks'] },
   { name: 'Source', prefixes: ['/source'] },
   { name: 'Queries', prefixes: ['/query'] },

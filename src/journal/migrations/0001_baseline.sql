@@ -415,14 +415,6 @@ create table exportd.comparison_budget (
   available_at timestamptz not null
 );
 
--- The public keys that proofs were signed with: the key ring may lose the keys that they are derived from.
-create table exportd.proof_keys (
-  id text primary key,
-  -- 32 bytes in base64.
-  public_key text not null,
-  first_used_at timestamptz not null default clock_timestamp()
-);
-
 -- Verifications of an interval that a person requested. A report names rows by their ids, so that it must not be part of
 -- a workflow history.
 create table exportd.verifications (

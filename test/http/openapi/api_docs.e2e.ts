@@ -30,7 +30,6 @@ it('the page of the OpenAPI document shows every group and its examples, with no
     'Runs',
     'Backfills',
     'Intervals and logs',
-    'Proofs',
     'Webhooks',
     'Source',
     'Queries',

@@ -99,11 +99,11 @@ function Form({ onDone }: { readonly onDone: () => Promise<void> }): View {
   <//>`;
 }
 
-/** Stores the signed certificate of an erasure as a file, which `exportd proof verify` checks. */
+/** Stores the certificate of an erasure as a file. */
 async function download(id: string): Promise<void> {
   try {
-    const { certificate, signature } = await api.get<CertifiedErasure>(`erasures/${id}/`);
-    saveFile(`erasure-${id}.json`, 'application/json', JSON.stringify({ certificate, signature }));
+    const { certificate } = await api.get<CertifiedErasure>(`erasures/${id}/`);
+    saveFile(`erasure-${id}.json`, 'application/json', JSON.stringify({ certificate }));
   } catch (error) {
     toast(toFailure(error).message, 'danger');
   }

@@ -3,7 +3,6 @@ import { useResource } from '../../api/resource.ts';
 import { CopyBlock } from '../../components/actions.ts';
 import { Loaded, Section } from '../../components/page.ts';
 import { html, type View } from '../../html.ts';
-import { paths } from '../../router/paths.ts';
 import type { PartProps } from './export_actions.ts';
 
 /** Programs that read the files of the export, to copy. */
@@ -17,7 +16,6 @@ export function Reading({ found }: PartProps): View {
         <code>s3://${bucket_name}/${manifests}</code>. With${' '} <code>since</code>, a program reads what was
         exported after a time: replace the rows of these intervals in your copy.
       </p>
-      <p><a href=${paths.proof(found.id)}>Signed proof of a month, to print</a></p>
       ${recipes.map(
         ({ reader, code, tested }) =>
           html`<${Section} title=${reader}>
