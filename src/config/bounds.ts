@@ -82,9 +82,6 @@ export const boundGroups = {
     shareWait: ms(10_000, 'Wait of a request for its turn', '429'),
     verifications: atATime(4, 'Verifications of a deployment', '429'),
     verificationsOfProject: atATime(1, '– of a project', '429'),
-    liveStreams: atATime(5_000, 'Live streams of consoles, on a server', '503'),
-    liveStreamsOfProject: atATime(100, '– of a project', '429'),
-    liveStreamsOfKey: atATime(20, '– of an API key', '429'),
   },
   'S3 servers': {
     s3Response: bytes(2 * mib, 'A response other than an object', 'the request fails, `ResponseTooLarge`'),

@@ -2,6 +2,7 @@ import { effect, useSignal } from '@preact/signals';
 import { Component } from 'preact';
 import { useCallback, useEffect, useRef } from 'preact/hooks';
 import {
+  api,
   type ExportdError,
   chooseProject,
   may,
@@ -14,7 +15,7 @@ import {
   timezone,
   toFailure,
 } from './api/client.ts';
-import { useRequest } from './api/resource.ts';
+import { pollWhileVisible, useRequest } from './api/resource.ts';
 import { Button, Dialog, Toasts } from './components/actions.ts';
 import { EmptyState, FailureNotice, Page, useShownCurrent } from './components/page.ts';
 import { Facts } from './components/table.ts';
@@ -178,8 +179,8 @@ function MainLink({
   return html`<a href=${path} aria-current=${isCurrent ? 'page' : undefined}>${label}</a>`;
 }
 
-/** How often the state of the service is read, and how long a response may take, in milliseconds. */
-const [serviceMs, serviceTimeoutMs] = [10_000, 5_000];
+/** How long `/readyz` may take, in milliseconds. */
+const serviceTimeoutMs = 5_000;
 
 /** What `/readyz` says of the service. */
 interface ServiceState {
@@ -208,19 +209,11 @@ async function readServiceProblems(): Promise<string[]> {
 function ServiceBar(): View {
   const problems = useSignal<readonly string[]>([]);
   useEffect(() => {
-    let timer = 0;
-    let isCurrent = true;
     const read = async () => {
-      const found = await readServiceProblems();
-      if (!isCurrent) return;
-      problems.value = found;
-      timer = window.setTimeout(() => void read(), serviceMs);
+      problems.value = await readServiceProblems();
     };
     void read();
-    return () => {
-      isCurrent = false;
-      window.clearTimeout(timer);
-    };
+    return pollWhileVisible(() => void read());
   }, [problems]);
   if (problems.value.length === 0) return null;
   return html`<div class="service-bar notice notice-danger" role="alert">
@@ -232,6 +225,11 @@ function ServiceBar(): View {
 function Frame({ children }: { readonly children: Content }): View {
   const showsShortcuts = useSignal(false);
   const showsAccount = useSignal(false);
+  // Any request finds out that another tab or browser has ended the session.
+  useEffect(
+    () => pollWhileVisible(() => void api.get('/api/projects/', { limit: 1 }).catch(() => undefined)),
+    [],
+  );
   const open = useCallback(() => (showsShortcuts.value = true), [showsShortcuts]);
   useShortcut('?', 'List the shortcuts', open);
   const current = session.value;

@@ -1,5 +1,4 @@
 import { render } from 'preact';
-import { listenToChanges } from './api/resource.ts';
 import { App, followProject } from './app.ts';
 import { startClock } from './components/moment.ts';
 import { html } from './html.ts';
@@ -10,6 +9,5 @@ followLinks();
 listenToKeys();
 startClock();
 followProject();
-listenToChanges();
 const root = document.getElementById('root');
 if (root) render(html`<${App} />`, root);

@@ -57,8 +57,6 @@ import { consoleRoutes } from './console/console_routes.ts';
 import { consoleCoverageRoutes } from './console/coverage.ts';
 import { consoleExportRoutes, exportHistoryRoutes } from './console/export.ts';
 import { intervalDetailRoutes, verificationRoutes } from './console/interval_routes.ts';
-import { createLiveChanges } from './console/live_changes.ts';
-import { consoleLiveRoutes } from './console/live_routes.ts';
 import { consoleOverviewRoutes } from './console/overview.ts';
 import { previewRoutes } from './console/previews.ts';
 import { consoleQueryRoutes } from './console/query_editor.ts';
@@ -273,9 +271,6 @@ function addSecurityHeaders(
   });
 }
 
-/** Streams of events last as long as a page is open. */
-const untracedRoutes = /\/console\/live\/?$/;
-
 /** The methods that routes have. Metrics name no others, since a client can send any method. */
 const knownMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PATCH', 'DELETE', 'OPTIONS']);
 
@@ -330,7 +325,7 @@ export function addRequestSpans(app: FastifyInstance): void {
 
   app.addHook('onRequest', (request, _reply, done) => {
     const { url: route } = request.routeOptions;
-    if (!route?.startsWith('/api/') || untracedRoutes.test(route)) {
+    if (!route?.startsWith('/api/')) {
       done();
       return;
     }
@@ -441,7 +436,6 @@ const resources = [
 /** What only the console reads. */
 const consoleResources = [
   consoleOverviewRoutes,
-  consoleLiveRoutes,
   consoleExportRoutes,
   consoleCoverageRoutes,
   consoleQueryRoutes,
@@ -453,9 +447,6 @@ const timeoutCheckMs = 1_000;
 
 /** Failed authentications are counted for this long, in milliseconds. */
 const authenticationWindowMs = 60_000;
-
-/** How soon a console shows what changed. */
-const liveChangesPollMs = 1_000;
 
 /**
  * Closes connections that never sent anything, such as those that browsers open in advance. Node counts them neither among
@@ -531,9 +522,6 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   app.addHook('onClose', () => authentication.close());
   const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_INTERVAL, logger });
   app.addHook('onClose', () => outcomes.close());
-  const liveChanges = createLiveChanges(pool, { pollMs: liveChangesPollMs, logger, authentication });
-  // Its streams have no end of their own, and closing waits for responses.
-  app.addHook('preClose', () => liveChanges.close());
   // Closing waits for pending responses, and queries can run longer than the shutdown timeout.
   app.addHook('preClose', (done) => {
     dependencies.queries.running.interrupt();
@@ -552,7 +540,6 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     encoders,
     shares: createRequestShares(),
     commandService,
-    liveChanges,
     queryRateLimiter: createQueryRateLimiter(pool, settings.EXPORTD_QUERIES_PER_HOUR),
     ...links,
   };

@@ -47,9 +47,6 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller;
 }
 
-/** What ends with a key or a session that is no longer valid, such as a stream. */
-export type Credential = Pick<Caller, 'key_id' | 'project_id' | 'session_id'>;
-
 /** Finds out who sends a request. */
 export interface Authentication {
   /**
@@ -65,8 +62,6 @@ export interface Authentication {
   callerOfKey(request: FastifyRequest, key: string): Promise<Caller | undefined>;
   /** Who is signed in with the cookie of a request; undefined if nobody is. @throws ApiError 429 */
   callerOfSession(request: FastifyRequest): Promise<Caller | undefined>;
-  /** Those of the credentials that a new request could no longer use. */
-  findEnded<Given extends Credential>(credentials: readonly Given[]): Promise<readonly Given[]>;
   /** Resolves when the last uses of keys are stored. */
   close(): Promise<void>;
 }
@@ -144,7 +139,8 @@ export function createAuthentication({
       text: `select ${keyColumns}, session.id as session_id,
           session.last_seen_at is distinct from ${thisMinute} as is_new_minute
         from exportd.console_sessions session join exportd.api_keys key on key.id = session.key_id
-        where session.token_hash = $1 and ${isActiveSession(2)} and ${isActiveKey}`,
+        where session.token_hash = $1 and session.expires_at > clock_timestamp()
+          and session.last_seen_at > clock_timestamp() - $2 * interval '1 millisecond' and ${isActiveKey}`,
       values: [hash, idleMs],
     });
     return rows[0];
@@ -191,27 +187,7 @@ export function createAuthentication({
       throw new ApiError(403, 'permission_denied', `The API key lacks the required scope '${scope}'.`);
   };
 
-  const findEnded: Authentication['findEnded'] = async (credentials) => {
-    const { rows } = await pool.query<{ position: number }>({
-      text: `select credential.position - 1 as position
-        from unnest($1::uuid[], $2::integer[], $3::uuid[])
-          with ordinality as credential (key_id, project_id, session_id, position)
-        where not exists (
-          select from exportd.api_keys key left join exportd.console_sessions session
-            on session.id = credential.session_id and session.key_id = key.id and ${isActiveSession(4)}
-          where key.id = credential.key_id and credential.project_id = any(key.project_ids) and ${isActiveKey}
-            and (credential.session_id is null or session.id is not null))`,
-      values: [
-        credentials.map(({ key_id }) => key_id),
-        credentials.map(({ project_id }) => project_id),
-        credentials.map(({ session_id }) => session_id),
-        idleMs,
-      ],
-    });
-    return rows.flatMap(({ position }) => credentials[position] ?? []);
-  };
-
-  return { authenticate, callerOfKey, callerOfSession, findEnded, close: lastUses.close };
+  return { authenticate, callerOfKey, callerOfSession, close: lastUses.close };
 }
 
 /** RFC 5321 allows no longer address. */
@@ -409,13 +385,6 @@ const maxUserAgentLength = 200;
 /** The header `User-Agent`, cut to a length that can be stored for each request. */
 export const userAgentOf = ({ headers }: FastifyRequest): string =>
   (headers['user-agent'] ?? '').slice(0, maxUserAgentLength);
-
-/**
- * SQL condition: a row `session` is neither expired nor idle. Its key has to be active too.
- * @param idleMs the number of the parameter that holds EXPORTD_SESSION_IDLE_TIMEOUT
- */
-const isActiveSession = (idleMs: number): string => `(session.expires_at > clock_timestamp()
-  and session.last_seen_at > clock_timestamp() - $${idleMs} * interval '1 millisecond')`;
 
 /** Signs a browser in with the rights of a key. The cookie holds a random token, of which only the hash is stored. */
 export async function startSession(

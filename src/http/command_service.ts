@@ -31,7 +31,6 @@ import { ApiError, invalid, temporalUnreachable } from './api_error.ts';
 import { type Caller, callerOf } from './authentication.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
 import type { DestinationTestService } from './batch_exports/test_destination.ts';
-import type { LiveChanges } from './console/live_changes.ts';
 import { rejectionError } from './error_handler.ts';
 import type { RequestShares } from './request_shares.ts';
 import type { ExportLink, RunLink } from './runs/read_model.ts';
@@ -449,7 +448,6 @@ export interface RouteContext
   readonly queryRateLimiter: QueryRateLimiter;
   readonly runLink: RunLink;
   readonly exportLink: ExportLink;
-  readonly liveChanges: LiveChanges;
   /** Encodes rows of previews in a thread. */
   readonly encoders: EncoderPool;
   readonly shares: RequestShares;

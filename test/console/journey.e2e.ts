@@ -118,7 +118,7 @@ describe('the way through the console', () => {
     await expectSoundPage('dry run');
     await button('Start backfill', dialog).click();
     await toast('The backfill has started.');
-    // Without a reload: the server says what changes.
+    // Without a reload: the page polls.
     await page.getByText(`${hours} of ${hours} intervals, ${hours * rowsPerHour} rows`).waitFor();
     await page.getByRole('link', { name: 'Runs' }).click();
     await page

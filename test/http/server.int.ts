@@ -1,4 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { once } from 'node:events';
+import { connect } from 'node:net';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyPair } from '../../src/config/key_ring.ts';
 import { readSettings, SettingsError, type Settings } from '../../src/config/settings.ts';
@@ -142,6 +144,15 @@ describe('the server', () => {
     expect([await status('/livez'), await status('/metrics'), await status('/metrics/')]).toEqual([
       200, 404, 404,
     ]);
+  });
+
+  it('closes with connections that browsers open in advance', async () => {
+    const settings = settingsWith({});
+    const server = await startServer(settings, createLogger('test', settings));
+    const unused = connect(Number(new URL(server.url).port), '127.0.0.1').resume();
+    await once(unused, 'connect');
+    await Promise.all([server.close(), once(unused, 'close')]);
+    expect(unused.destroyed).toBe(true);
   });
 
   it('makes the text of its metrics once for many requests', async () => {

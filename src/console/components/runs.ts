@@ -140,11 +140,11 @@ const secondsOf = ({ created_at, finished_at }: RunResponse): number | null =>
 /** What a run did, step by step, beside its lines of the log. */
 export function RunSteps({ exportId, runId }: { readonly exportId: string; readonly runId: string }): View {
   const steps = useResource<RunStepsResponse>(`console/batch_exports/${exportId}/runs/${runId}/steps/`, {
-    live: exportId,
+    polls: true,
   });
   const lines = useResource<ListOf<LogLineResponse>>(`batch_exports/${exportId}/logs/`, {
     query: { run_id: runId, limit: 200 },
-    live: exportId,
+    polls: true,
   });
   return html`<div class="run-detail">
     <${Loaded} resource=${steps}>${(found: RunStepsResponse) => html`<${Throughput} steps=${found} />`}<//>

@@ -85,7 +85,7 @@ describe('files', () => {
       'content-type': 'text/javascript; charset=utf-8',
       'cache-control': 'public, max-age=31536000, immutable',
     });
-    expect(body).toContain('listenToChanges()');
+    expect(body).toContain('startClock()');
     expect(() => new Script(body.replaceAll(/^import .*$/gm, ''))).not.toThrow();
   });
 

@@ -279,7 +279,7 @@ function Preview({
 export function Backfills({ found, reload, onBackfill }: PartProps): View {
   const backfills = useResource<ListOf<BackfillResponse>>(`batch_exports/${found.id}/backfills/`, {
     query: { limit: 50 },
-    live: found.id,
+    polls: true,
   });
   const reloadAll = async () => {
     await Promise.all([backfills.reload(), reload()]);

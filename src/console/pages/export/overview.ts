@@ -41,7 +41,7 @@ function ActiveRuns({
   readonly onChange: () => unknown;
 }): View {
   const active = useResource<ActiveRunsResponse>(`console/batch_exports/${exportId}/active_runs/`, {
-    live: exportId,
+    polls: true,
   });
   if (!active.data || active.data.runs.length === 0) return null;
   return html`<${Section} title="Running now">
@@ -158,7 +158,7 @@ export function Overview({ found, coverage, firstRow, reload, onBackfill }: Part
   }, [before, spanMs]);
   const timeline = useResource<TimelineResponse>(`console/batch_exports/${found.id}/timeline/`, {
     query,
-    live: found.id,
+    polls: true,
   });
   const older = () => setQuery({ before: query.after });
   const newer = () => {

@@ -44,7 +44,7 @@ function WebhooksOfExport({ found }: PartProps): View {
 /** An export: its intervals, runs, backfills, log, how to read its files, settings and webhooks, and every action on it. */
 export default function ExportPage({ params }: PageProps): View {
   const id = params.id ?? '';
-  const resource = useResource<BatchExportResponse>(`batch_exports/${id}/`, { live: id });
+  const resource = useResource<BatchExportResponse>(`batch_exports/${id}/`, { polls: true });
   return html`<${LoadedPage} resource=${resource} what="export">
     ${(found: BatchExportResponse) => html`<${FoundExport} found=${found} resource=${resource} />`}
   <//>`;
@@ -63,7 +63,7 @@ function FoundExport({
   const { id } = found;
   const shown = parts.filter((part) => part.id !== 'table' || hasTable(found));
   const current = shown.find((part) => part.id === currentQuery.value.get('tab')) ?? parts[0];
-  const coverage = useResource<CoverageResponse>(`console/batch_exports/${id}/coverage/`, { live: id });
+  const coverage = useResource<CoverageResponse>(`console/batch_exports/${id}/coverage/`, { polls: true });
   const firstRow = useResource<FirstRowResponse>(`console/batch_exports/${id}/first_row/`);
   const backfilled = useSignal<{ readonly range: TimeRange | undefined } | undefined>(undefined);
   const reload = async () => {
@@ -128,7 +128,7 @@ function ConditionNotice({
   readonly reload: () => unknown;
 }): View {
   const { cause, severity, summary, since, actions } = condition;
-  const why = useResource<WhyResponse>(`batch_exports/${id}/why/`, { live: id });
+  const why = useResource<WhyResponse>(`batch_exports/${id}/why/`, { polls: true });
   const isOfDestination = destinationCauses.has(cause);
   const isTesting = useSignal(false);
   const cure = cureOf(condition);
@@ -169,7 +169,9 @@ function SameTrouble({
   readonly cure: Action | undefined;
   readonly reload: () => unknown;
 }): View {
-  const others = useResource<SameTroubleResponse>(`console/batch_exports/${id}/same_trouble/`, { live: id });
+  const others = useResource<SameTroubleResponse>(`console/batch_exports/${id}/same_trouble/`, {
+    polls: true,
+  });
   const exports = others.data?.exports ?? [];
   if (exports.length === 0) return null;
   const cures = exports.flatMap(({ condition }) => {

@@ -44,7 +44,7 @@ export function Runs({ found, reload }: PartProps): View {
   const end = startOfDay(to ?? '', 1);
   const runs = useResource<ListOf<RunResponse>>(`batch_exports/${found.id}/runs/`, {
     query: { limit: runsPageSize, status, created_by, cursor, start, end },
-    live: found.id,
+    polls: true,
     keepsData: true,
   });
   const isFiltered = [status, created_by, start, end].some((value) => value !== null && value !== undefined);
@@ -116,7 +116,7 @@ function Pages({ page }: { readonly page: ListOf<RunResponse> }): View {
 }
 
 function SelectedRun({ exportId, runId }: { readonly exportId: string; readonly runId: string }): View {
-  const run = useResource<RunResponse>(`batch_exports/${exportId}/runs/${runId}/`, { live: exportId });
+  const run = useResource<RunResponse>(`batch_exports/${exportId}/runs/${runId}/`, { polls: true });
   const close = () => setQuery({ run: null });
   return html`<${Loaded} resource=${run}>
     ${(found: RunResponse) =>
@@ -151,7 +151,7 @@ export function Log({ found }: PartProps): View {
   const offset = Number(currentQuery.value.get('offset') ?? 0);
   const lines = useResource<ListOf<LogLineResponse>>(`batch_exports/${found.id}/logs/`, {
     query: { level, search, offset, limit: logPageSize },
-    live: found.id,
+    polls: true,
   });
   return html`<${Section} title="Log">
     <div class="filters">

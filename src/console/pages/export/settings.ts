@@ -21,7 +21,7 @@ function SettingsHistory({ exportId }: { readonly exportId: string }): View {
   const shown = useSignal(pageSize);
   const history = useResource<ListOf<SettingsChange>>(`batch_exports/${exportId}/history/`, {
     query: { limit: shown.value },
-    live: exportId,
+    polls: true,
   });
   const showMore = () => (shown.value += pageSize);
   return html`<${Section} title="History">

@@ -30,7 +30,7 @@ function Deliveries({
 }): View {
   const deliveries = useResource<ListOf<DeliveryResponse>>(`webhooks/${webhookId}/deliveries/`, {
     query: { batch_export: exportId, limit: 50 },
-    live: exportId ?? 'all',
+    polls: true,
   });
   return html`<${Loaded} resource=${deliveries}>
     ${({ results }: ListOf<DeliveryResponse>) =>
@@ -274,7 +274,7 @@ export function Webhooks({ exportId }: { readonly exportId: string | null }): Vi
   const opened = useSignal<WebhookResponse | 'new' | null>(null);
   const webhooks = useResource<ListOf<WebhookResponse>>('webhooks/', {
     query: { limit: 1_000 },
-    live: exportId ?? 'all',
+    polls: true,
   });
   const open = () => (opened.value = 'new');
   const add = may('batch_export:write') && html`<${Button} kind="primary" onClick=${open}>Add webhook…<//>`;

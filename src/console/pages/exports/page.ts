@@ -26,7 +26,7 @@ export default function ExportsPage(): View {
   const search = usePaused(currentQuery.value.get('search') ?? '', pauseMs);
   const overview = useResource<Overview>('console/overview/', {
     query: { limit: shown.value, search },
-    live: 'all',
+    polls: true,
     keepsData: true,
   });
   useShortcut('c', 'Create an export', goToNewExport);

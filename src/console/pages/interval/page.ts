@@ -19,7 +19,7 @@ import { Proof } from './proof.ts';
 export default function IntervalPage({ params }: PageProps): View {
   const { id = '', start = '' } = params;
   const path = `batch_exports/${id}/intervals/${encodeURIComponent(start)}/`;
-  const detail = useResource<IntervalDetailResponse>(path, { live: id });
+  const detail = useResource<IntervalDetailResponse>(path, { polls: true });
   const found = useResource<BatchExportResponse>(`batch_exports/${id}/`);
   const parent = { title: 'Show the export', path: paths.export(id) };
   return html`<${LoadedPage} resource=${detail} what="interval" parent=${parent}>

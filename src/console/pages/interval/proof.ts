@@ -54,9 +54,6 @@ function ProofBars({ buckets }: { readonly buckets: readonly ProofBucket[] }): V
 const titleOf = ({ start, source_rows, bucket_rows, is_equal }: ProofBucket): string =>
   `${formatMoment(start, timezone.value)}: ${formatCount(source_rows)} rows in the source, ${formatCount(bucket_rows)} in the files${is_equal ? ', equal' : ''}`;
 
-/** How often a verification that runs is read again: its progress is no event of the export. */
-const pollMs = 1_500;
-
 /** Compares every object of an interval with the source on request, and shows what earlier requests found. */
 function Verifications({
   exportId,
@@ -69,14 +66,9 @@ function Verifications({
   readonly onEnd: () => unknown;
 }): View {
   const path = `batch_exports/${exportId}/intervals/${encodeURIComponent(start)}/verifications/`;
-  const verifications = useResource<VerificationsResponse>(path);
+  const verifications = useResource<VerificationsResponse>(path, { polls: true });
   const { reload } = verifications;
   const isRunning = verifications.data?.results.some(({ status }) => status === 'pending') ?? false;
-  useEffect(() => {
-    if (!isRunning) return undefined;
-    const timer = window.setInterval(() => void reload(), pollMs);
-    return () => window.clearInterval(timer);
-  }, [isRunning, reload]);
   const wasRunning = useRef(false);
   useEffect(() => {
     if (wasRunning.current && !isRunning) onEnd();
