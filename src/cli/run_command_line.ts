@@ -7,7 +7,6 @@ import { addAuditCommand } from './commands/audit.ts';
 import { addDashboardCommands, addVariableCommands } from './commands/dashboards.ts';
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
-import { addErasureCommands } from './commands/erasures.ts';
 import { addExportCommands, addTableCommands, addWhyCommand } from './commands/exports.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
@@ -83,7 +82,6 @@ export function createProgram(): Command {
   addDestinationCommands(program);
   addWebhookCommands(program);
   addVerifyCommand(program);
-  addErasureCommands(program);
   addInstallationCommands(program);
   return program;
 }

@@ -726,53 +726,6 @@ export interface components {
             /** @description Other exports of the project with the same bucket. */
             others: number;
         };
-        CertifiedErasure: {
-            id: string;
-            /**
-             * @description `Incomplete`: it has ended, and something could not be erased: see `failed` and `held`. Ask for another one once that is mended.
-             * @enum {string}
-             */
-            status: "Running" | "Completed" | "Incomplete";
-            /** @description SHA-256 of the id of the erasure, a slash and each distinct id. The ids are stored sealed. */
-            id_hashes: string[];
-            /** @description E-mail address; null if the user is gone. */
-            requested_by: string | null;
-            progress: {
-                exports: number;
-                exports_searched: number;
-                intervals_searched: number;
-                rows_searched: number;
-                /** @description Intervals whose files had rows of the persons. */
-                intervals_found: number;
-                intervals_rewritten: number;
-                rows_erased: number;
-                objects_removed: number;
-            };
-            /** @description Intervals that are as they were, at most 100. */
-            failed: {
-                batch_export_id: string;
-                /** Format: date-time */
-                start: string;
-                /** Format: date-time */
-                end: string;
-                error: string;
-            }[];
-            /** @description Objects that could not be removed. One under an object lock is no longer listed once it was deleted; the certificate still names it. */
-            held: {
-                batch_export_id: string;
-                object: string | null;
-                reason: string;
-                /** @description When exportd deletes it: object lock keeps it until then. */
-                until: string | null;
-            }[];
-            /** Format: date-time */
-            created_at: string;
-            finished_at: string | null;
-            /** @description What was searched, found, rewritten, removed, held and verified. Null until the erasure has ended. */
-            certificate: {
-                [key: string]: unknown;
-            } | null;
-        };
         CreatedApiKey: {
             id: string;
             name: string;
@@ -1049,49 +1002,6 @@ export interface components {
             /** @description A query in the SQL dialect that compiles for the project. */
             sql: string;
         };
-        Erasure: {
-            id: string;
-            /**
-             * @description `Incomplete`: it has ended, and something could not be erased: see `failed` and `held`. Ask for another one once that is mended.
-             * @enum {string}
-             */
-            status: "Running" | "Completed" | "Incomplete";
-            /** @description SHA-256 of the id of the erasure, a slash and each distinct id. The ids are stored sealed. */
-            id_hashes: string[];
-            /** @description E-mail address; null if the user is gone. */
-            requested_by: string | null;
-            progress: {
-                exports: number;
-                exports_searched: number;
-                intervals_searched: number;
-                rows_searched: number;
-                /** @description Intervals whose files had rows of the persons. */
-                intervals_found: number;
-                intervals_rewritten: number;
-                rows_erased: number;
-                objects_removed: number;
-            };
-            /** @description Intervals that are as they were, at most 100. */
-            failed: {
-                batch_export_id: string;
-                /** Format: date-time */
-                start: string;
-                /** Format: date-time */
-                end: string;
-                error: string;
-            }[];
-            /** @description Objects that could not be removed. One under an object lock is no longer listed once it was deleted; the certificate still names it. */
-            held: {
-                batch_export_id: string;
-                object: string | null;
-                reason: string;
-                /** @description When exportd deletes it: object lock keeps it until then. */
-                until: string | null;
-            }[];
-            /** Format: date-time */
-            created_at: string;
-            finished_at: string | null;
-        };
         Error: {
             type: string;
             code: string;
@@ -1256,9 +1166,9 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "erasure:read" | "erasure:write" | "installation:admin";
+        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
         /** @enum {string} */
-        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "erasure:read" | "erasure:write" | "installation:admin";
+        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
         SourceMapInput: {
             /** @description One of `tables`; without it, only those are returned. */
             table?: string;
@@ -1986,7 +1896,7 @@ export interface components {
                     results: components["schemas"]["BatchExportInterval"][];
                 };
             };
-            /** @description Acknowledge the differences of an interval. Its files differ from the source, and that is right: rows were erased there, for example. The interval raises no alert any more, until a comparison finds other differences. */
+            /** @description Acknowledge the differences of an interval. Its files differ from the source, and that is right: rows were deleted there, for example. The interval raises no alert any more, until a comparison finds other differences. */
             "POST /batch_exports/{batch_export_id}/intervals/acknowledge": {
                 path: {
                     /** Format: uuid */
@@ -2403,37 +2313,6 @@ export interface components {
                 body?: Record<string, never>;
                 result: components["schemas"]["BatchExportTableRepair"];
             };
-            /** @description List erasures. The newest first. */
-            "GET /erasures": {
-                query?: {
-                    /** @default 100 */
-                    limit?: number;
-                    /** @default 0 */
-                    offset?: number;
-                };
-                result: {
-                    count: number;
-                    next: string | null;
-                    previous: string | null;
-                    results: components["schemas"]["Erasure"][];
-                };
-            };
-            /** @description Erase persons. Takes the rows of persons out of all files of the project, deletes the old objects, and keeps the persons out of everything that is exported from now on, for as long as the source has them. Other rows stay as they are. It cannot be undone. Read the result with the id. */
-            "POST /erasures": {
-                body: {
-                    /** @description The distinct ids of the persons whose rows are erased, exactly as files have them. */
-                    distinct_ids: string[];
-                };
-                result: components["schemas"]["CertifiedErasure"];
-            };
-            /** @description Retrieve an erasure. Its progress and, once it has ended, its certificate. */
-            "GET /erasures/{id}": {
-                path: {
-                    /** Format: uuid */
-                    id: string;
-                };
-                result: components["schemas"]["CertifiedErasure"];
-            };
             /** @description Retrieve batch export logs. */
             "GET /batch_exports/{id}/logs": {
                 path: {
@@ -2798,7 +2677,6 @@ export type BatchExportTableVersion = components['schemas']['BatchExportTableVer
 export type BatchExportUpdateInput = components['schemas']['BatchExportUpdateInput'];
 export type BatchExportVerification = components['schemas']['BatchExportVerification'];
 export type BatchExportWhy = components['schemas']['BatchExportWhy'];
-export type CertifiedErasure = components['schemas']['CertifiedErasure'];
 export type CreatedApiKey = components['schemas']['CreatedApiKey'];
 export type CreatedBatchExportBackfill = components['schemas']['CreatedBatchExportBackfill'];
 export type CreatedWebhook = components['schemas']['CreatedWebhook'];
@@ -2814,7 +2692,6 @@ export type DashboardUpdateInput = components['schemas']['DashboardUpdateInput']
 export type DestinationTest = components['schemas']['DestinationTest'];
 export type DestinationTestNewInput = components['schemas']['DestinationTestNewInput'];
 export type DraftedSql = components['schemas']['DraftedSql'];
-export type Erasure = components['schemas']['Erasure'];
 export type Error = components['schemas']['Error'];
 export type JsonValueInput = components['schemas']['JsonValueInput'];
 export type LogEntry = components['schemas']['LogEntry'];

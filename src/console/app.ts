@@ -152,7 +152,6 @@ const mainPages = [
   { path: paths.query, label: 'Query', keys: 'g q', scope: 'query:read' },
   { path: paths.webhooks, label: 'Webhooks', keys: 'g w', scope: 'batch_export:read' },
   { path: paths.keys, label: 'Keys', keys: 'g k', scope: 'key:admin' },
-  { path: paths.erasures, label: 'Erasures', keys: 'g r', scope: 'erasure:read' },
   { path: paths.audit, label: 'Audit', keys: 'g a', scope: 'audit:read' },
 ] as const;
 

@@ -13,8 +13,6 @@ export const scopes = [
   'key:admin',
   'audit:read',
   'source:read',
-  'erasure:read',
-  'erasure:write',
   'installation:admin',
 ] as const;
 export type Scope = (typeof scopes)[number];

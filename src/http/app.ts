@@ -27,11 +27,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import type { Monitor } from '../telemetry/monitoring_server.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
 import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
-import type {
-  DestinationTestClient,
-  ErasureClient,
-  VerificationClient,
-} from '../temporal/clients/verification_client.ts';
+import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
 import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
 import { ApiError, invalid, notFound } from './api_error.ts';
 import { createAuditTrail } from './audit/audit_trail.ts';
@@ -62,7 +58,6 @@ import { previewRoutes } from './console/previews.ts';
 import { consoleQueryRoutes } from './console/query_editor.ts';
 import { type SessionContext, sessionRoutes } from './console/session_routes.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
-import { erasureRoutes } from './erasures/routes.ts';
 import { attrOf, sendError } from './error_handler.ts';
 import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
@@ -390,7 +385,6 @@ export interface HttpDependencies {
   readonly destinationTests: DestinationTestClient;
   readonly webhookTests: WebhookTestClient;
   readonly verifications: VerificationClient;
-  readonly erasures: ErasureClient;
   /** Starts the deliveries that are sent again. */
   readonly notifications: ResendService['notifications'];
   readonly executions: RunExecutions;
@@ -421,7 +415,6 @@ const resources = [
   previewRoutes,
   readingRoutes,
   tableRoutes,
-  erasureRoutes,
   logRoutes,
   webhookRoutes,
   webhookDeliveryRoutes,

@@ -24,7 +24,7 @@ import type { QueryService } from '../queries/handle_query.ts';
 import { ClientDisconnected } from '../queries/query_errors.ts';
 import type { QueryRateLimiter } from '../queries/query_slots.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { ErasureClient, VerificationClient } from '../temporal/clients/verification_client.ts';
+import type { VerificationClient } from '../temporal/clients/verification_client.ts';
 import { SearchAttributesMissing } from '../temporal/search_attributes.ts';
 import { inSpan } from '../tracing/spans.ts';
 import { ApiError, invalid, temporalUnreachable } from './api_error.ts';
@@ -452,7 +452,6 @@ export interface RouteContext
   readonly encoders: EncoderPool;
   readonly shares: RequestShares;
   readonly verifications: VerificationClient;
-  readonly erasures: ErasureClient;
   readonly logger: Logger;
 }
 

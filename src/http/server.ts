@@ -19,7 +19,6 @@ import {
 import { createCommandSignaller } from '../temporal/clients/export_workflows.ts';
 import {
   createDestinationTestClient,
-  createErasureClient,
   createVerificationClient,
 } from '../temporal/clients/verification_client.ts';
 import { createQueryClient } from '../temporal/clients/workflow_clients.ts';
@@ -109,7 +108,6 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const destinationTests = createDestinationTestClient(temporal.client, settings);
   const webhookTests = createWebhookTestClient(temporal.client, settings);
   const verifications = createVerificationClient(temporal.client, settings);
-  const erasures = createErasureClient(temporal.client, settings);
   const notifications = createNotificationClient(temporal.client, pool, settings);
   const querySource = connectQueriesToSource(settings);
   const executor = createThreadExecutor(settings);
@@ -158,7 +156,6 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     destinationTests: { test: (testId) => calls.track(() => destinationTests.test(testId)) },
     webhookTests: { test: (deliveryId) => calls.track(() => webhookTests.test(deliveryId)) },
     verifications: { start: (id) => calls.track(() => verifications.start(id)) },
-    erasures: { start: (id) => calls.track(() => erasures.start(id)) },
     notifications: {
       start: (deliveryId) => calls.track(() => notifications.start(deliveryId)),
       restart: (deliveryId) => calls.track(() => notifications.restart(deliveryId)),

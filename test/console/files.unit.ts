@@ -65,7 +65,6 @@ describe('the files of the console', () => {
     ['/query', 'pages/query/page.ts'],
     ['/keys', 'pages/keys/page.ts'],
     ['/audit', 'pages/audit/page.ts'],
-    ['/erasures', 'pages/erasures/page.ts'],
     ['/exports/1/other', undefined],
   ])('preload at %s the page and what it imports alone', (path, module) => {
     const { modules = [] } = files.pages.find((page) => page.path.test(path)) ?? {};

@@ -1,8 +1,5 @@
-import { readFile } from 'node:fs/promises';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { recordErasure } from '../../src/decisions/erasures.ts';
-import { openJournal } from '../../src/projections/registry.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { findViolations, launchBrowser, openConsole, type ConsolePage } from './browser.ts';
@@ -25,11 +22,6 @@ beforeAll(async () => {
   const ci = await createKey({ name: 'CI', scopes, expires_at: '2040-01-01T00:00:00Z' });
   await api.call('POST', `keys/${ci.id}/rotate/`, { overlap_seconds: 3_600 });
   await api.call('DELETE', `keys/${(await createKey({ name: 'Laptop of Grace', scopes })).id}/`);
-  const { body: erased } = await api.call('POST', 'erasures/', { distinct_ids: ['grace'] });
-  const certificate = { erasure_id: String(erased.id), status: 'Completed', rows_erased: 12 };
-  await recordErasure(openJournal(api.database.pool), String(erased.id), 'ended', {
-    ...{ type: 'ErasureEnded', data: { status: 'Completed', certificate } },
-  });
   // A refused attempt.
   await api.call('POST', 'dashboards/', { name: 'Sales' }, bearer(ci.key));
 });
@@ -74,14 +66,6 @@ const pages: readonly NamedPage[] = [
     'audit of keys',
     () => '/audit?object=keys&outcome=done',
     (page) => page.getByRole('cell', { name: 'key.revoke' }).waitFor(),
-  ],
-  [
-    'erasures',
-    () => '/erasures',
-    async (page) => {
-      await page.getByRole('cell', { name: 'Completed' }).waitFor();
-      await page.getByLabel('Distinct ids').fill('ada\nada@example.com');
-    },
   ],
   [
     'account',
@@ -350,36 +334,6 @@ describe('the page of webhooks', () => {
   });
 });
 
-describe('the page of erasures', () => {
-  it('asks before it erases, shows the progress, and saves the certificate', async () => {
-    const { page, problems } = opened;
-    await page.goto('/erasures');
-    await page.getByLabel('Distinct ids').fill('ada\n\nada@example.com\nada\n');
-    await button(page, 'Erase').click();
-    const dialog = page.getByRole('dialog', { name: 'Erase 2 distinct ids?' });
-    await dialog.getByText('It cannot be undone.').waitFor();
-    expect(await findViolations(page)).toEqual([]);
-    await button(dialog, 'Erase').click();
-    await page.getByText('The erasure has started.').waitFor();
-    await rowOf(page, 'Running').getByText('0 of 0 intervals').waitFor();
-    expect(await page.getByLabel('Distinct ids').inputValue()).toBe('');
-    const { results } = (await api.call('GET', 'erasures/')).body as { results: { id: string }[] };
-    await recordErasure(openJournal(api.database.pool), results[0]?.id ?? '', 'ended', {
-      ...{ type: 'ErasureEnded', data: { status: 'Incomplete', certificate: { rows_erased: 3 } } },
-    });
-    // The page reads again by itself.
-    const [saved] = await Promise.all([
-      page.waitForEvent('download'),
-      button(rowOf(page, 'Incomplete'), `Download the certificate of ${results[0]?.id}`).click(),
-    ]);
-    const { certificate } = JSON.parse(await readFile(await saved.path(), 'utf8')) as {
-      certificate: object;
-    };
-    expect(certificate).toEqual({ rows_erased: 3 });
-    expect(problems).toEqual([]);
-  });
-});
-
 describe('without their scopes', () => {
   it('the pages say which one is lacking, and nothing leads to them', async () => {
     const { key } = await api.newKey(api.projectId, ['batch_export:read']);
@@ -389,7 +343,6 @@ describe('without their scopes', () => {
       for (const [path, scope] of [
         ['/keys', 'key:admin'],
         ['/audit', 'audit:read'],
-        ['/erasures', 'erasure:read'],
       ] as const) {
         await page.goto(path);
         await page.getByText(`This key lacks the scope ${scope}`).waitFor();

@@ -45,7 +45,6 @@ async function pathsOf(demo: Demo): Promise<Readonly<Record<string, string>>> {
     new: '/exports/new',
     keys: '/keys',
     audit: '/audit',
-    erasures: '/erasures',
     query: `/query?sql=${encodeURIComponent(query)}`,
   };
 }

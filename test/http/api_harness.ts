@@ -210,7 +210,6 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     destinationTests,
     webhookTests,
     verifications,
-    erasures: { start: () => Promise.resolve() },
     notifications: { start: startDelivery, restart: startDelivery },
   };
   const createTestApp = async (appSettings: Settings, metrics = new Registry()) => {

@@ -57,7 +57,7 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET batch_exports/:batch_export_id/intervals': reads,
   'POST batch_exports/:batch_export_id/intervals/acknowledge': {
     ...writes,
-    body: { data_interval_start: range.start_at, data_interval_end: range.end_at, reason: 'Erased' },
+    body: { data_interval_start: range.start_at, data_interval_end: range.end_at, reason: 'Deleted' },
   },
   'GET batch_exports/:batch_export_id/manifests': reads,
   'GET batch_exports/:batch_export_id/reading': reads,
@@ -115,9 +115,6 @@ const operations: Readonly<Record<string, Expected>> = {
   },
   'GET batch_exports/:batch_export_id/intervals/:start/verifications': reads,
   'POST batch_exports/:batch_export_id/intervals/:start/verifications': writes,
-  'GET erasures': { scope: 'erasure:read' },
-  'GET erasures/:id': { scope: 'erasure:read' },
-  'POST erasures': { scope: 'erasure:write' },
   'GET source/check': writes,
   'POST source/map': writes,
   'POST batch_exports/preview': writes,
@@ -133,7 +130,6 @@ const operations: Readonly<Record<string, Expected>> = {
 const publicOperations = [
   ...[
     'GET /',
-    'GET /erasures',
     'GET /exports/*',
     'GET /query',
     'GET /keys',
@@ -163,7 +159,6 @@ interface Ids {
   readonly dashboard: string;
   readonly query: string;
   readonly key: string;
-  readonly erasure: string;
   readonly start: string;
 }
 
@@ -180,7 +175,6 @@ function idOf(path: string, parameter: string, ids: Ids): string | undefined {
     dashboards: ids.dashboard,
     query: ids.query,
     keys: ids.key,
-    erasures: ids.erasure,
     intervals: ids.start,
   };
   return known[kind ?? ''];
@@ -251,7 +245,6 @@ async function createVictim(): Promise<Ids> {
   const query = 'query-of-the-victim';
   await created('query/', { query: { kind: 'DialectQuery', query: 'select 1' }, client_query_id: query });
   const key = await created('keys/', { name: 'Victim', scopes: ['query:read'] });
-  const erasure = await created('erasures/', { distinct_ids: ['victim'] });
   return {
     project: api.projectId,
     batchExport,
@@ -262,7 +255,6 @@ async function createVictim(): Promise<Ids> {
     dashboard: String(dashboard.id),
     query,
     key: String(key.id),
-    erasure: String(erasure.id),
     start: String(run?.data_interval_start),
   };
 }
@@ -282,8 +274,6 @@ async function stateOfVictim(): Promise<string> {
     'queries',
     'verifications',
     'table_requests',
-    'erasures',
-    'erased_ids',
   ];
   const { pool } = api.database;
   const states = tables.map((table) =>
@@ -409,7 +399,6 @@ describe('a key', () => {
     dashboard: '2147483647',
     query: randomUUID(),
     key: randomUUID(),
-    erasure: randomUUID(),
   });
 
   it.each(scopes)('with the scope %s alone can do what that allows, and nothing else', async (scope) => {

@@ -1,8 +1,4 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKeyRing, createSymmetricKey } from '../../src/config/key_ring.ts';
-import { storeErasedIds } from '../../src/destination/erased_ids.ts';
-import { inTransaction } from '../../src/journal/database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { exportBody, openApiHarness, plantedSecrets, type ApiHarness } from './api_harness.ts';
 
@@ -82,36 +78,6 @@ describe('the preview of a new export', () => {
     const { body: found } = await preview(body({ interval: 'every 1 minutes', dialect_query: query }));
     expect(valuesOf(found, 'distinct_id')).toEqual(['person 119']);
     expect(Date.parse(String(found.rows_since))).toBeLessThan(Date.now() - 29 * 86_400_000);
-  });
-
-  it('has no rows of erased persons, who count in no estimate and no dry run either', async () => {
-    const erasure = { id: randomUUID(), team_id: api.projectId, distinct_ids: ['person 2', "person '3\\"] };
-    const given = body({ interval: 'every 1 minutes' });
-    const read = async () => {
-      const { rows } = (await estimate(given)).body;
-      const query = "select distinct_id from events where distinct_id in ('person 2', 'person 4')";
-      const shown = (await preview(body({ dialect_query: query, interval: 'every 1 minutes' }))).body;
-      return { rows: Number(rows), shown: valuesOf(shown, 'distinct_id') };
-    };
-    const id = await api.createExport({ interval: 'every 1 minutes', paused: true });
-    const range = { start_at: minuteAgo(30), end_at: minuteAgo(0), dry_run: true };
-    const dryRun = async () => {
-      return Number((await api.call('POST', `batch_exports/${id}/backfill/`, range)).body.rows);
-    };
-    const [before, counted] = [await read(), await dryRun()];
-    expect(before.shown).toContain('person 2');
-    await inTransaction(api.database.pool, (connection) =>
-      storeErasedIds(connection, createKeyRing(createSymmetricKey('another')), erasure),
-    );
-    try {
-      expect(await read()).toEqual({
-        rows: before.rows - 1,
-        shown: before.shown.filter((shown) => shown !== 'person 2'),
-      });
-      expect(await dryRun()).toBe(counted - 1);
-    } finally {
-      await api.database.pool.query('delete from exportd.erased_ids');
-    }
   });
 
   it.each([

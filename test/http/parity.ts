@@ -161,12 +161,6 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'tab Table', file: `${ofExport}/table.ts`, uses: '/table/' },
   },
   {
-    name: 'erase persons, with a certificate',
-    api: ['erasePersons', 'listErasures', 'retrieveErasure'],
-    cli: ['erase', 'erasures'],
-    console: { at: 'page Erasures', file: 'pages/erasures/page.ts', uses: "'erasures/'" },
-  },
-  {
     name: 'logs',
     api: ['retrieveBatchExportLogs'],
     cli: ['export logs'],

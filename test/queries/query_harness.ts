@@ -96,7 +96,6 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
       destinationTests: { test: notTested },
       webhookTests: { test: notTested },
       verifications: { start: notTested },
-      erasures: { start: notTested },
       notifications: { start: notTested, restart: notTested },
       authenticationPool: ownPool,
       metrics,

@@ -13,7 +13,6 @@ export const paths = {
   interval: (id: string, start: string) => `/exports/${id}/intervals/${encodeURIComponent(start)}`,
   query: '/query',
   keys: '/keys',
-  erasures: '/erasures',
   audit: '/audit',
   source: '/source',
   webhooks: '/webhooks',

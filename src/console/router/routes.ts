@@ -26,7 +26,6 @@ const routes: readonly Route[] = [
   { pattern: '/keys', load: () => import('../pages/keys/page.ts') },
   { pattern: '/webhooks', load: () => import('../pages/webhooks/page.ts') },
   { pattern: '/source', load: () => import('../pages/source/page.ts') },
-  { pattern: '/erasures', load: () => import('../pages/erasures/page.ts') },
   { pattern: '/audit', load: () => import('../pages/audit/page.ts') },
 ];
 

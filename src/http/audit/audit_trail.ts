@@ -37,7 +37,6 @@ const actions: Readonly<Record<string, string>> = {
   'POST /webhooks/:id/test': 'webhook.test',
   'POST /webhooks/:id/deliveries/:delivery_id/resend': 'webhook.resend',
   'POST /source/map': 'source.map',
-  'POST /erasures': 'erasure.create',
   'POST /dashboards': 'dashboard.create',
   'PATCH /dashboards/:id': 'dashboard.update',
   'DELETE /dashboards/:id': 'dashboard.delete',

@@ -1,7 +1,6 @@
 import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
-import { withoutErasedRows } from '../../destination/erased_ids.ts';
 import { toRecordedRange } from '../../decisions/create_run.ts';
 import { requireBackfillRange } from '../../domain/backfill.ts';
 import { type BatchExportState, requireLive } from '../../domain/batch_export.ts';
@@ -51,7 +50,7 @@ export async function dryRun(
     model: batchExport.model,
     team_id,
     interval: { start, end },
-    selection: await withoutErasedRows(service.pool, team_id, selectionOfConfig(batchExport)),
+    selection: selectionOfConfig(batchExport),
   });
   return { dry_run: true, start_at: start, end_at: end, intervals, ...counted };
 }

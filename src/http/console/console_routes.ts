@@ -13,7 +13,7 @@ import {
 } from './console_files.ts';
 
 /** The paths of pages, which the router in the browser reads (src/console/router/routes.ts). */
-const pagePaths = ['/', '/exports/*', '/query', '/keys', '/erasures', '/audit', '/source', '/webhooks'];
+const pagePaths = ['/', '/exports/*', '/query', '/keys', '/audit', '/source', '/webhooks'];
 
 const aYear = 31_536_000;
 

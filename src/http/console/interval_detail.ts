@@ -1,7 +1,6 @@
 import type { Settings } from '../../config/settings.ts';
 import { type RangeFile, readFiles, type StoredFile } from '../../decisions/record_files.ts';
 import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
-import { withoutErasedRows } from '../../destination/erased_ids.ts';
 import { partitionColumnsOf } from '../../destination/keys.ts';
 import { manifestOf } from '../../destination/manifest.ts';
 import type { SortKey } from '../../domain/exported_files.ts';
@@ -459,7 +458,7 @@ export async function locateRow(
       detail: 'Only events can be located: a person moves to another interval with each change.',
     };
   const config = await readPublicConfig(pool, batch_export_id, config_version);
-  const selection = await withoutErasedRows(pool, team_id, selectionOfConfig(config));
+  const selection = selectionOfConfig(config);
   const range = { model, team_id, interval: bounds, selection };
   const key = await source.findEventKey(range, uuid, signal);
   if (!key)

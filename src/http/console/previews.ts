@@ -5,7 +5,6 @@ import {
   rejectSelectionForModel,
   requireDestinationType,
 } from '../../destination/config.ts';
-import { withoutErasedRows } from '../../destination/erased_ids.ts';
 import { type DataInterval, previousBoundary, type ScheduleDefinition } from '../../domain/intervals.ts';
 import type { EncoderPool } from '../../encoding/encoder.ts';
 import type { Pool } from '../../journal/database.ts';
@@ -257,8 +256,7 @@ async function previewedExport(
   const { interval, model } = definition;
   const columns = exportedColumns(model, { query });
   rejectPartitions(config, { interval, model, columns, hasQuery: query !== null });
-  const selection = await withoutErasedRows(pool, teamId, { ...selected, query });
-  return { team_id: teamId, id, definition, destination, selection };
+  return { team_id: teamId, id, definition, destination, selection: { ...selected, query } };
 }
 
 /** Whether the definition has the stored query, which keeps the time zone that it was stored with. */

@@ -67,7 +67,7 @@ export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
       schema: {
         summary: 'Acknowledge the differences of an interval',
         description:
-          'Its files differ from the source, and that is right: rows were erased there, for example. The interval raises no ' +
+          'Its files differ from the source, and that is right: rows were deleted there, for example. The interval raises no ' +
           'alert any more, until a comparison finds other differences.',
         params: backfillsPath,
         body: acknowledgeBody,

@@ -19,7 +19,6 @@ import query from '../query/examples.json' with { type: 'json' };
 import type { HttpApp } from '../command_service.ts';
 import { createTurns } from '../../concurrency/keyed_semaphore.ts';
 import runs from '../runs/examples.json' with { type: 'json' };
-import erasures from '../erasures/examples.json' with { type: 'json' };
 import tables from '../tables/examples.json' with { type: 'json' };
 import webhooks from '../webhooks/examples.json' with { type: 'json' };
 import messages from '../webhooks/message_examples.json' with { type: 'json' };
@@ -53,7 +52,6 @@ export const examples: Readonly<Record<string, OperationExamples>> = {
   ...intervals,
   ...inspection,
   ...tables,
-  ...erasures,
   ...webhooks,
   ...dashboards,
   ...keys,
@@ -102,7 +100,6 @@ const tags = [
   { name: 'Queries', prefixes: ['/query'] },
   { name: 'Dashboards', prefixes: ['/dashboards'] },
   { name: 'API keys', prefixes: ['/keys', '/users', '/api/users'] },
-  { name: 'Erasures', prefixes: ['/erasures'] },
   { name: 'Audit', prefixes: ['/audit'] },
   { name: 'Projects', prefixes: ['/api/projects'] },
   { name: 'Monitoring', prefixes: ['/healthz', '/livez', '/readyz'] },
@@ -200,7 +197,6 @@ function completeOperation(method: string, path: string, operation: Operation): 
       // A worker carries them out while the request waits.
       of_tests: path.endsWith('/test'),
       of_tables: /\/table(\/|$)/.test(path),
-      of_erasures: method === 'POST' && path === '/erasures',
     },
     own?.errors ?? [],
   );

@@ -35,7 +35,6 @@ it('the page of the OpenAPI document shows every group and its examples, with no
     'Queries',
     'Dashboards',
     'API keys',
-    'Erasures',
     'Audit',
     'Projects',
     'Monitoring',
