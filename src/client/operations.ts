@@ -1992,7 +1992,7 @@ export interface components {
                         generation: number;
                     }[];
                     /** @description Null without a manifest, or if persons decide which rows are selected. */
-                    proof: {
+                    fingerprints: {
                         source: {
                             hash: string;
                             rows: number;

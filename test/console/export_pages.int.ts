@@ -122,7 +122,7 @@ const pages: readonly NamedPage[] = [
   ['read', () => `/exports/${id}?tab=read`, heading('DuckDB')],
   ['settings', () => `/exports/${id}?tab=settings`, heading('History')],
   ['webhooks', () => `/exports/${id}?tab=webhooks`, heading('Webhooks')],
-  ['interval', intervalPath, heading('Proof')],
+  ['interval', intervalPath, heading('Comparison with the source')],
 ];
 
 describePages(() => ({ browser, baseUrl, key: api.key }), pages);
@@ -142,7 +142,7 @@ describe('with a mouse', () => {
     await cell.focus();
     await page.keyboard.press('ArrowLeft');
     await page.keyboard.press('Enter');
-    await page.getByRole('heading', { name: 'Proof' }).waitFor();
+    await page.getByRole('heading', { name: 'Comparison with the source' }).waitFor();
     expect(decodeURIComponent(page.url())).toContain(minuteAgo(2).toISOString());
   });
 

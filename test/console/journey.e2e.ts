@@ -149,9 +149,9 @@ describe('the way through the console', () => {
     await toast('Unpaused.');
   });
 
-  it('opens the proof of an interval and exports it again', async () => {
+  it('opens the comparison of an interval and exports it again', async () => {
     await page.locator('.calendar-cell.tone-good').first().click();
-    await page.getByRole('heading', { name: 'Proof' }).waitFor();
+    await page.getByRole('heading', { name: 'Comparison with the source' }).waitFor();
     await page.getByText('The files have the rows of the source').waitFor();
     await expectSoundPage('interval');
     await button('Retry').first().click();

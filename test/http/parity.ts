@@ -85,7 +85,7 @@ export const capabilities: readonly Capability[] = [
     cli: ['export intervals', 'export interval', 'export acknowledge'],
     console: {
       at: 'calendar, page of an interval',
-      file: 'pages/interval/proof.ts',
+      file: 'pages/interval/comparison.ts',
       uses: '/intervals/acknowledge/',
     },
   },
@@ -93,7 +93,7 @@ export const capabilities: readonly Capability[] = [
     name: 'verify',
     api: ['verifyInterval', 'listVerificationsOfInterval'],
     cli: ['verify'],
-    console: { at: 'page of an interval', file: 'pages/interval/proof.ts', uses: '/verifications/' },
+    console: { at: 'page of an interval', file: 'pages/interval/comparison.ts', uses: '/verifications/' },
   },
   {
     name: 'find an event',

@@ -164,7 +164,7 @@ const toIntervalFile = (file: Omit<RangeFile, 'fingerprint'>): IntervalFile => (
  * The fingerprint of the source right after the export against that of the files and the rejected rows, by insertion
  * time. Null if they are not comparable, because persons decide which rows are selected.
  */
-function proofOf(run: ExistingRun): IntervalDetailResponse['proof'] {
+function fingerprintsOf(run: ExistingRun): IntervalDetailResponse['fingerprints'] {
   if (!run.finished) return null;
   const source = sourceAfter(run);
   const bucket = exportedFingerprint(run);
@@ -245,7 +245,7 @@ export async function readIntervalDetail(
     runs: runs.map((run) => toRunResponse(run, runLink)),
     generations,
     ...manifest,
-    newest_check: newestCheckOf({ interval, proof: manifest.proof, held_at, verified }),
+    newest_check: newestCheckOf({ interval, fingerprints: manifest.fingerprints, held_at, verified }),
   };
 }
 
@@ -277,12 +277,12 @@ async function readNewestVerification(
 /** The newest comparison of the current files with the source, whatever has made it. */
 function newestCheckOf({
   interval: { manifest_run_id, completed_at, comparison, held },
-  proof,
+  fingerprints,
   held_at,
   verified,
 }: {
   readonly interval: Pick<IntervalResponse, 'manifest_run_id' | 'completed_at' | 'comparison' | 'held'>;
-  readonly proof: Pick<NonNullable<IntervalDetailResponse['proof']>, 'is_equal'> | null;
+  readonly fingerprints: Pick<NonNullable<IntervalDetailResponse['fingerprints']>, 'is_equal'> | null;
   /** When the run was held that left the interval held. */
   readonly held_at: string | null;
   readonly verified: Verified | undefined;
@@ -290,12 +290,12 @@ function newestCheckOf({
   if (manifest_run_id === null || completed_at === null) return null;
   const differ = 'The files and the source differ';
   const checks: NewestCheck[] = [];
-  if (proof)
+  if (fingerprints)
     checks.push({
       kind: 'export',
       at: completed_at,
-      is_equal: proof.is_equal,
-      summary: proof.is_equal ? 'The files have the rows of the source' : differ,
+      is_equal: fingerprints.is_equal,
+      summary: fingerprints.is_equal ? 'The files have the rows of the source' : differ,
     });
   if (comparison) {
     const is_equal = comparison.outcome === 'equal';
@@ -336,7 +336,7 @@ const rowsOf = (count: number): string => `${count.toLocaleString('en')} ${count
 
 type ManifestFields = Pick<
   IntervalDetailResponse,
-  'files' | 'rejected_file' | 'kept' | 'earlier' | 'proof' | 'manifest'
+  'files' | 'rejected_file' | 'kept' | 'earlier' | 'fingerprints' | 'manifest'
 >;
 
 const withoutManifest: ManifestFields = {
@@ -344,7 +344,7 @@ const withoutManifest: ManifestFields = {
   rejected_file: null,
   kept: [],
   earlier: [],
-  proof: null,
+  fingerprints: null,
   manifest: null,
 };
 
@@ -371,7 +371,7 @@ async function readManifest(
     },
     kept: [...kept],
     earlier: [...earlier],
-    proof: proofOf(state),
+    fingerprints: fingerprintsOf(state),
     manifest: {
       bucket: typeof bucket_name === 'string' ? bucket_name : '',
       endpoint: typeof endpoint_url === 'string' ? endpoint_url : null,

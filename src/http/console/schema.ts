@@ -298,7 +298,7 @@ const generation = z.object({
 });
 export type Generation = z.infer<typeof generation>;
 
-const proofBucket = z.object({
+const bucketPair = z.object({
   start: responseTimestampSchema,
   end: responseTimestampSchema,
   source_rows: z.number().int(),
@@ -309,11 +309,11 @@ const proofBucket = z.object({
 const total = z.object({ hash: z.string(), rows: z.number().int(), sum: z.string() });
 
 /** The rows of the source after the export against those of the files, by insertion time. */
-const proof = z.object({
+const fingerprints = z.object({
   source: total,
   bucket: total.describe('The rows of the files, and the rejected ones.'),
   is_equal: z.boolean(),
-  buckets: z.array(proofBucket),
+  buckets: z.array(bucketPair),
 });
 
 /** The newest of what has compared the files of an interval with the source. */
@@ -343,7 +343,9 @@ export const intervalDetailSchema = z.object({
   rejected_file: z.object({ key: z.string(), rows: z.number().int(), bytes: z.number().int() }).nullable(),
   kept: z.array(earlierFile),
   earlier: z.array(earlierFile),
-  proof: proof.nullable().describe('Null without a manifest, or if persons decide which rows are selected.'),
+  fingerprints: fingerprints
+    .nullable()
+    .describe('Null without a manifest, or if persons decide which rows are selected.'),
   newest_check: newestCheck
     .nullable()
     .describe('Null without a manifest, and while nothing has compared it.'),

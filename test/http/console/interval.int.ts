@@ -61,7 +61,7 @@ describe('an interval', () => {
         key: `_manifests/${run}.json`,
         body: { version: 1, run_id: run, rows: 5, files: [{ rows: 3 }, { rows: 2 }] },
       },
-      proof: { is_equal: true, buckets: [{ start, source_rows: 5, bucket_rows: 5, is_equal: true }] },
+      fingerprints: { is_equal: true, buckets: [{ start, source_rows: 5, bucket_rows: 5, is_equal: true }] },
     });
     for (const secret of Object.values(plantedSecrets)) expect(text).not.toContain(secret);
   });
@@ -93,11 +93,11 @@ describe('an interval', () => {
     ]);
   });
 
-  it('shows in its proof where the source has other rows', async () => {
+  it('shows in its fingerprints where the source has other rows', async () => {
     const { id, run } = await createRun();
     await completeRun(api.journal, run, { rows: 3, sourceRows: 4 });
     const { body } = await api.call('GET', pathOf(id));
-    expect(body.proof).toMatchObject({
+    expect(body.fingerprints).toMatchObject({
       is_equal: false,
       source: { rows: 4 },
       bucket: { rows: 3 },
@@ -122,7 +122,7 @@ describe('an interval', () => {
     expect(await next()).toBe(new Date(rows[0]?.later ?? '').toISOString());
   });
 
-  it('heads its proof with the newest comparison, whatever has made it', async () => {
+  it('says which comparison is the newest, whatever has made it', async () => {
     const { id, run } = await createRun();
     await completeRun(api.journal, run, { rows: 3 });
     const newest = async () => (await api.call('GET', pathOf(id))).body.newest_check;
@@ -164,7 +164,7 @@ describe('an interval', () => {
     expect(body).toMatchObject({
       interval: { status: 'gap', latest_error: 'Test: it failed.' },
       manifest: null,
-      proof: null,
+      fingerprints: null,
       files: [],
       generations: [],
     });

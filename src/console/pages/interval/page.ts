@@ -13,9 +13,9 @@ import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
 import { Files } from './files.ts';
 import { Generations, HeldNotice, IntervalFacts, ManifestView } from './interval_facts.ts';
-import { Proof } from './proof.ts';
+import { ComparisonWithSource } from './comparison.ts';
 
-/** An interval: its generations, files, manifest, proof and runs. */
+/** An interval: its generations, files, manifest, comparison and runs. */
 export default function IntervalPage({ params }: PageProps): View {
   const { id = '', start = '' } = params;
   const path = `batch_exports/${id}/intervals/${encodeURIComponent(start)}/`;
@@ -74,7 +74,7 @@ function FoundInterval({
     }
     ${generations.length > 0 && html`<${Generations} generations=${generations} />`}
     ${detail.manifest && html`<${Files} exportId=${exportId} detail=${detail} />`}
-    ${detail.manifest && html`<${Proof} exportId=${exportId} detail=${detail} reload=${reload} />`}
+    ${detail.manifest && html`<${ComparisonWithSource} exportId=${exportId} detail=${detail} reload=${reload} />`}
     ${detail.manifest && html`<${ManifestView} manifest=${detail.manifest} />`}
     ${
       newest !== undefined &&

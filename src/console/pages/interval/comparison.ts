@@ -17,14 +17,15 @@ import { Facts } from '../../components/table.ts';
 import { formatBytes, formatCount, formatMoment, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 
-type ProofBucket = NonNullable<IntervalDetailResponse['proof']>['buckets'][number];
+type FingerprintsData = NonNullable<IntervalDetailResponse['fingerprints']>;
+type BucketPair = FingerprintsData['buckets'][number];
 
 const width = 640;
 const height = 48;
 const gap = 1;
 
 /** The rows of the source as bars over time, and below each whether the files have the same ones. */
-function ProofBars({ buckets }: { readonly buckets: readonly ProofBucket[] }): View {
+function FingerprintBars({ buckets }: { readonly buckets: readonly BucketPair[] }): View {
   const max = Math.max(
     1,
     ...buckets.map(({ source_rows, bucket_rows }) => Math.max(source_rows, bucket_rows)),
@@ -33,7 +34,7 @@ function ProofBars({ buckets }: { readonly buckets: readonly ProofBucket[] }): V
   const equal = buckets.filter(({ is_equal }) => is_equal).length;
   const label = `${equal} of ${buckets.length} parts of the interval have equal rows`;
   return html`<svg
-    class="proof-bars"
+    class="fingerprint-bars"
     role="img"
     aria-label=${label}
     viewBox="0 0 ${width} ${height + 8}"
@@ -51,7 +52,7 @@ function ProofBars({ buckets }: { readonly buckets: readonly ProofBucket[] }): V
   </svg>`;
 }
 
-const titleOf = ({ start, source_rows, bucket_rows, is_equal }: ProofBucket): string =>
+const titleOf = ({ start, source_rows, bucket_rows, is_equal }: BucketPair): string =>
   `${formatMoment(start, timezone.value)}: ${formatCount(source_rows)} rows in the source, ${formatCount(bucket_rows)} in the files${is_equal ? ', equal' : ''}`;
 
 /** Compares every object of an interval with the source on request, and shows what earlier requests found. */
@@ -84,7 +85,7 @@ function Verifications({
     onDone: reload,
     disabled: isRunning,
   });
-  return html`<div class="card proof">
+  return html`<div class="card comparison">
     <div class="page-actions">
       <${ActionButton} action=${verify(false)} /><${ActionButton} action=${verify(true)} />
     </div>
@@ -157,14 +158,13 @@ function Findings({ findings }: { readonly findings: Report['findings'] }): View
   </ul>`;
 }
 
-type ProofData = NonNullable<IntervalDetailResponse['proof']>;
 type Comparison = NonNullable<IntervalDetailResponse['interval']['comparison']>;
 
 const equal: StatusLook = { label: 'Equal', tone: 'good', shape: 'full' };
 const differs: StatusLook = { label: 'Differs', tone: 'danger', shape: 'cross' };
 
-/** Why the files have every row of the source: fingerprints of both, later comparisons, and verification on request. */
-export function Proof({
+/** How the files compare with the source: fingerprints of both, later comparisons, and verification on request. */
+export function ComparisonWithSource({
   exportId,
   detail,
   reload,
@@ -173,13 +173,13 @@ export function Proof({
   readonly detail: IntervalDetailResponse;
   readonly reload: () => unknown;
 }): View {
-  const { proof, interval, newest_check, next_comparison_at } = detail;
-  return html`<${Section} title="Proof">
-    <div class="card proof">
+  const { fingerprints, interval, newest_check, next_comparison_at } = detail;
+  return html`<${Section} title="Comparison with the source">
+    <div class="card comparison">
       ${newest_check && html`<${Verdict} check=${newest_check} />`}
       ${
-        proof
-          ? html`<${Fingerprints} proof=${proof} />`
+        fingerprints
+          ? html`<${Fingerprints} of=${fingerprints} />`
           : html`<p class="muted">
               Persons decide which rows are selected, so fingerprints are not compared.
             </p>`
@@ -267,8 +267,7 @@ function Verdict({ check: { kind, at, is_equal, summary } }: { readonly check: N
 }
 
 /** What the source and the files had at the export. */
-function Fingerprints({ proof }: { readonly proof: ProofData }): View {
-  const { source, bucket, buckets } = proof;
+function Fingerprints({ of: { source, bucket, buckets } }: { readonly of: FingerprintsData }): View {
   const differing = buckets.filter((one) => !one.is_equal);
   return html`
     <${Facts}
@@ -278,7 +277,7 @@ function Fingerprints({ proof }: { readonly proof: ProofData }): View {
         ['Hash of the row ids', html`<code>${source.hash}</code>`],
       ]}
     />
-    ${buckets.length > 0 && html`<${ProofBars} buckets=${buckets} />`}
+    ${buckets.length > 0 && html`<${FingerprintBars} buckets=${buckets} />`}
     ${
       differing.length > 0 &&
       html`<ul class="figures">
@@ -294,7 +293,7 @@ function Fingerprints({ proof }: { readonly proof: ProofData }): View {
   `;
 }
 
-const totalOf = ({ rows, sum }: ProofData['source']): View =>
+const totalOf = ({ rows, sum }: FingerprintsData['source']): View =>
   html`<span>${formatQuantity(rows, 'row')}<br /><code>${sum}</code></span>`;
 
 function LastComparison({ comparison }: { readonly comparison: Comparison }): View {
