@@ -150,10 +150,10 @@ export const manifestTable = (manifests: readonly JsonObject[]): string[] =>
 /** A Delta table, and its columns. */
 export const tableLines = ({ columns, partition_columns, protocol, ...found }: TableResponse): string[] => [
   ...table(
-    ['location', 'format', 'version', 'checkpoint', 'files', 'rows', 'bytes', 'protocol'],
+    ['location', 'version', 'checkpoint', 'files', 'rows', 'bytes', 'protocol'],
     [
       [
-        ...[found.location, found.format, found.version, found.checkpoint, found.files, found.rows],
+        ...[found.location, found.version, found.checkpoint, found.files, found.rows],
         ...[found.bytes, `${protocol.reader}/${protocol.writer}`],
       ],
     ],

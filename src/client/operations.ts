@@ -560,8 +560,6 @@ export interface components {
          */
         BatchExportRunStatus: "Cancelled" | "Completed" | "ContinuedAsNew" | "Failed" | "FailedRetryable" | "Terminated" | "TimedOut" | "Running" | "Starting";
         BatchExportTable: {
-            /** @enum {string} */
-            format: "delta" | "iceberg";
             /** @description The folder of the table, such as `s3://bucket/events`. */
             location: string;
             version: number;
@@ -1419,7 +1417,7 @@ export interface components {
             compression?: (string | null) | null;
             compression_level?: (number | null) | null;
             bloom_filters?: boolean | null;
-            table_format?: (("delta" | "iceberg") | null) | null;
+            table_format?: ("delta" | null) | null;
             partition_by?: ("date" | "hour" | "event")[] | null;
             max_file_size_mb?: (number | null) | null;
             on_bad_row?: ("fail" | "reject") | null;
@@ -1436,15 +1434,6 @@ export interface components {
             }[] | null;
             encryption?: (("AES256" | "aws:kms") | null) | null;
             kms_key_id?: (string | null) | null;
-            catalog_uri?: (string | null) | null;
-            catalog_warehouse?: (string | null) | null;
-            catalog_namespace?: (string | null) | null;
-            catalog_table?: (string | null) | null;
-            catalog_token?: string | null;
-            catalog_credential?: string | null;
-            catalog_oauth2_server_uri?: (string | null) | null;
-            catalog_scope?: (string | null) | null;
-            catalog_signing_name?: (string | null) | null;
         };
         Operations: {
             /** @description List projects. */

@@ -112,11 +112,6 @@ export const boundGroups = {
     tableLog: items(100_000, 'Listed objects of the log of a table', 'the run fails, `ListTooLong`'),
     checkpoint: bytes(512 * mib, 'A checkpoint of a table, unpacked', 'the run fails, `TableDamaged`'),
     checkpointValues: items(20_000_000, 'Values in it', 'the run fails, `TableDamaged`'),
-    catalogResponse: bytes(
-      64 * mib,
-      'A response of an Iceberg catalog',
-      'the request fails, `ResponseTooLarge`',
-    ),
     tableManifests: items(50_000, 'Manifests of a check or repair of a table', 'it fails and says so'),
     tableRequests: atATime(8, 'Requests about tables that workers read for', '429'),
     tableRequestsOfProject: atATime(4, '– of a project', '429'),

@@ -4,8 +4,7 @@ import { canShareIntervals, type ScheduleRevision } from '../domain/intervals.ts
 import { DestinationError } from '../destination/destination.ts';
 import { configAttribute, formatNames, rejectField } from '../destination/formats.ts';
 import { rejectPartitions, rejectSelectionForModel, selectionOf } from '../destination/config.ts';
-import { keysCollide, locationOf, partitionColumnsOf, tableFolderOf } from '../destination/keys.ts';
-import { catalogTableOf, tableLocationOf } from '../destination/catalog_config.ts';
+import { keysCollide, locationOf, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { exportedColumns } from '../source/postgres_source.ts';
 import type { RowQuery } from '../source/row_selection.ts';
@@ -84,37 +83,25 @@ async function checkTable(
   exports: readonly ExportWithConfig[],
 ): Promise<void> {
   const table = tableLocationOf(own.config, own.model);
-  const folder = tableFolderOf(own.config, own.model);
-  if (table === null || folder === null) return;
+  if (table === null) return;
   const { rows: overwriting } = await connection.query(
     'select from exportd.store_traits where team_id = $1 and location = $2 and not conditional_put',
     [own.team_id, locationOf(own.config)],
   );
-  // A catalog decides which of two commits passes.
-  if (overwriting.length > 0 && own.config.table_format === 'delta')
+  if (overwriting.length > 0)
     throw rejectField(
       'table_format',
       'The S3 server of the destination does not refuse to overwrite objects, which a table needs: two commits could have the same version. Use another store, or test the destination again.',
     );
-  const isWithin = (one: string, other: string): boolean => `${one}/`.startsWith(`${other}/`);
+  const isWithin = (one: string, folder: string): boolean => `${one}/`.startsWith(`${folder}/`);
   const other = exports.find((existing) => {
-    const found = existing.id === own.id ? null : tableFolderOf(existing.config, existing.model);
-    return found !== null && (isWithin(found, folder) || isWithin(folder, found));
+    const found = existing.id === own.id ? null : tableLocationOf(existing.config, existing.model);
+    return found !== null && (isWithin(found, table) || isWithin(table, found));
   });
   if (other)
     throw rejectField(
       'prefix',
       `The batch export ${other.id} has a table in the same folder, or in one within the other. Use a prefix whose first segments differ.`,
-    );
-  const inCatalog = catalogTableOf(own.config);
-  const named = exports.find(
-    (existing) =>
-      existing.id !== own.id && inCatalog !== null && catalogTableOf(existing.config) === inCatalog,
-  );
-  if (named)
-    throw rejectField(
-      'catalog_table',
-      `The batch export ${named.id} has this table of the catalog. Use another name.`,
     );
   await checkColumns(connection, own, table);
 }

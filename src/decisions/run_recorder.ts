@@ -1,6 +1,5 @@
 import { areInSameBucket, createConfigReader } from '../destination/config_versions.ts';
-import { type PartitionColumn, partitionColumnsOf } from '../destination/keys.ts';
-import { tableLocationOf } from '../destination/catalog_config.ts';
+import { type PartitionColumn, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { nothingEarlier } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';

@@ -9,14 +9,12 @@ import {
 } from '@aws-sdk/client-s3';
 import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
-import { catalogOf } from './catalog_config.ts';
 import { encryptionOf, type S3Config } from './config.ts';
 import { DestinationError, type FileUpload } from './destination.ts';
 import { conditionFailureCodes, damagedBodyCodes, partRefusals } from './errors.ts';
 import { testKey } from './keys.ts';
 import { abortUpload, createUpload, listParts } from './multipart.ts';
 import { deleteVersion, headObject, type ObjectOptions } from './objects.ts';
-import { type IcebergCatalog, openIcebergCatalog } from './iceberg_catalog.ts';
 import { createS3Requests, sendCommand, type S3Requests } from './requests.ts';
 import { collectObject } from './responses.ts';
 import { unknownTraits, type StoreTraits } from './store_traits.ts';
@@ -230,14 +228,9 @@ export async function testS3(
   try {
     const text = `exportd tested this destination at ${new Date().toISOString()}.\n`;
     const object = { key: testKey(config.prefix, randomUUID()), text, options: encryptionOf(config) };
-    const inCatalog = catalogOf(config);
-    const { credentials } = requests;
-    const catalog =
-      inCatalog && openIcebergCatalog(inCatalog, { settings, region: config.region, credentials });
-    const steps = await runTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT, (signal) => [
-      ...stepsOf(createTestRequests(requests, object, signal), Buffer.byteLength(text), traits, signal),
-      ...catalogSteps(catalog, signal),
-    ]);
+    const steps = await runTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT, (signal) =>
+      stepsOf(createTestRequests(requests, object, signal), Buffer.byteLength(text), traits, signal),
+    );
     return { steps, traits };
   } finally {
     requests.close();
@@ -340,22 +333,6 @@ const stepsOf = (
     },
   },
 ];
-
-/** The step for the catalog of an Iceberg table. It reads; whether the catalog lets exportd write is seen with the first commit. */
-const catalogSteps = (catalog: IcebergCatalog | null, signal: AbortSignal): readonly PlannedStep[] =>
-  catalog
-    ? [
-        {
-          name: 'catalog',
-          description: 'Ask the Iceberg catalog for the table',
-          needs: [],
-          run: async () =>
-            (await catalog.load(signal)) === null
-              ? `The catalog has no table ${catalog.name}. exportd creates it with the first interval.`
-              : `The catalog has the table ${catalog.name}.`,
-        },
-      ]
-    : [];
 
 /** An ETag that does not match any object. */
 const otherEtag = '"00000000000000000000000000000000"';

@@ -5,7 +5,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { nominalLengthMs } from '../domain/intervals.ts';
-import { type EncodingOptions, tableFormats } from '../encoding/encoder.ts';
+import type { EncodingOptions } from '../encoding/encoder.ts';
 import { parquetEncoder } from '../encoding/parquet_encoder.ts';
 import { textEncoder } from '../encoding/encode_block.ts';
 import { FilterError } from '../filters/operand.ts';
@@ -29,7 +29,6 @@ import {
   formatNames,
   type FileFormat,
 } from './formats.ts';
-import { catalogFields, catalogSecretFields, checkCatalog } from './catalog_config.ts';
 import { DestinationError } from './destination.ts';
 import {
   fileFolder,
@@ -409,9 +408,9 @@ const fields = {
     description:
       'Parquet: bloom filters of uuid and distinct_id, with which readers skip row groups without a value. Files get a little larger.',
   }),
-  table_format: oneOf('table format', 'table formats', tableFormats).nullable().default(null).meta({
+  table_format: oneOf('table format', 'table formats', ['delta']).nullable().default(null).meta({
     description:
-      'Parquet: publish each interval as a commit of a table of this format under the constant part of the prefix, for readers of tables. Iceberg needs a REST catalog. exportd must be the only writer. Empty for files and manifests alone.',
+      'Parquet: publish each interval as a commit of a Delta table under the constant part of the prefix. exportd must be the only writer of the table. Empty for files and manifests alone.',
   }),
   partition_by: z
     .array(z.enum(partitionColumns, `This partition is not supported. Supported are ${partitionLists}.`))
@@ -448,7 +447,6 @@ const fields = {
     .nullable()
     .default(null)
     .meta({ title: 'KMS key ID', description: 'The key of aws:kms.' }),
-  ...catalogFields,
 };
 /** The fields of a config. */
 const configSchema = z.strictObject(fields);
@@ -469,10 +467,8 @@ export const configDocument = ((): Readonly<Record<string, unknown>> => {
 /** A validated config of an S3 destination, including secrets. */
 export type S3Config = Omit<Fields, keyof FileFormat> & FileFormat;
 
-const keyFields = ['aws_access_key_id', 'aws_secret_access_key'];
-
 /** Fields that are stored encrypted and never returned. */
-export const secretFields: readonly string[] = [...keyFields, ...catalogSecretFields];
+export const secretFields: readonly string[] = ['aws_access_key_id', 'aws_secret_access_key'];
 
 /** Defaults of the optional fields. Secrets have no default. */
 export const defaultFields: Readonly<Record<string, unknown>> = configSchema
@@ -496,7 +492,6 @@ export function parseS3Config(config: unknown, settings: DestinationSettings): S
   const format = fileFormatOf(parsed);
   checkPrefix(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
-  checkCatalog(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
   const external_id = externalIdOf(parsed, settings.external_id);
   checkPairs({ ...parsed, external_id });
   checkCredentials(parsed, settings.EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN);
@@ -552,8 +547,8 @@ function checkCredentials(
 
 function checkPairs(config: Fields): void {
   const given: Readonly<Record<string, unknown>> = config;
-  const [missing] = keyFields.filter((field) => given[field] === undefined);
-  if (missing !== undefined && keyFields.some((field) => given[field] !== undefined))
+  const [missing] = secretFields.filter((field) => given[field] === undefined);
+  if (missing !== undefined && secretFields.some((field) => given[field] !== undefined))
     throw rejectField(missing, `Configuration missing required field: '${missing}'`);
   if (config.external_id !== null && config.role_arn === null)
     throw rejectField('external_id', "The field 'external_id' requires 'role_arn'.");

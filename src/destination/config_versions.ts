@@ -14,7 +14,6 @@ import {
   secretFields,
   selectionOf,
 } from './config.ts';
-import { catalogSecretFields, catalogServerOf } from './catalog_config.ts';
 import { DestinationError } from './destination.ts';
 import { createErasedIdReader } from './erased_ids.ts';
 import { rejectField } from './formats.ts';
@@ -76,11 +75,9 @@ export function mergeSealed(
   // The schema only checks that a kept secret is present.
   const placeholders = Object.fromEntries(Object.keys(keptSecrets).map((field) => [field, 'kept']));
   const parsed = parseS3Config({ ...base.config, ...placeholders, ...input }, settings);
-  for (const kept of Object.keys(keptSecrets)) {
-    const server = isOfCatalog(kept) ? catalogServerOf : serverOf;
-    if (server(parsed) !== server(base.config))
-      throw rejectField(kept, `Set '${kept}' again, because the server changes.`);
-  }
+  const [kept] = Object.keys(keptSecrets);
+  if (kept !== undefined && serverOf(parsed) !== serverOf(base.config))
+    throw rejectField(kept, `Set '${kept}' again, because the server changes.`);
   const newSecrets = without(parsed, Object.keys(keptSecrets));
   return {
     destination_type: destinationType,
@@ -303,22 +300,18 @@ export async function readConfig(
   );
   const stored = found.rows.at(-1);
   if (stored?.version !== version) throw configVersionNotFound(batchExportId, version);
-  const rows = found.rows.filter(({ secrets_erased }) => !secrets_erased);
-  const newest = rows.find(({ config }) => locationOf(config) === locationOf(stored.config));
+  const newest = found.rows.find(
+    ({ secrets_erased, config }) => !secrets_erased && locationOf(config) === locationOf(stored.config),
+  );
   if (!newest) throw new SecretsErased(version);
   const { destination_type, config } = openSealed(keyRing, batchExportId, newest);
   if (newest.version === version) return { destination_type, config };
-  // Those of a catalog lead to that catalog alone.
-  const ofCatalog = rows.find((row) => catalogServerOf(row.config) === catalogServerOf(stored.config));
-  const inCatalog = ofCatalog ? openSealed(keyRing, batchExportId, ofCatalog).config : {};
-  const pick = (from: Fields, isWanted: (field: string) => boolean): Fields =>
-    Object.fromEntries(Object.entries(from).filter(([field]) => isWanted(field)));
+  const credentials = Object.entries(config).filter(([field]) => credentialFields.has(field));
   return {
     destination_type,
     config: {
-      ...pick(stored.config, (field) => !credentialFields.has(field)),
-      ...pick(config, (field) => credentialFields.has(field) && !isOfCatalog(field)),
-      ...pick(inCatalog, isOfCatalog),
+      ...Object.fromEntries(Object.entries(stored.config).filter(([field]) => !credentialFields.has(field))),
+      ...Object.fromEntries(credentials),
     },
   };
 }
@@ -328,8 +321,6 @@ const credentialFields: ReadonlySet<string> = new Set([
   ...['region', 'endpoint_url', 'use_virtual_style_addressing', 'role_arn', 'external_id'],
   ...secretFields,
 ]);
-
-const isOfCatalog = (field: string): boolean => (catalogSecretFields as readonly string[]).includes(field);
 
 const storedColumns =
   'destination_type, config, secrets, row_query, secrets_erased_at is not null as secrets_erased';

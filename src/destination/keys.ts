@@ -475,8 +475,8 @@ const extensionOf = ({ file_format, compression }: KeyFields): string =>
 export const tableRoot = (template: string, model: Model): string =>
   constantPrefix(template.replaceAll('{table}', model));
 
-/** The folder of the table of a stored config: server, bucket and path; null without a table. */
-export function tableFolderOf(config: Readonly<Record<string, unknown>>, model: Model): string | null {
+/** Identifies the table of a stored config: server, bucket and folder; null without a table. */
+export function tableLocationOf(config: Readonly<Record<string, unknown>>, model: Model): string | null {
   const { table_format, prefix } = config;
   if (typeof table_format !== 'string' || typeof prefix !== 'string') return null;
   return `${locationOf(config)}/${tableRoot(prefix, model)}`;

@@ -35,8 +35,6 @@ import {
   putWholeFile,
   putManifestObject,
 } from './objects.ts';
-import { catalogOf, tableLocationOf } from './catalog_config.ts';
-import { openIcebergCatalog } from './iceberg_catalog.ts';
 import { circuitOf, createS3Requests, probeS3, type DestinationContext } from './requests.ts';
 import { encryptionOf, maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
@@ -50,6 +48,7 @@ import {
   manifestFolder,
   manifestKey,
   rejectedKeyOf,
+  tableLocationOf,
   tableRoot,
 } from './keys.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
@@ -77,7 +76,6 @@ export function openS3(config: S3Config, context: DestinationContext) {
   };
   const folder = fileFolder(config);
   const tables = new Map<string, TableStore>();
-  const catalog = catalogOf(config);
   return {
     encoding: encodingOf(config) satisfies EncodingOptions,
     /** Maximum file size in bytes, checked after each block; null is unlimited. */
@@ -171,11 +169,6 @@ export function openS3(config: S3Config, context: DestinationContext) {
       const place = {
         ...{ location, root: tableRoot(config.prefix, model), partitionColumns: config.partition_by },
         ...{ fileRetentionMs, checkpointInterval },
-        catalog:
-          catalog &&
-          openIcebergCatalog(catalog, {
-            ...{ settings: context.settings, region: config.region, credentials: requests.credentials },
-          }),
       };
       const table = openTableStore(requests, place, encryption, traits.conditional_put);
       tables.set(location, table);

@@ -33,10 +33,6 @@ interface Store {
   readonly compression: string | null;
   /** Absent in configs of former versions. */
   readonly table_format?: string | null;
-  readonly catalog_uri?: string | null;
-  readonly catalog_warehouse?: string | null;
-  readonly catalog_namespace?: string | null;
-  readonly catalog_table?: string | null;
   readonly partition_by?: readonly PartitionColumn[];
 }
 
@@ -120,8 +116,7 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
     code: withNote(found.model, reader, '#', code),
   });
   return [
-    ...(store.table_format === 'delta' ? [script('deltalake', deltalake(recipe), true)] : []),
-    ...(store.table_format === 'iceberg' ? [script('pyiceberg', pyiceberg(recipe), true)] : []),
+    ...(store.table_format ? [script('deltalake', deltalake(recipe), true)] : []),
     ...(isBrotliText || !isPlain ? [] : [sql('DuckDB', duckdb(recipe), true)]),
     ...pythonPrograms(recipe).map(([reader, code]) => script(reader, code, true)),
     script('Spark', spark(recipe)),
@@ -265,25 +260,6 @@ function deltalake({ model, store }: Recipe): string {
 options = {${options.join(', ')}}
 table = deltalake.DeltaTable(${python(`s3://${bucket_name}/${tableRoot(prefix, model)}`)}, storage_options=options)
 rows = table.to_pyarrow_table()
-print(rows.num_rows)
-`;
-}
-
-/** The table of the catalog, which has the current files without manifests. */
-function pyiceberg({ store }: Recipe): string {
-  const { region, endpoint_url, catalog_uri, catalog_warehouse, catalog_namespace, catalog_table } = store;
-  const options = [
-    `"uri": ${python(catalog_uri ?? '')}`,
-    ...(catalog_warehouse ? [`"warehouse": ${python(catalog_warehouse)}`] : []),
-    `"s3.region": ${python(region)}`,
-    ...(endpoint_url === null ? [] : [`"s3.endpoint": ${python(endpoint_url)}`]),
-  ];
-  return `from pyiceberg.catalog import load_catalog  # pip install pyiceberg[pyarrow]
-
-# AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY; "token" or "credential" of the catalog, if it needs one
-catalog = load_catalog("exportd", **{"type": "rest", ${options.join(', ')}})
-table = catalog.load_table(${python(`${catalog_namespace ?? ''}.${catalog_table ?? ''}`)})
-rows = table.scan().to_arrow()
 print(rows.num_rows)
 `;
 }

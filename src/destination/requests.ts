@@ -159,7 +159,7 @@ function traceRequests(client: S3Client): void {
 const contexts = new Map<string, SecureContext>();
 
 /** A TLS context that trusts the CAs of a bundle besides those that Node trusts, `NODE_EXTRA_CA_CERTS` included. */
-export function secureContextOf(caBundle: string): SecureContext {
+function secureContextOf(caBundle: string): SecureContext {
   const known = contexts.get(caBundle);
   if (known) return known;
   const context = createSecureContext({ ca: [...getCACertificates('default'), caBundle] });
@@ -462,8 +462,6 @@ export interface S3Requests {
   readonly report: (failure: DestinationError) => void;
   /** Whether the bucket is known to keep versions. */
   isVersioned(): boolean;
-  /** The credentials that requests are signed with. */
-  credentials: S3ClientResolvedConfig['credentials'];
   /** Stores what a request revealed of the store. */
   readonly learn: (found: Partial<StoreTraits>) => Promise<void>;
   readonly close: () => void;
@@ -578,7 +576,6 @@ export function createS3Requests(
     },
     report: onError,
     isVersioned: () => store.versioned === true,
-    credentials: (properties) => pooled.client.config.credentials(properties),
     learn: async (found) => onTraits?.({ server: store.server, ...found }),
     close: () => pooled.release({ reusable }),
   };

@@ -7,7 +7,6 @@ import { randomUUID } from 'node:crypto';
 import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand } from '@aws-sdk/client-s3';
 import { bounds, boundText } from '../config/bounds.ts';
 import { DestinationError } from './destination.ts';
-import type { IcebergCatalog } from './iceberg_catalog.ts';
 import { conditionFailureCodes } from './errors.ts';
 import type { PartitionColumn } from './keys.ts';
 import { deleteObject, isErrorType, listProgress, type ObjectOptions, openObject } from './objects.ts';
@@ -39,8 +38,6 @@ interface TablePlace {
   readonly root: string;
   /** The columns that its files are partitioned by. */
   readonly partitionColumns: readonly PartitionColumn[];
-  /** The catalog of an Iceberg table; null for a format that needs none. */
-  readonly catalog: IcebergCatalog | null;
 }
 
 /** The store of a table; names are below its folder. All methods throw DestinationError. */
@@ -52,7 +49,7 @@ const [maxConflicts, conflictPauseMs] = [10, 200];
 /** @param refusesOverwrites whether the store was seen to refuse overwrites; null is unknown */
 export function openTableStore(
   requests: S3Requests,
-  { location, root, partitionColumns, fileRetentionMs, checkpointInterval, catalog }: TablePlace,
+  { location, root, partitionColumns, fileRetentionMs, checkpointInterval }: TablePlace,
   options: ObjectOptions,
   refusesOverwrites: boolean | null,
 ) {
@@ -89,7 +86,6 @@ export function openTableStore(
     partitionColumns,
     fileRetentionMs,
     checkpointInterval,
-    catalog,
     /** The name of an object for messages. */
     nameOf: (name: string): string => `s3://${requests.bucket}/${keyOf(name)}`,
     /**

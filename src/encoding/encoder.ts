@@ -16,9 +16,8 @@ export type TextCompression = (typeof textCompressions)[number];
 export const parquetCompressions = ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'] as const;
 export type ParquetCompression = (typeof parquetCompressions)[number];
 
-/** Formats of tables, whose files are Parquet. */
-export const tableFormats = ['delta', 'iceberg'] as const;
-export type TableFormat = (typeof tableFormats)[number];
+/** The format of tables, whose files are Parquet. */
+export type TableFormat = 'delta';
 
 /** Encoding options of a destination. */
 export type EncodingOptions = (

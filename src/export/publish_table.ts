@@ -9,11 +9,11 @@ import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { writesTableFiles } from '../encoding/parquet/file.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
-import { openTableLog } from '../tables/open_table.ts';
+import { openDeltaTable } from '../tables/delta_table.ts';
 import {
   type FoundCommit,
+  type TableChange,
   tableError,
-  type TableExtent,
   type TableHead,
   type TableLog,
   type TablePublication,
@@ -36,7 +36,7 @@ interface TableRun {
 
 const openTable = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): TableLog | null => {
   const store = destination.table(run.spec.model);
-  return store && openTableLog(store);
+  return store && openDeltaTable(store);
 };
 
 /** Whether a run neither adds nor removes files: an interval without rows. */
@@ -49,7 +49,6 @@ export const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): b
 /** A table as it was before the manifest was written. */
 interface CheckedTable {
   readonly head: TableHead | null;
-  readonly extent: TableExtent;
   /** The newest commit of the journal then. */
   readonly newest: NewestTableCommit | undefined;
 }
@@ -81,13 +80,10 @@ async function reportingErrors<Result>(
 async function check(call: TableRun, table: TableLog): Promise<CheckedTable | null> {
   await table.requireConditionalWrites(call.signal);
   const newest = await call.dependencies.recorder.readNewestTableCommit(call.run, table.location);
-  const publication = await publicationOf(call, call.run, table);
-  // Such a run reads nothing, where the format allows it.
-  if ((await onlyAdds(call, newest)) && table.addition(0, publication)) return null;
-  const extent = extentOf(publication);
-  const head = await readHead(table, newest, extent, call.signal);
-  table.change(head, publication);
-  return { head, extent, newest };
+  if (await onlyAdds(call, newest)) return null;
+  const head = await readHead(table, newest, call.signal);
+  table.change(head, await publicationOf(call, call.run, table));
+  return { head, newest };
 }
 
 /** How many other commits a run may lose a version to in one attempt. */
@@ -126,12 +122,11 @@ async function commit(call: TableRun, table: TableLog, checked: CheckedTable | n
     const publication = await publicationOf(call, run, table);
     const next =
       round < maxQuickRounds ? await quickVersion(call, newest, planned ? found : undefined) : null;
-    let change = next === null ? null : table.addition(next, publication);
-    if (!change) {
-      // An earlier attempt may have committed the files.
-      const extent = planned ? 'files' : extentOf(publication);
-      const isKnown = checked?.extent === extent && !planned && checked.newest?.version === newest?.version;
-      const head = isKnown ? checked.head : await readHead(table, newest, extent, signal);
+    let change: TableChange | null;
+    if (next !== null) change = table.addition(next, publication);
+    else {
+      const isKnown = checked !== null && !planned && checked.newest?.version === newest?.version;
+      const head = isKnown ? checked.head : await readHead(table, newest, signal);
       // Another attempt of the run may have committed since; it has planned that before.
       const { table_commit } = await recorder.read(runId);
       if (
@@ -139,15 +134,10 @@ async function commit(call: TableRun, table: TableLog, checked: CheckedTable | n
         table_commit?.etag !== run.table_commit?.etag
       )
         continue;
-      if (planned && (head?.nextVersion ?? table.firstVersion) < planned.version) throw versionsLost(table);
+      if (planned && (head?.version ?? -1) + 1 < planned.version) throw versionsLost(table);
       change = table.change(head, publication);
     }
-    if (!change) {
-      // The version is there, and too old to be read.
-      if (planned && found === null)
-        await record(call, table, { version: planned.version, etag: '', ...countsOf(call) });
-      return;
-    }
+    if (!change) return;
     await recorder.planTableCommit(runId, generation, { location: table.location, version: change.version });
     const etag = await table.commit(change, signal);
     if (etag === null) continue;
@@ -207,18 +197,13 @@ async function quickVersion(
   return found.isPlain ? Math.max(newest.version, found.version) + 1 : null;
 }
 
-/** What has to be read of a table before a commit. */
-const extentOf = ({ replaced, earlier }: TablePublication): TableExtent =>
-  replaced || earlier.length > 0 ? 'files' : 'definition';
-
 /** Reads the table. @throws DestinationError `TableOverwritten`, `TableChanged` */
 async function readHead(
   table: TableLog,
   newest: NewestTableCommit | undefined,
-  extent: TableExtent,
   signal: AbortSignal,
 ): Promise<TableHead | null> {
-  const head = await table.head(signal, extent);
+  const head = await table.head(signal);
   if (newest) requireUnchanged(table, head, newest);
   return head;
 }
@@ -234,7 +219,7 @@ function requireUnchanged(
   if (found === undefined || found === '' || etag === '' || found === etag) return;
   throw tableError(
     'TableOverwritten',
-    `Version ${version} of the table ${table.location} is not the one that exportd wrote: another writer has overwritten it, as Spark does to Delta on S3, or has gone back to an older version. What the version added is not in the table. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
+    `Version ${version} of the table ${table.location} is not the one that exportd wrote: another writer has overwritten it, as Spark does on S3. What the version added is not in the table. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
   );
 }
 

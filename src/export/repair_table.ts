@@ -121,7 +121,7 @@ async function changeOf(
       `The table ${table.name} cannot be repaired: ${absent.length} files of its manifests do not exist, such as ${absent[0]}. Restore them, or export their intervals again into another prefix.`,
     );
   const newest = await table.newestVersion(signal);
-  return table.repair(isWhole ? null : head, isWhole ? Math.max(newest, lost ?? -1) + 1 : head.nextVersion, {
+  return table.repair(isWhole ? null : head, (isWhole ? Math.max(newest, lost ?? -1) : head.version) + 1, {
     batch_export_id: definition.batch_export_id,
     repair_id: repairId,
     columns: adds.length === 0 ? [] : columns,

@@ -13,7 +13,7 @@ import { parseManifest } from '../destination/manifest.ts';
 import { type DeletionResult, isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import { openTableLog } from '../tables/open_table.ts';
+import { openDeltaTable } from '../tables/delta_table.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
 import { type LogLevel, writeLogLine } from '../journal/journal.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
@@ -139,7 +139,11 @@ function createTableReader(signal: AbortSignal): TableReader {
   return async ({ model, key }, location) => {
     const store = location.table(model);
     if (!store) return false;
-    const reading = tables.get(store.location) ?? openTableLog(store).neededKeys(signal);
+    const read = async (): Promise<ReadonlySet<string>> => {
+      const head = await openDeltaTable(store).head(signal);
+      return new Set([...(head?.live() ?? [])].map((file) => file.key));
+    };
+    const reading = tables.get(store.location) ?? read();
     tables.set(store.location, reading);
     return (await reading).has(key);
   };
@@ -356,7 +360,7 @@ async function deleteFile(object: ObsoleteObject, context: DeletionContext): Pro
     throw stillReferenced('A manifest still refers to a file that a newer generation has replaced.');
   if (publish_claimed && (await isInTable(object, location)))
     throw stillReferenced(
-      'The table still has a file of an older generation: nothing was committed to it since, or a branch or tag needs the file.',
+      'The table still has a file of an older generation: nothing was committed to it since.',
     );
   // A manifest can only refer to the files of a run that claimed publishing.
   if (reference === 'unreadable' && publish_claimed) throw missingPermission('s3:GetObject');

@@ -48,7 +48,7 @@ import type { Pool } from '../journal/database.ts';
 import { readArchiveStatus } from '../journal/archives.ts';
 import { readState } from '../journal/journal.ts';
 import { filesHavePersons } from '../source/read_ranges.ts';
-import { openTableLog } from '../tables/open_table.ts';
+import { openDeltaTable } from '../tables/delta_table.ts';
 import { FileUnreadable } from '../verify/row.ts';
 import { type ForgottenInArchive, forgetInArchive, openArchive } from './archive_journal.ts';
 import { cleanUpExport } from './clean_up_export.ts';
@@ -425,7 +425,7 @@ async function forgetVersionsOfTables(
     try {
       const store = location.table(model);
       if (!store || forgotten.has(store.location)) continue;
-      await openTableLog(store).forgetOlder(signal);
+      await openDeltaTable(store).forgetOlder(signal);
       forgotten.add(store.location);
     } finally {
       location.close();

@@ -96,7 +96,6 @@ export function openDeltaTable(store: TableStore): TableLog<DeltaHead, DeltaChan
     const etags = new Map(commits.map((commit) => [commit.version, commit.object.etag]));
     return {
       version,
-      nextVersion: version + 1,
       checkpoint,
       state,
       etags,
@@ -113,11 +112,8 @@ export function openDeltaTable(store: TableStore): TableLog<DeltaHead, DeltaChan
     location: store.location,
     name: store.nameOf('').replace(/\/$/, ''),
     root: store.root,
-    firstVersion: 0,
     requireConditionalWrites: store.requireConditionalWrites,
     head: readHead,
-    neededKeys: async (signal) =>
-      new Set([...((await readHead(signal))?.live() ?? [])].map(({ key }) => key)),
     readCommit: async (version, signal) => {
       const object = await store.read(commitName(version), signal);
       return (
@@ -199,7 +195,7 @@ function describe(store: TableStore, { version, checkpoint, state }: DeltaHead):
   }
   const columns = fieldsOf(state.metaData?.schemaString ?? '');
   return {
-    ...{ format: 'delta', location: store.nameOf('').replace(/\/$/, ''), version, checkpoint },
+    ...{ location: store.nameOf('').replace(/\/$/, ''), version, checkpoint },
     ...{ files: state.live.size, rows, bytes },
     columns: columns.slice(0, bounds.queryColumns.max).map(({ name, type }) => ({
       name: shownText(name),

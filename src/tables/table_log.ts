@@ -1,9 +1,8 @@
-/** What a table is to exportd, whatever its format: versions that add and remove files, each written once. */
+/** What a table is to exportd: versions that add and remove files, each written once. */
 import { DestinationError } from '../destination/destination.ts';
 import { type PartitionColumn, partitionNamesOf } from '../destination/keys.ts';
 import type { CompletedFile, EarlierFile, RewrittenFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { TableFormat } from '../encoding/encoder.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 
 /** What a run publishes: the files that its interval has from now on, and those that it had before. */
@@ -103,8 +102,6 @@ export interface TableFile {
 /** The newest version of a table. */
 export interface TableHead {
   readonly version: number;
-  /** The version that the next commit has. */
-  readonly nextVersion: number;
   /** The ETags of the newest commits by version. */
   readonly etags: ReadonlyMap<number, string>;
   /** The files of the table. */
@@ -113,7 +110,6 @@ export interface TableHead {
 
 /** What a table is, for people. */
 export interface TableDescription {
-  readonly format: TableFormat;
   readonly location: string;
   readonly version: number;
   readonly files: number;
@@ -166,10 +162,7 @@ export interface TableRepair {
   readonly now: number;
 }
 
-/** How much of a table is read: its files too, or what suffices to add files. */
-export type TableExtent = 'files' | 'definition';
-
-/** A table in a format. All methods throw DestinationError. */
+/** A table. All methods throw DestinationError. */
 export interface TableLog<Head extends TableHead = TableHead, Change extends TableChange = TableChange> {
   /** Identifies the table: server, bucket and folder. */
   readonly location: string;
@@ -177,14 +170,10 @@ export interface TableLog<Head extends TableHead = TableHead, Change extends Tab
   readonly name: string;
   /** The folder, without a slash at its end. */
   readonly root: string;
-  /** The version of a table's first commit. */
-  readonly firstVersion: number;
   /** Call it before the first commit of an activity. @throws DestinationError `ConditionalWritesMissing` */
   requireConditionalWrites(signal: AbortSignal): Promise<void>;
-  /** Reads the newest version, with its files unless told otherwise; null if there is no table. */
-  head(signal: AbortSignal, extent?: TableExtent): Promise<Head | null>;
-  /** The keys of files that the versions need which readers may still read. */
-  neededKeys(signal: AbortSignal): Promise<ReadonlySet<string>>;
+  /** Reads the newest version; null if there is no table. */
+  head(signal: AbortSignal): Promise<Head | null>;
   /** Reads the commit of a version; null if there is none. */
   readCommit(version: number, signal: AbortSignal): Promise<FoundCommit | null>;
   /**
@@ -194,11 +183,8 @@ export interface TableLog<Head extends TableHead = TableHead, Change extends Tab
    * @throws DestinationError `TableProtocol`, `TableOfAnother`, `TableChanged`, `TableColumnConflict`
    */
   change(head: Head | null, publication: TablePublication): Change | null;
-  /**
-   * The commit of a run that replaces nothing and has the columns of the table: it adds files, whatever else is there.
-   * @returns null in a format whose commits name what they follow
-   */
-  addition(version: number, publication: TablePublication): Change | null;
+  /** The commit of a run that replaces nothing and has the columns of the table: it adds files, whatever else is there. */
+  addition(version: number, publication: TablePublication): Change;
   /** @returns the ETag; null if the version exists, which an earlier request of this commit may have made */
   commit(change: Change, signal: AbortSignal): Promise<string | null>;
   /** Whether a version is one after which the table is to be maintained. */
@@ -207,7 +193,7 @@ export interface TableLog<Head extends TableHead = TableHead, Change extends Tab
   maintain(signal: AbortSignal): Promise<Head | null>;
   /**
    * Removes all versions before the newest one from the log, whatever the retention: after an erasure no reader is to go back to
-   * them. Runs may commit meanwhile. What a branch or tag needs stays.
+   * them. Runs may commit meanwhile.
    */
   forgetOlder(signal: AbortSignal): Promise<void>;
   describe(head: Head): TableDescription;

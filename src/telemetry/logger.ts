@@ -19,10 +19,7 @@ const currentLogFields = (): Fields | undefined => current.getStore();
 export type { Logger };
 
 /** Fields that could contain a secret, at any of the redacted depths of a logged object. */
-const secretFields = [
-  ...['aws_access_key_id', 'aws_secret_access_key', 'catalog_token', 'catalog_credential'],
-  ...['authorization', 'api_key', 'secrets'],
-];
+const secretFields = ['aws_access_key_id', 'aws_secret_access_key', 'authorization', 'api_key', 'secrets'];
 
 type LogSettings = Pick<Settings, 'EXPORTD_LOG_LEVEL'> & Partial<Pick<Settings, 'EXPORTD_LOG_FORMAT'>>;
 

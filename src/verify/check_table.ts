@@ -9,7 +9,7 @@ import { writesTableFiles } from '../encoding/parquet/file.ts';
 import type { Pool } from '../journal/database.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
-import { openTableLog } from '../tables/open_table.ts';
+import { openDeltaTable } from '../tables/delta_table.ts';
 import type { TableFile, TableHead, TableLog, WantedFile } from '../tables/table_log.ts';
 import { overlaps, type TimeRange } from './gaps.ts';
 import {
@@ -36,7 +36,7 @@ export async function openTable(
   const { config } = await readConfig(pool, keyRing, batch_export_id, config_version);
   const destination = openS3(parseS3Config(config, settings), { settings, onError });
   const store = destination.table(model);
-  if (store) return { table: openTableLog(store), close: destination.close };
+  if (store) return { table: openDeltaTable(store), close: destination.close };
   destination.close();
   return null;
 }

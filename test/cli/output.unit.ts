@@ -49,19 +49,6 @@ describe('a destination of flags', () => {
     });
   });
 
-  it('has the catalog of an Iceberg table, whose secret is in the environment', async () => {
-    const catalog = { catalogUri: 'https://catalog', catalogNamespace: 'lake', catalogTable: 'events' };
-    const environment = { ...keys, CATALOG_CREDENTIAL: 'id:secret', CATALOG_TOKEN: '' };
-    const fields = { catalog_uri: 'https://catalog', catalog_namespace: 'lake', catalog_table: 'events' };
-    const options = { ...bucket, ...catalog, tableFormat: 'iceberg', catalogScope: 'all' };
-    expect(await newDestinationOf(options, {}, environment)).toMatchObject({
-      config: { ...fields, table_format: 'iceberg', catalog_scope: 'all', catalog_credential: 'id:secret' },
-    });
-    expect((await newDestinationOf(bucket, {}, environment)).config).not.toHaveProperty('catalog_credential');
-    const { config } = await newDestinationOf({ catalogSigningName: 'glue', ...catalog }, {}, environment);
-    expect(config).toEqual({ ...fields, catalog_signing_name: 'glue' });
-  });
-
   it.each([
     ['a role', { roleArn: 'arn:aws:iam::123456789012:role/exports' }],
     ['the credentials of the machine', { machineCredentials: true }],

@@ -54,45 +54,6 @@ describe('the config of an S3 destination', () => {
       });
   });
 
-  describe('of an Iceberg table', () => {
-    const table = {
-      ...{ ...minimal, prefix: 'events/{year}', file_format: 'Parquet', table_format: 'iceberg' },
-      ...{ catalog_uri: 'https://catalog.example.com/v', catalog_namespace: 'a.b', catalog_table: 'events' },
-    };
-
-    it('needs a catalog, and takes one kind of credentials', () => {
-      expect(parseS3Config({ ...table, catalog_token: 'secret' }, strict)).toMatchObject({
-        ...{ table_format: 'iceberg', catalog_table: 'events', catalog_token: 'secret' },
-      });
-      expect(
-        parseS3Config({ ...table, catalog_credential: 'id:secret', catalog_scope: 'all' }, strict),
-      ).toMatchObject({ catalog_scope: 'all' });
-    });
-
-    it.each([
-      ['catalog_uri', { catalog_uri: null }, /needs a REST catalog: the field 'catalog_uri' is missing/],
-      ['catalog_namespace', { catalog_namespace: '' }, /'catalog_namespace' is missing/],
-      ['catalog_table', { catalog_table: 'a b' }, /must have letters, digits, _ and - alone/],
-      ['catalog_uri', { catalog_uri: 'http://127.0.0.1:1' }, /not allowed: it points to a private/],
-      ['catalog_uri', { catalog_uri: 'https://a.example.com/?x' }, /query or a fragment/],
-      [
-        'catalog_oauth2_server_uri',
-        { catalog_credential: 'a:b', catalog_oauth2_server_uri: 'http://10.0.0.1' },
-        /not allowed/,
-      ],
-      ['catalog_scope', { catalog_scope: 'all' }, /requires 'catalog_credential'/],
-      ['catalog_credential', { catalog_token: 'a', catalog_credential: 'b' }, /exclude each other/],
-      ['catalog_signing_name', { catalog_token: 'a', catalog_signing_name: 'glue' }, /exclude each other/],
-      ['catalog_token', { catalog_token: 'a b' }, /without spaces/],
-      ['catalog_uri', { table_format: 'delta' }, /requires 'table_format' to be 'iceberg'/],
-    ])('rejects %s of %j', (field, change, detail) => {
-      expect(rejectionOf({ ...table, ...change })).toEqual({
-        attr: `destination__config__${field}`,
-        detail: expect.stringMatching(detail),
-      });
-    });
-  });
-
   it.each([
     ['endpoint_url', `https://${'a.'.repeat(2_100)}com`],
     ['prefix', '{year}/'.repeat(140_000)],
@@ -124,7 +85,7 @@ describe('the config of an S3 destination', () => {
     });
     expect(rejectionOf({ ...table, table_format: 'hudi' })).toEqual({
       attr,
-      detail: "This table format is not supported. Supported table formats are ['delta', 'iceberg'].",
+      detail: "This table format is not supported. Supported table formats are ['delta'].",
     });
     for (const prefix of ['', '{year}', '{data_interval_start}/events'])
       expect(rejectionOf({ ...table, prefix })).toEqual({

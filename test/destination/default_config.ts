@@ -18,11 +18,4 @@ export const defaultConfig = {
   filters: [],
   encryption: null,
   kms_key_id: null,
-  catalog_uri: null,
-  catalog_warehouse: null,
-  catalog_namespace: null,
-  catalog_table: null,
-  catalog_oauth2_server_uri: null,
-  catalog_scope: null,
-  catalog_signing_name: null,
 };

@@ -24,12 +24,6 @@ describe('the programs that read an export', () => {
     const readers = (config: object) => recipesOf(config).map(({ reader }) => reader);
     expect(readers({})).toEqual(['DuckDB', 'pyarrow', 'polars', 'Spark', 'Athena', 'Snowflake']);
     expect(readers({ table_format: 'delta' }).slice(0, 2)).toEqual(['deltalake', 'DuckDB']);
-    const iceberg = {
-      ...{ table_format: 'iceberg', catalog_uri: 'https://catalog.example.com' },
-      ...{ catalog_namespace: 'lake', catalog_table: 'events' },
-    };
-    expect(readers(iceberg).slice(0, 2)).toEqual(['pyiceberg', 'DuckDB']);
-    expect(codeOf('pyiceberg', iceberg)).toContain('load_table("lake.events")');
     expect(codeOf('deltalake', { table_format: 'delta' })).toContain('"s3://exports/events"');
     expect(readers({ file_format: 'JSONLines' })).toEqual(['DuckDB', 'Python', 'Spark', 'Snowflake']);
     expect(readers({ file_format: 'CSV' })).toEqual(['DuckDB', 'pyarrow', 'Spark', 'Snowflake']);

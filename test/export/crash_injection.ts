@@ -80,15 +80,6 @@ export function withInterruptions(
               await interruptions.committed?.();
               return etag;
             },
-            catalog: store.catalog && {
-              ...store.catalog,
-              commit: async (...input) => {
-                await interruptions.commit?.();
-                const outcome = await store.catalog?.commit(...input);
-                await interruptions.committed?.();
-                return outcome ?? 'unknown';
-              },
-            },
           }
         );
       },

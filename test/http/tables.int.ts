@@ -61,7 +61,7 @@ describe('the table of an export', () => {
     await table.commit({ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData });
     await table.commit({ add });
     expect((await call('GET')).body).toEqual({
-      ...{ format: 'delta', location: `s3://${bucket.bucket}/${root}`, version: 1, files: 1, rows: 7 },
+      ...{ location: `s3://${bucket.bucket}/${root}`, version: 1, files: 1, rows: 7 },
       ...{ bytes: 10, columns: [{ name: 'uuid', type: 'string' }], partition_columns: [] },
       ...{ protocol: { reader: 1, writer: 2 }, checkpoint: null },
     });

@@ -38,8 +38,6 @@ import { errorResponse } from '../export/stores.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createDeltaReader } from '../tables/delta_reader.ts';
-import { createIcebergReader } from '../tables/iceberg_reader.ts';
-import { type RestCatalog, startRestCatalog } from '../tables/rest_catalog.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
 
 const hours = [10, 11].map((hour) => ({
@@ -686,44 +684,23 @@ describe('erasing a person', () => {
 });
 
 describe('erasing a person from a table', () => {
-  let catalog: RestCatalog;
-  beforeAll(async () => {
-    catalog = await startRestCatalog({ client: 'exportd:secret' });
-  });
-  afterAll(() => catalog.close());
-
-  const createTable = (format: 'delta' | 'iceberg') => {
+  const createTable = () => {
     const batchExportId = randomUUID();
-    const name = `t_${batchExportId.replaceAll('-', '')}`;
-    const inCatalog = {
-      ...{ catalog_uri: catalog.uri, catalog_namespace: 'lake', catalog_table: name },
-      catalog_credential: 'exportd:secret',
-    };
-    const config = { ...delta, table_format: format, ...(format === 'iceberg' && inCatalog) };
-    const deltaTable = createDeltaReader(harness.bucket, batchExportId);
-    const key = `lake/${name}`;
-    const icebergTable = createIcebergReader(harness.bucket, catalog, key);
-    const isDelta = format === 'delta';
+    const table = createDeltaReader(harness.bucket, batchExportId);
     return {
-      ...{ batchExportId, config, key, icebergTable },
+      ...{ batchExportId, config: delta },
       rows: async () =>
-        (await (isDelta ? deltaTable : icebergTable).rows())
+        (await table.rows())
           .map((row) =>
             JSON.stringify(row, (_, value: unknown) => (typeof value === 'bigint' ? String(value) : value)),
           )
           .toSorted(),
       liveKeys: async () =>
-        (isDelta
-          ? [...(await deltaTable.live()).keys()].map(
-              (path) => `${batchExportId}/${decodeURIComponent(path)}`,
-            )
-          : (await icebergTable.live()).map(({ data_file }) =>
-              data_file.file_path.replace(`s3://${harness.bucket.bucket}/`, ''),
-            )
-        ).toSorted(),
+        [...(await table.live()).keys()]
+          .map((path) => `${batchExportId}/${decodeURIComponent(path)}`)
+          .toSorted(),
       /** How many versions a reader can go back to, the newest one among them. */
-      versions: async () =>
-        isDelta ? (await deltaTable.versions()).length : icebergTable.table().snapshots.length,
+      versions: async () => (await table.versions()).length,
     };
   };
 
@@ -732,60 +709,38 @@ describe('erasing a person from a table', () => {
       .filter((key) => /(?<!checkpoint)\.parquet$/.test(key))
       .toSorted();
 
-  it.each(['delta', 'iceberg'] as const)(
-    'leaves no trace in the files, the log and the versions of a table: %s',
-    async (format) => {
-      const erased = `erased-${randomUUID()}`;
-      await seed(erased);
-      const { batchExportId, config, rows, liveKeys, versions } = createTable(format);
-      await exportHours('events', config, batchExportId);
-      const [before, files] = [await rows(), await liveKeys()];
-      expect(before.filter((row) => row.includes(erased))).toHaveLength(10);
-      expect(await versions()).toBe(2);
-      expect(await erasureOf(await erase(erased))).toMatchObject({
-        status: 'Completed',
-        held: [],
-        certificate: { failed: [] },
-      });
-      expect(await rows()).toEqual(before.filter((row) => !row.includes(erased)));
-      expect(await versions()).toBe(1);
-      expect(await dataOf(batchExportId)).toEqual(await liveKeys());
-      expect((await dataOf(batchExportId)).filter((key) => files.includes(key))).toEqual([]);
-      expect(await objectsWith(batchExportId, erased)).toEqual([]);
-      expect((await verify(batchExportId)).findings).toEqual([]);
-      // The table grows as before.
-      const after = await rows();
-      const third = { start: hours.at(-1)?.end ?? '', end: '2026-01-01T13:00:00.000Z' };
-      await harness.database.pool.query(
-        `insert into events (team_id, uuid, event, distinct_id, properties, person_id, timestamp, created_at, inserted_at)
-         values (1, gen_random_uuid(), 'late', $2, '{}', gen_random_uuid(), $1, $1, $1),
-           (1, gen_random_uuid(), 'late', 'another', '{}', gen_random_uuid(), $1, $1, $1)`,
-        [third.start, erased],
-      );
-      const run = await harness.createRun({ batchExportId, of: third, config });
-      await harness.attempt().exportInterval(run);
-      await harness.attempt().publishManifest(run);
-      expect(await rows()).toHaveLength(after.length + 1);
-      expect(await objectsWith(batchExportId, erased)).toEqual([]);
-    },
-  );
-
-  it('says that a tag of an Iceberg table needs files, and removes them once it is gone', async () => {
+  it('leaves no trace in the files, the log and the versions of a table', async () => {
     const erased = `erased-${randomUUID()}`;
     await seed(erased);
-    const { batchExportId, config, key, icebergTable, liveKeys } = createTable('iceberg');
+    const { batchExportId, config, rows, liveKeys, versions } = createTable();
     await exportHours('events', config, batchExportId);
-    const tag = { 'ref-name': 'audit', 'snapshot-id': icebergTable.table()['current-snapshot-id'] };
-    catalog.update(key, { action: 'set-snapshot-ref', type: 'tag', ...tag });
+    const [before, files] = [await rows(), await liveKeys()];
+    expect(before.filter((row) => row.includes(erased))).toHaveLength(10);
+    expect(await versions()).toBe(2);
     expect(await erasureOf(await erase(erased))).toMatchObject({
-      status: 'Incomplete',
-      held: [
-        { batch_export_id: batchExportId, reason: expect.stringContaining('a branch or tag needs the file') },
-      ],
+      status: 'Completed',
+      held: [],
+      certificate: { failed: [] },
     });
-    delete catalog.tables.get(key)?.refs.audit;
-    expect(await erasureOf(await erase(erased))).toMatchObject({ status: 'Completed', held: [] });
+    expect(await rows()).toEqual(before.filter((row) => !row.includes(erased)));
+    expect(await versions()).toBe(1);
     expect(await dataOf(batchExportId)).toEqual(await liveKeys());
+    expect((await dataOf(batchExportId)).filter((key) => files.includes(key))).toEqual([]);
+    expect(await objectsWith(batchExportId, erased)).toEqual([]);
+    expect((await verify(batchExportId)).findings).toEqual([]);
+    // The table grows as before.
+    const after = await rows();
+    const third = { start: hours.at(-1)?.end ?? '', end: '2026-01-01T13:00:00.000Z' };
+    await harness.database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, person_id, timestamp, created_at, inserted_at)
+         values (1, gen_random_uuid(), 'late', $2, '{}', gen_random_uuid(), $1, $1, $1),
+           (1, gen_random_uuid(), 'late', 'another', '{}', gen_random_uuid(), $1, $1, $1)`,
+      [third.start, erased],
+    );
+    const run = await harness.createRun({ batchExportId, of: third, config });
+    await harness.attempt().exportInterval(run);
+    await harness.attempt().publishManifest(run);
+    expect(await rows()).toHaveLength(after.length + 1);
     expect(await objectsWith(batchExportId, erased)).toEqual([]);
   });
 });

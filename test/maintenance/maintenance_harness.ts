@@ -68,10 +68,7 @@ export function createMaintenanceHarness(harness: ExportHarness) {
       policies: { maintenance: { ...policies.maintenance, ...policy } },
       source: observedSource,
       readSelection,
-      openLocation: createLocationOpener(database.pool, keyRing, {
-        ...settings,
-        EXPORTD_TABLE_FILE_RETENTION: policies.maintenance.tableFileRetentionMs,
-      }),
+      openLocation: createLocationOpener(database.pool, keyRing, settings),
       backfills: {
         start: (id) => {
           startedRepairs.push(id);

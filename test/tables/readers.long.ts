@@ -13,7 +13,7 @@ import { programPath } from '../setup/programs.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createDeltaReader } from './delta_reader.ts';
 import { killPoints, withKill } from './kill_points.ts';
-import { bucketProperties, deltaProperties, startTrino } from './trino.ts';
+import { startTrino } from './trino.ts';
 
 /** Opens the table of the first argument. */
 const open = `
@@ -494,10 +494,7 @@ print(rows().count())`,
     await one.insert(30, 36);
     expect(await one.run({ config: partitioned })).toMatchObject({ latest_error: null });
     const credentials = await harness.bucket.client.config.credentials();
-    const trino = await startTrino({
-      ...deltaProperties,
-      ...bucketProperties(harness.bucket.endpoint, credentials),
-    });
+    const trino = await startTrino(harness.bucket.endpoint, credentials);
     try {
       await trino.query('create schema exported.lake');
       await trino.query(

@@ -19,35 +19,19 @@ interface Page {
   readonly error?: { readonly message: string };
 }
 
-/** What every catalog needs to read a bucket. */
-export const bucketProperties = (
-  endpoint: string,
-  { accessKeyId, secretAccessKey }: { readonly accessKeyId: string; readonly secretAccessKey: string },
-): Readonly<Record<string, string>> => ({
-  'fs.native-s3.enabled': 'true',
-  's3.endpoint': endpoint,
-  's3.region': 'us-east-1',
-  's3.path-style-access': 'true',
-  's3.aws-access-key': accessKeyId,
-  's3.aws-secret-key': secretAccessKey,
-});
-
-/** Properties of Delta's connector with a metastore of its own. */
-export const deltaProperties = {
-  'connector.name': 'delta_lake',
-  'hive.metastore': 'file',
-  'hive.metastore.catalog.dir': 'local:///metastore',
-  'fs.native-local.enabled': 'true',
-  'delta.register-table-procedure.enabled': 'true',
-};
-
 const formatProperties = (properties: Readonly<Record<string, string>>): string =>
   Object.entries(properties)
     .map(([name, value]) => `${name}=${value}\n`)
     .join('');
 
-/** Starts Trino with one catalog, `exported`, in a folder of its own. It is ready after half a minute. */
-export async function startTrino(properties: Readonly<Record<string, string>>): Promise<Trino> {
+/**
+ * Starts Trino in a folder of its own, with the catalog `exported` of the Delta tables in a bucket, whose metastore is its own. It is
+ * ready after half a minute.
+ */
+export async function startTrino(
+  endpoint: string,
+  { accessKeyId, secretAccessKey }: { readonly accessKeyId: string; readonly secretAccessKey: string },
+): Promise<Trino> {
   const folder = mkdtempSync(join(tmpdir(), 'exportd-trino-'));
   const { http: port } = await assignPorts(join(folder, 'ports.json'), ['http']);
   const address = `http://127.0.0.1:${port}`;
@@ -71,8 +55,18 @@ export async function startTrino(properties: Readonly<Record<string, string>>): 
       'memory.heap-headroom-per-node': '200MB',
     }),
     'catalog/exported.properties': formatProperties({
-      ...properties,
-      ...(properties['fs.native-local.enabled'] === 'true' && { 'local.location': data }),
+      'connector.name': 'delta_lake',
+      'hive.metastore': 'file',
+      'hive.metastore.catalog.dir': 'local:///metastore',
+      'fs.native-local.enabled': 'true',
+      'local.location': data,
+      'delta.register-table-procedure.enabled': 'true',
+      'fs.native-s3.enabled': 'true',
+      's3.endpoint': endpoint,
+      's3.region': 'us-east-1',
+      's3.path-style-access': 'true',
+      's3.aws-access-key': accessKeyId,
+      's3.aws-secret-key': secretAccessKey,
     }),
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, 'etc', name), text);

@@ -37,13 +37,6 @@ export interface DestinationOptions {
   readonly bloomFilters?: boolean;
   readonly tableFormat?: string;
   readonly partitionBy?: readonly string[];
-  readonly catalogUri?: string;
-  readonly catalogWarehouse?: string;
-  readonly catalogNamespace?: string;
-  readonly catalogTable?: string;
-  readonly catalogOauth2ServerUri?: string;
-  readonly catalogScope?: string;
-  readonly catalogSigningName?: string;
   readonly endpointUrl?: string;
   readonly virtualStyle?: boolean;
   readonly roleArn?: string;
@@ -54,8 +47,7 @@ type Environment = Readonly<Record<string, string | undefined>>;
 
 /** Where keys come from, for `--help`. */
 export const keysHelp =
-  '\nAWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are the keys of the bucket; without them, a terminal asks for them.\n' +
-  'With --catalog-uri, CATALOG_TOKEN or CATALOG_CREDENTIAL (id:secret of an OAuth2 client) is the secret of the catalog.';
+  '\nAWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY are the keys of the bucket; without them, a terminal asks for them.';
 
 /** Adds the flags of an S3 destination to a command. */
 export const withDestinationOptions = (command: Command): Command =>
@@ -71,17 +63,7 @@ export const withDestinationOptions = (command: Command): Command =>
       parseCount,
     )
     .option('--bloom-filters', 'of uuid and distinct_id, in Parquet files')
-    .option(
-      '--table-format <format>',
-      'of the table that Parquet files belong to: delta, or iceberg with a catalog',
-    )
-    .option('--catalog-uri <url>', 'Iceberg: REST catalog, without its /v1')
-    .option('--catalog-warehouse <name>', 'Iceberg: warehouse, if the catalog has several')
-    .option('--catalog-namespace <names>', 'Iceberg: where the table is, such as analytics')
-    .option('--catalog-table <name>', 'Iceberg: name of the table')
-    .option('--catalog-oauth2-server-uri <url>', 'Iceberg: where tokens are requested')
-    .option('--catalog-scope <scope>', 'Iceberg: what a token is requested for')
-    .option('--catalog-signing-name <service>', 'Iceberg: sign requests for this AWS service: glue, s3tables')
+    .option('--table-format <format>', 'of the table that Parquet files belong to: delta')
     .option(
       '--partition-by <partitions>',
       'of the keys, and of the table: date, or date,hour, and of events also event: date,event or event',
@@ -106,13 +88,6 @@ function destinationFieldsOf(options: DestinationOptions): JsonObject {
     bloom_filters: bloomFilters,
     table_format: tableFormat,
     partition_by: partitionBy,
-    catalog_uri: options.catalogUri,
-    catalog_warehouse: options.catalogWarehouse,
-    catalog_namespace: options.catalogNamespace,
-    catalog_table: options.catalogTable,
-    catalog_oauth2_server_uri: options.catalogOauth2ServerUri,
-    catalog_scope: options.catalogScope,
-    catalog_signing_name: options.catalogSigningName,
     endpoint_url: endpointUrl,
     use_virtual_style_addressing: virtualStyle,
     role_arn: roleArn,
@@ -146,12 +121,6 @@ async function readKeys(environment: Environment): Promise<JsonObject> {
   return { aws_access_key_id, aws_secret_access_key };
 }
 
-/** The secret of a catalog, from the environment. One that takes none, or SigV4, needs none. */
-const catalogSecretsOf = ({ CATALOG_TOKEN, CATALOG_CREDENTIAL }: Environment): JsonObject => ({
-  ...(CATALOG_TOKEN && { catalog_token: CATALOG_TOKEN }),
-  ...(CATALOG_CREDENTIAL && { catalog_credential: CATALOG_CREDENTIAL }),
-});
-
 /** A new destination as in a request. A config of the flags alone needs keys, unless a role or the machine provides them. */
 export async function newDestinationOf(
   options: DestinationOptions,
@@ -173,7 +142,6 @@ export async function newDestinationOf(
       region: config?.region ?? options.region ?? regionOf(environment),
       ...fields,
       ...(needsKeys ? await readKeys(environment) : {}),
-      ...(options.catalogUri !== undefined && catalogSecretsOf(environment)),
     },
   };
 }

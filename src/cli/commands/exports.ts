@@ -293,7 +293,7 @@ function addInspectionCommands(exports: Command): void {
 export function addTableCommands(program: Command): void {
   const tables = program
     .command('table')
-    .description('the Delta or Iceberg table of a batch export (uses the HTTP API)');
+    .description('the Delta table of a batch export (uses the HTTP API)');
   const pathOf = (id: string, rest = ''): string => `batch_exports/${encodeURIComponent(id)}/table/${rest}`;
 
   serviceCommand(tables, 'describe', 'show its version, files, rows, columns and protocol')

@@ -1,4 +1,3 @@
-import { createHash } from 'node:crypto';
 import type {
   ColumnChunk as ColumnChunkMetadata,
   ColumnMetaData,
@@ -43,21 +42,9 @@ const schemaElementOf = ({ name, type }: ExportedColumn): SchemaElement => ({
   repetition_type: 'OPTIONAL',
 });
 
-/** The same in the file of a table: polars and others refuse JSON columns, and Iceberg finds columns by their ids. */
-const tableElementOf = (column: ExportedColumn): SchemaElement => ({
-  ...schemaElementOf(column.type === 'json' ? { ...column, type: 'text' } : column),
-  field_id: fieldIdOf(column.name),
-});
-
-/** Far below the ids that Iceberg reserves, and what other writers add. */
-const maxFieldId = 2 ** 30;
-
-/**
- * The id of a column in the files of tables, which depends on its name alone: files of all config versions agree, and no run
- * has to ask the table first.
- */
-export const fieldIdOf = (name: string): number =>
-  1 + (createHash('sha256').update(name).digest().readUInt32BE() % maxFieldId);
+/** The same in the file of a table: polars and others refuse JSON columns. */
+const tableElementOf = (column: ExportedColumn): SchemaElement =>
+  schemaElementOf(column.type === 'json' ? { ...column, type: 'text' } : column);
 
 /** Where the index of a column chunk is stored, as its metadata says. */
 interface IndexLocation {
@@ -147,11 +134,11 @@ const magic = Buffer.from('PAR1');
 export const parquetIdentity = (options: PageOptions): string => {
   const { compression, compression_level, bloom_filters, table_format } = options;
   const compressed = compression === null ? '' : `+${nameWithLevel(compression, compression_level)}`;
-  return `parquet${compressed}/2${bloom_filters ? ' bloom filters' : ''}${table_format ? tableMark : ''}`;
+  return `parquet${compressed}/2${bloom_filters ? ' bloom filters' : ''}${table_format ? `${tableMark}3` : ''}`;
 };
 
-/** Ends the identity of the encoder of a table's files, which is the same for all formats of tables. */
-const tableMark = ' table/2';
+/** Is in the identity of the encoder of a table's files, before the version of what only they have. */
+const tableMark = ' table/';
 
 /** Whether an encoder with this identity writes files that a table can have. */
 export const writesTableFiles = (identity: string): boolean => identity.includes(tableMark);

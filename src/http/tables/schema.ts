@@ -1,5 +1,4 @@
 import { z } from 'zod';
-import { tableFormats } from '../../encoding/encoder.ts';
 import { pathId, responseTimestampSchema } from '../schemas.ts';
 
 export const tablePath = z.object({ project_id: z.string(), batch_export_id: pathId });
@@ -9,7 +8,6 @@ const count = z.number().int();
 /** The table of an export in a response. */
 export const tableSchema = z
   .object({
-    format: z.enum(tableFormats),
     location: z.string().describe('The folder of the table, such as `s3://bucket/events`.'),
     version: count,
     files: count,

@@ -192,42 +192,9 @@ export const fields: readonly FormField[] = [
   }),
   field('More', 'destination__config__table_format', 'Table format', 'select', {
     hint:
-      'Parquet: publish each interval as a commit of a table of this format under the constant part of the prefix, for ' +
-      'readers of tables. Iceberg needs a REST catalog. exportd must be the only writer. Empty for files and manifests alone.',
-    choices: ['delta', 'iceberg'],
-  }),
-  field('More', 'destination__config__catalog_uri', 'Catalog URI', 'text', {
-    hint: 'Iceberg: the URL of the REST catalog, without its /v1.',
-    suggestions: ['https://catalog.example.com/iceberg'],
-  }),
-  field('More', 'destination__config__catalog_warehouse', 'Warehouse', 'text', {
-    hint: 'Iceberg: the warehouse of the catalog, if it has several.',
-  }),
-  field('More', 'destination__config__catalog_namespace', 'Namespace', 'text', {
-    hint: 'Iceberg: where the table is in the catalog. Created if it does not exist.',
-    suggestions: ['analytics'],
-  }),
-  field('More', 'destination__config__catalog_table', 'Table', 'text', {
-    hint: 'Iceberg: the name of the table, which exportd creates.',
-    suggestions: ['events'],
-  }),
-  field('More', 'destination__config__catalog_token', 'Catalog token', 'secret', {
-    hint: 'Iceberg: a bearer token of the catalog.',
-  }),
-  field('More', 'destination__config__catalog_credential', 'Catalog credential', 'secret', {
-    hint: 'Iceberg: client id and client secret, separated by a colon, for which OAuth2 gives a token.',
-  }),
-  field('More', 'destination__config__catalog_oauth2_server_uri', 'OAuth2 server URI', 'text', {
-    hint: 'Iceberg: where tokens are requested. Empty for /v1/oauth/tokens of the catalog.',
-  }),
-  field('More', 'destination__config__catalog_scope', 'OAuth2 scope', 'text', {
-    hint: 'Iceberg: what the token is requested for. Empty for catalog.',
-  }),
-  field('More', 'destination__config__catalog_signing_name', 'SigV4 service', 'text', {
-    hint:
-      'Iceberg: the AWS service that requests to the catalog are signed for, with the credentials and the region of the ' +
-      'bucket. Empty for other catalogs.',
-    suggestions: ['glue', 's3tables'],
+      'Parquet: publish each interval as a commit of a Delta table under the constant part of the prefix. exportd must be ' +
+      'the only writer of the table. Empty for files and manifests alone.',
+    choices: ['delta'],
   }),
   field('More', 'destination__config__partition_by', 'Partition by', 'lines', {
     hint:
@@ -273,7 +240,6 @@ const choiceLabels: Readonly<Record<string, string>> = {
   keep: 'keep them in the bucket',
   follow: 'remove them from the bucket',
   delta: 'Delta',
-  iceberg: 'Iceberg',
 };
 export const labelOfChoice = (choice: string): string => choiceLabels[choice] ?? choice;
 

@@ -9,7 +9,6 @@ import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Facts, Table as Rows } from '../../components/table.ts';
 import { formatBytes, formatCount, formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
-import { labelOfChoice } from '../edit/form_fields.ts';
 import type { PartProps } from './export_actions.ts';
 
 type Version = TableHistoryResponse['results'][number];
@@ -84,7 +83,7 @@ function Description({ table }: { readonly table: TableResponse }): View {
       ['Rows', table.rows === null ? 'unknown' : formatCount(table.rows)],
       ['Size', formatBytes(table.bytes)],
       ['Newest checkpoint', table.checkpoint === null ? 'none' : String(table.checkpoint)],
-      ['Format', `${labelOfChoice(table.format)}, protocol ${protocol.reader}/${protocol.writer}`],
+      ['Protocol', `${protocol.reader}/${protocol.writer}`],
       ['Partitions', partitions.length === 0 ? 'none' : partitions.join(', ')],
       ['Columns', columns.map(({ name, type }) => `${name} ${type}`).join(', '), 'wide'],
     ]}
