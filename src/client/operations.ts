@@ -829,65 +829,11 @@ export interface components {
             effective_restriction_level: components["schemas"]["DashboardRestrictionLevel"];
             /** @description 37 when the user of the key may edit the dashboard, else 21. */
             effective_privilege_level: components["schemas"]["DashboardPrivilegeLevel"];
-            /** @description The access level of the user of the key. The creator is a manager. Other users have their level in `access_controls`, else `default_access_level`, which is at most `viewer` when only collaborators may edit. */
+            /** @description The access level of the user of the key. The creator is a manager. Other users have their level as collaborators, else the default of the dashboard, which is at most `viewer` when only collaborators may edit. */
             user_access_level: components["schemas"]["DashboardAccessLevel"];
         };
         /** @enum {string} */
         DashboardAccessLevel: "none" | "viewer" | "editor" | "manager";
-        /** @enum {string} */
-        DashboardAccessLevelInput: "none" | "viewer" | "editor" | "manager";
-        DashboardCreateInput: {
-            name: string;
-            description?: string | null;
-            pinned?: boolean | null;
-            tags?: string[] | null;
-            restriction_level?: components["schemas"]["DashboardRestrictionLevelInput"] | null;
-            default_access_level?: components["schemas"]["DashboardAccessLevelInput"] | null;
-            access_controls?: {
-                /** @description The id or UUID of a user. */
-                user: number | string;
-                access_level: components["schemas"]["DashboardAccessLevelInput"];
-            }[] | null;
-            readonly id?: unknown;
-            readonly created_at?: unknown;
-            readonly created_by?: unknown;
-            readonly is_shared?: unknown;
-            readonly creation_mode?: unknown;
-            readonly effective_restriction_level?: unknown;
-            readonly effective_privilege_level?: unknown;
-            readonly user_access_level?: unknown;
-            readonly deleted?: unknown;
-        };
-        DashboardDetail: {
-            id: number;
-            name: string;
-            description: string;
-            pinned: boolean;
-            /** Format: date-time */
-            created_at: string;
-            /** @description Null when the user no longer exists. */
-            created_by: components["schemas"]["User"] | null;
-            is_shared: boolean;
-            deleted: boolean;
-            /** @enum {string} */
-            creation_mode: "default" | "template" | "duplicate";
-            tags: string[];
-            restriction_level: components["schemas"]["DashboardRestrictionLevel"];
-            /** @description The stricter of the dashboard's level and its project's level. */
-            effective_restriction_level: components["schemas"]["DashboardRestrictionLevel"];
-            /** @description 37 when the user of the key may edit the dashboard, else 21. */
-            effective_privilege_level: components["schemas"]["DashboardPrivilegeLevel"];
-            /** @description The access level of the user of the key. The creator is a manager. Other users have their level in `access_controls`, else `default_access_level`, which is at most `viewer` when only collaborators may edit. */
-            user_access_level: components["schemas"]["DashboardAccessLevel"];
-            /** @description The access level of users that `access_controls` does not list. */
-            default_access_level: components["schemas"]["DashboardAccessLevel"];
-            /** @description The collaborators, without the creator. */
-            access_controls: {
-                /** @description UUID of the user. */
-                user: string;
-                access_level: components["schemas"]["DashboardAccessLevel"];
-            }[];
-        };
         /**
          * @description * `21` - Can view dashboard
          *     * `37` - Can edit dashboard
@@ -900,34 +846,6 @@ export interface components {
          * @enum {integer}
          */
         DashboardRestrictionLevel: 21 | 37;
-        /**
-         * @description * `21` - Everyone in the project can edit
-         *     * `37` - Only those invited to this dashboard can edit
-         * @enum {integer}
-         */
-        DashboardRestrictionLevelInput: 21 | 37;
-        DashboardUpdateInput: {
-            name?: string;
-            description?: string | null;
-            pinned?: boolean | null;
-            tags?: string[] | null;
-            restriction_level?: components["schemas"]["DashboardRestrictionLevelInput"] | null;
-            default_access_level?: components["schemas"]["DashboardAccessLevelInput"] | null;
-            access_controls?: {
-                /** @description The id or UUID of a user. */
-                user: number | string;
-                access_level: components["schemas"]["DashboardAccessLevelInput"];
-            }[] | null;
-            readonly id?: unknown;
-            readonly created_at?: unknown;
-            readonly created_by?: unknown;
-            readonly is_shared?: unknown;
-            readonly creation_mode?: unknown;
-            readonly effective_restriction_level?: unknown;
-            readonly effective_privilege_level?: unknown;
-            readonly user_access_level?: unknown;
-            deleted?: boolean;
-        };
         DestinationTest: {
             steps: {
                 name: string;
@@ -1164,9 +1082,9 @@ export interface components {
             }[];
         };
         /** @enum {string} */
-        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
+        Scope: "batch_export:read" | "batch_export:write" | "dashboard:read" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
         /** @enum {string} */
-        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "dashboard:write" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
+        ScopeInput: "batch_export:read" | "batch_export:write" | "dashboard:read" | "query:read" | "key:admin" | "audit:read" | "source:read" | "installation:admin";
         SourceMapInput: {
             /** @description One of `tables`; without it, only those are returned. */
             table?: string;
@@ -2425,7 +2343,7 @@ export interface components {
                 body?: Record<string, never>;
                 result: components["schemas"]["WebhookDeliveryDetail"];
             };
-            /** @description List dashboards. The dashboards that the user of the key may see: pinned ones first, then by name (ignoring case), then by id. Deleted dashboards and those with access level `none` are neither listed nor counted. */
+            /** @description List dashboards. The dashboards that the user of the key may see: pinned ones first, then by name (ignoring case), then by id. Those with access level `none` are neither listed nor counted. */
             "GET /dashboards": {
                 query?: {
                     /** @default 100 */
@@ -2439,33 +2357,6 @@ export interface components {
                     previous: string | null;
                     results: components["schemas"]["Dashboard"][];
                 };
-            };
-            /** @description Create dashboard. The user of the key becomes the creator, who is always a manager. */
-            "POST /dashboards": {
-                body: components["schemas"]["DashboardCreateInput"];
-                result: components["schemas"]["DashboardDetail"];
-            };
-            /** @description Retrieve dashboard. */
-            "GET /dashboards/{id}": {
-                path: {
-                    id: number;
-                };
-                result: components["schemas"]["DashboardDetail"];
-            };
-            /** @description Update dashboard. Omitted fields keep their value; null resets a field to its default. Requires an editor; changing `restriction_level`, `default_access_level` or `access_controls` requires a manager. `deleted: true` deletes the dashboard, `deleted: false` restores it. */
-            "PATCH /dashboards/{id}": {
-                path: {
-                    id: number;
-                };
-                body?: components["schemas"]["DashboardUpdateInput"];
-                result: components["schemas"]["DashboardDetail"];
-            };
-            /** @description Delete dashboard. An update with `deleted: false` restores it. */
-            "DELETE /dashboards/{id}": {
-                path: {
-                    id: number;
-                };
-                result: null;
             };
             /** @description List API keys. The keys of all users that give access to the project, newest first. */
             "GET /keys": {
@@ -2671,13 +2562,8 @@ export type CreatedBatchExportBackfill = components['schemas']['CreatedBatchExpo
 export type CreatedWebhook = components['schemas']['CreatedWebhook'];
 export type Dashboard = components['schemas']['Dashboard'];
 export type DashboardAccessLevel = components['schemas']['DashboardAccessLevel'];
-export type DashboardAccessLevelInput = components['schemas']['DashboardAccessLevelInput'];
-export type DashboardCreateInput = components['schemas']['DashboardCreateInput'];
-export type DashboardDetail = components['schemas']['DashboardDetail'];
 export type DashboardPrivilegeLevel = components['schemas']['DashboardPrivilegeLevel'];
 export type DashboardRestrictionLevel = components['schemas']['DashboardRestrictionLevel'];
-export type DashboardRestrictionLevelInput = components['schemas']['DashboardRestrictionLevelInput'];
-export type DashboardUpdateInput = components['schemas']['DashboardUpdateInput'];
 export type DestinationTest = components['schemas']['DestinationTest'];
 export type DestinationTestNewInput = components['schemas']['DestinationTestNewInput'];
 export type DraftedSql = components['schemas']['DraftedSql'];

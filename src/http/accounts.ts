@@ -1,14 +1,13 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isTimeZone } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
-import { defaultAccess, type RestrictionLevel } from './dashboards/access_levels.ts';
+import type { RestrictionLevel } from './dashboards/access_levels.ts';
 
 /** The scopes that a key can have. Write does not imply read. */
 export const scopes = [
   'batch_export:read',
   'batch_export:write',
   'dashboard:read',
-  'dashboard:write',
   'query:read',
   'key:admin',
   'audit:read',
@@ -216,7 +215,7 @@ export async function createProject(
       timezone,
       given.week_start_day ?? 'sunday',
       JSON.stringify(given.test_account_filters ?? []),
-      given.dashboard_restriction_level ?? defaultAccess.restriction_level,
+      given.dashboard_restriction_level ?? 21,
       given.key_id ?? null,
     ],
   );

@@ -59,8 +59,7 @@ export const lineText = (maxLength: number) =>
     .meta({ pattern: String.raw`^[^\r\n]*$` });
 
 /** A name that people read: in lists, logs, messages and other user interfaces. */
-export const nameText = (maxLength: number, blankMessage?: string) =>
-  notBlank(lineText(maxLength), blankMessage);
+export const nameText = (maxLength: number) => notBlank(lineText(maxLength));
 
 /** The number of items on a page. */
 export const limitParameter = z.coerce

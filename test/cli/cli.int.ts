@@ -129,13 +129,13 @@ describe('exportd', () => {
       team_id: null,
       client: expect.stringMatching(/^exportd .+@/),
     });
-    await api.call('POST', 'dashboards/', { name: 'Trail' });
+    await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/' });
     expect(await jsonOutputOf(service, 'audit', '--limit', '1')).toEqual({
       count: 1,
-      results: [expect.objectContaining({ action: 'dashboard.create', key: expect.anything() })],
+      results: [expect.objectContaining({ action: 'webhook.create', key: expect.anything() })],
     });
     const printed = await exportd(service, 'audit', '--since', '2026-01-01T00:00:00Z');
-    expect([printed.code, printed.stdout]).toEqual([0, expect.stringContaining('dashboard.create')]);
+    expect([printed.code, printed.stdout]).toEqual([0, expect.stringContaining('webhook.create')]);
   });
 
   it('manages keys with the HTTP API where there is an API key', async () => {

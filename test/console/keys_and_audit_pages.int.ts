@@ -23,7 +23,7 @@ beforeAll(async () => {
   await api.call('POST', `keys/${ci.id}/rotate/`, { overlap_seconds: 3_600 });
   await api.call('DELETE', `keys/${(await createKey({ name: 'Laptop of Grace', scopes })).id}/`);
   // A refused attempt.
-  await api.call('POST', 'dashboards/', { name: 'Sales' }, bearer(ci.key));
+  await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/' }, bearer(ci.key));
 });
 afterAll(async () => {
   await browser.close();
@@ -260,7 +260,7 @@ describe('the page of the audit trail', () => {
         `the actions are ${expected.join(', ')}`,
       );
     await page.getByLabel('Outcome').selectOption('refused');
-    await listed(['dashboard.create']);
+    await listed(['webhook.create']);
     await page.getByText('403, permission_denied').waitFor();
     await page.getByLabel('User').selectOption('ada@example.com');
     await page.getByLabel('API key').selectOption({ index: 1 });

@@ -207,10 +207,32 @@ describe('paths', () => {
     ['DELETE', '/api/users/', 'GET, HEAD, POST'],
     ['DELETE', '/healthz', 'GET, HEAD'],
     ['TRACE', 'batch_exports/', 'GET, HEAD, POST'],
-    ['PROPFIND', 'dashboards/', 'GET, HEAD, POST'],
+    ['PROPFIND', 'keys/', 'GET, HEAD, POST'],
     ['QUERY', '/api/schema', 'GET, HEAD'],
   ] as const)('respond 405 to %s %s with the allowed methods', async (method, path, allow) => {
     const { status, headers, body } = await api.call(method, path);
     expect([status, headers.allow, body.code]).toEqual([405, allow, 'method_not_allowed']);
+  });
+});
+
+describe('check_auth_for_async', () => {
+  it('responds without a body to a key that may query the project', async () => {
+    const authorizationOf = async (scopes: readonly string[], projectId = api.projectId) =>
+      `Bearer ${(await api.newKey(projectId, scopes)).key}`;
+    const may = await authorizationOf(['query:read']);
+    const mayNot = await authorizationOf(['batch_export:read', 'dashboard:read']);
+    const elsewhere = await authorizationOf(['query:read'], api.otherProjectId);
+    for (const root of ['projects', 'environments'])
+      for (const ending of ['', '/']) {
+        const url = `/api/${root}/${api.projectId}/query/check_auth_for_async${ending}`;
+        const request = (authorization: string) =>
+          api.call('POST', url, undefined, { authorization, 'content-type': 'application/json' });
+        const allowed = await request(may);
+        expect([allowed.status, allowed.text]).toEqual([200, '']);
+        const denied = await request(mayNot);
+        expect([denied.status, denied.body.detail]).toEqual([403, expect.stringContaining("'query:read'")]);
+        expect([(await request('')).status, (await request(elsewhere)).status]).toEqual([401, 404]);
+        expect((await api.call('GET', url)).status).toBe(405);
+      }
   });
 });

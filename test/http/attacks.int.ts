@@ -80,10 +80,6 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET webhooks/:id/deliveries/:delivery_id': reads,
   'POST webhooks/:id/deliveries/:delivery_id/resend': writes,
   'GET dashboards': { scope: 'dashboard:read' },
-  'POST dashboards': { scope: 'dashboard:write' },
-  'GET dashboards/:id': { scope: 'dashboard:read' },
-  'PATCH dashboards/:id': { scope: 'dashboard:write' },
-  'DELETE dashboards/:id': { scope: 'dashboard:write' },
   'POST query/check_auth_for_async': queries,
   'GET query/draft_sql': queries,
   'POST query': queries,
@@ -156,7 +152,6 @@ interface Ids {
   readonly backfill: string;
   readonly webhook: string;
   readonly delivery: string;
-  readonly dashboard: string;
   readonly query: string;
   readonly key: string;
   readonly start: string;
@@ -172,7 +167,6 @@ function idOf(path: string, parameter: string, ids: Ids): string | undefined {
     backfills: ids.backfill,
     webhooks: ids.webhook,
     deliveries: ids.delivery,
-    dashboards: ids.dashboard,
     query: ids.query,
     keys: ids.key,
     intervals: ids.start,
@@ -241,7 +235,6 @@ async function createVictim(): Promise<Ids> {
      select $3, id, $4, 'failed' from notification`,
     [randomUUID(), api.projectId, delivery, webhook.id],
   );
-  const dashboard = await created('dashboards/', { name: 'Sales' });
   const query = 'query-of-the-victim';
   await created('query/', { query: { kind: 'DialectQuery', query: 'select 1' }, client_query_id: query });
   const key = await created('keys/', { name: 'Victim', scopes: ['query:read'] });
@@ -252,7 +245,6 @@ async function createVictim(): Promise<Ids> {
     backfill: String(backfill.id),
     webhook: String(webhook.id),
     delivery,
-    dashboard: String(dashboard.id),
     query,
     key: String(key.id),
     start: String(run?.data_interval_start),
@@ -270,7 +262,6 @@ async function stateOfVictim(): Promise<string> {
     'backfills',
     'commands',
     'webhooks',
-    'dashboards',
     'queries',
     'verifications',
     'table_requests',
@@ -396,7 +387,6 @@ describe('a key', () => {
     backfill: randomUUID(),
     webhook: randomUUID(),
     delivery: randomUUID(),
-    dashboard: '2147483647',
     query: randomUUID(),
     key: randomUUID(),
   });

@@ -59,7 +59,6 @@ describe('the trail', () => {
     const runPath = `batch_exports/${id}/runs/${String(run?.id)}`;
     const backfillPath = `batch_exports/${id}/backfills/${backfill}`;
     const webhook = (await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/' })).body.id as string;
-    const dashboard = (await api.call('POST', 'dashboards/', { name: 'Sales' })).body.id as number;
     const keyBody = { name: 'CI', scopes: ['query:read'] };
     const key = (await api.call('POST', 'keys/', keyBody)).body.id as string;
     const query = { kind: 'DialectQuery', query: 'select 1' };
@@ -77,8 +76,6 @@ describe('the trail', () => {
       ['webhook.update', 'PATCH', `webhooks/${webhook}/`, { enabled: false }, `webhooks/${webhook}`],
       ['webhook.test', 'POST', `webhooks/${webhook}/test/`, {}, `webhooks/${webhook}`],
       ['webhook.delete', 'DELETE', `webhooks/${webhook}/`, undefined, `webhooks/${webhook}`],
-      ['dashboard.update', 'PATCH', `dashboards/${dashboard}/`, { name: 'S' }, `dashboards/${dashboard}`],
-      ['dashboard.delete', 'DELETE', `dashboards/${dashboard}/`, undefined, `dashboards/${dashboard}`],
       ['query.run', 'POST', 'query/', { query, client_query_id: 'mine' }, 'query/mine'],
       ['query.cancel', 'DELETE', 'query/mine/', undefined, 'query/mine'],
       ['key.revoke', 'DELETE', `keys/${key}/`, undefined, `keys/${key}`],
@@ -107,17 +104,8 @@ describe('the trail', () => {
           client: 'curl/8',
         }),
       );
-    const created = [
-      'batch_export.create',
-      'backfill.create',
-      'webhook.create',
-      'dashboard.create',
-      'key.create',
-    ];
-    const objects = [
-      ...[`batch_exports/${id}`, backfillPath, `webhooks/${webhook}`],
-      ...[`dashboards/${dashboard}`, `keys/${key}`],
-    ];
+    const created = ['batch_export.create', 'backfill.create', 'webhook.create', 'key.create'];
+    const objects = [`batch_exports/${id}`, backfillPath, `webhooks/${webhook}`, `keys/${key}`];
     expect(created.map((action) => events.find((event) => event.action === action)?.object)).toEqual(objects);
     // The commands of the journal say it too.
     const { rows } = await api.database.pool.query(
@@ -296,17 +284,17 @@ describe('an event', () => {
 describe('GET audit', () => {
   it('pages and filters events of the project, newest first', async () => {
     const { key, id } = await api.newKey(api.projectId);
-    const created = await api.call('POST', 'dashboards/', { name: 'One' }, bearer(key));
-    await api.call('PATCH', `dashboards/${String(created.body.id)}/`, { name: 'Two' }, bearer(key));
+    const created = await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/' }, bearer(key));
+    await api.call('PATCH', `webhooks/${String(created.body.id)}/`, { enabled: false }, bearer(key));
     const own = await read(`?key=${id}`);
-    expect(own.map(({ action }) => action)).toEqual(['dashboard.update', 'dashboard.create']);
+    expect(own.map(({ action }) => action)).toEqual(['webhook.update', 'webhook.create']);
     const first = await api.call('GET', `audit/?key=${id}&limit=1`);
     expect(first.body.next).toContain('offset=1');
     const of = async (query: string) => (await read(`?key=${id}&${query}`)).map(({ action }) => action);
-    expect(await of('action=dashboard.create')).toEqual(['dashboard.create']);
-    expect(await of('action=dashboard.create,dashboard.update')).toHaveLength(2);
-    expect(await of(`object=dashboards/${String(created.body.id)}`)).toHaveLength(2);
-    expect(await of('object=dashboards/4711')).toEqual([]);
+    expect(await of('action=webhook.create')).toEqual(['webhook.create']);
+    expect(await of('action=webhook.create,webhook.update')).toHaveLength(2);
+    expect(await of(`object=webhooks/${String(created.body.id)}`)).toHaveLength(2);
+    expect(await of('object=webhooks/4711')).toEqual([]);
     expect(await of(`user=${api.userId}`)).toHaveLength(2);
     expect(await of('user=4711')).toEqual([]);
     expect(await of('since=-1h')).toHaveLength(2);
@@ -321,7 +309,7 @@ describe('GET audit', () => {
   it('has names to choose from, also of keys that are gone, and none of other projects', async () => {
     const { key } = await api.newKey(api.otherProjectId);
     const gone = await api.newKey(api.projectId);
-    await api.call('POST', 'dashboards/', { name: 'Before it goes' }, bearer(gone.key));
+    await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/' }, bearer(gone.key));
     await api.database.pool.query('update exportd.api_keys set project_ids = $2 where id = $1', [
       gone.id,
       [api.otherProjectId],
@@ -335,7 +323,7 @@ describe('GET audit', () => {
     const own = await names('console/audit/names/');
     expect(own.users).toContainEqual({ id: api.userId, email: 'ada@example.com' });
     expect(own.keys.map(({ id }) => id)).toContain(gone.id);
-    expect(own.actions).toContain('dashboard.create');
+    expect(own.actions).toContain('webhook.create');
     await api.database.pool.query(
       `insert into exportd.users (email, distinct_id) values ('x@example.com', 'x')`,
     );
@@ -355,16 +343,12 @@ describe('GET audit', () => {
   it('shows nothing of other projects', async () => {
     const { key } = await api.newKey(api.otherProjectId);
     const url = `/api/projects/${api.otherProjectId}/audit/`;
-    await api.call(
-      'POST',
-      `/api/projects/${api.otherProjectId}/dashboards/`,
-      { name: 'Theirs' },
-      bearer(key),
-    );
+    const webhooks = `/api/projects/${api.otherProjectId}/webhooks/`;
+    await api.call('POST', webhooks, { url: 'http://127.0.0.1:9/' }, bearer(key));
     const { results } = (await api.call('GET', url, undefined, bearer(key))).body as {
       results: AuditEvent[];
     };
-    expect(results.map(({ action }) => action)).toContain('dashboard.create');
+    expect(results.map(({ action }) => action)).toContain('webhook.create');
     expect((await read('?limit=1000')).map(({ id }) => id)).not.toContain(results[0]?.id);
   });
 });

@@ -74,7 +74,6 @@ describe('the OpenAPI document', () => {
   it.each([
     ['BatchExportCreateInput', 'name', { maxLength: 255, pattern: '\\S' }],
     ['BatchExportCreateInput', 'interval', { pattern: expect.stringContaining('every') }],
-    ['DashboardCreateInput', 'name', { maxLength: 400, pattern: '\\S' }],
   ])('states the bounds of %s.%s', (schema, field, bounds) => {
     expect(propertyOf(schema, field)).toMatchObject(bounds);
   });

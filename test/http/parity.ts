@@ -228,7 +228,7 @@ export const capabilities: readonly Capability[] = [
   },
   {
     name: 'dashboards',
-    api: ['listDashboards', 'createDashboard', 'retrieveDashboard', 'updateDashboard', 'deleteDashboard'],
+    api: ['listDashboards'],
     cli: ['dashboard list', 'dashboard create'],
     console: null,
     without: 'The console has none until they show something.',

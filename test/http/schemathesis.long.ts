@@ -42,7 +42,6 @@ beforeAll(async () => {
     batch_exports: id,
     runs: (await stack.runs(id))[0]?.id ?? '',
     webhooks: await create('/webhooks/', { url: `${stack.baseUrl}/hook` }),
-    dashboards: await create('/dashboards/', { name: 'Fuzzed' }),
   };
 });
 afterAll(() => stack.stop());

@@ -1,11 +1,11 @@
-import { type Command, Option } from 'commander';
+import { type Command, InvalidArgumentError, Option } from 'commander';
 import type { JsonValue } from '../../domain/event.ts';
 import {
   type AccessLevel,
   accessLevels,
   type RestrictionLevel,
 } from '../../http/dashboards/access_levels.ts';
-import type { StoredDashboard } from '../../http/dashboards/dashboards.ts';
+import type { Collaborator, StoredDashboard } from '../../http/dashboards/dashboards.ts';
 import type { Variable } from '../../queries/prepared_query.ts';
 import { parseId, parseRestrictionLevel } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
@@ -21,16 +21,17 @@ interface CreateOptions {
   readonly tags?: string;
   readonly restrictionLevel?: RestrictionLevel;
   readonly defaultAccessLevel?: AccessLevel;
+  readonly collaborator: readonly Collaborator[];
   readonly json?: boolean;
 }
 
 /** `dashboard create|list`. */
 export function addDashboardCommands(program: Command): void {
-  const dashboard = program.command('dashboard').description('manage dashboards');
+  const dashboard = program.command('dashboard').description('create dashboards, which the API lists');
 
   dashboard
     .command('create')
-    .description('create a dashboard; add collaborators with the HTTP API')
+    .description('create a dashboard')
     .requiredOption('--project <id>', 'id of its project', parseId)
     .option('--user <id>', 'creator; by default the first user', parseId)
     .requiredOption('--name <name>')
@@ -48,15 +49,29 @@ export function addDashboardCommands(program: Command): void {
         'access of users who are not collaborators (default: editor)',
       ).choices(accessLevels),
     )
+    .option(
+      '--collaborator <user>=<level>',
+      'access of one user, such as 7=editor; repeat it for others',
+      (text: string, former: readonly Collaborator[]) => [...former, parseCollaborator(text)],
+      [],
+    )
     .option('--json', 'print JSON')
     .action(async (options: CreateOptions) => {
-      const body = await bodyOf(options);
+      const { project, user } = options;
       const { createDashboard, listStoredDashboards } = await import('../../http/dashboards/dashboards.ts');
-      const change = { action: 'dashboard.create', team_id: options.project };
+      const change = { action: 'dashboard.create', team_id: project };
       const created = await withAudit(change, async (pool) => {
-        const creator = { project_id: options.project, user_id: await resolveUser(pool, options.user) };
-        const id = await createDashboard(pool, creator, body);
-        return (await listStoredDashboards(pool, options.project)).find((one) => one.id === id);
+        const creator = { project_id: project, user_id: await resolveUser(pool, user) };
+        const id = await createDashboard(pool, creator, {
+          name: options.name,
+          description: options.description,
+          pinned: options.pinned,
+          tags: options.tags?.split(','),
+          restriction_level: options.restrictionLevel,
+          default_access_level: options.defaultAccessLevel,
+          collaborators: options.collaborator,
+        });
+        return (await listStoredDashboards(pool, project)).find((one) => one.id === id);
       });
       printer(options)(created, () => dashboardTable(created ? [created] : []));
     });
@@ -70,20 +85,13 @@ export function addDashboardCommands(program: Command): void {
   );
 }
 
-/** Validates the options with the schema of the HTTP API. @throws CliError */
-async function bodyOf(options: CreateOptions) {
-  const { createDashboardBody } = await import('../../http/dashboards/schema.ts');
-  const parsed = createDashboardBody.safeParse({
-    name: options.name,
-    description: options.description,
-    pinned: options.pinned,
-    tags: options.tags?.split(','),
-    restriction_level: options.restrictionLevel,
-    default_access_level: options.defaultAccessLevel,
-  });
-  if (parsed.success) return parsed.data;
-  const [issue] = parsed.error.issues;
-  throw new CliError(`--${String(issue?.path[0])}: ${issue?.message ?? 'Invalid value.'}`);
+/** Parses `7=editor`. */
+function parseCollaborator(text: string): Collaborator {
+  const [user = '', given] = text.split('=', 2);
+  const access_level = accessLevels.find((level) => level === given);
+  if (access_level === undefined)
+    throw new InvalidArgumentError(`It must be <user id>=<level>, with one of: ${accessLevels.join(', ')}.`);
+  return { user_id: parseId(user), access_level };
 }
 
 const dashboardTable = (dashboards: readonly StoredDashboard[]): string[] =>

@@ -635,30 +635,25 @@ create table exportd.worker_heartbeats (
 
 -- Dashboards: reference data ------------------------------------------------------------------------------------------
 
--- Rows are updated in place. A deleted dashboard keeps its row so that it can be restored.
 create table exportd.dashboards (
   id integer generated always as identity primary key,
   team_id integer not null references exportd.projects,
   name text not null,
-  description text not null default '',
-  pinned boolean not null default false,
-  tags text[] not null default '{}',
-  is_shared boolean not null default false,
-  creation_mode text not null default 'default' check (creation_mode in ('default', 'template', 'duplicate')),
+  description text not null,
+  pinned boolean not null,
+  tags text[] not null,
   -- 21: everyone in the project may edit; 37: only collaborators.
-  restriction_level integer not null default 21 check (restriction_level in (21, 37)),
+  restriction_level integer not null check (restriction_level in (21, 37)),
   -- For users without a row in dashboard_access_controls.
-  default_access_level text not null default 'editor'
-    check (default_access_level in ('none', 'viewer', 'editor', 'manager')),
-  deleted boolean not null default false,
+  default_access_level text not null check (default_access_level in ('none', 'viewer', 'editor', 'manager')),
   created_by integer references exportd.users on delete set null,
   created_at timestamptz not null default clock_timestamp()
 );
 -- In list order.
-create index dashboards_listed on exportd.dashboards (team_id, pinned desc, lower(name), id) where not deleted;
+create index dashboards_listed on exportd.dashboards (team_id, pinned desc, lower(name), id);
 create index dashboards_creator on exportd.dashboards (created_by);
 
--- Collaborators. The creator is always a manager and has no row.
+-- Collaborators. The creator is always a manager.
 create table exportd.dashboard_access_controls (
   dashboard_id integer not null references exportd.dashboards on delete cascade,
   user_id integer not null references exportd.users on delete cascade,

@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { CreateBucketCommand, GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
-import { createDashboard } from '../../http/dashboards/dashboards.ts';
+import { createDashboard, type NewDashboard } from '../../http/dashboards/dashboards.ts';
 import type { Pool } from '../../journal/database.ts';
 import { defineProperty } from '../../queries/property_definitions.ts';
 import { addWarehouseTable, listWarehouseTables } from '../../queries/warehouse_tables.ts';
@@ -100,7 +100,7 @@ export async function ensureDemoTables(pool: Pool, projectId: number): Promise<v
   });
 }
 
-const dashboards = [
+const dashboards: readonly NewDashboard[] = [
   {
     name: 'Product overview',
     description: 'Page views, sign-ups and purchases of the demo project',
@@ -109,24 +109,20 @@ const dashboards = [
   },
   {
     name: 'Weekly report',
-    description: 'Only collaborators can edit this dashboard',
+    description: 'Only its creator can edit this dashboard',
     tags: ['demo', 'weekly'],
     restriction_level: 37,
   },
-] as const;
+];
 
-/** Creates the demo dashboards unless the project ever had any: deleted ones are not created again. */
+/** Creates the demo dashboards unless the project has any. */
 export async function ensureDemoDashboards(pool: Pool, userId: number, projectId: number): Promise<void> {
   const { rowCount } = await pool.query('select from exportd.dashboards where team_id = $1 limit 1', [
     projectId,
   ]);
   if (rowCount) return;
-  for (const body of dashboards)
-    await createDashboard(
-      pool,
-      { project_id: projectId, user_id: userId },
-      { ...body, tags: [...body.tags] },
-    );
+  for (const dashboard of dashboards)
+    await createDashboard(pool, { project_id: projectId, user_id: userId }, dashboard);
 }
 
 /** The fields of a run that the demo reads. */

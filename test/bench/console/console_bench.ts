@@ -100,7 +100,7 @@ export function pageRequests(exportId: string, start: string): Readonly<Record<s
       `${own}/intervals/${encodeURIComponent(start)}/verifications/`,
     ],
     edit: [`${own}/`],
-    query: ['console/query/vocabulary/', 'dashboards/'],
+    query: ['console/query/vocabulary/', 'console/query/names/'],
   };
 }
 
