@@ -19,7 +19,6 @@ const userErrors = new Set([
   'InvalidWarehouseTable',
   'LaunchError',
   'CannotVerify',
-  'ArchiveNeeded',
   'CannotRebuild',
   'CannotSwitch',
   'ReadModelsDiffer',

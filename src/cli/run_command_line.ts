@@ -10,7 +10,7 @@ import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands, addTableCommands, addWhyCommand } from './commands/exports.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
-import { addArchiveCommand, addProjectionCommands } from './commands/projections.ts';
+import { addProjectionCommands } from './commands/projections.ts';
 import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
 import { addQueryCommands } from './commands/query.ts';
 import { addBackfillCommands, addRunCommands, addStatusCommand } from './commands/runs.ts';
@@ -58,7 +58,6 @@ export function createProgram(): Command {
     });
   addProcessCommands(program);
   addProjectionCommands(program);
-  addArchiveCommand(program);
   addDoctorCommand(program);
   addSourceCommands(program);
   addTemporalCommands(program);

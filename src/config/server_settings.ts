@@ -1,4 +1,3 @@
-import { z } from 'zod';
 import {
   count,
   databaseUrl,
@@ -224,34 +223,4 @@ export const webhooks = {
     .optional()
     .describe('Signs these messages: `whsec_` and 24 to 64 bytes in base64.')
     .meta({ when: 'The receiver checks signatures.' }),
-};
-
-/** Where old events go before the database forgets them. */
-export const archive = {
-  EXPORTD_ARCHIVE_BUCKET: z
-    .string()
-    .optional()
-    .describe(
-      'Bucket of the archive: events older than `EXPORTD_HISTORY_RETENTION` are written there before they leave the database. Unset: no archive.',
-    )
-    .meta({ when: 'The history that leaves the database must stay readable.' }),
-  EXPORTD_ARCHIVE_PREFIX: text('exportd/')
-    .describe('Prefix of its keys.')
-    .meta({ when: 'Several installations share the bucket.' }),
-  EXPORTD_ARCHIVE_REGION: text('us-east-1')
-    .describe('Its region.')
-    .meta({ when: 'It is in another region.' }),
-  EXPORTD_ARCHIVE_ENDPOINT_URL: url()
-    .optional()
-    .describe('URL of its S3 server. Default: AWS. It may be a private address.')
-    .meta({ when: 'It is not at AWS.' }),
-  EXPORTD_ARCHIVE_ACCESS_KEY_ID: z
-    .string()
-    .optional()
-    .describe('Access key. Default: the credentials of the machine.')
-    .meta({ when: 'The machine has no role that may write to the bucket.' }),
-  EXPORTD_ARCHIVE_SECRET_ACCESS_KEY: secret()
-    .optional()
-    .describe('Secret of the access key.')
-    .meta({ when: '`EXPORTD_ARCHIVE_ACCESS_KEY_ID` is set.' }),
 };

@@ -4,7 +4,7 @@ import { z } from 'zod';
 import { exports, maintenance, schedules, source, workflows } from './export_settings.ts';
 import { queries } from './query_settings.ts';
 import { SettingsError } from './settings_error.ts';
-import { archive, httpApi, process, security, servers, traces, webhooks } from './server_settings.ts';
+import { httpApi, process, security, servers, traces, webhooks } from './server_settings.ts';
 import { temporal } from './temporal_settings.ts';
 
 export { SettingsError };
@@ -56,7 +56,6 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, z.Zo
   Servers: servers,
   Temporal: temporal,
   Process: process,
-  Archive: archive,
   Traces: traces,
   Security: security,
   'HTTP API': httpApi,
@@ -73,7 +72,6 @@ export const settingsSchema = z.object({
   ...servers,
   ...temporal,
   ...process,
-  ...archive,
   ...traces,
   ...security,
   ...httpApi,
@@ -136,13 +134,6 @@ export function readSettings(environment: Record<string, string | undefined>): S
   if (data.EXPORTD_BUILD_ID !== undefined && data.EXPORTD_DEPLOYMENT_NAME === undefined)
     throw new SettingsError(
       'EXPORTD_BUILD_ID needs EXPORTD_DEPLOYMENT_NAME, without which workers are unversioned.',
-    );
-  if (
-    (data.EXPORTD_ARCHIVE_ACCESS_KEY_ID === undefined) !==
-    (data.EXPORTD_ARCHIVE_SECRET_ACCESS_KEY === undefined)
-  )
-    throw new SettingsError(
-      'EXPORTD_ARCHIVE_ACCESS_KEY_ID and EXPORTD_ARCHIVE_SECRET_ACCESS_KEY need each other: set both or neither.',
     );
   const profile = readTemporalProfile(given);
   return {

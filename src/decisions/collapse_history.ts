@@ -26,12 +26,7 @@ export interface HistoryRetention {
   readonly idempotencyKeyMs: number;
   /** The newest runs of each export that stay, whatever their age. */
   readonly newestRuns: number;
-  /** Whether events stay until they are archived. */
-  readonly keepsUnarchived?: boolean;
 }
-
-/** SQL: the position up to which the journal is archived. */
-const archivedPosition = '(select coalesce(max(last_position), 0) from exportd.journal_archives)';
 
 /** What a call has done. */
 interface CollapseCounts {
@@ -103,7 +98,6 @@ export async function collapseHistory(
 ): Promise<CollapseCounts> {
   const counts = { intervals: 0, backfills: 0, purged_exports: 0 };
   const { pool } = journal;
-  const { keepsUnarchived = false } = retention;
   if (retention.historyMs !== undefined) {
     const size: BatchSize = { intervals: smallestBatch };
     for (const id of await readExportsWithHistory(pool, retention.historyMs)) {
@@ -112,7 +106,7 @@ export async function collapseHistory(
       counts.intervals += await collapseIntervals(
         journal,
         id,
-        { historyMs: retention.historyMs, newestRuns: retention.newestRuns, keepsUnarchived, size },
+        { historyMs: retention.historyMs, newestRuns: retention.newestRuns, size },
         isOver,
       );
     }
@@ -121,7 +115,7 @@ export async function collapseHistory(
   if (retention.deletedExportMs !== undefined)
     for (const id of await readExportsToPurge(pool, retention.deletedExportMs))
       if (!isOver() && (await purgeExport(journal, id, isOver))) counts.purged_exports += 1;
-  await sweepStreams(pool, keepsUnarchived, isOver);
+  await sweepStreams(pool, isOver);
   return counts;
 }
 
@@ -147,14 +141,8 @@ async function collapseIntervals(
   {
     historyMs,
     newestRuns,
-    keepsUnarchived,
     size,
-  }: {
-    readonly historyMs: number;
-    readonly newestRuns: number;
-    readonly keepsUnarchived: boolean;
-    readonly size: BatchSize;
-  },
+  }: { readonly historyMs: number; readonly newestRuns: number; readonly size: BatchSize },
   isOver: () => boolean,
 ): Promise<number> {
   let collapsed = 0;
@@ -163,10 +151,7 @@ async function collapseIntervals(
     const startedAt = performance.now();
     const batch = await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, batchExportId);
-      return collapseBatch(transaction, stream, {
-        ...{ historyMs, newestRuns, keepsUnarchived, after },
-        size: size.intervals,
-      });
+      return collapseBatch(transaction, stream, { historyMs, newestRuns, after, size: size.intervals });
     });
     if (!batch) break;
     collapsed += batch.intervals;
@@ -193,13 +178,11 @@ async function collapseBatch(
   {
     historyMs,
     newestRuns,
-    keepsUnarchived,
     after,
     size,
   }: {
     readonly historyMs: number;
     readonly newestRuns: number;
-    readonly keepsUnarchived: boolean;
     readonly after: Place;
     readonly size: number;
   },
@@ -243,7 +226,7 @@ async function collapseBatch(
     run_ids,
     backfill_ids: [],
   });
-  await deleteScheduleSteps(connection, stream, { intervals: found, keepsUnarchived });
+  await deleteScheduleSteps(connection, stream, found);
   for (const table of ['interval_comparisons', 'operator_fault_runs'])
     await connection.query(`delete from exportd.${table} where run_id = any($1)`, [run_ids]);
   return { intervals: found.length, run_ids, last };
@@ -272,16 +255,12 @@ async function collapseStreams(
 async function deleteScheduleSteps(
   connection: Connection,
   { id }: ExportStream,
-  {
-    intervals,
-    keepsUnarchived,
-  }: { readonly intervals: readonly DataInterval[]; readonly keepsUnarchived: boolean },
+  intervals: readonly DataInterval[],
 ): Promise<void> {
   await connection.query(
     `delete from exportd.journal_events step using exportd.batch_exports export
      where export.id = $1 and step.event_id = any($2) and step.event_type = 'IntervalScheduled'
        and (step.data ->> 'end')::timestamptz <> export.scheduled_until
-       ${keepsUnarchived ? `and step.global_position <= ${archivedPosition}` : ''}
        and not exists (
          select from exportd.journal_events skipped where skipped.stream_id = $1
            and skipped.event_type = 'IntervalsSkipped' and skipped.data ->> 'start' = step.data ->> 'end')`,
@@ -376,15 +355,10 @@ async function deleteLogLines(pool: Pool, runIds: readonly string[]): Promise<vo
  * Deletes the events of collapsed streams, and the streams, with log lines that a killed process has left. Appends do not wait
  * for it.
  */
-async function sweepStreams(pool: Pool, keepsUnarchived: boolean, isOver: () => boolean): Promise<void> {
-  const isGone = keepsUnarchived
-    ? `and not exists (select from exportd.journal_events event where event.stream_id = stream.stream_id
-         and event.global_position > ${archivedPosition})`
-    : '';
+async function sweepStreams(pool: Pool, isOver: () => boolean): Promise<void> {
   while (!isOver()) {
     const { rows: streams } = await pool.query<{ stream_type: string; stream_id: string }>(
-      `select stream_type, stream_id from exportd.journal_streams stream
-       where collapsed_at is not null ${isGone} limit 100`,
+      'select stream_type, stream_id from exportd.journal_streams where collapsed_at is not null limit 100',
     );
     if (streams.length === 0) return;
     const ids = streams.map(({ stream_id }) => stream_id);

@@ -436,11 +436,6 @@ export interface VerifiedInterval extends ErasedInterval {
 /** Rows of the control database that had something of the persons. */
 type ForgottenRows = Readonly<Record<string, number>>;
 
-/** What an erasure has done in the archive of the journal, or why it has done nothing there. */
-type ForgottenArchive =
-  | { readonly ranges: number; readonly rewritten: number; readonly held: readonly string[] }
-  | { readonly error: string };
-
 /**
  * Deletes what the control database may have of the rows of a project: results and texts of queries, and reports of verifications,
  * which name rows by their ids.
@@ -523,7 +518,6 @@ export async function readCertificate(
     readonly status: 'Completed' | 'Incomplete';
     readonly verified: readonly VerifiedInterval[];
     readonly forgotten: ForgottenRows;
-    readonly archive: ForgottenArchive;
   },
 ): Promise<object> {
   const { rows } = await pool.query<{ certificate: object }>(

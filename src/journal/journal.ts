@@ -80,7 +80,7 @@ interface Projector {
 }
 
 /** An event as it is stored: `data` has the shape of the version. */
-export interface EventRow extends StoredEvent {
+interface EventRow extends StoredEvent {
   readonly schema_version: number;
 }
 
@@ -90,7 +90,7 @@ const eventColumns =
 const versionOf = (type: string, upcasts: Upcasts): number => 1 + (upcasts[type]?.length ?? 0);
 
 /** The event with data of the current version. One of a newer version has a type that no fold knows. */
-export function upcast({ schema_version, ...event }: EventRow, upcasts: Upcasts): StoredEvent {
+function upcast({ schema_version, ...event }: EventRow, upcasts: Upcasts): StoredEvent {
   const { type, data } = event;
   if (schema_version > versionOf(type, upcasts))
     return { ...event, type: `${type} of version ${schema_version}` };
@@ -118,7 +118,7 @@ async function readEventsByIds(
  * streams do not count.
  */
 export async function readEventsAfter(
-  database: Pool | Connection,
+  connection: Connection,
   {
     after,
     until,
@@ -131,7 +131,7 @@ export async function readEventsAfter(
     readonly upcasts: Upcasts;
   },
 ): Promise<StoredEvent[]> {
-  const { rows } = await database.query<EventRow>(
+  const { rows } = await connection.query<EventRow>(
     `select ${eventColumns} from exportd.journal_events event
      where global_position > $1 and global_position <= $2 and not exists (
        select from exportd.journal_streams stream where stream.collapsed_at is not null

@@ -45,12 +45,10 @@ import { readOtherBuckets, searchEarlierFiles, stayingFiles } from '../export/er
 import { openPublishedRows } from '../export/published_rows.ts';
 import { classifyError } from '../failures/classify_error.ts';
 import type { Pool } from '../journal/database.ts';
-import { readArchiveStatus } from '../journal/archives.ts';
 import { readState } from '../journal/journal.ts';
 import { filesHavePersons } from '../source/read_ranges.ts';
 import { openDeltaTable } from '../tables/delta_table.ts';
 import { FileUnreadable } from '../verify/row.ts';
-import { type ForgottenInArchive, forgetInArchive, openArchive } from './archive_journal.ts';
 import { cleanUpExport } from './clean_up_export.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
@@ -125,7 +123,7 @@ export async function advanceErasure(
     return waits('Waiting for the new files', pollMs);
   for (const { batch_export_id } of await readSearches(pool, id, team_id))
     if (!searched.cleaned.includes(batch_export_id)) await removeObjects(erasure, batch_export_id);
-  if (!(await certify(erasure))) return waits('Waiting for the archive of the journal', 4 * pollMs);
+  await certify(erasure);
   return { ended: true, wait_ms: 0, details: 'Ended' };
 }
 
@@ -530,11 +528,8 @@ async function keepsNoVersions(
   return false;
 }
 
-/**
- * Verifies what was rewritten, forgets what the control database and its archive have of the persons, and ends the erasure.
- * @returns false while another process writes to the archive
- */
-async function certify(erasure: Erasure): Promise<boolean> {
+/** Verifies what was rewritten, forgets what the control database has of the persons, and ends the erasure. */
+async function certify(erasure: Erasure): Promise<void> {
   const { dependencies, id, team_id, erased, signal } = erasure;
   const { journal } = dependencies;
   const verified = await verifyTouched(erasure, await readTouchedIntervals(journal.pool, id), signal);
@@ -543,42 +538,12 @@ async function certify(erasure: Erasure): Promise<boolean> {
   const isWhole = state.status === 'Running' && state.faults === 0;
   const replacements = new Map([...erased].map((one) => [one, `erased ${hashErasedId(id, one)}`]));
   const keys = isWhole ? await forgetKeys(journal.pool, team_id, replacements) : 0;
-  const archive = isWhole
-    ? await forgetArchived(erasure, replacements)
-    : { error: 'It keeps the ids as long as something else has them.' };
-  if (!archive) return false;
   const forgotten = { ...(await purgeErasedIds(journal.pool, team_id)), keys };
   const findings = verified.reduce((sum, report) => sum + report.findings, 0);
-  const hasFaults = !isWhole || findings > 0 || 'error' in archive || archive.held.length > 0;
+  const hasFaults = !isWhole || findings > 0;
   const status = hasFaults ? 'Incomplete' : 'Completed';
-  const certificate = await readCertificate(journal.pool, id, { status, verified, forgotten, archive });
+  const certificate = await readCertificate(journal.pool, id, { status, verified, forgotten });
   await recordErasure(journal, id, 'ended', { type: 'ErasureEnded', data: { status, certificate } });
-  return true;
-}
-
-/** Replaces the ids in the archive of the journal. @returns null while another process writes to it */
-async function forgetArchived(
-  { dependencies: { journal, settings }, team_id, progress, signal }: Erasure,
-  replacements: ReadonlyMap<string, string>,
-): Promise<ForgottenInArchive | { readonly error: string } | null> {
-  const archived = await readArchiveStatus(journal.pool);
-  if (!archived) return { ranges: 0, rewritten: 0, held: [] };
-  const store = openArchive(settings, signal);
-  if (!store)
-    return {
-      error: `The journal is archived, for example in ${archived.last_location}, and EXPORTD_ARCHIVE_BUCKET of this worker is not set. The last key of a file of persons is a distinct id.`,
-    };
-  try {
-    return await forgetInArchive(journal.pool, store, { team_id, replacements }, () => {
-      progress.rows += 1;
-    });
-  } catch (error) {
-    const { type, message, permanent } = classifyError(error);
-    if (!permanent) throw error;
-    return { error: `${type}: ${message}` };
-  } finally {
-    store.close();
-  }
 }
 
 /** More intervals of an export are verified as one range. */

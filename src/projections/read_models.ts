@@ -2,7 +2,6 @@ import pg from 'pg';
 import { setTimeout as sleep } from 'node:timers/promises';
 import type { Upcasts } from '../domain/event.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
-import type { ReadArchive } from '../journal/archives.ts';
 import { type ReadModelVersions, requireSameReadModels } from '../journal/journal.ts';
 import type { Projection } from './projection.ts';
 import {
@@ -30,8 +29,6 @@ export interface RebuildOptions {
   readonly restarts?: boolean;
   /** How many events one transaction folds; by default 20,000. */
   readonly eventsPerBatch?: number | undefined;
-  /** Reads what is archived of the journal; without it, events that are archived cannot be folded. */
-  readonly readArchive?: ReadArchive | undefined;
 }
 
 /** A switch as it happened. */
@@ -187,7 +184,7 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
     connection: Connection,
     pool: Pool,
     names: readonly string[],
-    { onProgress, restarts = false, eventsPerBatch, readArchive }: RebuildOptions,
+    { onProgress, restarts = false, eventsPerBatch }: RebuildOptions,
   ): Promise<{ readonly models: readonly Projection[]; readonly events: number }> {
     const found = await readSideModels(connection, 'exportd_next');
     if (found) requireNoNewer(found.versions);
@@ -205,7 +202,7 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
         await connection.query('drop schema if exists exportd_next cascade');
         await createSideModels(connection, models);
       });
-    const fold = await openNext(connection, models, { onProgress, eventsPerBatch, readArchive, upcasts });
+    const fold = await openNext(connection, models, { onProgress, eventsPerBatch, upcasts });
     await fold.catchUp(pool);
     return { models, events: fold.events };
   }
@@ -215,11 +212,11 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
     connection: Connection,
     pool: Pool,
     models: readonly Projection[],
-    { onProgress, keepPreviousMs = dayMs, readArchive }: RebuildOptions,
+    { onProgress, keepPreviousMs = dayMs }: RebuildOptions,
   ): Promise<Switch> {
     await connection.query('drop schema if exists exportd_previous cascade');
     for (let attempt = 1; ; attempt += 1) {
-      const fold = await openNext(connection, models, { onProgress, readArchive, upcasts });
+      const fold = await openNext(connection, models, { onProgress, upcasts });
       await fold.catchUp(pool);
       try {
         const { started, versions, position } = await onConnection(connection, async () => {
@@ -427,9 +424,7 @@ function remainingSeconds(
 async function openNext(
   connection: Connection,
   models: readonly Projection[],
-  options: Pick<RebuildOptions, 'onProgress' | 'eventsPerBatch' | 'readArchive'> & {
-    readonly upcasts: Upcasts;
-  },
+  options: Pick<RebuildOptions, 'onProgress' | 'eventsPerBatch'> & { readonly upcasts: Upcasts },
 ) {
   const from = await readSideModels(connection, 'exportd_next');
   if (!from) throw new Error('The schema exportd_next was dropped while it was used.');

@@ -2,8 +2,12 @@ import pg from 'pg';
 import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises';
 import type { Upcasts } from '../domain/event.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import { openWholeJournal, type ReadArchive } from '../journal/archives.ts';
-import { type ReadModelVersions, readSettledPosition, type StoredEvent } from '../journal/journal.ts';
+import {
+  readEventsAfter,
+  type ReadModelVersions,
+  readSettledPosition,
+  type StoredEvent,
+} from '../journal/journal.ts';
 import { type FoldedEvent, type Projection } from './projection.ts';
 import { digestOf } from './batch_exports.ts';
 import { createRowCache, type RowCache } from './row_cache.ts';
@@ -230,19 +234,16 @@ export function openSideFold(
   {
     onProgress = () => undefined,
     eventsPerBatch = defaultEventsPerBatch,
-    readArchive,
     upcasts,
   }: {
     readonly onProgress?: ProgressListener | undefined;
     readonly eventsPerBatch?: number | undefined;
-    readonly readArchive?: ReadArchive | undefined;
     readonly upcasts: Upcasts;
   },
 ): SideFold {
   const names = tablesOf(models);
   const tables = models.flatMap((model) => model.batch.tables);
   const side = inSchema(connection, nextSchema, names);
-  const journal = openWholeJournal(readArchive);
   let rows = createRowCache(side);
   let { position, events } = from;
 
@@ -293,7 +294,7 @@ export function openSideFold(
   /** Folds the events up to a position. What a batch has changed is written while the next one is read and folded. */
   async function foldUntil(reader: Connection, until: number): Promise<void> {
     const sideReader = inSchema(reader, nextSchema, names);
-    const read = (after: number) => journal.read(reader, { after, until, limit: eventsPerBatch, upcasts });
+    const read = (after: number) => readEventsAfter(reader, { after, until, limit: eventsPerBatch, upcasts });
     let written: Promise<void> = Promise.resolve();
     for (let next = read(position); ;) {
       const batch = await next;
@@ -344,10 +345,8 @@ export function openSideFold(
         }
       }),
     foldLast: async () => {
-      // `catchUp` reads it: no append waits for the bucket.
-      if (await journal.isArchived(connection, position)) return false;
       const limit = maxEventsOfSwitch + 1;
-      const batch = await journal.read(connection, {
+      const batch = await readEventsAfter(connection, {
         after: position,
         until: Number.MAX_SAFE_INTEGER,
         limit,

@@ -17,13 +17,6 @@ import type { OpenDestination } from '../../src/destination/open_destination.ts'
 import { type Manifest, parseManifest } from '../../src/destination/manifest.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';
-import type { ArchivedRange } from '../../src/journal/archives.ts';
-import {
-  archiveJournal,
-  createArchiveReader,
-  forgetInArchive,
-  openArchive,
-} from '../../src/maintenance/archive_journal.ts';
 import { advanceErasure } from '../../src/maintenance/erase_persons.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { decompress } from '../../src/verify/files/decompress.ts';
@@ -257,7 +250,6 @@ const erasureOf = async (id: string) => {
     certificate: {
       failed: readonly object[];
       verified: readonly { findings: number }[];
-      archive: object;
     };
   }>('select status, rows_erased, held, certificate from exportd.erasures where id = $1', [id]);
   const [found] = rows;
@@ -541,78 +533,6 @@ describe('erasing a person', () => {
     expect(manifests).toHaveLength(hours.length);
     expect((await manifestsOf(batchExportId)).flatMap(earlierOf)).toHaveLength(model === 'persons' ? 1 : 0);
     expect((await verify(batchExportId)).findings).toEqual([]);
-  });
-
-  it('takes them out of the archive of the journal, whose former files it deletes also after it was killed', async () => {
-    const erased = `erased-${randomUUID()}`;
-    await seed(erased);
-    const batchExportId = await exportHours('persons', jsonLines);
-    const { bucket, endpoint, accessKeyId, secretAccessKey } = harness.bucket;
-    const settings = {
-      ...{ EXPORTD_ARCHIVE_BUCKET: bucket, EXPORTD_ARCHIVE_PREFIX: `archive/${batchExportId}` },
-      ...{ EXPORTD_ARCHIVE_ENDPOINT_URL: endpoint, EXPORTD_ARCHIVE_ACCESS_KEY_ID: accessKeyId },
-      EXPORTD_ARCHIVE_SECRET_ACCESS_KEY: secretAccessKey,
-    };
-    const store = openArchive({ ...harness.settings, ...settings }, new AbortController().signal);
-    if (!store) throw new Error('There is no archive.');
-    const { pool } = harness.database;
-    const { rowCount } = await pool.query('select from exportd.journal_events');
-    const eventsPerFile = Math.floor((rowCount ?? 0) / 8);
-    await archiveJournal(pool, store, { historyMs: 0, eventsPerFile }, () => false);
-    const archived = async () => {
-      const { rows } = await pool.query<ArchivedRange>(
-        'select * from exportd.journal_archives order by last_position',
-      );
-      const events: string[] = [];
-      for (const range of rows)
-        events.push(...(await createArchiveReader(store)(range)).map((event) => JSON.stringify(event)));
-      return { events, names: rows.map(({ name }) => name) };
-    };
-    const before = await archived();
-    expect(before.events.filter((event) => event.includes(erased))).not.toEqual([]);
-    // It is killed before it deletes the former files.
-    const replacements = new Map([[erased, 'another name']]);
-    await expect(
-      forgetInArchive(
-        pool,
-        { ...store, delete: () => Promise.reject(new Error('Killed.')) },
-        { team_id: 1, replacements },
-        () => undefined,
-      ),
-    ).rejects.toThrow('Killed.');
-    expect(await erasureOf(await erase(erased, { settings }))).toMatchObject({
-      status: 'Completed',
-      certificate: { archive: { ranges: before.names.length, held: [] } },
-    });
-    const after = await archived();
-    expect(after.events).toEqual(before.events.map((event) => event.replaceAll(erased, 'another name')));
-    const files = after.names.flatMap((name) => [name, name.replace('.parquet', '.json')]);
-    expect((await maintenance.keysOf(`archive/${batchExportId}`)).toSorted()).toEqual(
-      files.map((name) => `archive/${batchExportId}/${name}`).toSorted(),
-    );
-    // The first or the last person of a file.
-    const last = '"person 50"';
-    expect(after.events.filter((event) => event.includes(last))).not.toEqual([]);
-    expect(await erasureOf(await erase('person 50', { settings }))).toMatchObject({
-      status: 'Completed',
-      certificate: { archive: { rewritten: expect.any(Number), held: [] } },
-    });
-    const left = await archived();
-    expect(left.events.filter((event) => event.includes(last))).toEqual([]);
-    expect(left.events).toHaveLength(before.events.length);
-    expect(left.names).not.toEqual(after.names);
-    // Other projects may have the same ids.
-    const others = new Map([['another name', 'a third name']]);
-    const untouched = { ranges: before.names.length, rewritten: 0, held: [] };
-    const forgetOfOther = forgetInArchive(pool, store, { team_id: 2, replacements: others }, () => undefined);
-    expect(await forgetOfOther).toEqual(untouched);
-    store.close();
-    const unreachable = await erasureOf(await erase(`nobody-${randomUUID()}`));
-    expect(unreachable).toMatchObject({
-      status: 'Incomplete',
-      certificate: { archive: { error: expect.stringContaining('EXPORTD_ARCHIVE_BUCKET') } },
-    });
-    await pool.query('delete from exportd.journal_archives');
   });
 
   it('publishes nothing if other values than those of the persons would change', async () => {

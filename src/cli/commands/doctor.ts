@@ -60,7 +60,6 @@ async function runChecks(settings: Settings): Promise<CheckResult[]> {
       await check('encryption keys', () => describeKeys(createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS))),
       await check('control database', () => describeServer(pool, settings.DATABASE_URL)),
       await check('migrations', () => describeMigrations(pool)),
-      await check('archive', () => describeJournalArchive(pool, settings)),
       await check('stored secrets', () => describeSecrets(pool, settings)),
       await check('source', () => describeRelations(settings)),
       await check('query role', () => describeQueryRole(pool, source, settings)),
@@ -104,20 +103,6 @@ async function describeMigrations(pool: Pool): Promise<string> {
   if (differs !== null) throw new Error(differs);
   if (needs_newer !== null) throw new Error(needs_newer);
   return `${applied.size} applied`;
-}
-
-/** What is archived; the last file must be in the bucket, as far as the settings name one. */
-async function describeJournalArchive(pool: Pool, settings: Settings): Promise<string> {
-  const { readArchiveStatus } = await import('../../journal/archives.ts');
-  const archive = await readArchiveStatus(pool);
-  const bucket = settings.EXPORTD_ARCHIVE_BUCKET;
-  if (bucket === undefined)
-    return archive ? `up to position ${archive.last_position}; EXPORTD_ARCHIVE_BUCKET is not set` : 'none';
-  if (!archive) return `nothing yet, to ${bucket}`;
-  const { findArchiveProblem } = await import('../../maintenance/archive_journal.ts');
-  const problem = await findArchiveProblem(pool, settings);
-  if (problem !== null) throw new Error(problem);
-  return `${counted(archive.events, 'event')} up to position ${archive.last_position}, the last in ${archive.last_location}`;
 }
 
 const describeKeys = ({ opens }: KeyRing): string =>

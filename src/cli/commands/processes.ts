@@ -6,7 +6,7 @@ import { CliError } from '../cli_error.ts';
 import { counted, printer } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 import { withOwnSignals } from '../startup_signals.ts';
-import { describeSwitch, withRebuildOptions } from './projections.ts';
+import { describeSwitch, rebuildOptions } from './projections.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.
 
@@ -66,9 +66,7 @@ export function addProcessCommands(program: Command): void {
       const { migrateControl } = await import('../../migrate/migrate.ts');
       const { migrateSource } = await import('../../migrate/migrate.ts');
       const settings = await commandSettings(process.env);
-      const { applied, switched } = await withRebuildOptions(undefined, (rebuildOptions) =>
-        migrateControl(settings.DATABASE_URL, rebuildOptions),
-      );
+      const { applied, switched } = await migrateControl(settings.DATABASE_URL, await rebuildOptions());
       if (options.source) applied.push(...(await migrateSource(settings.SOURCE_DATABASE_URL)));
       printer(options)({ applied, ...(switched && { switched }) }, () =>
         applied.length === 0 && !switched

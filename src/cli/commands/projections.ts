@@ -1,5 +1,4 @@
 import type { Command } from 'commander';
-import type { ArchiveStatus } from '../../journal/archives.ts';
 import type { ProgressListener, RebuildProgress } from '../../projections/rebuild.ts';
 import type { ReadModelsStatus, RebuildOptions, Switch } from '../../projections/read_models.ts';
 import { CliError } from '../cli_error.ts';
@@ -15,13 +14,10 @@ export function addProjectionCommands(program: Command): void {
   program
     .command('rebuild')
     .description('build all read models again from the journal, beside the live ones, and switch to them')
-    .option(...fromArchive)
     .option('--json', 'print JSON')
-    .action(async (options: JsonOption & FromArchive) => {
+    .action(async (options: JsonOption) => {
       const { rebuild } = await import('../../projections/registry.ts');
-      const events = await withPool((pool) =>
-        withRebuildOptions(options.fromArchive === true, (rebuildOptions) => rebuild(pool, rebuildOptions)),
-      );
+      const events = await withPool(async (pool) => rebuild(pool, await rebuildOptions()));
       printer(options)({ events }, () => [`Rebuilt the read models from ${counted(events, 'event')}.`]);
     });
 
@@ -35,15 +31,8 @@ export function addProjectionCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const { readProjectionsStatus } = await import('../../projections/registry.ts');
-      const { readArchiveStatus } = await import('../../journal/archives.ts');
-      const { archive, ...status } = await withPool(async (pool) => ({
-        ...(await readProjectionsStatus(pool)),
-        archive: await readArchiveStatus(pool),
-      }));
-      printer(options)({ ...status, archive }, () => [
-        ...statusLines(status),
-        ...(archive ? ['', describeArchive(archive)] : []),
-      ]);
+      const status = await withPool(readProjectionsStatus);
+      printer(options)(status, () => statusLines(status));
     });
 
   projections
@@ -53,38 +42,33 @@ export function addProjectionCommands(program: Command): void {
     )
     .option('--all', 'build all of them, changed or not')
     .option('--restart', 'drop what was built, and start at the first event')
-    .option(...fromArchive)
     .option('--json', 'print JSON')
-    .action(
-      async (names: string[], options: JsonOption & FromArchive & { all?: boolean; restart?: boolean }) => {
-        const {
-          buildProjections,
-          findChangedProjections,
-          projections: known,
-        } = await import('../../projections/registry.ts');
-        const unknown = names.find((name) => !known.some((projection) => projection.name === name));
-        if (unknown !== undefined)
-          throw new CliError(
-            `${unknown} is no read model. There are ${known.map(({ name }) => name).join(', ')}.`,
-          );
-        const built = await withPool(async (pool) => {
-          const chosen = names.length > 0 || options.all ? names : await findChangedProjections(pool);
-          if (chosen.length === 0 && !options.all) return null;
-          return withRebuildOptions(options.fromArchive === true, (rebuildOptions) =>
-            buildProjections(pool, {
-              ...rebuildOptions,
-              ...(chosen.length > 0 && { names: chosen }),
-              restarts: options.restart === true,
-            }),
-          );
+    .action(async (names: string[], options: JsonOption & { all?: boolean; restart?: boolean }) => {
+      const {
+        buildProjections,
+        findChangedProjections,
+        projections: known,
+      } = await import('../../projections/registry.ts');
+      const unknown = names.find((name) => !known.some((projection) => projection.name === name));
+      if (unknown !== undefined)
+        throw new CliError(
+          `${unknown} is no read model. There are ${known.map(({ name }) => name).join(', ')}.`,
+        );
+      const built = await withPool(async (pool) => {
+        const chosen = names.length > 0 || options.all ? names : await findChangedProjections(pool);
+        if (chosen.length === 0 && !options.all) return null;
+        return buildProjections(pool, {
+          ...(await rebuildOptions()),
+          ...(chosen.length > 0 && { names: chosen }),
+          restarts: options.restart === true,
         });
-        printer(options)({ events: built }, () => [
-          built === null
-            ? 'No read model has changed. Name those to build again, or use --all.'
-            : `Built from ${counted(built, 'event')}. To make it live, run "exportd projections switch".`,
-        ]);
-      },
-    );
+      });
+      printer(options)({ events: built }, () => [
+        built === null
+          ? 'No read model has changed. Name those to build again, or use --all.'
+          : `Built from ${counted(built, 'event')}. To make it live, run "exportd projections switch".`,
+      ]);
+    });
 
   projections
     .command('switch')
@@ -94,79 +78,16 @@ export function addProjectionCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (options: JsonOption) => {
       const { switchProjections } = await import('../../projections/registry.ts');
-      const switched = await withPool((pool) =>
-        withRebuildOptions(undefined, (rebuildOptions) => switchProjections(pool, rebuildOptions)),
-      );
+      const switched = await withPool(async (pool) => switchProjections(pool, await rebuildOptions()));
       printer(options)(switched, () => [describeSwitch(switched)]);
     });
 }
 
-interface FromArchive {
-  readonly fromArchive?: boolean;
+/** How commands rebuild: with progress on stderr, and keeping the former version for a while. */
+export async function rebuildOptions(): Promise<RebuildOptions> {
+  const { EXPORTD_OLD_READ_MODEL_RETENTION: keepPreviousMs } = await commandSettings(process.env);
+  return { onProgress: reportProgress(), keepPreviousMs };
 }
-const fromArchive = [
-  '--from-archive',
-  'read the events that are archived from the bucket of the archive',
-] as const;
-
-/**
- * Rebuilds as commands do: with progress on stderr, and keeping the former version for a while. What is archived is read if the
- * command asks for it, and if nobody can ask (undefined) and the settings name a bucket.
- */
-export async function withRebuildOptions<Result>(
-  fromArchive: boolean | undefined,
-  rebuild: (options: RebuildOptions) => Promise<Result>,
-): Promise<Result> {
-  const settings = await commandSettings(process.env);
-  const hasArchive = settings.EXPORTD_ARCHIVE_BUCKET !== undefined;
-  if (fromArchive === true && !hasArchive) throw noArchive();
-  const options = { onProgress: reportProgress(), keepPreviousMs: settings.EXPORTD_OLD_READ_MODEL_RETENTION };
-  if (fromArchive === false || !hasArchive) return rebuild(options);
-  const { createArchiveReader, openArchive } = await import('../../maintenance/archive_journal.ts');
-  const store = openArchive(settings, new AbortController().signal);
-  try {
-    return await rebuild({ ...options, ...(store && { readArchive: createArchiveReader(store) }) });
-  } finally {
-    store?.close();
-  }
-}
-
-const noArchive = (): CliError => new CliError('There is no archive: set EXPORTD_ARCHIVE_BUCKET.');
-
-/** `archive`: writes old events to the operator's bucket, as workers do. */
-export function addArchiveCommand(program: Command): void {
-  program
-    .command('archive')
-    .description(
-      'write events older than EXPORTD_HISTORY_RETENTION to EXPORTD_ARCHIVE_BUCKET as Parquet, as workers do from time to time',
-    )
-    .option('--json', 'print JSON')
-    .action(async (options: JsonOption) => {
-      const settings = await commandSettings(process.env);
-      const { archiveJournal, openArchive } = await import('../../maintenance/archive_journal.ts');
-      const { readArchiveStatus } = await import('../../journal/archives.ts');
-      const historyMs = settings.EXPORTD_HISTORY_RETENTION;
-      const store = openArchive(settings, new AbortController().signal);
-      if (!store) throw noArchive();
-      if (historyMs === undefined) throw new CliError('No event is ever old: set EXPORTD_HISTORY_RETENTION.');
-      const result = await withPool(async (pool) => {
-        const archived = await archiveJournal(pool, store, { historyMs }, () => false);
-        return { ...archived, archive: await readArchiveStatus(pool) };
-      }).finally(store.close);
-      printer(options)(result, () => [
-        result.ranges === 0
-          ? 'No more events are old enough and fill a file.'
-          : `Archived ${counted(result.events, 'event')} in ${counted(result.ranges, 'file')}.`,
-        describeArchive(result.archive),
-      ]);
-    });
-}
-
-/** How much of the journal is archived, as a line. */
-const describeArchive = (archive: ArchiveStatus | null): string =>
-  archive === null
-    ? 'Nothing is archived.'
-    : `Archived up to position ${archive.last_position}: ${counted(archive.events, 'event')} in ${counted(archive.ranges, 'file')}, the last one ${archive.last_location}.`;
 
 /** What a switch did, as a line. */
 export const describeSwitch = ({ versions, locked_ms }: Switch): string =>

@@ -51,27 +51,8 @@ create trigger journal_events_unchanged before update on exportd.journal_events
   for each statement when (current_setting('exportd.erasing', true) is distinct from 'on')
   execute function exportd.reject_change();
 
--- Ranges of the journal that are in the operator's bucket: every event from the first position to the last. They follow each
--- other without a gap. A row is inserted once the file and its manifest were read back; from then on events may be deleted here.
-create table exportd.journal_archives (
-  first_position bigint primary key,
-  last_position bigint not null unique check (last_position >= first_position),
-  -- The key of the file below the prefix, and the bucket and key that it was written to, for people.
-  name text not null,
-  location text not null,
-  events integer not null,
-  bytes bigint not null,
-  -- Of the file, in hexadecimal.
-  sha256 text not null,
-  -- Keys of files with ids that an erasure has replaced, until they are deleted.
-  former_names text[] not null default '{}',
-  archived_at timestamptz not null default clock_timestamp(),
-  -- When the digests and steps of the range were deleted here.
-  emptied_at timestamptz
-);
-
--- The only ways out of the journal: events of a stream that a digest has replaced, steps of the schedule once the stream of
--- their run has gone that way, and digests and steps that are archived.
+-- The only ways out of the journal: events of a stream that a digest has replaced, and steps of the schedule once the stream of
+-- their run has gone that way.
 create function exportd.keep_event() returns trigger language plpgsql as $$
 begin
   if exists (
@@ -80,8 +61,6 @@ begin
   ) and (old.event_type <> 'IntervalScheduled' or exists (
     select from exportd.journal_streams run
     where run.collapsed_at is null and run.stream_type = 'run' and run.stream_id = (old.data ->> 'run_id')::uuid
-  )) and (old.event_type not in ('IntervalScheduled', 'HistoryCollapsed') or not exists (
-    select from exportd.journal_archives archive where archive.last_position >= old.global_position
   )) then
     raise exception 'exportd.% is append-only: % is not allowed', tg_table_name, tg_op using errcode = 'restrict_violation';
   end if;

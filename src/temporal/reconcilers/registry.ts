@@ -6,7 +6,6 @@ import { cleanUpTimeOf, eraseSecrets } from '../../decisions/erase_secrets.ts';
 import { findOverdueExports } from '../../decisions/overdue_exports.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
 import { notifyConditionChanges } from '../../decisions/notifications.ts';
-import { archiveJournal, openArchive } from '../../maintenance/archive_journal.ts';
 import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
@@ -360,28 +359,11 @@ async function collapseExpiredHistory(
       deletedExportMs: settings.EXPORTD_DELETED_EXPORT_RETENTION,
       idempotencyKeyMs: settings.EXPORTD_IDEMPOTENCY_KEY_RETENTION,
       newestRuns: Math.max(newestRuns, policies.pauseAfterFailures),
-      keepsUnarchived: settings.EXPORTD_ARCHIVE_BUCKET !== undefined,
     },
     () => pass.isOver(),
   );
   if (Object.values(counts).some((count) => count > 0))
     logger.info(counts, 'Collapsed old history, or purged deleted exports.');
-}
-
-/** Writes old events to the bucket of the archive, if there is one. */
-async function archiveOldHistory(
-  { journal, logger, settings }: ReconcilerDependencies,
-  pass: Pass,
-): Promise<void> {
-  const historyMs = settings.EXPORTD_HISTORY_RETENTION;
-  const store = historyMs === undefined ? undefined : openArchive(settings, pass.signal);
-  if (historyMs === undefined || !store) return;
-  try {
-    const counts = await archiveJournal(journal.pool, store, { historyMs }, () => pass.isOver());
-    if (counts.ranges > 0) logger.info(counts, 'Archived old events.');
-  } finally {
-    store.close();
-  }
 }
 
 /** Deletes statuses and results of queries that have expired. */
@@ -407,7 +389,6 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   queries: reconcileQueries,
   expired_rows: deleteExpiredRows,
   expired_access: deleteExpiredAccess,
-  archived_history: archiveOldHistory,
   expired_history: collapseExpiredHistory,
   unneeded_secrets: eraseUnneededSecrets,
   old_read_models: dropOldReadModels,
