@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
+import { answerSettings, setStatements, startupOptions } from '../network/postgresql_session.ts';
 import { traceStatements } from '../tracing/spans.ts';
 
 /** The control database is a standby, to which nothing can be written. */
@@ -116,14 +117,14 @@ interface PoolOptions {
   readonly preparesStatements?: boolean;
 }
 
-/** Lets the server detect a lost client within a minute: the client may hold the reconciler's lock. */
-const sessionSettings = [
-  'timezone=UTC',
-  'idle_in_transaction_session_timeout=60000',
-  'tcp_keepalives_idle=20',
-  'tcp_keepalives_interval=10',
-  'tcp_keepalives_count=3',
-];
+const sessionSettings = {
+  ...answerSettings,
+  // The server detects a lost client within a minute: the client may hold the reconciler's lock.
+  idle_in_transaction_session_timeout: '60000',
+  tcp_keepalives_idle: '20',
+  tcp_keepalives_interval: '10',
+  tcp_keepalives_count: '3',
+};
 
 /** A connection is replaced after this time, even if it is never idle: after a failover the address may lead elsewhere. */
 const maxConnectionSeconds = 600;
@@ -154,7 +155,7 @@ export function createPool(
     statement_timeout: statementTimeoutMs ?? defaultStatementTimeoutMs,
     ...(statementTimeoutMs !== undefined && { query_timeout: statementTimeoutMs * queryTimeoutFactor }),
     maxLifetimeSeconds: maxConnectionSeconds,
-    options: sessionSettings.map((setting) => `-c ${setting}`).join(' '),
+    options: startupOptions(sessionSettings),
     ...(!allowsStandby && { verify: rejectStandby }),
   });
   // The pool replaces a broken idle connection, and a broken connection in use fails its statement. Without these
@@ -216,10 +217,10 @@ function rejectStandby(client: pg.PoolClient, done: (error?: Error) => void): vo
 }
 
 /** SQL: sets what `createPool` asks for when it connects. */
-const setSession = [...sessionSettings, `statement_timeout=${defaultStatementTimeoutMs}`]
-  .map((setting) => setting.split('='))
-  .map(([name, value]) => `set ${name} = '${value}'`)
-  .join('; ');
+const setSession = setStatements({
+  ...sessionSettings,
+  statement_timeout: String(defaultStatementTimeoutMs),
+});
 
 /** Whether a pooler answers for PostgreSQL: it tells clients another process id than that of the server's process. */
 const isPooled = (client: pg.PoolClient, backend: number): boolean =>

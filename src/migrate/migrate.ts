@@ -3,6 +3,7 @@ import { runner } from 'node-pg-migrate';
 import pg from 'pg';
 import { installedPath } from '../config/installation.ts';
 import { createPool } from '../journal/database.ts';
+import { answerSettings, setStatements } from '../network/postgresql_session.ts';
 import type { RebuildOptions, Switch } from '../projections/read_models.ts';
 import { ensureProjections, findChangedProjections, projections } from '../projections/registry.ts';
 
@@ -14,6 +15,7 @@ async function withMigrationClient<Result>(
   const client = new pg.Client({ connectionString: databaseUrl, application_name: 'exportd' });
   await client.connect();
   try {
+    await client.query(setStatements(answerSettings));
     return await work(client);
   } finally {
     await client.end();

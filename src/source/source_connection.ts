@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
+import { answerSettings, setStatements } from '../network/postgresql_session.ts';
 import { traceStatements } from '../tracing/spans.ts';
 import { hidesRowsSql } from './relations.ts';
 
@@ -352,8 +353,10 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   /** Whether the server was a standby in the first transaction of a connection. */
   const wasStandby = new WeakMap<pg.PoolClient, boolean>();
   const cancelPool = openPool(options, { max: 1, connectionTimeoutMillis: 5_000 });
+  // The isolation of this transaction, which has begun, is in BEGIN.
+  const { default_transaction_isolation, ...valueSettings } = answerSettings;
   const sessionSettings = {
-    TimeZone: 'UTC',
+    ...valueSettings,
     jit: 'off',
     lock_timeout: String(lockTimeoutMs),
     statement_timeout: String(options.statementTimeoutMs),
@@ -368,7 +371,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   const limitTemporaryFiles =
     resources && !restrictedRole ? `${limitTemporaryFilesStatement(resources.temp_file_limit)}; ` : '';
   // One message for all: a run has several transactions, and round trips dominate the cost of a short one.
-  const beginStatement = `begin transaction read only; ${setStatements(sessionSettings)}; ${failOnPolicies}${limitTemporaryFiles}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
+  const beginStatement = `begin transaction isolation level ${default_transaction_isolation}, read only; ${setStatements(sessionSettings, 'local')}; ${failOnPolicies}${limitTemporaryFiles}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
 
   async function beginTransaction(
     connection: pg.PoolClient,
@@ -412,7 +415,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     async (parameters) => {
       if (Object.keys(parameters).length === 0) return;
       if (restrictedRole) {
-        await connection.query(setStatements(parameters));
+        await connection.query(setStatements(parameters, 'local'));
         return;
       }
       // One row for each: a select list has at most 1,664 columns, and a query can have more literals.
@@ -492,12 +495,6 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   };
 }
 
-/** Statements that set parameters for the current transaction. They call no function, so that every role may send them. */
-const setStatements = (parameters: Readonly<Record<string, string>>): string =>
-  Object.entries(parameters)
-    .map(([name, value]) => `set local ${quotedSetting(name)} = ${pg.escapeLiteral(value)}`)
-    .join('; ');
-
 /** Sets the limit if the role may. */
 const limitTemporaryFilesStatement = (limit: string): string =>
   `select set_config('temp_file_limit', ${pg.escapeLiteral(limit)}, true) where has_parameter_privilege('temp_file_limit', 'set')`;
@@ -509,8 +506,6 @@ const limitTemporaryFilesStatement = (limit: string): string =>
 const failOnPoliciesStatement = `select set_config('row_security', case when exists (
   select from (select distinct polrelid from pg_catalog.pg_policy) policy
   where row_security_active(polrelid) and not ${hidesRowsSql('polrelid')}) then 'on' else 'off' end, true)`;
-
-const quotedSetting = (name: string): string => name.split('.').map(pg.escapeIdentifier).join('.');
 
 const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 

@@ -75,7 +75,7 @@ export function queryRoleOf(settings: QueryRoleSettings): QueryRole | undefined 
 export const querySchema = 'exportd_query';
 
 const { escapeIdentifier, escapeLiteral } = pg;
-const bytea = (bytes: Buffer): string => `'\\x${bytes.toString('hex')}'::bytea`;
+const bytea = (bytes: Buffer): string => `decode('${bytes.toString('hex')}', 'hex')`;
 
 /** The setting of a transaction that names its project, and the one that proves that exportd set it. */
 export const teamSetting = 'exportd.team_id';
