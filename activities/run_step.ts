@@ -309,7 +309,7 @@ async function failWhenTooSlow(name: string, limitMs: number, ended: AbortSignal
 
 /** A cancellation, or the AbortError that a cancelled wait or request throws: Temporal recognizes both. */
 const isCancellation = (error: unknown): boolean =>
-  error instanceof CancelledFailure || (Error.isError(error) && error.name === 'AbortError');
+  error instanceof CancelledFailure || (error instanceof Error && error.name === 'AbortError');
 
 /** Several, so that one lost or late heartbeat does not end the attempt. */
 const heartbeatsPerTimeout = 4;

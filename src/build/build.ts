@@ -1,4 +1,4 @@
-// Program of `npm run build`: compiles the sources of a clone to what a package has, for Node 20 and newer.
+// Program of `npm run build`: compiles the sources of a clone to what a package has, for the oldest Node that runs it.
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec';
 import { build, type BuildOptions, type Metafile, type Plugin, transform } from 'esbuild';
 import { execFileSync } from 'node:child_process';
@@ -23,7 +23,12 @@ import { buildInformationFile, type BuildInformation } from '../telemetry/versio
 
 const output = join(root, buildFolder);
 const readJson = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
-const { dependencies } = readJson('package.json') as { dependencies: Readonly<Record<string, string>> };
+const { dependencies, engines } = readJson('package.json') as Readonly<
+  Record<'dependencies' | 'engines', Readonly<Record<string, string>>>
+>;
+
+/** For esbuild: the oldest Node that runs the package. */
+const target = `node${(engines.node ?? '').replace('>=', '')}`;
 
 /** Programs that run on their own: the command line, and what threads run. */
 const programs = ['src/cli/main.ts', 'src/encoding/encoder_thread.ts', 'src/queries/threads/query_thread.ts'];
@@ -54,19 +59,6 @@ const shared: BuildOptions = {
   logLevel: 'warning',
 };
 
-/** Puts modules of ours in place of those of Node, which have them as well, and what Node 20 lacks. */
-const modulesForNode20: Plugin = {
-  name: 'modules for Node 20',
-  setup: (builder) => {
-    const folder = join(root, 'src/build/node_20');
-    builder.onResolve({ filter: /^node:(tls|worker_threads|zlib)$/ }, ({ path, importer }) =>
-      dirname(importer) === folder
-        ? { path, external: true }
-        : { path: join(folder, `${path.slice('node:'.length)}.ts`) },
-    );
-  },
-};
-
 /** Leaves out what no program uses of packages: languages of messages, and migrations in TypeScript or by a pattern. */
 const withoutUnusedParts: Plugin = {
   name: 'without unused parts',
@@ -86,8 +78,7 @@ async function buildPrograms(): Promise<void> {
   await build({
     ...shared,
     entryPoints: programs,
-    inject: ['src/build/node_20/globals.ts'],
-    plugins: [modulesForNode20, withoutUnusedParts, rememberInputs],
+    plugins: [withoutUnusedParts, rememberInputs],
     // Modules of ES, of which only what is used becomes part of the build.
     mainFields: ['module', 'main'],
     external: ['@temporalio/*', ...Object.keys(dependencies).flatMap((name) => [name, `${name}/*`])],
@@ -100,34 +91,13 @@ async function buildPrograms(): Promise<void> {
     format: 'esm',
     splitting: true,
     platform: 'node',
-    target: 'node20',
+    target,
     sourcemap: 'linked',
     // Packages of CommonJS that are part of the build load modules of Node.
     banner: {
       js: "import { createRequire as createRequireOfBuild } from 'node:module'; const require = createRequireOfBuild(import.meta.url);",
     },
   });
-  // Loaded when it is needed: on Node 20.
-  const zstandard = dirname(createRequire(import.meta.url).resolve('@bokuweb/zstd-wasm'));
-  // The package's own start reads the WebAssembly as it is, which is a sixteenth of the build.
-  const contents = `
-      const { Module, waitInitialized } = require('${zstandard}/module.js');
-      exports.compress = require('${zstandard}/simple/compress.js').compress;
-      exports.init = async () => {
-        const compressed = require('node:fs').readFileSync(require('node:path').join(__dirname, 'zstd.wasm.br'));
-        Module.init(require('node:zlib').brotliDecompressSync(compressed));
-        await waitInitialized();
-      };`;
-  await build({
-    ...shared,
-    stdin: { contents, resolveDir: root },
-    outfile: join(output, 'zstd.cjs'),
-    format: 'cjs',
-    platform: 'node',
-    target: 'node20',
-    minifyIdentifiers: true,
-  });
-  writeFileSync(join(output, 'zstd.wasm.br'), brotliCompressSync(readFileSync(join(zstandard, 'zstd.wasm'))));
 }
 
 /** Compiles the client for programs of users, Node and browsers alike, with its types. */
@@ -284,13 +254,8 @@ function copyFiles(): void {
 /** Files with the licence of a package, and with what it asks to be repeated. */
 const licenceFiles = /^(licen[cs]e|notice|copying)/i;
 
-/** The licence of what a package contains and does not name: the WebAssembly of zstd-wasm is Zstandard. */
-const zstandardLicence = 'src/build/zstandard.license';
-
 /** The licences of the packages that became part of the build: their texts once, after the names of those that have them. */
 function writeNotices(): void {
-  // Copied, and the parts of uPlot and Zstandard that no module imports.
-  for (const name of ['@bokuweb/zstd-wasm', 'uplot']) bundled.add(`node_modules/${name}/package.json`);
   const packages = new Set(
     [...bundled].flatMap(
       (path) => /node_modules\/(?:.*node_modules\/)?(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
@@ -306,8 +271,6 @@ function writeNotices(): void {
     const texts = readdirSync(folder)
       .filter((file) => licenceFiles.test(file))
       .map((file) => readFileSync(join(folder, file), 'utf8').trim());
-    if (name === '@bokuweb/zstd-wasm')
-      texts.push(`Licence: ${license}`, readFileSync(join(root, zstandardLicence), 'utf8'));
     const lines = (texts.length > 0 ? texts.join('\n\n') : `Licence: ${license}`).split('\n');
     const isOwner = (line: string): boolean => /^\s*copyright\b.*\d{4}/i.test(line);
     const text = lines

@@ -12,17 +12,16 @@ function fail(message) {
 }
 
 if (existsSync(source)) {
-  if (process.features.typescript !== 'strip')
+  if (major < 24)
     fail(
       `a clone runs on Node 24, found ${process.version}: call "npx exportd", which uses the Node of "npm ci".`,
     );
   await import(source.href);
 } else {
-  if (major < 20 || (major === 20 && minor < 19))
-    fail(`Node 20.19 or newer is required, found ${process.version}: see https://nodejs.org.`);
+  if (major < 22 || (major === 22 && minor < 15))
+    fail(`Node 22.15 or newer is required, found ${process.version}: see https://nodejs.org.`);
   // Stack traces name lines of the sources.
   process.setSourceMapsEnabled(true);
-  // Node 22.8 and newer.
-  module.enableCompileCache?.();
+  module.enableCompileCache();
   await import(new URL('../../dist/src/cli/main.js', import.meta.url).href);
 }

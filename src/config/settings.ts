@@ -40,9 +40,13 @@ function loadProfile(overrideEnvVars: Record<string, string>): ClientConfigProfi
     return loadClientConfigProfile({ overrideEnvVars });
   } catch (error) {
     // The library throws this TypeError for a file without any profile.
-    if (Error.isError(error) && error.name === 'TypeError' && overrideEnvVars.TEMPORAL_PROFILE === undefined)
+    if (
+      error instanceof Error &&
+      error.name === 'TypeError' &&
+      overrideEnvVars.TEMPORAL_PROFILE === undefined
+    )
       return loadClientConfigProfile({ overrideEnvVars, disableFile: true });
-    const reason = Error.isError(error) ? error.message : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     throw new SettingsError(
       `Temporal's settings cannot be read: ${reason}. Check TEMPORAL_CONFIG_FILE, TEMPORAL_PROFILE and TEMPORAL_TLS_….`,
     );

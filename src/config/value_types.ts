@@ -216,7 +216,7 @@ export const caBundle = () =>
         new X509Certificate(pem);
         return pem;
       } catch (error) {
-        const problem = Error.isError(error) && 'code' in error ? String(error.code) : 'unknown error';
+        const problem = error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
         context.addIssue({
           code: 'custom',
           message: `${path}, which is not a readable PEM file with certificates (${problem})`,
@@ -278,6 +278,6 @@ function fileProblem(path: string): string | undefined {
     readFileSync(path);
     return undefined;
   } catch (error) {
-    return Error.isError(error) && 'code' in error ? String(error.code) : 'unknown error';
+    return error instanceof Error && 'code' in error ? String(error.code) : 'unknown error';
   }
 }

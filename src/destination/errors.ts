@@ -220,7 +220,7 @@ const safeCode = (name: unknown): string =>
   typeof name === 'string' && (codePattern.test(name) || /^\d{3}$/.test(name)) ? name : unknownCode;
 
 function describe(error: unknown): { name: string; code: string | undefined; status: number | undefined } {
-  if (!Error.isError(error)) return { name: unknownCode, code: undefined, status: undefined };
+  if (!(error instanceof Error)) return { name: unknownCode, code: undefined, status: undefined };
   const code = 'code' in error && typeof error.code === 'string' ? error.code : undefined;
   const metadata =
     '$metadata' in error ? (error.$metadata as { httpStatusCode?: number } | undefined) : undefined;

@@ -1,7 +1,7 @@
 /** Requests to S3: clients with their connections, credentials and trusted authorities, and what each request reports. */
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
-import { channel } from 'node:diagnostics_channel';
+import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { Agent as HttpAgent } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
@@ -58,14 +58,15 @@ export interface EndedS3Request {
 }
 
 // A channel, because clients are created deep inside destinations, and metrics are of the whole process.
-const ended = channel('exportd.s3.request_ended');
+const endedName = 'exportd.s3.request_ended';
+const ended = channel(endedName);
 
 /** Calls `observe` for every request of this process. @returns a function that stops it */
 export function observeS3Requests(observe: (request: EndedS3Request) => void): () => void {
   const listener = (message: unknown): void => observe(message as EndedS3Request);
-  ended.subscribe(listener);
+  subscribe(endedName, listener);
   return () => {
-    ended.unsubscribe(listener);
+    unsubscribe(endedName, listener);
   };
 }
 

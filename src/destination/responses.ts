@@ -66,7 +66,7 @@ export class S3RequestHandler extends NodeHttpHandler {
       return { response };
     } catch (error) {
       // The SDK recognizes timeouts by this name.
-      const isTimeout = Error.isError(error) && error.name === 'TimeoutError';
+      const isTimeout = error instanceof Error && error.name === 'TimeoutError';
       throw isTimeout || (expiry.signal.aborted && !(error instanceof DestinationError))
         ? noResponse()
         : error;

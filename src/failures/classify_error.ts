@@ -73,7 +73,7 @@ function classify(error: unknown): ErrorClassification {
   if (error instanceof CommandRejected)
     return owned('tenant', { type: 'InvalidConfiguration', message: error.message });
   if (error instanceof pg.DatabaseError) return classifyState(error);
-  if (!Error.isError(error)) return unexpected(typeof error);
+  if (!(error instanceof Error)) return unexpected(typeof error);
   // Nothing to fix or report: the run has its outcome.
   if (error.name === 'RunEnded')
     return { type: error.name, message: error.message, permanent: true, owner: 'none' };

@@ -215,7 +215,7 @@ async function checkSource(source: Pick<SourceMonitor, 'ping'>): Promise<Operato
 /** The message has no address: owners of exports read it. */
 function sourceFaultOf(error: unknown): OperatorFault {
   const { owner, message } = classifyError(error);
-  const refuses = Error.isError(error) && connectionErrorCode(error) === 'ECONNREFUSED';
+  const refuses = error instanceof Error && connectionErrorCode(error) === 'ECONNREFUSED';
   const reason = refuses ? 'The source refuses connections.' : 'The source does not respond.';
   return {
     type: sourceUnavailable,

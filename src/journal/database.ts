@@ -37,12 +37,12 @@ export function connectionErrorCode(error: Error): string {
   const own = 'code' in error && typeof error.code === 'string' ? error.code : '';
   // A host with several addresses has an error per address.
   const [first] = error instanceof AggregateError ? (error.errors as unknown[]) : [];
-  return own === '' && Error.isError(first) ? connectionErrorCode(first) : own;
+  return own === '' && first instanceof Error ? connectionErrorCode(first) : own;
 }
 
 /** Whether an error means that a database connection failed or broke. */
 export const isConnectionLost = (error: unknown): boolean =>
-  Error.isError(error) &&
+  error instanceof Error &&
   !(error instanceof pg.DatabaseError) &&
   (networkCodes.has(connectionErrorCode(error)) || brokenConnection.test(error.message));
 
@@ -301,7 +301,7 @@ export async function inTransaction<Result>(
   }
 }
 
-const asError = (thrown: unknown): Error => (Error.isError(thrown) ? thrown : new Error(String(thrown)));
+const asError = (thrown: unknown): Error => (thrown instanceof Error ? thrown : new Error(String(thrown)));
 
 /** Several statements return several results. */
 const rowsOfLast = (results: readonly { readonly rows: readonly unknown[] }[]): readonly unknown[] =>

@@ -8,6 +8,7 @@ import { constants, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+/** The oldest that this file was tried on, with its npm. */
 const minNode = 20;
 /** The version that runs exportd. */
 const exportdNode = 24;
@@ -122,8 +123,7 @@ async function installNode() {
 
 /** Starts to bring the servers. What fails here is tried again by the actual command, which then reports it. */
 async function prefetchServers() {
-  // TypeScript runs on this Node if it can, else on the pinned one.
-  const runner = process.features.typescript === 'strip' ? process.execPath : await installNode();
+  const runner = majorVersion >= exportdNode ? process.execPath : await installNode();
   if (runner === undefined) return;
   let unfinished = '';
   const { output } = startPrefetch(runner, [join(root, 'src/local_stack/servers/prefetch.ts')]);
@@ -201,7 +201,9 @@ for (const signal of ['SIGINT', 'SIGTERM'])
   });
 
 if (majorVersion < minNode)
-  fail(`Node ${minNode} or newer is required, found ${process.version}: see https://nodejs.org.`);
+  fail(
+    `a clone needs Node ${minNode} or newer to install the Node ${exportdNode} that runs it, found ${process.version}: see https://nodejs.org.`,
+  );
 const [command = 'up', ...args] = process.argv.slice(2);
 await ensurePackages(['up', 'test', 'bench'].includes(command) && args[0] !== '--quick');
 if (command === 'test') run('src/local_stack/test_command/main.ts', args);

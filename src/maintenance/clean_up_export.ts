@@ -273,7 +273,7 @@ const locationErrors: ReadonlySet<string> = new Set(['DestinationError', 'Comman
  * is given up because of it.
  */
 const isLocationError = (error: unknown): error is Error =>
-  Error.isError(error) && locationErrors.has(error.name) && classifyError(error).owner !== 'operator';
+  error instanceof Error && locationErrors.has(error.name) && classifyError(error).owner !== 'operator';
 
 /**
  * Deletes an object, unless a manifest refers to it. The object stays permanently when the bucket keeps its version, or when

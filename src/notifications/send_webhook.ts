@@ -136,6 +136,6 @@ function outcomeOf(status: number): Attempt {
 
 function describeNetworkError(error: unknown): string {
   if (error instanceof ForbiddenAddress) return `The url is not allowed: ${error.message}.`;
-  const code = Error.isError(error) && 'code' in error && typeof error.code === 'string' ? error.code : '';
+  const code = error instanceof Error && 'code' in error && typeof error.code === 'string' ? error.code : '';
   return `The receiver could not be reached${code === '' ? '' : ` (${code})`}.`;
 }

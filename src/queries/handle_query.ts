@@ -250,7 +250,7 @@ export async function runQuery(
       ),
     );
   } catch (error) {
-    if (Error.isError(error) && error.name === 'QueryTimeout')
+    if (error instanceof Error && error.name === 'QueryTimeout')
       throw new QueryError(
         'query_timeout',
         `The query took longer than ${timeoutMs / 1_000} s (EXPORTD_QUERY_TIMEOUT; EXPORTD_QUERY_ASYNC_TIMEOUT in the background). Narrow its date range, run it in the background, or use a batch export.`,

@@ -223,7 +223,7 @@ function openPool(options: PoolOptions, size: { max: number; connectionTimeoutMi
 
 /** The pool's error when all of its connections stay in use. */
 const isPoolExhausted = (error: unknown): boolean =>
-  Error.isError(error) && error.message === 'timeout exceeded when trying to connect';
+  error instanceof Error && error.message === 'timeout exceeded when trying to connect';
 
 /** Acquires a connection of the pool. An abort ends the wait. @throws SourceBusy */
 async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<pg.PoolClient> {

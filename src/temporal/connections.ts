@@ -41,7 +41,7 @@ export function connectionOptions({ TEMPORAL_ADDRESS, temporal_profile }: Connec
       ...(metadata !== undefined && { metadata }),
     };
   } catch (error) {
-    const reason = Error.isError(error) ? error.message : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     throw new SettingsError(
       `The certificates for Temporal cannot be used: ${reason}. Check TEMPORAL_TLS_SERVER_CA_CERT_PATH, TEMPORAL_TLS_CLIENT_CERT_PATH and TEMPORAL_TLS_CLIENT_KEY_PATH, or their values in temporal.toml.`,
     );
@@ -85,7 +85,7 @@ export async function loadPayloadCodecs({
     const imported = (await import(isPath ? pathToFileURL(resolve(name)).href : name)) as object;
     exported = 'payloadCodecs' in imported ? imported.payloadCodecs : undefined;
   } catch (error) {
-    const reason = Error.isError(error) ? error.message : String(error);
+    const reason = error instanceof Error ? error.message : String(error);
     throw new SettingsError(`EXPORTD_PAYLOAD_CODEC_MODULE cannot be loaded: ${reason}`);
   }
   if (!Array.isArray(exported) || !exported.every(isCodec))

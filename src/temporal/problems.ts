@@ -179,7 +179,7 @@ export function createProblemReporter(
   const log = ({ type, message, owner }: TemporalProblem, error: unknown): void => {
     if (latest?.message === message && performance.now() < latest.loggedAt + repeatedLogMs) return;
     latest = { message, loggedAt: performance.now() };
-    const detail = Error.isError(error) ? error.message : String(error);
+    const detail = error instanceof Error ? error.message : String(error);
     if (owner === 'operator') logger.error({ operator_fault: type, ...where, detail }, message);
     else logger.warn({ problem: type, ...where, detail }, message);
   };

@@ -122,7 +122,7 @@ async function runIn<Result>(
 
 /** The code of an error, such as a SQLSTATE, or its name. */
 function errorTypeOf(error: unknown): string {
-  if (!Error.isError(error)) return 'unknown';
+  if (!(error instanceof Error)) return 'unknown';
   return 'code' in error && typeof error.code === 'string' ? error.code : error.name;
 }
 

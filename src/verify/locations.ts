@@ -124,7 +124,7 @@ export async function openLocations(
       const isUnusable = [CommandRejected, SecretUnreadable, DestinationError].some(
         (kind) => error instanceof kind,
       );
-      if (current || !isUnusable || !Error.isError(error)) throw error;
+      if (current || !isUnusable || !(error instanceof Error)) throw error;
       const detail = `The location of config version ${newest} could not be opened: ${error.message}`;
       notes.push({ start: null, end: null, reason: null, intervals: 0, detail });
     }

@@ -131,7 +131,7 @@ const readTypes = (
  */
 function throwSourceError(error: unknown): never {
   if (error instanceof pg.DatabaseError) throw new CannotVerify(`The source failed: ${error.message}.`);
-  if (Error.isError(error) && 'code' in error && error.name === 'Error')
+  if (error instanceof Error && 'code' in error && error.name === 'Error')
     throw new CannotVerify(`The source does not respond (${String(error.code)}).`);
   throw error;
 }

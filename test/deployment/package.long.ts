@@ -26,8 +26,8 @@ const clientReadme = 'src/client/README.md';
 const maxUnpacked = 4_000_000;
 const maxInstalledBesideNativeLibrary = 150_000_000;
 
-/** Versions of npm's packages of Node. */
-const nodeVersions = ['20.20.2', '22.23.3', '24.21.0'];
+/** Versions of npm's packages of Node: the oldest that runs the package, and that of a clone. */
+const nodeVersions = ['22.15.0', '24.21.0'];
 
 let folder: string;
 let installed: string;
@@ -166,7 +166,7 @@ describe('the package, installed in an empty folder', () => {
     expect([beside < maxInstalledBesideNativeLibrary, beside]).toEqual([true, beside]);
   });
 
-  it('repeats the licences of what became part of it, also of the Zstandard in WebAssembly', () => {
+  it('repeats the licences of what became part of it', () => {
     const notices = readFileSync(join(installed, 'node_modules/exportd/dist/THIRD_PARTY_NOTICES'), 'utf8');
     for (const name of ['zod', 'preact', 'uplot', 'esbuild'])
       expect({ name, isNamed: new RegExp(`^${name} \\d`, 'm').test(notices) }).toEqual({
@@ -175,8 +175,6 @@ describe('the package, installed in an empty folder', () => {
       });
     // No package has the name of a licence in place of its text.
     expect(notices).not.toMatch(/^Licence: \S+\n*(?:-{80}|$)/m);
-    expect(notices).toContain('Meta Platforms, Inc.');
-    expect(notices).toContain('Redistributions in binary form must reproduce the above copyright notice');
   });
 
   it('writes units that systemd accepts, and a file that docker-compose does', async () => {

@@ -32,6 +32,11 @@ import {
 } from './bucket_requests.ts';
 import { type ReceivedRequest, startFakeServer } from './fake_server.ts';
 
+declare module 'node:tls' {
+  /** Node 24, which runs the tests, has it. The types are those of the oldest Node that runs the package. */
+  function setDefaultCACertificates(certificates: readonly string[]): void;
+}
+
 /** SHA-256 as the signer calls it. */
 class Sha256 extends Hash {
   constructor(secret?: ConstructorParameters<typeof Hash>[1]) {

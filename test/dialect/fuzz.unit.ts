@@ -85,7 +85,7 @@ function orRejected(text: string, make: () => string): string | undefined {
   try {
     return make();
   } catch (error) {
-    if (!Error.isError(error) || error.name !== 'DialectError') throw error;
+    if (!(error instanceof Error) || error.name !== 'DialectError') throw error;
     rejection = error as unknown as DialectErrorFields;
   }
   const { line, column, offset, length, excerpt, summary } = rejection;

@@ -40,7 +40,7 @@ const compiles = (query: string, of: Project = project): boolean => {
     compileQuery(query, of);
     return true;
   } catch (error) {
-    if (Error.isError(error) && error.name === 'DialectError') return false;
+    if (error instanceof Error && error.name === 'DialectError') return false;
     throw error;
   }
 };

@@ -13,7 +13,7 @@ export async function inReadOnlyTransaction<Result>(
   } finally {
     await connection.query('rollback').then(
       () => connection.release(),
-      (error: unknown) => connection.release(Error.isError(error) ? error : true),
+      (error: unknown) => connection.release(error instanceof Error ? error : true),
     );
   }
 }

@@ -1,4 +1,4 @@
-import { brotliDecompressSync, gunzipSync, zstdDecompressSync } from 'node:zlib';
+import { brotliDecompressSync, gunzipSync, type ZstdOptions, zstdDecompressSync } from 'node:zlib';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
 
 /** Joins blocks to a file. */
@@ -29,7 +29,9 @@ export function decompress(file: Buffer, compression: string | null): Buffer {
 function decompressFrames(file: Buffer): Buffer {
   const texts: Buffer[] = [];
   for (let at = 0; at < file.length;) {
-    const { buffer, engine } = zstdDecompressSync(file.subarray(at), { info: true }) as unknown as {
+    const { buffer, engine } = zstdDecompressSync(file.subarray(at), {
+      info: true,
+    } as ZstdOptions) as unknown as {
       buffer: Buffer;
       engine: { bytesWritten: number };
     };

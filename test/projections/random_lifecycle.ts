@@ -70,7 +70,7 @@ export async function startLifecycle() {
       await work();
     } catch (error) {
       const lost = ['RunEnded', 'GenerationSuperseded', 'RangeError', 'CommandRejected'];
-      if (!Error.isError(error) || !lost.includes(error.name)) throw error;
+      if (!(error instanceof Error) || !lost.includes(error.name)) throw error;
     }
   };
   const withRun = async (choice: number, work: (id: string, run: ExistingRun) => Promise<unknown>) => {

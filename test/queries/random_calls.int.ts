@@ -20,7 +20,7 @@ function compiled(query: string): CompiledStatement | undefined {
   try {
     return compileQuery(query, edgeValueProject);
   } catch (error) {
-    if (Error.isError(error) && error.name === 'DialectError') return undefined;
+    if (error instanceof Error && error.name === 'DialectError') return undefined;
     throw error;
   }
 }
@@ -37,7 +37,7 @@ async function outcomeOf({ sql, parameters }: CompiledStatement, atMost = '1min'
     return 'rows';
   } catch (error) {
     // Timeouts have a separate response.
-    if (Error.isError(error) && 'code' in error && error.code === '57014') return 'timeout';
+    if (error instanceof Error && 'code' in error && error.code === '57014') return 'timeout';
     const queryError = toQueryError(error);
     if (queryError === undefined) throw error;
     return queryError.message;

@@ -380,7 +380,7 @@ describe('an export with a query', () => {
         week_start_day: 'sunday',
       });
     } catch (error) {
-      if (Error.isError(error) && error.name === 'DialectError') return null;
+      if (error instanceof Error && error.name === 'DialectError') return null;
       throw error;
     }
   }

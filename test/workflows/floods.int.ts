@@ -183,7 +183,7 @@ describe('the backfill workflow', () => {
       const metadata = await handle
         .query<{ currentDetails?: string } | null>('__temporal_workflow_metadata')
         .catch((error: unknown) => {
-          if (Error.isError(error) && error.name === 'WorkflowNotFoundError') return null;
+          if (error instanceof Error && error.name === 'WorkflowNotFoundError') return null;
           throw error;
         });
       return pattern.test(metadata?.currentDetails ?? '');

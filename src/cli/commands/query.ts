@@ -68,7 +68,7 @@ export function addQueryCommands(program: Command): void {
       const { tree, statement } = await withPool((pool) =>
         explainForProject(pool, settings, options.project, text),
       ).catch((error: unknown) => {
-        throw Error.isError(error) && error.name === 'DialectError' ? new CliError(error.message) : error;
+        throw error instanceof Error && error.name === 'DialectError' ? new CliError(error.message) : error;
       });
       const { sql, parameters } = statement;
       printer(options)({ tree, sql, parameters }, () => [

@@ -176,7 +176,7 @@ export async function rowQueryOf(
   try {
     return readRowQuery(model, { dialect_query, ...settings });
   } catch (error) {
-    if (!Error.isError(error) || error.name !== 'DialectError') throw error;
+    if (!(error instanceof Error) || error.name !== 'DialectError') throw error;
     throw new ApiError(400, 'dialect_error', error.message, { attr: 'dialect_query' });
   }
 }

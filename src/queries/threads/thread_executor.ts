@@ -315,7 +315,7 @@ export function createThreadExecutor(
   };
 }
 
-const isTimeout = (error: unknown): boolean => Error.isError(error) && error.name === 'TimeoutError';
+const isTimeout = (error: unknown): boolean => error instanceof Error && error.name === 'TimeoutError';
 
 const tooLongToParse = `The query takes longer than ${parseTimeoutMs / 1_000} s to parse. Send a shorter query.`;
 

@@ -110,7 +110,7 @@ function compile(model: Model, query: RowQuery, teamId: number, sources: RowSour
   try {
     return compileRowQuery(model, query, teamId, sources);
   } catch (error) {
-    if (!Error.isError(error) || error.name !== 'DialectError') throw error;
+    if (!(error instanceof Error) || error.name !== 'DialectError') throw error;
     throw new RowQueryFailed(`The query of the batch export cannot read ${model}: ${error.message}`);
   }
 }

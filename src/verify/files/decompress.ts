@@ -44,7 +44,7 @@ async function* decodeOnce(input: Input, decoder: Decoder): AsyncGenerator<Buffe
   try {
     yield* decoder as AsyncIterable<Buffer>;
   } catch (error) {
-    const code = Error.isError(error) && 'code' in error ? String(error.code) : '';
+    const code = error instanceof Error && 'code' in error ? String(error.code) : '';
     if (!/^(Z_|ZSTD_|ERR__)/.test(code)) throw error;
     throw new FileUnreadable(`its compressed data is damaged (${code})`);
   }

@@ -1,4 +1,4 @@
-import type { FileHandle } from 'node:fs/promises';
+import { type FileHandle, writeFile } from 'node:fs/promises';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 import {
   type AsyncBuffer,
@@ -33,7 +33,7 @@ export async function* readParquet(
 ): AsyncGenerator<VerifiedRow> {
   const handle = await openTemporaryFile();
   try {
-    await handle.writeFile(chunks);
+    await writeFile(handle, chunks);
     const { size } = await handle.stat();
     const metadata = await readMetadata(handle, size);
     const file = { handle, size, metadata };
@@ -240,7 +240,7 @@ async function decoding<Result>(work: () => Promise<Result> | Result): Promise<R
     if (error instanceof FileUnreadable) throw error;
     if (error instanceof InvalidParquet) throw invalidParquet(error.message);
     const message =
-      Error.isError(error) && error.message.startsWith('parquet') ? error.message : 'damaged file';
+      error instanceof Error && error.message.startsWith('parquet') ? error.message : 'damaged file';
     throw invalidParquet(message);
   }
 }

@@ -48,7 +48,7 @@ const compiles = (query: string): boolean => {
     compiled(query);
     return true;
   } catch (error) {
-    if (Error.isError(error) && error.name === 'DialectError') return false;
+    if (error instanceof Error && error.name === 'DialectError') return false;
     throw error;
   }
 };
