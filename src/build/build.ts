@@ -16,10 +16,11 @@ import {
   readConsoleFiles,
 } from '../http/console/console_files.ts';
 import type { ProgramsLock } from '../local_stack/servers/postgresql.ts';
-import { createServerlessApp } from '../http/serverless_app.ts';
+import { readApiDocument } from '../http/serverless_app.ts';
 import { builtDocumentFile } from '../http/openapi/openapi.ts';
 import { bundleWorkflows } from '../temporal/worker/bundle.ts';
 import { buildInformationFile, type BuildInformation } from '../telemetry/version.ts';
+import { writeClientTypes } from './client_types.ts';
 
 const output = join(root, buildFolder);
 const readJson = (path: string): unknown => JSON.parse(readFileSync(join(root, path), 'utf8'));
@@ -237,12 +238,11 @@ async function buildWorkflows(): Promise<void> {
   );
 }
 
-/** Makes the OpenAPI document, so that a server starts without. */
+/** Makes the OpenAPI document, so that a server starts without, and the types of the client from it. */
 async function buildDocument(): Promise<void> {
-  const app = await createServerlessApp();
-  const { body } = await app.inject('/api/schema');
-  await app.close();
-  writeFileSync(join(output, builtDocumentFile), brotliCompressSync(body));
+  const document = await readApiDocument();
+  writeFileSync(join(output, builtDocumentFile), brotliCompressSync(document));
+  await writeClientTypes(document);
 }
 
 /** Files that are read as they are. */
@@ -345,7 +345,7 @@ function writeBuildInformation(): void {
 
 rmSync(output, { recursive: true, force: true });
 mkdirSync(output);
-await Promise.all([buildWorkflows(), buildPrograms(), buildConsole(), buildClient(), buildDocument()]);
+await Promise.all([buildWorkflows(), buildPrograms(), buildConsole(), buildDocument().then(buildClient)]);
 shortenSourceMaps();
 writeNotices();
 copyFiles();

@@ -18,3 +18,11 @@ export function createServerlessApp(): Promise<HttpApp> {
     queries: { settings, running: { interrupt: () => undefined } },
   } as unknown as HttpDependencies);
 }
+
+/** The OpenAPI document, as JSON. */
+export async function readApiDocument(): Promise<string> {
+  const app = await createServerlessApp();
+  const { body } = await app.inject('/api/schema');
+  await app.close();
+  return body;
+}

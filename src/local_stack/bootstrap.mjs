@@ -161,6 +161,13 @@ async function install() {
       'npm installed no Node 24, which is an optional package: run "npm ci --include=optional" and start again.',
     );
   report(`Packages installed in ${seconds()} s`);
+  writeTypes();
+}
+
+/** Writes the types of the client, which are not in git, for editors. Nothing waits: what runs does not need them. */
+function writeTypes() {
+  const program = hasNode() ? node : process.execPath;
+  spawn(program, [join(root, 'src/build/write_client_types.ts')], { cwd: root, stdio: 'ignore' });
 }
 
 /** Runs the actual command and exits with its exit code. */

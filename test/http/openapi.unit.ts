@@ -1,7 +1,4 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it, beforeAll } from '@jest/globals';
-import { describeOperations } from '../client/describe_operations.ts';
 import { describeApi } from './describe_api.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
@@ -54,12 +51,6 @@ describe('the OpenAPI document', () => {
       (name) => !referred.has(`#/components/schemas/${name}`),
     );
     expect(unused).toEqual([]);
-  });
-
-  it('is what the types of the client were made from', () => {
-    const types = readFileSync(join(import.meta.dirname, '../../src/client/operations.ts'), 'utf8');
-    // After a change of the document: npm run client
-    expect(describeOperations(document)).toBe(types);
   });
 
   it('has patterns that Python reads as well', () => {

@@ -1,5 +1,7 @@
-import { execFileSync } from 'node:child_process';
+import { existsSync, readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
+import openapiTS, { astToString } from 'openapi-typescript';
+import { root } from '../config/installation.ts';
 
 type Schema = Readonly<Record<string, unknown>>;
 type Content = Readonly<Record<string, { readonly schema: Schema }>>;
@@ -88,12 +90,12 @@ function nameConfigs(document: Document): { document: Document; configs: Readonl
   return { document: JSON.parse(JSON.stringify(document), name) as Document, configs };
 }
 
-const program = join(import.meta.dirname, '../../node_modules/.bin/openapi-typescript');
-const options = ['--root-types', '--root-types-no-schema-prefix', '--default-non-nullable=false'];
+/** The file of the types in `src/client`, which git ignores. */
+const file = join(root, 'src/client/operations.ts');
 
-/** Generates `src/client/operations.ts` from the OpenAPI document. */
-export function describeOperations(document: unknown): string {
-  const { document: shared, configs } = nameConfigs(document as Document);
+/** The OpenAPI document as types: an operation is one entry, with all that requests and responses have. */
+async function describeOperations(document: Document): Promise<string> {
+  const { document: shared, configs } = nameConfigs(document);
   const { paths, components } = shared;
   const operations = Object.entries(paths)
     .filter(([path]) => !path.startsWith('/api/environments/'))
@@ -118,11 +120,17 @@ export function describeOperations(document: unknown): string {
       },
     },
   };
-  const types = execFileSync(program, options, {
-    input: JSON.stringify(schemas),
-    encoding: 'utf8',
-    stdio: ['pipe', 'pipe', 'ignore'],
-    maxBuffer: 2 ** 26,
-  }).replace(/^export type (paths|webhooks|\$defs|operations) = .*\n/gm, '');
+  const nodes = await openapiTS(JSON.stringify(schemas), {
+    rootTypes: true,
+    rootTypesNoSchemaPrefix: true,
+    defaultNonNullable: false,
+  });
+  const types = astToString(nodes).replace(/^export type (paths|webhooks|\$defs|operations) = .*\n/gm, '');
   return `// Written by "npm run client" from the OpenAPI document.\n/* oxlint-disable */\n${types}`;
+}
+
+/** Writes the types of the client from the OpenAPI document, unless they are the same: editors watch the file. */
+export async function writeClientTypes(document: string): Promise<void> {
+  const types = await describeOperations(JSON.parse(document) as Document);
+  if (!existsSync(file) || readFileSync(file, 'utf8') !== types) writeFileSync(file, types);
 }
