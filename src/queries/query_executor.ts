@@ -4,7 +4,6 @@ import { compileQuery } from '../dialect/compile/compile_query.ts';
 import type { JsonValue } from '../domain/event.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
 import { compilerProject, type ProjectSchema, readRows, withFieldPath } from './dialect_reader.ts';
-import type { DraftInput } from './draft_sql/draft_by_rules.ts';
 import { QueryError, resultTooLarge } from './query_errors.ts';
 import type {
   FiltersOverride,
@@ -91,12 +90,6 @@ export interface CheckTask extends ProjectSchema {
   readonly query: string;
 }
 
-/** A prompt that a query is drafted for, by rules. */
-export interface DraftTask {
-  readonly input: DraftInput;
-  readonly project: Pick<QueryProject, 'team_id'>;
-}
-
 /** One run of a query, within its limits. */
 export interface RunTask extends Pick<QueryForm, 'kind' | 'query'> {
   readonly variables: Readonly<Record<string, JsonValue>>;
@@ -128,8 +121,6 @@ export interface QueryExecutor {
   parse(task: ParseTask): Promise<QueryForm>;
   /** @throws QueryError `dialect_error` if the text does not compile */
   check(task: CheckTask): Promise<void>;
-  /** @throws QueryError `unclear` */
-  draft(task: DraftTask): Promise<string>;
   /** @throws QueryError, the errors of the connection, the reason of the signal */
   run(task: RunTask, environment: RunEnvironment): Promise<ComputedOutput>;
   close(): Promise<void>;

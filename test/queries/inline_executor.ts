@@ -5,7 +5,6 @@ import {
   type QueryExecutor,
   type QueryKinds,
 } from '../../src/queries/query_executor.ts';
-import { draftByRules } from '../../src/queries/draft_sql/draft_by_rules.ts';
 
 /** Computes queries in the calling thread, where nothing else waits. */
 export const createInlineExecutor = (kinds: QueryKinds): QueryExecutor => ({
@@ -14,7 +13,6 @@ export const createInlineExecutor = (kinds: QueryKinds): QueryExecutor => ({
     await Promise.resolve();
     checkQuery(task);
   },
-  draft: async ({ input }) => Promise.resolve(draftByRules(input)),
   run: (task, environment) => computeOutput(kinds, task, environment),
   close: () => Promise.resolve(),
 });

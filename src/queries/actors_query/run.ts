@@ -100,7 +100,8 @@ const selectEntries = (
   const unsupported = { ...unsupportedForAll, ...kind.unsupported };
   return select.map((text, index) => {
     const attr = `query__select__${index}`;
-    const name = text.replace(/\s*--.*$/, '').trim();
+    const [beforeComment = ''] = text.split('--', 1);
+    const name = beforeComment.trim();
     const reason = Object.hasOwn(unsupported, name) ? unsupported[name] : undefined;
     if (reason !== undefined) throw notSupported(reason, attr);
     const defaults = { column: text, isAggregate: false, isKey: true };

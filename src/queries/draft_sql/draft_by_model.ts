@@ -2,8 +2,18 @@ import { z } from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { QueryError } from '../query_errors.ts';
-import { unclear, type DraftInput } from './draft_by_rules.ts';
+import { unclear } from './draft_by_rules.ts';
 import type { PropertyOwner, Vocabulary } from './vocabulary.ts';
+
+/** The input of a draft. */
+interface DraftInput {
+  readonly prompt: string;
+  /** The query that the prompt refers to. */
+  readonly current_query: string | null;
+  readonly vocabulary: Vocabulary;
+  /** The current date in the project's zone, as `2026-11-21`. */
+  readonly today: string;
+}
 
 /** A message in a conversation with a language model. */
 interface ChatMessage {
@@ -109,7 +119,10 @@ function queryOf(text: string): string | null {
   const [, fenced] = /```(?:\w+\n|\n)?([\s\S]*?)```/.exec(text) ?? [];
   const reply = (fenced ?? text).trim();
   if (reply === '' || new RegExp(`^${unclearWord}\\b`).test(reply)) return null;
-  return reply.replace(/[;\s]+$/, '');
+  let query = reply;
+  // A regular expression for the end takes quadratic time where much could be the end.
+  while (query.endsWith(';')) query = query.slice(0, -1).trimEnd();
+  return query;
 }
 
 const completion = z.object({

@@ -1,18 +1,7 @@
-import { buildField, buildSelect, type TemplateValues } from '../../dialect/ast_builders.ts';
+import { buildField, buildSelect } from '../../dialect/ast_builders.ts';
 import { printQuery } from '../../dialect/print.ts';
 import { QueryError } from '../query_errors.ts';
-import { mentionsOf, type Mention } from './prompt_names.ts';
 import type { KnownProperty, Vocabulary } from './vocabulary.ts';
-
-/** The input of a draft. */
-export interface DraftInput {
-  readonly prompt: string;
-  /** The query that the prompt refers to. Rules ignore it. */
-  readonly current_query: string | null;
-  readonly vocabulary: Vocabulary;
-  /** The current date in the project's zone, as `2026-11-21`. */
-  readonly today: string;
-}
 
 /** The error for a prompt that cannot be drafted. The message says why and what would help. */
 export const unclear = (message: string): QueryError =>
@@ -20,342 +9,293 @@ export const unclear = (message: string): QueryError =>
 
 /** What drafts by rules can answer. */
 const abilities =
-  'A draft counts events or unique users: of all events or of some by name, as the top values of a property or by up to two properties, ' +
-  'per hour, day, week, month or year, over "today", "last week", "this month", "the last 7 days", "since 2026-11-01" or ' +
-  '"between 2026-10-01 and 2026-10-31". An example is "unique users of signup per week in the last 3 months".';
+  'A draft counts events or unique users, of all events or of one by name, as the top values of a property or by a property, ' +
+  'per hour, day, week or month, over "today", "this week", "last month" or "the last 7 days". ' +
+  'An example is "unique users of signup per week in the last 3 months".';
 
 /**
  * Drafts a dialect query for a prompt by rules and the project's names.
  * @throws QueryError `unclear` if a word remains that no rule uses; the message says what can be drafted
  */
-export function draftByRules({ prompt, vocabulary }: Pick<DraftInput, 'prompt' | 'vocabulary'>): string {
-  const question = understand(mentionsOf(prompt, vocabulary, isReserved));
-  if (question.counted === null && question.events.length === 0 && question.groups.length === 0)
+export function draftByRules(prompt: string, vocabulary: Vocabulary): string {
+  const question = understand(wordsOf(prompt), createNames(vocabulary));
+  const { counted, event, group, limit, unit } = question;
+  if (counted === undefined && event === undefined && group === undefined)
     throw unclear(`The prompt does not say what to count. ${abilities}`);
-  return printQuery(composeQuery(question));
+  if (limit !== undefined && unit !== undefined)
+    throw unclear(`Top values cannot be drafted per ${unit}. ${abilities}`);
+  return printQuery(compose(question));
 }
 
-type Unit = 'minute' | 'hour' | 'day' | 'week' | 'month' | 'quarter' | 'year';
+type Unit = 'hour' | 'day' | 'week' | 'month' | 'year';
 
 /** What rows are grouped by, besides time. */
-type Group = 'event' | 'person' | KnownProperty;
+type Group = 'event' | KnownProperty;
 
-/** What a prompt requests, as far as it has been understood. */
+/** What a prompt asks for, as far as it has been understood. */
 interface Question {
-  readonly counted: 'events' | 'users' | null;
-  readonly events: readonly string[];
-  readonly groups: readonly Group[];
-  readonly bucket: Unit | null;
+  readonly counted?: 'events' | 'users';
+  readonly event?: string;
+  readonly group?: Group;
+  /** The number of top groups. */
+  readonly limit?: number;
+  readonly unit?: Unit;
   /** Conditions on `timestamp`. */
-  readonly period: readonly string[] | null;
-  /** Values of the period's conditions: dates as `2026-11-21`. */
-  readonly dates: Readonly<Record<string, string>> | null;
-  /** Only rows with a value. */
-  readonly isTop: boolean | null;
-  /** The number of groups; with a bucket, of each bucket. */
-  readonly limit: number | null;
+  readonly period?: readonly string[];
 }
 
-/** The words and names that a rule matched, by the names of its groups. */
-interface Captures {
-  event(): string;
-  property(group?: string): KnownProperty;
-  unit(): Unit;
-  /** The number or date of a group, if the group took part. */
-  text(group: string): string | undefined;
+/** What the first words of a text mean, and how many words that takes. */
+interface Part {
+  readonly length: number;
+  readonly meaning: Question;
 }
-
-/** A rule: words and their meaning. `apply` returns null if the words do not have this meaning here. */
-interface Rule {
-  readonly template: string;
-  readonly pattern: RegExp;
-  readonly apply: (captures: Captures, question: Question) => Partial<Question> | null;
-}
-
-/**
- * Creates a rule from a template in which `{event}`, `{property}`, `{number}` and `{date}` match mentions, `{unit}` a
- * unit of time, `{people}` a word for people and `{in}` an optional preposition. `{a:date}` names the group `a`.
- */
-function rule(template: string, apply: Rule['apply']): Rule {
-  const pattern = template.replaceAll(
-    /\{(?:(\w+):)?(\w+)\}/g,
-    (_, group: string | undefined, kind: string) =>
-      placeholders[kind] ?? String.raw`<${kind}:(?<${group ?? kind}>\d+)>`,
-  );
-  return { template, pattern: new RegExp(`(?<![^ ])(?:${pattern})(?![^ ])`), apply };
-}
-
-const placeholders: Readonly<Record<string, string>> = {
-  people: '(?:users?|persons?|people|visitors?|customers?)',
-  in: '(?:(?:in|over|for|during|within|from|of) )?(?:the )?',
-  unit: '(?<unit>minute|hour|day|week|month|quarter|year)s?',
-};
-
-const most = 'most (?:common|frequent|popular|used|active)';
-const top = `(?:the )?(?:(?:${most}|top)(?: {number})?|{count:number} ${most})`;
-const by = '(?:by|per|for each|for every)(?: the)?';
-
-/** The top groups of a kind, as many as the prompt says. */
-const ranked = (captures: Captures, group: Group): Partial<Question> => {
-  const limit = captures.text('number') ?? captures.text('count');
-  return { groups: [group], isTop: true, ...(limit === undefined ? {} : { limit: rowLimit(Number(limit)) }) };
-};
-
-const maxRows = 10_000;
-
-function rowLimit(limit: number): number {
-  if (limit < 1 || limit > maxRows || !Number.isInteger(limit))
-    throw unclear('The number of rows must be between 1 and 10,000.');
-  return limit;
-}
-
-const bucketed =
-  (bucket: Unit): Rule['apply'] =>
-  () => ({ bucket });
-
-const since = (start: string): string => `timestamp >= ${start}`;
-const before = (end: string): string => `timestamp < ${end}`;
-
-/** The start of the calendar unit that is `ago` units before the current one. */
-const startOf = (unit: Unit, ago: number): string =>
-  `toStartOf${unit.slice(0, 1).toUpperCase()}${unit.slice(1)}(now()${ago === 0 ? '' : ` - INTERVAL ${ago} ${unit.toUpperCase()}`})`;
-
-const current = (unit: Unit): Partial<Question> => ({ period: [since(startOf(unit, 0))], dates: {} });
-const previous = (unit: Unit): Partial<Question> => ({
-  period: [since(startOf(unit, 1)), before(startOf(unit, 0))],
-  dates: {},
-});
-
-/** From one date, inclusive, to the end of another. Null leaves an end open. */
-function between(from: string | undefined, last: string | undefined): Partial<Question> {
-  const next = last === undefined ? undefined : new Date(`${last}T00:00:00Z`);
-  next?.setUTCDate(next.getUTCDate() + 1);
-  return {
-    period: [
-      ...(from === undefined ? [] : [since('toDateTime({first})')]),
-      ...(next === undefined ? [] : [before('toDateTime({end})')]),
-    ],
-    dates: {
-      ...(from === undefined ? {} : { first: from }),
-      ...(next === undefined ? {} : { end: next.toISOString().slice(0, 10) }),
-    },
-  };
-}
-
-/** All rules, more specific ones first. */
-const rules: readonly Rule[] = [
-  rule('{in}(?:last|past|previous) {number} {unit}', (captures) => {
-    const count = Number(captures.text('number'));
-    if (count < 1 || count >= 10_000 || !Number.isInteger(count)) return null;
-    return { period: [since(`now() - INTERVAL ${count} ${captures.unit().toUpperCase()}`)], dates: {} };
-  }),
-  rule('{in}past {unit}', (captures) => ({
-    period: [since(`now() - INTERVAL 1 ${captures.unit().toUpperCase()}`)],
-    dates: {},
-  })),
-  rule('{in}(?:last|previous) {unit}', (captures) => previous(captures.unit())),
-  rule('{in}(?:this|current) {unit}(?: so far)?', (captures) => current(captures.unit())),
-  rule('{in}today', () => current('day')),
-  rule('{in}yesterday', () => previous('day')),
-  rule('(?:between |{in}){date} (?:and|to|until|through) {last:date}', (captures) =>
-    between(captures.text('date'), captures.text('last')),
-  ),
-  rule('(?:since|from) {date}', (captures) => between(captures.text('date'), undefined)),
-  rule('(?:on |in )?{date}', (captures) => between(captures.text('date'), captures.text('date'))),
-
-  rule(`(?:${by}|each|every) {unit}`, (captures) => ({ bucket: captures.unit() })),
-  rule('hourly', bucketed('hour')),
-  rule('daily|over time', bucketed('day')),
-  rule('weekly', bucketed('week')),
-  rule('monthly', bucketed('month')),
-  rule('yearly', bucketed('year')),
-
-  rule(`${top} events?(?: names?)?|(?:which|what) events? (?:are |is )?(?:the )?${most}`, (captures) =>
-    ranked(captures, 'event'),
-  ),
-  rule(`${top} {people}`, (captures) => ranked(captures, 'person')),
-  rule(`${top} {property}`, (captures) => ranked(captures, captures.property())),
-  rule(`${by} events?`, () => ({ groups: ['event'] })),
-  // Top groups by a number are ranked by it, which rules cannot do: the name remains.
-  rule(`${by} {property}(?: and (?:by )?{second:property})?`, (captures, { isTop }) =>
-    isTop
-      ? null
-      : {
-          groups: [
-            captures.property(),
-            ...(captures.text('second') === undefined ? [] : [captures.property('second')]),
-          ],
-        },
-  ),
-
-  rule('(?:by |number of )?(?:(?:unique|distinct|different|active) )*{people}(?: who)?', () => ({
-    counted: 'users',
-  })),
-  rule('(?:(?:by|and|or) )?{event}', (captures, { events }) =>
-    events.includes(captures.event()) ? {} : { events: [captures.event()] },
-  ),
-  rule('(?:all )?events?', () => ({ counted: 'events' })),
-];
-
-const wordsIn = (text: string): readonly string[] => text.match(/[a-z]+/g) ?? [];
 
 /** Words without meaning if no rule uses them. */
 const fillers: ReadonlySet<string> = new Set(
-  wordsIn(`a about all an and any are as at be been can chart could count counts did do does draft find for from get
-    give graph had happened has have how i in is it its let like made make many me much my need number numbers occurred of
-    on our over please plot query report result select show sql statistics stats table tell that the there these this
-    times to total totals us using want was we were what when where which who will with would you your`),
+  `a about all an and any are as at be been chart count counts did do does draft find for from get give graph had happened
+    has have how i in is it its let made make many me much my number of on our over please plot query report result select
+    show sql statistics stats table tell that the there these they this times to total totals us want was we were what which
+    who will with you your`.split(/\s+/),
 );
 
-/** Words that change what a prompt means and that no rule knows. They are not parts of names either. */
-const unknown: ReadonlySet<string> = new Set(
-  wordsIn(`average avg mean median sum minimum min maximum max percent percentage percentile rate ratio conversion funnel
-    retention session sessions duration first latest newest oldest recent new compare compared comparison versus vs than more
-    less fewer least not no never without except excluding but if only limit then after before ago bounce growth trend
-    order ordered sort sorted list rows until including whose`),
-);
+/** The words of a prompt without punctuation around them, in lower case. */
+const wordsOf = (prompt: string): readonly string[] =>
+  prompt
+    .toLowerCase()
+    .split(/[\s,;:?!"“”()]+/)
+    .map((word) => (word.endsWith('.') ? word.slice(0, -1) : word))
+    .filter((word) => word !== '');
 
-const ruleWords: ReadonlySet<string> = new Set(
-  [...rules.map(({ template }) => template), ...Object.values(placeholders)].flatMap((template) =>
-    wordsIn(template.replaceAll(/\{[^}]*\}|<\w+>/g, ' ')),
-  ),
-);
-
-/** Whether a word belongs to the rules, whose plurals end in an optional `s`. */
-const isReserved = (word: string): boolean =>
-  [word, `${word}s`, word.replace(/s$/, '')].some(
-    (form) => ruleWords.has(form) || fillers.has(form) || unknown.has(form),
-  );
-
-/** Replaces matched words, so that their neighbours do not become adjacent. */
-const matched = '·';
-
-/** Applies the rules to a prompt. @throws QueryError `unclear` if words remain */
-function understand(mentions: readonly Mention[]): Question {
-  let question: Question = {
-    counted: null,
-    events: [],
-    groups: [],
-    bucket: null,
-    period: null,
-    dates: null,
-    isTop: null,
-    limit: null,
-  };
-  let text = mentions
-    .map(({ kind, said }, index) => (kind === 'reserved' ? said.toLowerCase() : `<${kind}:${index}>`))
-    .join(' ');
-  for (const { pattern, apply } of rules)
-    for (let match = pattern.exec(text); match !== null; match = pattern.exec(text)) {
-      const more = apply(capturesOf(match, mentions), question);
-      const merged = more && merge(question, more);
-      if (merged === null) break;
-      question = merged;
-      text = `${text.slice(0, match.index)}${matched}${text.slice(match.index + match[0].length)}`;
+/** Reads a prompt part by part. @throws QueryError `unclear` if words remain */
+function understand(words: readonly string[], names: Names): Question {
+  let question: Question = {};
+  const left: string[] = [];
+  for (let at = 0; at < words.length;) {
+    const part = partOf(words.slice(at), names);
+    const known: Readonly<Record<string, unknown>> = { ...question };
+    // A second event, period or unit contradicts the first.
+    if (
+      part &&
+      Object.entries(part.meaning).every(([name, value]) => [undefined, value].includes(known[name]))
+    ) {
+      question = { ...question, ...part.meaning };
+      at += part.length;
+    } else {
+      const word = words[at] ?? '';
+      if (!fillers.has(word)) left.push(word);
+      at += 1;
     }
-  requireAllUnderstood(text, mentions);
-  return question;
-}
-
-/** Merges two parts of a question; null if they contradict each other. */
-function merge(question: Question, more: Partial<Question>): Question | null {
-  const { events = [], groups = [], ...single } = more;
-  for (const [name, value] of Object.entries(single)) {
-    const own = question[name as keyof typeof single];
-    if (own !== null && own !== value) return null;
   }
+  if (left.length === 0) return question;
+  throw unclear(`Could not interpret ${left.map((word) => `"${word}"`).join(', ')}. ${abilities}`);
+}
+
+/** The unit of time and the number that a rule matched. */
+interface Captured {
+  readonly of: Unit;
+  readonly count: string;
+}
+
+/** Words and their meaning. */
+type Rule = readonly [RegExp, (captured: Captured) => Question];
+
+const rule = (words: string, meaning: Rule[1]): Rule => [new RegExp(`^(?:${words})(?= |$)`), meaning];
+
+const people = '(?:users?|persons?|people|visitors?|customers?)';
+const within = '(?:(?:in|over|during|for|within|from|of) )?(?:the )?';
+const unit = '(?<of>hour|day|week|month|year)s?';
+
+/** Rules without names, more specific ones first. */
+const rules: readonly Rule[] = [
+  rule(`${within}(?:last|past) (?<count>[1-9]\\d{0,3}) ${unit}`, ({ of, count }) => ({
+    period: [since(`now() - INTERVAL ${count} ${of.toUpperCase()}`)],
+  })),
+  rule(`${within}(?:last|previous) ${unit}`, ({ of }) => previous(of)),
+  rule(`${within}(?:this|current) ${unit}`, ({ of }) => ({ period: [since(startOf(of))] })),
+  rule('today', () => ({ period: [since(startOf('day'))] })),
+  rule('yesterday', () => previous('day')),
+  rule(`(?:by|per|each|every|for (?:each|every)) ${unit}`, ({ of }) => ({ unit: of })),
+  rule('hourly', () => ({ unit: 'hour' })),
+  rule('daily', () => ({ unit: 'day' })),
+  rule('weekly', () => ({ unit: 'week' })),
+  rule('monthly', () => ({ unit: 'month' })),
+  rule(`(?:by )?(?:(?:unique|distinct|different|active) )*${people}`, () => ({ counted: 'users' })),
+];
+
+const since = (start: string): string => `timestamp >= ${start}`;
+
+/** The start of the unit of a time; of the current one without `time`. */
+const startOf = (of: Unit, time = 'now()'): string =>
+  `toStartOf${of.slice(0, 1).toUpperCase()}${of.slice(1)}(${time})`;
+
+/** The calendar unit before the current one. */
+const previous = (of: Unit): Question => ({
+  period: [since(startOf(of, `now() - INTERVAL 1 ${of.toUpperCase()}`)), `timestamp < ${startOf(of)}`],
+});
+
+/** What the first of these words mean; undefined if no rule begins with them. */
+function partOf(words: readonly string[], names: Names): Part | undefined {
+  const text = words.join(' ');
+  const group: Finder<Group> = (rest) =>
+    /^events?$/.test(rest[0] ?? '') ? { named: 'event', length: 1 } : names.property(rest);
+  const named = [
+    namedPart(words, /^(?:the )?top(?: ([1-9]\d{0,3}))? /, group, (found, count = '10') => ({
+      group: found,
+      limit: Number(count),
+    })),
+    namedPart(words, /^(?:by|per|for each) /, group, (found) => ({ group: found })),
+    namedPart(words, /^(?:by )?/, names.event, (event) => ({ event })),
+  ].filter((part) => part !== undefined);
+  // `user signed up` is an event rather than users.
+  const ofSeveralWords = named.find(({ nameLength }) => nameLength > 1);
+  if (ofSeveralWords) return ofSeveralWords;
+  for (const [pattern, meaning] of rules) {
+    const match = pattern.exec(text);
+    if (!match) continue;
+    const { of, count = '' } = match.groups ?? {};
+    return { length: match[0].split(' ').length, meaning: meaning({ of: of as Unit, count }) };
+  }
+  return (
+    named[0] ?? (/^events?(?: |$)/.test(text) ? { length: 1, meaning: { counted: 'events' } } : undefined)
+  );
+}
+
+/** What `lead` and a name after it mean; undefined if the words begin otherwise. */
+function namedPart<Item>(
+  words: readonly string[],
+  lead: RegExp,
+  find: Finder<Item>,
+  meaning: (named: Item, captured: string | undefined) => Question,
+): (Part & { readonly nameLength: number }) | undefined {
+  const [leading, captured] = lead.exec(words.join(' ')) ?? [];
+  if (leading === undefined) return undefined;
+  const before = leading.split(' ').length - 1;
+  const found = find(words.slice(before));
+  return (
+    found && {
+      length: before + found.length,
+      nameLength: found.length,
+      meaning: meaning(found.named, captured),
+    }
+  );
+}
+
+interface Named<Item> {
+  readonly named: Item;
+  /** How many words name it. */
+  readonly length: number;
+}
+
+/** Finds what the first words name. */
+type Finder<Item> = (words: readonly string[]) => Named<Item> | undefined;
+
+/** The names of a project. */
+interface Names {
+  readonly event: Finder<string>;
+  readonly property: Finder<KnownProperty>;
+}
+
+const maxNameWords = 4;
+/** No one writes longer names in a prompt. */
+const maxNameLength = 100;
+
+/** Properties by their common names. */
+const commonNames: ReadonlyMap<string, string> = new Map([
+  ['$geoip_country_name', 'country'],
+  ['$pathname', 'page'],
+]);
+
+function createNames({ events, properties }: Vocabulary): Names {
   return {
-    ...question,
-    ...single,
-    events: [...question.events, ...events],
-    groups: [...question.groups, ...groups],
+    event: createFinder(events.map((name) => [name, [name]])),
+    property: createFinder(properties.map((one) => [one, [one.key, commonNames.get(one.key) ?? one.key]])),
   };
 }
 
-function capturesOf({ groups = {} }: RegExpExecArray, mentions: readonly Mention[]): Captures {
-  const mentionIn = (group: string): Mention | undefined =>
-    groups[group] === undefined ? undefined : mentions[Number(groups[group])];
-  return {
-    event: () => {
-      const mention = mentionIn('event');
-      if (mention?.kind !== 'event') throw new Error('The rule has no event.');
-      return mention.name;
-    },
-    property: (group = 'property') => {
-      const mention = mentionIn(group);
-      if (mention?.kind !== 'property') throw new Error('The rule has no property.');
-      return mention.property;
-    },
-    unit: () => groups.unit as Unit,
-    text: (group) => mentionIn(group)?.said,
+/**
+ * Finds the item that the first words name: as many words as possible that are a name, else a word that only one name
+ * contains, such as `purchases` for `purchase_completed`. Of items with one name the first wins, the most frequent one.
+ */
+function createFinder<Item>(
+  items: readonly (readonly [item: Item, names: readonly string[]])[],
+): Finder<Item> {
+  const byName = new Map<string, Item>();
+  const byPart = new Map<string, Set<Item>>();
+  for (const [item, names] of items)
+    for (const name of names.filter(({ length }) => length <= maxNameLength)) {
+      const parts = partsOf(name);
+      const key = parts.join('');
+      if (!byName.has(key)) byName.set(key, item);
+      for (const part of parts) byPart.set(part, (byPart.get(part) ?? new Set()).add(item));
+    }
+  return (words) => {
+    for (let length = Math.min(maxNameWords, words.length); length > 0; length -= 1) {
+      const said = words.slice(0, length);
+      const named = byName.get(said.flatMap(partsOf).join(''));
+      if (named !== undefined && !said.every((word) => fillers.has(word))) return { named, length };
+    }
+    const [word = ''] = words;
+    const containing = fillers.has(word) ? undefined : byPart.get(partsOf(word).join(' '));
+    const [only] = containing ?? [];
+    return only !== undefined && containing?.size === 1 ? { named: only, length: 1 } : undefined;
   };
 }
 
-function requireAllUnderstood(text: string, mentions: readonly Mention[]): void {
-  const left = text.split(/[ ·]+/).flatMap((word): readonly Mention[] => {
-    const [, index] = /^<\w+:(\d+)>$/.exec(word) ?? [];
-    const mention = index === undefined ? undefined : mentions[Number(index)];
-    if (mention !== undefined) return [mention];
-    return word === '' || fillers.has(word) ? [] : [{ kind: 'reserved', said: word }];
-  });
-  if (left.length === 0) return;
-  const candidates = left.flatMap((mention) =>
-    mention.kind === 'text' ? mention.candidates.slice(0, 5) : [],
-  );
-  const meant =
-    candidates.length === 0 ? '' : ` Did you mean ${candidates.map((name) => `"${name}"`).join(' or ')}?`;
-  throw unclear(
-    `Could not interpret ${left.map(({ said }) => `"${said}"`).join(', ')}.${meant} ${abilities}`,
-  );
-}
+/** The parts of a name without plural and past endings: `$signedUp`, `sign ups` and `signed_up` are `sign` and `up`. */
+const partsOf = (name: string): readonly string[] =>
+  name
+    .replaceAll(/(?<=[\p{Ll}\p{N}])(?=\p{Lu})/gu, ' ')
+    .toLowerCase()
+    .split(/[^\p{L}\p{N}]+/u)
+    .filter((part) => part !== '')
+    .map((part) =>
+      part
+        .replace(/(?<=..)ies$/, 'y')
+        .replace(/(?<=ss|x|ch|sh)es$/, '')
+        .replace(/(?<=.[^sui])s$/, '')
+        .replace(/(?<=...)ed$/, ''),
+    );
 
 /** The limit of a query over time, which must not be cut at the default of 100 rows. */
-const maxPoints = maxRows;
+const maxPoints = 10_000;
 
-/** Composes the query of a question. Names and dates are values of the template and never become part of a text. */
-function composeQuery({ counted, events, groups, bucket, period, dates, isTop, limit }: Question) {
-  const ofUsers = counted === 'users' && !groups.includes('person');
-  const number = ofUsers ? 'users' : 'total';
-  // Several events are counted one by one.
-  const allGroups: readonly Group[] =
-    events.length > 1 && !groups.includes('event') ? ['event', ...groups] : groups;
-  const keys = allGroups.map((_, index) => `{key${index}}`);
-  const names = events.map((_, index) => `{event${index}}`).join(', ');
+/** Composes the query of a question. Names are values of the template and never become part of a text. */
+function compose({ counted, event, group, limit, unit: of, period = [] }: Question) {
+  const number = counted === 'users' ? 'users' : 'total';
   const conditions = [
-    ...(events.length === 0 ? [] : [events.length === 1 ? `event = ${names}` : `event in (${names})`]),
-    ...(period ?? []),
-    ...(isTop ? keys.map((key) => `${key} is not null`) : []),
+    ...(event === undefined ? [] : ['event = {event}']),
+    ...period,
+    ...(limit === undefined ? [] : ['{key} is not null']),
   ];
-  const time = bucket === null ? [] : [`${startOf(bucket, 0).replace('now()', 'timestamp')} as ${bucket}`];
-  const grouped = [...(bucket === null ? [] : [bucket]), ...keys];
+  const keys = [...(of === undefined ? [] : [of]), ...(group === undefined ? [] : ['{key}'])];
   const order = [
-    ...(bucket === null ? [] : [bucket]),
-    ...(keys.length > 0 ? [`${number} desc`, ...keys] : []),
+    ...(of === undefined ? [] : [of]),
+    ...(group === undefined ? [] : [`${number} desc`, '{key}']),
   ];
-  const ofEach = bucket !== null && keys.length > 0 ? limit : null;
-  const rows = bucket === null ? limit : maxPoints;
+  const columns = [
+    ...(of === undefined ? [] : [`${startOf(of, 'timestamp')} as ${of}`]),
+    ...(group === undefined ? [] : ['{key}']),
+    `${counted === 'users' ? 'uniq(person_id)' : 'count()'} as ${number}`,
+  ];
+  const rows = of === undefined ? limit : maxPoints;
   const template = [
-    `select ${[...time, ...keys, `${ofUsers ? 'uniq(person_id)' : 'count()'} as ${number}`].join(', ')} from events`,
+    `select ${columns.join(', ')} from events`,
     conditions.length > 0 ? `where ${conditions.join(' and ')}` : '',
-    grouped.length > 0 ? `group by ${grouped.join(', ')} order by ${order.join(', ')}` : '',
-    ofEach === null ? '' : `limit ${ofEach} by ${bucket}`,
-    rows === null ? '' : `limit ${rows}`,
+    keys.length > 0 ? `group by ${keys.join(', ')} order by ${order.join(', ')}` : '',
+    rows === undefined ? '' : `limit ${rows}`,
   ].join(' ');
-  const prefersPerson = ofUsers && events.length === 0;
-  const values: TemplateValues = {
-    ...Object.fromEntries(events.map((name, index) => [`event${index}`, { value: name }])),
-    ...Object.fromEntries(allGroups.map((group, index) => [`key${index}`, fieldOf(group, prefersPerson)])),
-    ...Object.fromEntries(Object.entries(dates ?? {}).map(([name, value]) => [name, { value }])),
-  };
-  return buildSelect(template, values);
+  const ofPersons = counted === 'users' && event === undefined;
+  return buildSelect(template, {
+    event: { value: event ?? '' },
+    key: group === undefined ? { value: '' } : fieldOf(group, ofPersons),
+  });
 }
 
-/** The field of a group. @param prefersPerson takes a property of events and persons from the person */
-function fieldOf(group: Group, prefersPerson: boolean) {
+/** The field of a group. @param ofPersons takes a property of events and persons from the person */
+function fieldOf(group: Group, ofPersons: boolean) {
   if (group === 'event') return buildField('event');
-  if (group === 'person') return buildField('person_id');
   const { key, owners } = group;
-  return owners.includes('event') && !(prefersPerson && owners.includes('person'))
+  return owners.includes('event') && !(ofPersons && owners.includes('person'))
     ? buildField('properties', key)
     : buildField('person', 'properties', key);
 }

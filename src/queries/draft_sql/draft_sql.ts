@@ -3,7 +3,7 @@ import type { Logger } from '../../telemetry/logger.ts';
 import { type EditorRequest, type EditorService, readForEditor } from '../editor.ts';
 import { QueryError } from '../query_errors.ts';
 import { draftByModel } from './draft_by_model.ts';
-import { unclear } from './draft_by_rules.ts';
+import { draftByRules, unclear } from './draft_by_rules.ts';
 import { readVocabulary } from './vocabulary.ts';
 
 interface DraftRequest extends EditorRequest {
@@ -35,8 +35,7 @@ export async function draftSql(
     service.settings.EXPORTD_DRAFT_SQL_TIMEOUT,
     async (reader, project) => ({ schema: project, vocabulary: await readVocabulary(reader) }),
   );
-  const { project, now } = schema;
-  const today = DateTime.fromJSDate(now, { zone: project.timezone }).toISODate() ?? '';
+  const today = DateTime.fromJSDate(schema.now, { zone: schema.project.timezone }).toISODate() ?? '';
   const input = { prompt, current_query: current === '' ? null : current, vocabulary, today };
   const check = async (query: string): Promise<string> => {
     await service.executor.check({ query, ...schema });
@@ -44,11 +43,11 @@ export async function draftSql(
   };
   const drafted = await draftByModel(service, input, check);
   if (drafted !== null) return drafted;
-  const sql = await service.executor.draft({ input, project });
   try {
-    return await check(sql);
+    return await check(draftByRules(prompt, vocabulary));
   } catch (error) {
     if (!(error instanceof QueryError)) throw error;
+    if (error.code === 'unclear') throw error;
     throw unclear(`The drafted query does not fit the project's data: ${error.message}`);
   }
 }

@@ -1,7 +1,6 @@
 import { parentPort, workerData } from 'node:worker_threads';
 import type { RelationSettings } from '../../source/relations.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
-import { draftByRules } from '../draft_sql/draft_by_rules.ts';
 import { checkQuery, computeOutput, parseForm } from '../query_executor.ts';
 import type { QueryConnection, ReadColumns, RowReceiver } from '../query_kind.ts';
 import {
@@ -87,8 +86,7 @@ async function perform(given: ThreadTask): Promise<void> {
     else if (given.type === 'check') {
       checkQuery(given.task);
       send({ type: 'checked' });
-    } else if (given.type === 'draft') send({ type: 'drafted', query: draftByRules(given.task.input) });
-    else {
+    } else {
       // The process reports the progress, as it reads the rows.
       const output = await computeOutput(kinds, given.task, { connection, progress: () => undefined });
       send({ type: 'computed', output }, [output.json.buffer as ArrayBuffer]);

@@ -296,11 +296,6 @@ export function createThreadExecutor(
     async check(task) {
       await performInTurn(task.project, { type: 'check', task });
     },
-    async draft(task) {
-      const drafted = await performInTurn(task.project, { type: 'draft', task });
-      if (drafted.type !== 'drafted') throw new Error('A thread replied to another task.');
-      return drafted.query;
-    },
     async run(task, { signal, ...environment }): Promise<ComputedOutput> {
       const computed = await running.use(signal, (thread) =>
         perform(thread, { type: 'run', task }, environment, signal),
@@ -319,7 +314,7 @@ const isTimeout = (error: unknown): boolean => error instanceof Error && error.n
 
 const tooLongToParse = `The query takes longer than ${parseTimeoutMs / 1_000} s to parse. Send a shorter query.`;
 
-type ResultMessage = Extract<FromThread, { type: 'parsed' | 'checked' | 'drafted' | 'computed' }>;
+type ResultMessage = Extract<FromThread, { type: 'parsed' | 'checked' | 'computed' }>;
 
 /** Plain data, as a thread needs it. */
 const relationSettingsOf = (settings: RelationSettings): RelationSettings => ({

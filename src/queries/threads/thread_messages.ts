@@ -5,7 +5,6 @@ import { QueryError, type QueryPosition } from '../query_errors.ts';
 import {
   type CheckTask,
   type ComputedOutput,
-  type DraftTask,
   type ParseTask,
   type QueryForm,
   type RunTask,
@@ -64,7 +63,6 @@ export function restoreError(transferred: TransferredError): Error {
 export type ThreadTask =
   | { readonly type: 'parse'; readonly task: ParseTask }
   | { readonly type: 'check'; readonly task: CheckTask }
-  | { readonly type: 'draft'; readonly task: DraftTask }
   | { readonly type: 'run'; readonly task: RunTask };
 
 /** A statement that a thread asks its process to run. */
@@ -88,7 +86,6 @@ export type FromThread =
   | { readonly type: 'statement'; readonly request: StatementRequest }
   | { readonly type: 'parsed'; readonly form: QueryForm }
   | { readonly type: 'checked' }
-  | { readonly type: 'drafted'; readonly query: string }
   | { readonly type: 'computed'; readonly output: ComputedOutput }
   | { readonly type: 'failed'; readonly error: TransferredError }
   /** The task ended with the error of this statement. */

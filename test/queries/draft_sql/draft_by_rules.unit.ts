@@ -3,16 +3,18 @@ import { draftByRules } from '../../../src/queries/draft_sql/draft_by_rules.ts';
 
 const property = (key: string, ...owners: readonly ('event' | 'person')[]) => ({ key, owners, seen: 3 });
 const vocabulary = {
-  events: ['$pageview', 'signup', 'purchase_completed', 'invoice_opened', 'invoice_closed'],
+  events: ['$pageview', 'signup', 'purchase_completed', 'invoice_opened', 'invoice_closed', 'user_archived'],
   properties: [
     property('constructor', 'event'),
     property('plan', 'event', 'person'),
     property('$browser', 'event'),
+    property('$geoip_country_name', 'event'),
+    property('$geoip_country_code', 'event'),
     property('amount', 'event'),
     property('company size', 'person'),
   ],
 };
-const draft = (prompt: string): string => draftByRules({ prompt, vocabulary }).replaceAll(/\s+/g, ' ');
+const draft = (prompt: string): string => draftByRules(prompt, vocabulary).replaceAll(/\s+/g, ' ');
 
 describe('drafts the commonest questions', () => {
   it.each([
@@ -34,15 +36,10 @@ describe('drafts the commonest questions', () => {
       'SELECT toStartOfWeek(timestamp) AS week, uniq(person_id) AS users FROM events GROUP BY week ORDER BY week LIMIT 10000',
     ],
     [
-      'signups over time in the last 3 months',
-      "SELECT toStartOfDay(timestamp) AS day, count() AS total FROM events WHERE event = 'signup' " +
-        'AND timestamp >= now() - INTERVAL 3 MONTH GROUP BY day ORDER BY day LIMIT 10000',
-    ],
-    [
-      'signups by plan and browser this month',
-      "SELECT properties.plan, properties.$browser, count() AS total FROM events WHERE event = 'signup' " +
-        'AND timestamp >= toStartOfMonth(now()) GROUP BY properties.plan, properties.$browser ' +
-        'ORDER BY total DESC, properties.plan, properties.$browser',
+      'signups per week by plan in the last 3 months',
+      "SELECT toStartOfWeek(timestamp) AS week, properties.plan, count() AS total FROM events WHERE event = 'signup' " +
+        'AND timestamp >= now() - INTERVAL 3 MONTH GROUP BY week, properties.plan ' +
+        'ORDER BY week, total DESC, properties.plan LIMIT 10000',
     ],
     [
       'signups by company size',
@@ -56,26 +53,23 @@ describe('drafts the commonest questions', () => {
         'GROUP BY person.properties.plan ORDER BY users DESC, person.properties.plan',
     ],
     [
-      'the top 5 browsers of signups per week last year',
-      "SELECT toStartOfWeek(timestamp) AS week, properties.$browser, count() AS total FROM events WHERE event = 'signup' " +
+      'the top 5 browsers of signups by users last year',
+      "SELECT properties.$browser, uniq(person_id) AS users FROM events WHERE event = 'signup' " +
         'AND timestamp >= toStartOfYear(now() - INTERVAL 1 YEAR) AND timestamp < toStartOfYear(now()) ' +
-        'AND properties.$browser IS NOT NULL GROUP BY week, properties.$browser ' +
-        'ORDER BY week, total DESC, properties.$browser LIMIT 5 BY week LIMIT 10000',
+        'AND properties.$browser IS NOT NULL GROUP BY properties.$browser ' +
+        'ORDER BY users DESC, properties.$browser LIMIT 5',
     ],
+    [
+      'Top countries, by page views.',
+      "SELECT properties.$geoip_country_name, count() AS total FROM events WHERE event = '$pageview' " +
+        'AND properties.$geoip_country_name IS NOT NULL GROUP BY properties.$geoip_country_name ' +
+        'ORDER BY total DESC, properties.$geoip_country_name LIMIT 10',
+    ],
+    ['events of user archived', "SELECT count() AS total FROM events WHERE event = 'user_archived'"],
     [
       'top 3 events yesterday',
       'SELECT event, count() AS total FROM events WHERE timestamp >= toStartOfDay(now() - INTERVAL 1 DAY) ' +
         'AND timestamp < toStartOfDay(now()) AND event IS NOT NULL GROUP BY event ORDER BY total DESC, event LIMIT 3',
-    ],
-    [
-      '10 most active users',
-      'SELECT person_id, count() AS total FROM events WHERE person_id IS NOT NULL ' +
-        'GROUP BY person_id ORDER BY total DESC, person_id LIMIT 10',
-    ],
-    [
-      'signups and purchases since 2026-10-01',
-      "SELECT event, count() AS total FROM events WHERE event IN ('signup', 'purchase_completed') " +
-        "AND timestamp >= toDateTime('2026-10-01') GROUP BY event ORDER BY total DESC, event",
     ],
   ])('%s', (prompt, sql) => {
     expect(draft(prompt)).toBe(sql);
@@ -95,6 +89,10 @@ describe('rejects a prompt that it cannot draft as unclear', () => {
     'top 0 browsers',
     'top 99999999999999999999999 browsers',
     'top 10 users by amount',
+    'top 5 browsers per week',
+    'signups and purchases',
+    'signups yesterday and today',
+    'signups since 2026-10-01',
     'pageviews per user',
     'pageviews by hour of day',
     'signups where plan is pro',
@@ -116,18 +114,18 @@ it('says which words are unclear, what they could mean, and what can be drafted'
     }
   };
   expect(message('signups by rocket')).toMatch(
-    /^Could not interpret "by", "rocket"\. A draft counts events or unique users: /,
+    /^Could not interpret "by", "rocket"\. A draft counts events or unique users, /,
   );
   expect(message('closed')).toBe(draft('invoice closed'));
-  expect(message('number of invoices')).toContain('Did you mean "invoice_opened" or "invoice_closed"?');
+  expect(message('number of invoices')).toMatch(/^Could not interpret "invoices"\./);
   expect(message('this month')).toMatch(/^The prompt does not say what to count\. A draft counts/);
 });
 
-it('uses calendar days as given, including the last one', () => {
-  expect(draft('signups between 2028-02-28 and 2028-02-29')).toBe(
-    "SELECT count() AS total FROM events WHERE event = 'signup' " +
-      "AND timestamp >= toDateTime('2028-02-28') AND timestamp < toDateTime('2028-03-01')",
-  );
+it('drafts from names of any length and form', () => {
+  const strange = ["it's", '`); drop', 'x'.repeat(1_000_000), ' '.repeat(1_000_000), ''];
+  const names = { events: strange, properties: strange.map((key) => property(key, 'event')) };
+  expect(draftByRules("number of it's", names)).toContain("event = 'it\\'s'");
+  expect(() => draftByRules('', names)).toThrow('The prompt does not say what to count.');
 });
 
 it('can draft the example of the message', () => {

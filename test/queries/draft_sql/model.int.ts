@@ -85,6 +85,14 @@ describe('Drafts by a language model', () => {
     expect(requests).toHaveLength(3);
   });
 
+  it('have no semicolons at their end, however many and however far apart', async () => {
+    replies = [`select 1${';'.repeat(1_000)}${' '.repeat(500_000)};`];
+    expect((await draft('one')).body).toEqual({ sql: 'select 1' });
+    replies = [`select '${' '.repeat(50_000)}' as spaces`];
+    requests.length = 0;
+    expect((await draft('spaces')).body).toEqual({ sql: replies[0] });
+  });
+
   it.each<readonly [string, (response: ServerResponse) => void]>([
     ['breaks the connection', (response) => response.destroy()],
     ['fails', (response) => response.writeHead(500).end('secret')],

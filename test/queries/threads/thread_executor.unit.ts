@@ -49,19 +49,6 @@ describe('a thread', () => {
     });
   });
 
-  it('that drafts a query reports an unclear prompt', async () => {
-    const draft = (prompt: string) => {
-      const vocabulary = { events: ['signed_up'], properties: [], values: [] };
-      const input = { prompt, current_query: null, vocabulary, today: '2026-11-23' };
-      return shared.draft({ input, project: { team_id: 1 } });
-    };
-    expect(await draft('how many signed up')).toContain("event = 'signed_up'");
-    await expect(draft('colourless green ideas')).rejects.toMatchObject({
-      name: 'QueryError',
-      code: 'unclear',
-    });
-  });
-
   it('that parses long queries takes those of projects in turn', async () => {
     const executor = shared;
     const parsed: number[] = [];
@@ -158,7 +145,7 @@ describe('a query that is parsed in a thread', () => {
   });
 });
 
-it('a draft is checked in a thread', async () => {
+it('a query is checked in a thread', async () => {
   const { project: ofQuery, now } = parseTask({});
   const check = (query: string) => shared.check({ query, project: ofQuery, now, schema });
   await expect(check('select event from events')).resolves.toBeUndefined();
