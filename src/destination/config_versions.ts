@@ -279,6 +279,24 @@ export async function readPublicConfig(
   return { destination_type, config, row_query };
 }
 
+/** A stored version without its secrets, and the query whose columns its runs export. */
+export interface ConfigVersion extends PublicConfig, Pick<StoredConfig, 'row_query'> {
+  readonly version: number;
+}
+
+/** Reads all versions of an export without their secrets, oldest first. */
+export async function readConfigVersions(
+  database: Pool | Connection,
+  batchExportId: string,
+): Promise<ConfigVersion[]> {
+  const { rows } = await database.query<ConfigVersion>(
+    `select version, destination_type, config, row_query from exportd.destination_configs
+     where batch_export_id = $1 order by version`,
+    [batchExportId],
+  );
+  return rows;
+}
+
 /**
  * Reads a version with decrypted secrets. It has the credentials of the newest version in force that leads to the same bucket:
  * keys are rotated because the old ones end, and those of replaced versions are erased. Only activities call this.

@@ -171,6 +171,19 @@ export class ManifestReplaced extends DestinationError {
   }
 }
 
+/** The bucket has a manifest at the key of the interval's that exportd has not written, or that was changed. */
+export class ManifestForeign extends DestinationError {
+  constructor(name: string, reason: string) {
+    super(
+      'ManifestForeign',
+      `${name} is not a manifest that exportd wrote for this interval. ${reason} Look who may write below this prefix. Delete the ` +
+        'object and retry the run; if exportd wrote it with a prefix or format that its restored database does not know, set that ' +
+        'in the destination once before the retry.',
+      { transient: false },
+    );
+  }
+}
+
 /** Sends one small request. @throws DestinationError with `unavailable` when the destination does not respond */
 export type Probe = () => Promise<void>;
 

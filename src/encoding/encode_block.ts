@@ -48,12 +48,25 @@ const compressedNames: Readonly<Record<TextCompression, { extension: string; con
   brotli: { extension: 'br', contentType: 'application/x-brotli' },
 };
 
+/** The extension of files. Parquet compresses inside the file, so its extension does not depend on the compression. */
+export function fileExtension({
+  file_format,
+  compression,
+}: Pick<EncodingOptions, 'file_format' | 'compression'>): string {
+  if (file_format === 'Parquet') return 'parquet';
+  const { extension } = textFormats[file_format];
+  return compression === null
+    ? extension
+    : `${extension}.${compressedNames[compression as TextCompression].extension}`;
+}
+
 /** The encoder of text files, without the encoding of blocks, which runs in threads. */
 export function textEncoder(
   { file_format, compression, compression_level }: TextOptions,
   columns: readonly ExportedColumn[],
 ): Omit<FileEncoder, 'encode' | 'grouping'> {
-  const { extension, contentType, ...text } = textFormats[file_format];
+  const { contentType, ...text } = textFormats[file_format];
+  const extension = fileExtension({ file_format, compression });
   const header = text.header(columns);
   const format = file_format.toLowerCase();
   if (compression === null)
@@ -67,7 +80,7 @@ export function textEncoder(
     };
   const compressed = {
     identity: `${format}+${nameWithLevel(compression, compression_level)}/1${libraryVersion(compression)}`,
-    extension: `${extension}.${compressedNames[compression].extension}`,
+    extension,
     contentType: compressedNames[compression].contentType,
     blockBytes,
   };

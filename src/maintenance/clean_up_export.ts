@@ -8,6 +8,8 @@ import {
 } from '../decisions/due_maintenance.ts';
 import { bounds } from '../config/bounds.ts';
 import { DestinationError, type ManifestState, type PresentManifest } from '../destination/destination.ts';
+import { readConfigVersions } from '../destination/config_versions.ts';
+import { isOwnKey } from '../destination/own_keys.ts';
 import type { HeldVersion } from '../domain/comparison.ts';
 import { parseManifest } from '../destination/manifest.ts';
 import { type DeletionResult, isErrorType } from '../destination/objects.ts';
@@ -222,6 +224,8 @@ async function exampleOf(
 /** Context of a deletion, with its location opened. */
 interface DeletionContext {
   readonly location: Destination;
+  /** Whether exportd can have written a file of the interval. */
+  readonly isOwn: (object: ObsoleteObject) => boolean;
   readonly manifests: ManifestReader;
   readonly isInTable: TableReader;
   readonly signal: AbortSignal;
@@ -232,6 +236,14 @@ class Published extends Error {
   override readonly name = 'Published';
   constructor() {
     super('The manifest of the interval names it: it was published while the batch export was deleted.');
+  }
+}
+
+/** The journal names an object that exportd cannot have written: no version deletes it. */
+class NotOwn extends Error {
+  override readonly name = 'NotOwn';
+  constructor() {
+    super('exportd cannot have written an object with this key for its interval, so it does not delete it.');
   }
 }
 
@@ -295,7 +307,8 @@ async function deleteObsoleteObject(
     if (signal.aborted) throw error;
     if (error instanceof VersionStays)
       return { object, deleted: false, reason: error.message, held: error.held };
-    if (error instanceof Published) return { object, deleted: false, reason: error.message };
+    if (error instanceof Published || error instanceof NotOwn)
+      return { object, deleted: false, reason: error.message };
     // Nothing leads to the object any more.
     if (isErrorType(error, 'SecretsErased')) return { object, deleted: false, reason: error.message };
     // The object was deleted with its bucket.
@@ -351,8 +364,9 @@ async function isFromUpload(
 }
 
 async function deleteFile(object: ObsoleteObject, context: DeletionContext): Promise<void> {
-  const { location, manifests, isInTable, signal } = context;
+  const { location, isOwn, manifests, isInTable, signal } = context;
   const { key, upload_token, publish_claimed } = object;
+  if (!isOwn(object)) throw new NotOwn();
   const reference = await manifests.referenceTo(object);
   // Its run was publishing when the export was deleted, and has succeeded. The file stays for the readers of the manifest.
   if (reference === 'referenced' && object.export_deleted) throw new Published();
@@ -409,6 +423,7 @@ export async function cleanUpExport(
   cancelled: AbortSignal,
 ): Promise<CleanUpOutcome> {
   const objects = await readObsoleteObjects(journal.pool, policies.maintenance, batchExportId, batchSize);
+  const configs = (await readConfigVersions(journal.pool, batchExportId)).map(({ config }) => config);
   const timeout = new AbortController();
   const tooSlow = new DestinationError(
     'S3Unreachable',
@@ -420,6 +435,7 @@ export async function cleanUpExport(
   const locations = createLocationCache(openLocation);
   const cleanUp: CleanUp = {
     locations,
+    isOwn: (object) => isOwnKey(configs, object, object.key),
     isInTable: createTableReader(AbortSignal.any([cancelled, timeout.signal])),
     retryBudgetMs: policies.maintenance.orphanRetryBudgetMs,
     signal: AbortSignal.any([cancelled, timeout.signal]),
@@ -470,6 +486,7 @@ export async function cleanUpExport(
 /** State of one call. */
 interface CleanUp {
   readonly locations: LocationCache;
+  readonly isOwn: DeletionContext['isOwn'];
   readonly isInTable: TableReader;
   readonly retryBudgetMs: number;
   readonly signal: AbortSignal;
@@ -484,7 +501,8 @@ interface CleanUp {
 }
 
 async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObject[]): Promise<Deletion[]> {
-  const { locations, isInTable, retryBudgetMs, signal, failingConfigs, workingConfigs, errors } = cleanUp;
+  const { locations, isOwn, isInTable, retryBudgetMs, signal, failingConfigs, workingConfigs, errors } =
+    cleanUp;
   const isAborted = (): boolean => signal.aborted;
   const manifests = createManifestReader(locations, signal);
   const deletions: Deletion[] = [];
@@ -496,7 +514,10 @@ async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObjec
     try {
       const open = async () => ({
         location: await locations.of(object, config_version),
-        ...{ manifests, isInTable, signal },
+        isOwn,
+        manifests,
+        isInTable,
+        signal,
       });
       const deletion = await deleteObsoleteObject(object, open, retryBudgetMs, signal);
       deletions.push(deletion);

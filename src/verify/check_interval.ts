@@ -1,7 +1,7 @@
 import type { DataInterval } from '../domain/intervals.ts';
 import { type CheckContext, checkManifest, type ManifestCheck } from './check_manifest.ts';
 import { earlierFilesOf } from './checked_files.ts';
-import { intervalOf } from './locations.ts';
+import { foreignManifestBecause, intervalOf } from './locations.ts';
 import { type IntervalManifests, type LoadedManifest, readManifest } from './manifests.ts';
 import {
   createFindingCollector,
@@ -49,9 +49,10 @@ const isReplaced = async ({ signal }: CheckContext, found: LoadedManifest): Prom
 
 /** Reads the manifests of an interval. The highest generation wins. */
 async function chooseManifest(
-  { definition, countManifest, signal }: CheckContext,
+  context: CheckContext,
   interval: IntervalManifests,
 ): Promise<{ current: LoadedManifest | null; findings: readonly Finding[]; notes: readonly Note[] }> {
+  const { countManifest, signal } = context;
   const collector = createFindingCollector(interval, '');
   const manifests: LoadedManifest[] = [];
   for (const name of interval.names) {
@@ -59,19 +60,12 @@ async function chooseManifest(
     if (!read) continue;
     const { manifest, text, problem } = read;
     countManifest(text.length);
-    if (!manifest) collector.add('manifest_unreadable', name.name, problem);
-    else if (manifest.batch_export_id !== definition.batch_export_id)
-      collector.add(
-        'manifest_misnamed',
-        name.name,
-        `The manifest belongs to batch export ${manifest.batch_export_id}.`,
-      );
-    else if (!isOf(interval, intervalOf(manifest)))
-      collector.add(
-        'manifest_misnamed',
-        name.name,
-        `The manifest is of ${manifest.data_interval_start} to ${manifest.data_interval_end}.`,
-      );
+    if (!manifest) {
+      collector.add('manifest_unreadable', name.name, problem);
+      continue;
+    }
+    const foreign = await foreignManifestBecause(context, name.location, interval, manifest);
+    if (foreign !== null) collector.add('manifest_misnamed', name.name, foreign);
     else manifests.push({ ...name, manifest, text });
   }
   manifests.sort((one, other) => other.manifest.generation - one.manifest.generation);

@@ -14,6 +14,7 @@ import type { TableFile, TableHead, TableLog, WantedFile } from '../tables/table
 import { overlaps, type TimeRange } from './gaps.ts';
 import {
   createVersionFinder,
+  foreignManifestBecause,
   type ExportDefinition,
   intervalOf,
   type LocationDependencies,
@@ -243,22 +244,22 @@ export async function readCurrentManifests(
   try {
     const current = locations.filter((location) => location.current);
     const range = { from: null, to: null };
+    const context = { definition, findVersion: createVersionFinder(dependencies.pool, definition) };
     const { intervals } = await listManifests(current, range, signal, bounds.tableManifests);
     const manifests: Manifest[] = [];
     const waiting = intervals.values();
     const readNext = async (): Promise<void> => {
       for (const { names, start, end } of waiting) {
-        const read: Manifest[] = [];
+        const ofInterval: Manifest[] = [];
         for (const name of names) {
           const { manifest, problem = '' } = (await readManifest(name, signal)) ?? {};
-          if (manifest) read.push(manifest);
-          else if (problem !== '') throw new CannotVerify(`${name.name}: ${problem}`);
+          if (!manifest && problem !== '') throw new CannotVerify(`${name.name}: ${problem}`);
+          if (
+            manifest &&
+            (await foreignManifestBecause(context, name.location, { start, end }, manifest)) === null
+          )
+            ofInterval.push(manifest);
         }
-        const ofInterval = read.filter(
-          (manifest) =>
-            manifest.batch_export_id === definition.batch_export_id &&
-            keyOf(intervalOf(manifest)) === keyOf({ start, end }),
-        );
         manifests.push(...ofInterval.sort((one, other) => other.generation - one.generation).slice(0, 1));
       }
     };

@@ -1,18 +1,24 @@
 import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { parseS3Config } from '../destination/config.ts';
-import { readConfig, selectionOfConfig } from '../destination/config_versions.ts';
+import {
+  type ConfigVersion,
+  readConfig,
+  readConfigVersions,
+  selectionOfConfig,
+} from '../destination/config_versions.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { createErasedIdReader } from '../destination/erased_ids.ts';
-import { constantPrefix } from '../destination/keys.ts';
+import { constantPrefix, locationOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
+import { foreignBecause } from '../destination/own_keys.ts';
 import { type BucketReader, openBucketReader } from '../destination/objects.ts';
 import type { DestinationContext } from '../destination/requests.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
-import { allRows, type RowQuery, type RowSelection } from '../source/row_selection.ts';
+import { allRows, type RowSelection } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
 import { CannotVerify, type FindingCollector, type Note } from './report.ts';
 
@@ -29,19 +35,13 @@ export interface ExportDefinition {
   readonly versions: readonly ConfigVersion[];
 }
 
-/** A config version, and the query whose columns its runs export. */
-interface ConfigVersion {
-  readonly version: number;
-  readonly destination_type: string;
-  readonly config: Readonly<Record<string, unknown>>;
-  readonly row_query: RowQuery | null;
-}
-
 /** A bucket that the export wrote to with some config version. */
 export interface ExportLocation {
   readonly reader: BucketReader;
   /** Key prefixes of the export's manifests, each with a trailing slash. */
   readonly manifestFolders: readonly string[];
+  /** The config versions that lead there. */
+  readonly versions: readonly ConfigVersion[];
   /** Whether the current config version uses this bucket. */
   readonly current: boolean;
 }
@@ -67,17 +67,7 @@ export async function readDefinition(
   if (!found) throw new CannotVerify(`Batch export ${batchExportId} does not exist.`);
   const id = batchExportId.toLowerCase();
   const erased = await createErasedIdReader(pool, keyRing)(found);
-  return { batch_export_id: id, ...found, erased, versions: await readVersions(pool, id) };
-}
-
-/** All config versions of an export, oldest first. */
-async function readVersions(pool: Pool, batchExportId: string): Promise<ConfigVersion[]> {
-  const { rows } = await pool.query<ConfigVersion>(
-    `select version, destination_type, config, row_query from exportd.destination_configs
-     where batch_export_id = $1 order by version`,
-    [batchExportId],
-  );
-  return rows;
+  return { batch_export_id: id, ...found, erased, versions: await readConfigVersions(pool, id) };
 }
 
 /** Finds a config version of an export; undefined when it does not exist. */
@@ -88,7 +78,7 @@ export function createVersionFinder(pool: Pool, definition: ExportDefinition): F
   let { versions } = definition;
   const known = (requested: number) => versions.find(({ version }) => version === requested);
   return async (requested) => {
-    if (!known(requested)) versions = await readVersions(pool, definition.batch_export_id);
+    if (!known(requested)) versions = await readConfigVersions(pool, definition.batch_export_id);
     return known(requested);
   };
 }
@@ -119,7 +109,7 @@ export async function openLocations(
       const { config } = await readConfig(pool, keyRing, definition.batch_export_id, newest);
       const reader = openBucketReader(parseS3Config(config, settings), { settings, onError: onError });
       const manifestFolders = [...new Set(versions.map((version) => manifestFolder(version, definition)))];
-      locations.push({ reader, manifestFolders, current });
+      locations.push({ reader, manifestFolders, versions, current });
     } catch (error) {
       const isUnusable = [CommandRejected, SecretUnreadable, DestinationError].some(
         (kind) => error instanceof kind,
@@ -135,6 +125,26 @@ export async function openLocations(
 function manifestFolder({ config }: ConfigVersion, { batch_export_id }: ExportDefinition): string {
   const constant = constantPrefix(typeof config.prefix === 'string' ? config.prefix : '');
   return `${constant === '' ? '' : `${constant}/`}_manifests/${batch_export_id}/`;
+}
+
+/** Returns why a manifest is not one that exportd wrote for an interval of the export, as a sentence; null if it may be. */
+export async function foreignManifestBecause(
+  { definition, findVersion }: RangeContext,
+  { versions }: ExportLocation,
+  { start, end }: DataInterval,
+  manifest: Manifest,
+): Promise<string | null> {
+  // The config may have changed since the locations were opened.
+  const own = await findVersion(manifest.config_version);
+  const leadsHere = versions.every(({ config }) => own && locationOf(config) === locationOf(own.config));
+  const configs = [...versions, ...(own && leadsHere ? [own] : [])].map(({ config }) => config);
+  const interval = {
+    batch_export_id: definition.batch_export_id,
+    model: definition.model,
+    data_interval_start: start,
+    data_interval_end: end,
+  };
+  return foreignBecause(manifest, interval, configs);
 }
 
 /** The interval of a manifest. */

@@ -201,7 +201,7 @@ describe('config changes', () => {
         countManifest: () => undefined,
         signal,
       };
-      const location = { reader, manifestFolders: [], current: true };
+      const location = { reader, manifestFolders: [], versions: [], current: true };
       const name = { location, key: exported.manifestKey(0), name: 'the manifest' };
       const { start, end } = hours[0] ?? { start: '', end: '' };
       const { check, findings } = await checkInterval(context, { start, end, names: [name] });

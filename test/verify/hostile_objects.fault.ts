@@ -104,9 +104,9 @@ describe('a verification', () => {
 
   const keyOfFile = (): string => original.files[0]?.key ?? '';
 
-  /** Replaces the file, and lets the manifest vouch for it. */
+  /** Puts a file of a generation that no run wrote, and lets the manifest vouch for it. */
   async function putVouched(bytes: Buffer): Promise<void> {
-    const key = keyOfFile().replace('.jsonl.zst', '-bomb.jsonl.zst');
+    const key = keyOfFile().replace('.jsonl.zst', '-g9.jsonl.zst');
     await putObject(key, bytes);
     const files = original.files.map((file) => ({
       ...file,
