@@ -66,7 +66,7 @@ const tableRetryBudgetMs = 20_000;
 /** Does what was asked of a table. */
 async function readTable(
   { pool, journal, keyRing, settings, logger }: VerificationActivityDependencies,
-  { id, batch_export_id, user_id, operation, parameters }: TableRequest,
+  { id, batch_export_id, operation, parameters }: TableRequest,
   signal: AbortSignal,
 ): Promise<{ readonly result: object }> {
   const [tables, { readDefinition }, { repairTable }] = await Promise.all([
@@ -85,7 +85,7 @@ async function readTable(
     return {
       result: await repairTable(
         { ...reading, journal },
-        { batchExportId: batch_export_id, repairId: id, userId: user_id, signal },
+        { batchExportId: batch_export_id, repairId: id, signal },
       ),
     };
   const definition = await readDefinition({ pool, keyRing }, batch_export_id);

@@ -122,16 +122,6 @@ export const intervalTable = (intervals: readonly JsonObject[]): string[] =>
     ]),
   );
 
-/** Formats the changes of an export. */
-export const historyTable = (changes: readonly JsonObject[]): string[] =>
-  table(
-    ['at', 'by', 'key', 'change'],
-    changes.map(({ at, by, summary }) => {
-      const { type, email, key, identity } = by as JsonObject;
-      return [at, email ?? identity ?? type, key, summary];
-    }),
-  );
-
 /** Formats the manifests of an export. */
 export const manifestTable = (manifests: readonly JsonObject[]): string[] =>
   table(

@@ -131,24 +131,20 @@ export const withAudit = <Result>(
 ): Promise<Result> =>
   withPool(async (pool) => {
     const result = await work(pool);
-    const { recordAuditEvents } = await import('../journal/audit.ts');
-    await recordAuditEvents(pool, [
-      {
-        action,
-        team_id: team_id ?? null,
-        object: (typeof object === 'function' ? object(result) : object) ?? null,
-        client: `exportd ${version}, ${userInfo().username}@${hostname()}`,
-        ...{
-          user_id: null,
-          key_id: null,
-          address: null,
-          outcome: 'done',
-          status: null,
-          detail: null,
-          count: 1,
-        },
-      },
-    ]);
+    const { recordAuditEvent } = await import('../journal/audit.ts');
+    await recordAuditEvent(pool, {
+      action,
+      team_id: team_id ?? null,
+      object: (typeof object === 'function' ? object(result) : object) ?? null,
+      client: `exportd ${version}, ${userInfo().username}@${hostname()}`,
+      user_id: null,
+      key_id: null,
+      address: null,
+      outcome: 'done',
+      status: null,
+      detail: null,
+      changes: [],
+    });
     return result;
   });
 

@@ -62,7 +62,7 @@ export const process = {
     )
     .meta({ when: 'Rules on data ask for it, or deleted exports take space.' }),
   EXPORTD_AUDIT_RETENTION: duration('400d', { min: '1d', max: '36500d' })
-    .describe('How long the database keeps who changed what, and what was refused.')
+    .describe('How long the database keeps who changed what.')
     .meta({ when: 'Audits need more, or rules on personal data less.' }),
   EXPORTD_OLD_READ_MODEL_RETENTION: duration('1d', { min: '0s', max: '36500d' }).describe(
     'How long read models stay in the database after `exportd migrate` switched to a newer version, to go back.',

@@ -291,8 +291,8 @@ const isCommandName = (name: string): name is keyof typeof commandBodySchemas =>
   Object.hasOwn(commandBodySchemas, name);
 
 /**
- * Stores a manual signal as a command, with the identity of its sender. It is stored as a rejected command, and logged, if
- * the deployment accepts none, if it is invalid, or if it names a command that the export does not have. A signal that names
+ * Stores a manual signal as a command, and logs it with the identity of its sender: nothing else has it. It is stored as a
+ * rejected command if the deployment accepts none, if it is invalid, or if it names a command that the export does not have. A signal that names
  * a stored command is ignored here.
  * @returns why it was rejected; undefined if it was not, or was stored before
  */
@@ -319,18 +319,24 @@ export async function storeManualSignal(
     // An unknown name is stored too (without NUL, which PostgreSQL rejects) and rejected below.
     const name = signal.name.replaceAll('\0', '').slice(0, 100);
     const { rowCount } = await connection.query(
-      `insert into exportd.commands (id, batch_export_id, team_id, name, body, signal_identity)
-       values ($1, $2, $3, $4, $5, $6) on conflict do nothing`,
-      [
-        id,
-        batchExportId,
-        teamId,
-        name,
-        JSON.stringify(parsed?.success ? parsed.data : {}),
-        signal.identity ?? null,
-      ],
+      `insert into exportd.commands (id, batch_export_id, team_id, name, body)
+       values ($1, $2, $3, $4, $5) on conflict do nothing`,
+      [id, batchExportId, teamId, name, JSON.stringify(parsed?.success ? parsed.data : {})],
     );
-    if (rowCount === 0 || parsed?.success) return undefined;
+    if (rowCount === 0) return undefined;
+    const sender = signal.identity === undefined ? '' : ` of ${signal.identity}`;
+    const log = (level: 'INFO' | 'WARNING', message: string): Promise<void> =>
+      writeLogLine(connection, {
+        team_id: teamId,
+        batch_export_id: batchExportId,
+        run_id: null,
+        level,
+        message: `Manual signal${sender} ${message}`,
+      });
+    if (parsed?.success) {
+      await log('INFO', `was received: ${name}`);
+      return undefined;
+    }
     const issue = parsed?.error.issues[0];
     const detail = !allowsManualSignals
       ? `"${name}" was sent to Temporal, and this installation accepts no manual signals (EXPORTD_MANUAL_SIGNALS). Use the API.`
@@ -340,14 +346,7 @@ export async function storeManualSignal(
           ? `${issue.path.join('.') || 'payload'}: ${issue.message}`
           : `Unknown signal "${name}".`;
     await recordCommandOutcome(connection, id, 'rejected', { code: 'invalid_input', detail, attr: null });
-    const sender = signal.identity === undefined ? '' : ` of ${signal.identity}`;
-    await writeLogLine(connection, {
-      team_id: teamId,
-      batch_export_id: batchExportId,
-      run_id: null,
-      level: 'WARNING',
-      message: `Manual signal${sender} was rejected: ${detail}`,
-    });
+    await log('WARNING', `was rejected: ${detail}`);
     return detail;
   });
 }

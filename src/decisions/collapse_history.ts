@@ -380,8 +380,8 @@ async function sweepStreams(pool: Pool, isOver: () => boolean): Promise<void> {
 }
 
 /**
- * Deletes decided commands that are old, and whose Idempotency-Key has expired. Those that the history of an export names stay
- * with it: they say who changed it.
+ * Deletes decided commands that are old, and whose Idempotency-Key has expired. Those that have paused an export stay: its
+ * condition says who it was.
  */
 async function deleteCommands(pool: Pool, historyMs: number, idempotencyKeyMs: number): Promise<void> {
   await pool.query(
@@ -389,8 +389,7 @@ async function deleteCommands(pool: Pool, historyMs: number, idempotencyKeyMs: n
        select id from exportd.commands
        where decided_at is not null and status in ('applied', 'no-op', 'rejected')
          and created_at < statement_timestamp() - $1::float8 * interval '1 millisecond'
-         and (status <> 'applied'
-           or name in ('cancelRun', 'cancelBackfill', 'pauseBackfill', 'unpauseBackfill'))
+         and (status <> 'applied' or name not in ('pause', 'update'))
        order by created_at limit 1000)`,
     [Math.max(historyMs, idempotencyKeyMs)],
   );

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
-import { isDeepStrictEqual } from 'node:util';
 import { type KeyRing, SecretUnreadable, type StoredSecret } from '../config/key_ring.ts';
 import type { RunSpec } from '../domain/run_state.ts';
+import { type FieldChange, fieldChanges, secretChange } from '../journal/audit.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery, RowSelection } from '../source/row_selection.ts';
 import {
@@ -245,7 +245,8 @@ export async function mergeConfig(
 }
 
 /**
- * The fields of a version that the given ones change. Compares secrets too, so that sending them again changes nothing.
+ * The fields of a version that the given ones change, by their paths in an export. Compares secrets too, so that sending them again
+ * changes nothing.
  * @throws CommandRejected with the invalid field; ConfigVersionNotFound
  */
 export async function changedConfigFields(
@@ -256,18 +257,29 @@ export async function changedConfigFields(
     readonly base_version: number;
     readonly config: Readonly<Record<string, unknown>>;
   },
-): Promise<string[]> {
+): Promise<FieldChange[]> {
   const { batch_export_id, base_version, config } = input;
   const base = await readStoredConfig(connection, batch_export_id, base_version);
   const merged = mergeSealed(store, batch_export_id, base, config);
   // Versions of older releases lack fields that were added since.
   const before = { ...defaultFields, ...base.config };
-  const fields = new Set([...Object.keys(before), ...Object.keys(merged.config)]);
-  const changed = [...fields].filter(
-    (field) => !isDeepStrictEqual(before[field] ?? null, merged.config[field] ?? null),
-  );
-  return [...changed, ...changedSecrets(store.keyRing, batch_export_id, base, merged)];
+  return [
+    ...fieldChanges(before, merged.config),
+    ...changedSecrets(store.keyRing, batch_export_id, base, merged).map(secretChange),
+  ].map(inDestination);
 }
+
+/** The change of a field of a config, by its path in an export. */
+export const inDestination = (change: FieldChange): FieldChange => ({
+  ...change,
+  field: `destination.config.${change.field}`,
+});
+
+/** The fields that a new config sets, by their paths in an export. */
+export const givenConfigFields = (config: Fields): FieldChange[] =>
+  fieldChanges({}, config)
+    .map((change) => (secretFields.includes(change.field) ? secretChange(change.field) : change))
+    .map(inDestination);
 
 /** Reads a version without its secrets, for API responses. @throws ConfigVersionNotFound */
 export async function readPublicConfig(

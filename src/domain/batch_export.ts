@@ -186,8 +186,6 @@ export interface TableRepairVersion {
   /** Server, bucket and folder of the table. */
   readonly location: string;
   readonly version: number;
-  /** Who requested it. */
-  readonly user_id: number;
 }
 
 /** What is left of old runs and backfills. */

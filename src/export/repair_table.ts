@@ -17,7 +17,6 @@ interface RepairCall {
   readonly batchExportId: string;
   /** A repair that is repeated with its id writes one version. */
   readonly repairId: string;
-  readonly userId: number;
   readonly signal: AbortSignal;
 }
 
@@ -33,7 +32,7 @@ export async function repairTable(
   dependencies: LocationDependencies & { readonly journal: Journal },
   call: RepairCall,
 ): Promise<TableRepairOutcome> {
-  const { batchExportId, repairId, userId, signal } = call;
+  const { batchExportId, repairId, signal } = call;
   const definition = await readDefinition(dependencies, batchExportId);
   const opened = await openTable(dependencies, definition);
   if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
@@ -51,8 +50,8 @@ export async function repairTable(
           const { version, etag, adds, removes } = commit;
           if (planned.etag === null)
             await repairs.record({
-              ...{ repair_id: repairId, location, user_id: userId },
-              ...{ version, etag, adds, removes },
+              ...{ repair_id: repairId, location, version },
+              ...{ etag, adds, removes },
             });
           await table.finishRepair(version, signal);
           return { version, adds, removes };
@@ -65,12 +64,12 @@ export async function repairTable(
       const change = await changeOf(dependencies, { definition, table, differences, call });
       if (!change) return { version: null, adds: 0, removes: 0 };
       const { version, adds, removes } = change;
-      await repairs.plan({ repair_id: repairId, location, user_id: userId, version });
+      await repairs.plan({ repair_id: repairId, location, version });
       const etag = await table.commit(change, signal);
       if (etag === null) continue;
       await repairs.record({
-        ...{ repair_id: repairId, location, user_id: userId },
-        ...{ version, etag, adds, removes },
+        ...{ repair_id: repairId, location, version },
+        ...{ etag, adds, removes },
       });
       await table.finishRepair(version, signal);
       return { version, adds, removes };

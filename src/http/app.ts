@@ -30,7 +30,7 @@ import type { WebhookTestClient } from '../temporal/clients/notification_client.
 import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
 import { beginSpan, failSpan, SpanKind } from '../tracing/spans.ts';
 import { ApiError, invalid, notFound } from './api_error.ts';
-import { createAuditTrail } from './audit/audit_trail.ts';
+import { addAuditHooks } from './audit/audit_trail.ts';
 import { auditRoutes, consoleAuditRoutes } from './audit/routes.ts';
 import { createAuthentication, createAuthenticationLimiter } from './authentication.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
@@ -51,7 +51,7 @@ import {
 } from './command_service.ts';
 import { consoleRoutes } from './console/console_routes.ts';
 import { consoleCoverageRoutes } from './console/coverage.ts';
-import { consoleExportRoutes, exportHistoryRoutes } from './console/export.ts';
+import { consoleExportRoutes } from './console/export.ts';
 import { intervalDetailRoutes, verificationRoutes } from './console/interval_routes.ts';
 import { consoleOverviewRoutes } from './console/overview.ts';
 import { previewRoutes } from './console/previews.ts';
@@ -65,6 +65,7 @@ import { monitoringRoutes } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
+import { createRefusals } from './refusals.ts';
 import { createRequestShares } from './request_shares.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import { tableRoutes } from './tables/routes.ts';
@@ -411,7 +412,6 @@ const resources = [
   intervalRoutes,
   intervalDetailRoutes,
   verificationRoutes,
-  exportHistoryRoutes,
   previewRoutes,
   readingRoutes,
   tableRoutes,
@@ -492,11 +492,14 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   app.setSerializerCompiler(serializerCompiler);
   app.setErrorHandler(sendError);
   app.decorateRequest('caller', null);
-  app.decorateRequest('isForeignProject', false);
   app.decorateRequest('createdObject', null);
-  const auditTrail = createAuditTrail(dependencies);
-  auditTrail.addHooks(app);
-  app.addHook('onClose', () => auditTrail.close());
+  app.decorateRequest('changedFields', null);
+  addAuditHooks(app, dependencies);
+  const refusals = createRefusals(dependencies);
+  app.addHook('onResponse', (request, { statusCode }, done) => {
+    refusals.recordResponse(request, statusCode);
+    done();
+  });
   if (sendsTraces(settings)) addRequestSpans(app);
   addSecurityHeaders(app, settings);
   addBodyParsers(app);
@@ -509,9 +512,9 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     maxFailures: settings.EXPORTD_MAX_FAILED_AUTHENTICATIONS,
     windowMs: authenticationWindowMs,
     now: Date.now,
-    onFailure: (outcome, address) => auditTrail.recordFailedAuthentication(outcome, address),
+    onFailure: (outcome, address) => refusals.recordFailedAuthentication(outcome, address),
   });
-  const authentication = createAuthentication({ ...dependencies, limiter });
+  const authentication = createAuthentication({ ...dependencies, limiter, refusals });
   app.addHook('onClose', () => authentication.close());
   const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_INTERVAL, logger });
   app.addHook('onClose', () => outcomes.close());

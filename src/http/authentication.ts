@@ -1,14 +1,16 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
-import { BlockList, isIP, isIPv6 } from 'node:net';
+import { BlockList, isIP } from 'node:net';
 import type {} from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import { bounds } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
+import type { FieldChange } from '../journal/audit.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { hashOfKey, isActiveKey, isKey, requireUserId, type Scope } from './accounts.ts';
 import { ApiError, invalid, notFound, retryAfter } from './api_error.ts';
+import { clientOf, type FailedAuthentication, type Refusals } from './refusals.ts';
 
 /** The owner of the API key, and what it grants. */
 export interface Caller {
@@ -30,10 +32,10 @@ declare module 'fastify' {
   interface FastifyRequest {
     /** Set before the handler of every route that requires a key. */
     caller: Caller | null;
-    /** Whether the path names a project that the key does not cover. */
-    isForeignProject: boolean;
     /** What was created, for the audit trail, where no `Location` says it. */
     createdObject: string | null;
+    /** The fields that the request has set to another value, for the audit trail. */
+    changedFields: readonly FieldChange[] | null;
   }
   interface FastifyContextConfig {
     /** The required scope; without one, the route accepts any valid key. */
@@ -82,6 +84,7 @@ export function createAuthentication({
   pool,
   authenticationPool,
   limiter,
+  refusals,
   logger,
   settings,
 }: {
@@ -89,6 +92,7 @@ export function createAuthentication({
   /** Connections of their own, so that keys are found while all others are busy. */
   readonly authenticationPool: Pool;
   readonly limiter: AuthenticationLimiter;
+  readonly refusals: Refusals;
   readonly logger: Logger;
   readonly settings: Pick<
     Settings,
@@ -159,11 +163,13 @@ export function createAuthentication({
       if (caller) return caller;
       throw unauthenticated('authentication_failed', 'The personal API key is unknown, expired or revoked.');
     }
-    if (authorization || !sessionHashOf(request, settings))
+    if (authorization || !sessionHashOf(request, settings)) {
+      refusals.recordFailedAuthentication('missing', clientOf(request.ip));
       throw unauthenticated(
         'not_authenticated',
         'No API key was sent. Send the header "Authorization: Bearer <personal API key>".',
       );
+    }
     requireSameOrigin(request);
     const caller = await callerOfSession(request);
     if (caller) return caller;
@@ -172,13 +178,13 @@ export function createAuthentication({
 
   const authenticate = async (request: FastifyRequest): Promise<void> => {
     const caller = await requireCaller(request);
-    // The audit trail says who was refused.
+    // The log says whose key was refused.
     request.caller = caller;
     const { project_id: given } = request.params as { project_id?: string };
     const project_id =
       given === undefined ? caller.project_id : caller.project_ids.find((id) => String(id) === given);
     if (project_id === undefined) {
-      request.isForeignProject = true;
+      refusals.recordOtherProject(request);
       throw notFound();
     }
     request.caller = { ...caller, project_id };
@@ -261,12 +267,6 @@ function createLastUses(pool: Pool, logger: Logger) {
   };
 }
 
-/**
- * How authentication failed: no key was sent, an invalid one was answered with 401, or with 429 because its address has
- * failed too often.
- */
-export type FailedAuthentication = 'missing' | 'rejected' | 'limited';
-
 /** Slows down who tries many keys. */
 interface AuthenticationLimiter {
   /**
@@ -340,22 +340,6 @@ export function createAuthenticationLimiter(options: LimiterOptions): Authentica
       );
     },
   };
-}
-
-/** What stands for a client: its address, or the /64 of an IPv6 address, which one client has all of. */
-export function clientOf(address: string): string {
-  const mapped = /^::ffff:(\d+\.\d+\.\d+\.\d+)$/i.exec(address)?.[1];
-  if (mapped !== undefined) return mapped;
-  if (!isIPv6(address)) return address;
-  const [left = '', right] = (address.split('%', 1)[0] ?? '').split('::');
-  const before = left === '' ? [] : left.split(':');
-  const after = right === undefined || right === '' ? [] : right.split(':');
-  const zeros =
-    right === undefined ? [] : Array.from({ length: 8 - before.length - after.length }, () => '0');
-  const groups = [...before, ...zeros, ...after]
-    .slice(0, 4)
-    .map((group) => Number.parseInt(group, 16).toString(16));
-  return `${groups.join(':')}::/64`;
 }
 
 type SessionSettings = Pick<

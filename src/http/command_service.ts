@@ -220,8 +220,6 @@ export interface ScheduleSignaller {
 interface CommandSubmission {
   readonly name: CommandName;
   readonly caller: Caller;
-  /** The address of the request. */
-  readonly address: string;
   /** The header `Idempotency-Key`, or undefined. */
   readonly idempotencyKey: string | undefined;
   /** What two requests with the same key must have in common: the ids of the path and the body as sent. */
@@ -399,8 +397,6 @@ async function storeOnce(
         fingerprint: fingerprints[0] ?? '',
         idempotency_key: key,
         user_id: submission.caller.actor_id,
-        key_id: submission.caller.key_id,
-        address: submission.address,
       });
       if (command.id !== id) throw new ConcurrentSubmission(command);
       return command;
@@ -514,7 +510,6 @@ export function submitCommand(
   return context.commandService.submit({
     name,
     caller: callerOf(request),
-    address: request.ip,
     idempotencyKey: idempotencyKeyOf(request),
     request: { path: request.params, body: request.body },
     prepare,

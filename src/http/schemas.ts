@@ -6,6 +6,14 @@ export const responseTimestampSchema = z.string().meta({ format: 'date-time' });
 /** An id in a path, lower-cased as stored. Other text than a UUID is 404. */
 export const pathId = z.guid().toLowerCase();
 
+/** A field that was changed. */
+export const fieldChangeSchema = z.object({
+  field: z.string().describe('The path of the field, joined by dots.'),
+  before: z.unknown().describe('Null where the field had no value.'),
+  after: z.unknown(),
+  secret: z.boolean().describe('Whether the field is a secret, whose values are never returned.'),
+});
+
 /** A field of responses that requests may send back: accepted and ignored. */
 export const readOnly = z.unknown().optional().meta({ readOnly: true });
 

@@ -1,14 +1,47 @@
+import { isDeepStrictEqual } from 'node:util';
 import type { Connection, Pool } from './database.ts';
 
 /**
  * How an action ended. `accepted`: it is stored and still pending. `failed`: it ended with an error of the server, and may
  * have changed something.
  */
-export const auditOutcomes = ['done', 'accepted', 'failed', 'refused'] as const;
+export const auditOutcomes = ['done', 'accepted', 'failed'] as const;
+
+/** A field that was changed. */
+export interface FieldChange {
+  /** Its path, joined by dots. */
+  readonly field: string;
+  /** Null where the field had no value, and of a secret. */
+  readonly before: unknown;
+  readonly after: unknown;
+  /** Whether it is a secret, whose values are never stored. */
+  readonly secret: boolean;
+}
+
+/** The fields of `after` that have another value than before. */
+export function fieldChanges(before: object, after: object): FieldChange[] {
+  const former = new Map<string, unknown>(Object.entries(before));
+  return Object.entries(after)
+    .map(([field, value]: [string, unknown]) => ({
+      field,
+      before: former.get(field) ?? null,
+      after: value ?? null,
+      secret: false,
+    }))
+    .filter((change) => !isDeepStrictEqual(change.before, change.after));
+}
+
+/** A secret that was set to another value, or removed. */
+export const secretChange = (field: string): FieldChange => ({
+  field,
+  before: null,
+  after: null,
+  secret: true,
+});
 
 /** Who did what. */
 export interface NewAuditEvent {
-  /** The project of the caller; null without a valid key, and for commands that belong to none. */
+  /** The project of the caller; null for commands that belong to none. */
   readonly team_id: number | null;
   readonly user_id: number | null;
   readonly key_id: string | null;
@@ -18,15 +51,15 @@ export interface NewAuditEvent {
   readonly client: string | null;
   /** Resource and verb, such as `batch_export.update`. */
   readonly action: string;
-  /** The path of the object below its project, such as `batch_exports/<id>`; the route of a refused request. */
+  /** The path of the object below its project, such as `batch_exports/<id>`. */
   readonly object: string | null;
   readonly outcome: (typeof auditOutcomes)[number];
   /** The HTTP status; null for commands. */
   readonly status: number | null;
   /** The code of the error. */
   readonly detail: string | null;
-  /** How many equal attempts of a minute it stands for. */
-  readonly count: number;
+  /** The fields of the object that were set to another value. */
+  readonly changes: FieldChange[];
 }
 
 /** An event of the trail as read, with the names of its user and its key. */
@@ -43,20 +76,16 @@ const maxLength = 300;
 const safe = (text: string | null): string | null =>
   text === null ? null : text.replaceAll(/[\p{Cc}\p{Cf}]/gu, ' ').slice(0, maxLength);
 
-/** Appends events to the trail. */
-export async function recordAuditEvents(
-  database: Pool | Connection,
-  events: readonly NewAuditEvent[],
-): Promise<void> {
+/** Appends an event to the trail. */
+export async function recordAuditEvent(database: Pool | Connection, event: NewAuditEvent): Promise<void> {
   await database.query(
     `insert into exportd.audit_events
-       (team_id, user_id, key_id, address, client, action, object, outcome, status, detail, count)
-     select * from json_to_recordset($1) as event (team_id integer, user_id integer, key_id uuid, address text,
-       client text, action text, object text, outcome text, status integer, detail text, count integer)`,
+       (team_id, user_id, key_id, address, client, action, object, outcome, status, detail, changes)
+     values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     [
-      JSON.stringify(
-        events.map((event) => ({ ...event, client: safe(event.client), object: safe(event.object) })),
-      ),
+      ...[event.team_id, event.user_id, event.key_id, event.address, safe(event.client), event.action],
+      ...[safe(event.object), event.outcome, event.status, event.detail],
+      event.changes.length === 0 ? null : JSON.stringify(event.changes),
     ],
   );
 }
@@ -96,7 +125,7 @@ export async function readAuditEvents(
   );
   const { rows } = await pool.query<AuditEvent>(
     `select event.id::text, event.recorded_at as at, event.team_id, event.address, event.client, event.action,
-       event.object, event.outcome, event.status, event.detail, event.count,
+       event.object, event.outcome, event.status, event.detail, coalesce(event.changes, '[]') as changes,
        case when users.id is not null then json_build_object('id', users.id, 'email', users.email) end as user,
        case when key.id is not null
          then json_build_object('id', key.id, 'name', key.name, 'prefix', key.prefix) end as key
@@ -107,6 +136,37 @@ export async function readAuditEvents(
     [...values, window.limit, window.offset],
   );
   return { count: counted.rows[0]?.count ?? 0, results: rows };
+}
+
+/** Who has changed fields of an object, and which. */
+interface ChangedFields {
+  readonly at: string;
+  /** E-mail address. */
+  readonly by: string;
+  /** The name of the API key; null if it has none. */
+  readonly key: string | null;
+  readonly fields: string[];
+}
+
+/** How many changes of an object are read. */
+const maxChanges = 100;
+
+/** Reads the newest changes of the fields of an object, without its creation, newest first. */
+export async function readChangedFields(
+  pool: Pool,
+  { object, action }: { readonly object: string; readonly action: string },
+): Promise<readonly ChangedFields[]> {
+  const { rows } = await pool.query<ChangedFields>(
+    `select event.recorded_at as at, users.email as by, nullif(key.name, '') as key,
+       array(select change ->> 'field' from jsonb_array_elements(event.changes) change) as fields
+     from exportd.audit_events event
+     join exportd.users on users.id = event.user_id
+     left join exportd.api_keys key on key.id = event.key_id
+     where event.object = $1 and event.action = $2 and event.outcome <> 'failed' and event.changes is not null
+     order by event.id desc limit ${maxChanges}`,
+    [object, action],
+  );
+  return rows;
 }
 
 /** Who and what the events of a project name, to choose from. */

@@ -52,9 +52,6 @@ const columns = 'id, batch_export_id, team_id, name, body, fingerprint, status, 
 interface CommandRequest extends Omit<Command, 'status' | 'outcome'> {
   readonly idempotency_key: string | null;
   readonly user_id: number | null;
-  /** The API key and the address of the request; omitted for others. */
-  readonly key_id?: string;
-  readonly address?: string;
 }
 
 /**
@@ -65,8 +62,8 @@ export async function storeCommand(pool: Pool | Connection, request: CommandRequ
   const { rows } = await pool.query<Command>(
     `with inserted as (
        insert into exportd.commands (id, batch_export_id, team_id, name, body, fingerprint, idempotency_key, user_id,
-         trace_parent, key_id, address)
-       values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11) on conflict do nothing returning ${columns})
+         trace_parent)
+       values ($1, $2, $3, $4, $5, $6, $7, $8, $9) on conflict do nothing returning ${columns})
      select ${columns} from inserted
      union all
      select ${columns} from exportd.commands
@@ -82,8 +79,6 @@ export async function storeCommand(pool: Pool | Connection, request: CommandRequ
       request.idempotency_key,
       request.user_id,
       activeTraceParent(),
-      request.key_id ?? null,
-      request.address ?? null,
     ],
   );
   const [stored] = rows;

@@ -9,7 +9,6 @@ export type TableOperation = (typeof tableOperations)[number];
 export interface TableRequest {
   readonly id: string;
   readonly batch_export_id: string;
-  readonly user_id: number;
   readonly operation: TableOperation;
   readonly parameters: { readonly before?: number | null; readonly limit?: number };
   readonly result: Readonly<Record<string, unknown>> | null;
@@ -33,7 +32,7 @@ const isUnfinished = `finished_at is null and created_at > clock_timestamp() - i
 /** Stores a request and returns its id; null while too many others are unfinished. */
 export const requestTable = (
   pool: Pool,
-  request: Pick<TableRequest, 'batch_export_id' | 'user_id' | 'operation' | 'parameters'> & {
+  request: Pick<TableRequest, 'batch_export_id' | 'operation' | 'parameters'> & {
     readonly team_id: number;
   },
 ): Promise<string | null> =>
@@ -41,19 +40,13 @@ export const requestTable = (
     // Concurrent requests exceed no limit together.
     await connection.query('lock table exportd.table_requests in share row exclusive mode');
     const { rows } = await connection.query<{ id: string }>(
-      `insert into exportd.table_requests (batch_export_id, team_id, user_id, operation, parameters)
-       select $1, $2::integer, $3, $4, $5
+      `insert into exportd.table_requests (batch_export_id, team_id, operation, parameters)
+       select $1, $2::integer, $3, $4
        from (select count(*) as unfinished, count(*) filter (where team_id = $2) as of_project
          from exportd.table_requests where ${isUnfinished}) running
        where unfinished < ${bounds.tableRequests.max} and of_project < ${bounds.tableRequestsOfProject.max}
        returning id`,
-      [
-        request.batch_export_id,
-        request.team_id,
-        request.user_id,
-        request.operation,
-        JSON.stringify(request.parameters),
-      ],
+      [request.batch_export_id, request.team_id, request.operation, JSON.stringify(request.parameters)],
     );
     return rows[0]?.id ?? null;
   });
@@ -61,7 +54,7 @@ export const requestTable = (
 /** Reads a request by its id; undefined if it does not exist. */
 export async function findTableRequest(pool: Pool, id: string): Promise<TableRequest | undefined> {
   const { rows } = await pool.query<TableRequest>(
-    `select id, batch_export_id, user_id, operation, parameters, result, error, finished_at
+    `select id, batch_export_id, operation, parameters, result, error, finished_at
      from exportd.table_requests where id = $1`,
     [id],
   );

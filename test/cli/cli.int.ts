@@ -306,8 +306,8 @@ describe('exportd', () => {
     expect(await jsonOutputOf(service, 'export', 'manifests', id, '--since', '-1h')).toMatchObject({
       count: 0,
     });
-    const history = await exportd(service, 'export', 'history', id);
-    expect(history.stdout).toMatch(/^\S+Z +ada@example\.com +- +Created/m);
+    const trail = await exportd(service, 'audit', '--object', `batch_exports/${id}`);
+    expect(trail.stdout).toMatch(/^\S+Z +ada@example\.com .*batch_export\.create.* name: null → "/m);
     const start = '2026-11-01T10:00:00.000Z';
     const interval = await exportd(service, 'export', 'interval', id, start);
     expect(interval.stdout).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T10:01:00.000Z +running/m);

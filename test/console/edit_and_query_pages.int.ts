@@ -221,6 +221,7 @@ describe('a person', () => {
     // The words of the form, not those of the API.
     await page.getByText('On missing rows', { exact: true }).first().waitFor();
     await page.getByText('keep them in the bucket', { exact: true }).first().waitFor();
+    await page.getByRole('link', { name: 'Who has changed the export, and what' }).click();
     await page.locator('.field-changes dt', { hasText: 'Prefix' }).first().waitFor();
     expect(problems).toEqual([]);
   });

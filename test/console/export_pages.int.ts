@@ -120,7 +120,7 @@ const pages: readonly NamedPage[] = [
   ['backfills', () => `/exports/${id}?tab=backfills`, heading('Backfills')],
   ['log', () => `/exports/${id}?tab=log`, heading('Log')],
   ['read', () => `/exports/${id}?tab=read`, heading('DuckDB')],
-  ['settings', () => `/exports/${id}?tab=settings`, heading('History')],
+  ['settings', () => `/exports/${id}?tab=settings`, heading('Settings')],
   ['webhooks', () => `/exports/${id}?tab=webhooks`, heading('Webhooks')],
   ['interval', intervalPath, heading('Comparison with the source')],
 ];

@@ -457,10 +457,11 @@ describe('collapsing the history', () => {
     await expectRebuildable();
   });
 
-  it('deletes commands that the history of no export names, once their key has expired', async () => {
+  it('deletes commands that have paused no export, once their key has expired', async () => {
     await commander.create();
     const id = await runs.create(5);
     await commander.command('cancelRun', { run_id: id });
+    await commander.command('pause');
     const names = async () => {
       const { rows } = await pool.query<{ name: string }>(
         'select name from exportd.commands where batch_export_id = $1 order by position',
@@ -469,8 +470,8 @@ describe('collapsing the history', () => {
       return rows.map(({ name }) => name);
     };
     await collapse({ idempotencyKeyMs: 3_600_000 });
-    expect(await names()).toEqual(['create', 'backfill', 'cancelRun']);
+    expect(await names()).toEqual(['create', 'backfill', 'cancelRun', 'pause']);
     await collapse();
-    expect(await names()).toEqual(['create', 'backfill']);
+    expect(await names()).toEqual(['pause']);
   });
 });

@@ -28,7 +28,6 @@ const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:
   ['POST', 'batch_exports/:id/runs/:run/retry', 'batch_export:write', 409],
   ['POST', 'batch_exports/:id/runs/:run/cancel', 'batch_export:write', 200],
   ['GET', 'batch_exports/:id/intervals', 'batch_export:read', 200],
-  ['GET', 'batch_exports/:id/history', 'batch_export:read', 200],
   ['GET', 'source/check', 'batch_export:write', 200],
   ['POST', 'source/map', 'batch_export:write', 200],
   ['POST', 'batch_exports/preview', 'batch_export:write', 200],

@@ -97,7 +97,6 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET audit': { scope: 'audit:read' },
   'GET console/audit/names': { scope: 'audit:read' },
   'GET console/overview': reads,
-  'GET batch_exports/:batch_export_id/history': reads,
   'GET console/batch_exports/:batch_export_id/timeline': reads,
   'GET console/batch_exports/:batch_export_id/active_runs': reads,
   'GET console/batch_exports/:batch_export_id/coverage': reads,

@@ -102,12 +102,6 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'page of an interval', file: 'pages/interval/files.ts', uses: '/row/' },
   },
   {
-    name: 'history: who changed what',
-    api: ['listBatchExportChanges'],
-    cli: ['export history'],
-    console: { at: 'tab Settings', file: `${ofExport}/settings.ts`, uses: '/history/' },
-  },
-  {
     name: 'preview and estimate',
     api: [
       'previewNewBatchExport',
@@ -214,7 +208,7 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'bar of every page', file: 'app.ts', uses: '/readyz' },
   },
   {
-    name: 'audit trail',
+    name: 'audit trail: who changed what',
     api: ['listAuditEvents'],
     cli: ['audit'],
     console: { at: 'page Audit', file: 'pages/audit/page.ts', uses: "'audit" },

@@ -94,10 +94,10 @@ describe('the table of an export', () => {
       next_before: null,
       results: [{ version: 0 }],
     });
-    const history = await api.call('GET', `batch_exports/${id}/history/`);
-    expect((history.body.results as object[])[0]).toMatchObject({
-      kind: 'table_repaired',
-      by: { type: 'user', email: 'ada@example.com' },
+    const trail = await api.call('GET', `audit/?object=batch_exports/${id}`);
+    expect((trail.body.results as object[])[0]).toMatchObject({
+      action: 'table.repair',
+      user: { email: 'ada@example.com' },
     });
   });
 

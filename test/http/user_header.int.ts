@@ -67,25 +67,18 @@ describe('the user whom a trusted proxy names', () => {
     expect(new Set(responses.map(({ body }) => (body.created_by as { id: number }).id)).size).toBe(1);
   });
 
-  it('is who changed an export in its history', async () => {
+  it('is who changed an export', async () => {
     const id = await api.createExport();
     await api.call('PATCH', `batch_exports/${id}/`, { name: 'Renamed' }, { [header]: 'grace@example.com' });
-    const { body } = await api.call('GET', `batch_exports/${id}/history/`);
-    expect(JSON.stringify(body.results)).toContain('grace@example.com');
+    expect(await newestEvent()).toMatchObject({
+      action: 'batch_export.update',
+      user: { email: 'grace@example.com' },
+      changes: [{ field: 'name', after: 'Renamed' }],
+    });
     const range = { start_at: minutesAgo(3), end_at: minutesAgo(2) };
     await api.call('POST', `batch_exports/${id}/backfills/`, range, { [header]: 'grace@example.com' });
     expect(await newestEvent()).toMatchObject({
       action: 'backfill.create',
-      user: { email: 'grace@example.com' },
-    });
-  });
-
-  it('is named in refused attempts too', async () => {
-    const narrow = await api.newKey(api.projectId, ['batch_export:read']);
-    const refused = await createKey({ [header]: 'grace@example.com' }, api, narrow.key);
-    expect(refused.status).toBe(403);
-    expect(await newestEvent()).toMatchObject({
-      outcome: 'refused',
       user: { email: 'grace@example.com' },
     });
   });

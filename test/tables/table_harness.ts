@@ -106,8 +106,7 @@ export function createHoursOfTable(
           const { findings, ...rest } = await checkTable(dependencies, await definition(), signal);
           return { ...rest, kinds: [...new Set(findings.map(({ kind }) => kind))].sort() };
         },
-        repair: (repairId = randomUUID()) =>
-          repairTable(dependencies, { batchExportId, repairId, userId: 7, signal }),
+        repair: (repairId = randomUUID()) => repairTable(dependencies, { batchExportId, repairId, signal }),
       };
     },
   };

@@ -1,5 +1,5 @@
 import type { Command } from 'commander';
-import { readAuditEvents } from '../../journal/audit.ts';
+import { type FieldChange, readAuditEvents } from '../../journal/audit.ts';
 import { parseId } from '../arguments.ts';
 import { printList, table } from '../output.ts';
 import { withPool } from '../running_stack.ts';
@@ -28,7 +28,7 @@ export function addAuditCommand(program: Command): void {
   serviceCommand(
     program,
     'audit',
-    'list who changed what and what was refused, newest first: of a project with the HTTP API, of all with the database',
+    'list who changed what, newest first: of a project with the HTTP API, of all with the database',
   )
     .option('--database', 'use the control database, also if there is EXPORTD_API_KEY')
     .option('--user <id>', 'only of this user', parseId)
@@ -57,7 +57,7 @@ async function readFromDatabase(options: AuditOptions): Promise<readonly unknown
 
 const auditTable = (events: readonly JsonObject[]): string[] =>
   table(
-    ['at', 'user', 'key', 'address', 'action', 'object', 'outcome', 'status', 'count', 'client'],
+    ['at', 'user', 'key', 'address', 'action', 'object', 'changes', 'outcome', 'status', 'client'],
     events.map((event) => [
       event.at,
       (event.user as { email: string } | null)?.email,
@@ -65,9 +65,17 @@ const auditTable = (events: readonly JsonObject[]): string[] =>
       event.address,
       event.action,
       event.object,
+      changesIn(event),
       event.outcome,
       event.status,
-      event.count,
       event.client,
     ]),
   );
+
+/** `name: "Clicks" → "Signups"` of each field; secrets are only named. */
+const changesIn = ({ changes }: JsonObject): string =>
+  (changes as FieldChange[])
+    .map(({ field, before, after, secret }) =>
+      secret ? field : `${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
+    )
+    .join(', ');

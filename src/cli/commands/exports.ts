@@ -8,7 +8,6 @@ import {
   definitionLines,
   exportTable,
   fieldTable,
-  historyTable,
   intervalTable,
   type Lag,
   lagLines,
@@ -218,17 +217,8 @@ export function addWhyCommand(program: Command): void {
     });
 }
 
-/** `export history|interval|find|preview|estimate`: what the console shows of an export, and of one that is not saved. */
+/** `export interval|find|preview|estimate`: what the console shows of an export, and of one that is not saved. */
 function addInspectionCommands(exports: Command): void {
-  serviceCommand(exports, 'history', 'list who has changed a batch export, and what')
-    .argument('<id>')
-    .option('--limit <number>', 'maximum number', '100')
-    .action(async (id: string, options: Options & { limit: string }) => {
-      const path = `batch_exports/${encodeURIComponent(id)}/history/${searchOf({ limit: options.limit })}`;
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () => historyTable(results(body)));
-    });
-
   const intervalPath = (id: string, start: string): string =>
     `batch_exports/${encodeURIComponent(id)}/intervals/${encodeURIComponent(start)}/`;
   serviceCommand(exports, 'interval', 'show an interval: its runs, generations, files and comparisons')

@@ -1,4 +1,4 @@
-import type { FieldChange } from '../../http/console/schema.ts';
+import type { FieldChange } from '../../journal/audit.ts';
 import { timezone } from '../api/client.ts';
 import { withLocalTimes } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';

@@ -101,7 +101,6 @@ const otherLooks: Readonly<Record<string, StatusLook>> = {
   revoked: { label: 'Revoked', tone: 'neutral', shape: 'cross' },
   done: { label: 'Done', tone: 'good', shape: 'full' },
   accepted: { label: 'Accepted', tone: 'running', shape: 'lowerHalf' },
-  refused: { label: 'Refused', tone: 'attention', shape: 'bars' },
 };
 
 /** How a status looks; one that this version does not know is shown by its name. */

@@ -15,9 +15,8 @@ export const auditRoutes: ProjectRoutes = (app, { pool, settings }) => {
       schema: {
         summary: 'List audit events',
         description:
-          'Who changed what in the project, and which attempts of its keys were refused, newest first, as long as ' +
-          '`EXPORTD_AUDIT_RETENTION`. Attempts without a valid key belong to no project: operators read them with ' +
-          '`exportd audit`. Reads are not recorded.',
+          'Who changed what in the project, and each field before and after, newest first, as long as ' +
+          '`EXPORTD_AUDIT_RETENTION`. Reads are not recorded.',
         querystring: auditQuery,
         response: { 200: pageOf(auditEventSchema), ...errorResponses },
       },

@@ -1,7 +1,13 @@
 import { z } from 'zod';
 import { auditOutcomes } from '../../journal/audit.ts';
 import { listTime } from '../paging.ts';
-import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from '../schemas.ts';
+import {
+  fieldChangeSchema,
+  limitParameter,
+  offsetParameter,
+  repeatable,
+  responseTimestampSchema,
+} from '../schemas.ts';
 
 const auditUser = z.object({ id: z.number().int(), email: z.string() });
 const auditKey = z.object({ id: z.string(), name: z.string(), prefix: z.string() });
@@ -15,17 +21,14 @@ export const auditEventSchema = z
     key: auditKey.nullable(),
     address: z.string().nullable().describe('Null for the command line.'),
     client: z.string().nullable().describe('The user agent, or the user and host of a command.'),
-    action: z
-      .string()
-      .describe('Resource and verb, such as `batch_export.update`; `read` for a refused read.'),
-    object: z
-      .string()
-      .nullable()
-      .describe('The path of the object below the project; the route of a refused request.'),
+    action: z.string().describe('Resource and verb, such as `batch_export.update`.'),
+    object: z.string().nullable().describe('The path of the object below the project.'),
     outcome: z.enum(auditOutcomes),
     status: z.number().int().nullable().describe('The HTTP status; null for the command line.'),
     detail: z.string().nullable().describe('The code of the error.'),
-    count: z.number().int().describe('How many equal attempts of a minute it stands for.'),
+    changes: z
+      .array(fieldChangeSchema)
+      .describe('The fields of an export or of a webhook that were set to another value.'),
   })
   .meta({ id: 'AuditEvent' });
 

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
-import { secretFields } from '../../destination/config.ts';
 import {
   changedConfigFields,
+  givenConfigFields,
   mergeConfig,
   storeConfig,
   type ConfigStore,
@@ -21,6 +21,7 @@ import {
   intervalFrom,
   previousBoundary,
 } from '../../domain/intervals.ts';
+import { type FieldChange, fieldChanges } from '../../journal/audit.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { readRowQuery } from '../../source/row_query/selected_rows.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
@@ -113,7 +114,7 @@ async function updatedConfigVersion(
     rowQuery,
   }: { destination: UpdateBody['destination']; rowQuery: RowQuery | null | undefined },
   pendingVersion: number | null,
-): Promise<{ readonly version: number | undefined; readonly changed: readonly string[] }> {
+): Promise<{ readonly version: number | undefined; readonly changed: readonly FieldChange[] }> {
   rejectTypeChange(current, destination?.type);
   const config = destination?.config ?? {};
   if (!destination?.config && rowQuery === undefined) return { version: undefined, changed: [] };
@@ -198,18 +199,12 @@ async function updatedRowQuery(
   return rowQueryOf(connection, current.team_id, wanted);
 }
 
-/** A field that a request changes, as `attr` of errors names it. */
-export interface ChangedField {
-  readonly attr: string;
-  /** Whether responses never contain it. */
-  readonly secret: boolean;
-}
-
 /** A command that creates or updates an export. Its config is stored in the transaction. */
 interface PreparedCommand {
   readonly batch_export_id: string;
   readonly body: Record<string, unknown>;
-  readonly changed: readonly ChangedField[];
+  /** The fields that it sets to another value. */
+  readonly changed: readonly FieldChange[];
 }
 
 /**
@@ -258,10 +253,10 @@ export async function prepareCreation(
       paused: body.paused ?? false,
     },
     changed: [
-      ...plainFields(['name', 'model', 'interval']),
-      ...plainFields(differingFields(definition, { ...defaultDefinition, name, model, interval })),
-      ...(body.paused === true ? plainFields(['paused']) : []),
-      ...configFields(givenFields(body.destination.config ?? {})),
+      ...fieldChanges({}, { name, model, interval }),
+      ...fieldChanges({ ...defaultDefinition, name, model, interval }, definition),
+      ...(body.paused === true ? fieldChanges({}, { paused: true }) : []),
+      ...givenConfigFields(body.destination.config ?? {}),
     ],
   };
 }
@@ -289,7 +284,6 @@ export async function prepareUpdate(
     ([field, value]) => field in body || value !== current[field as keyof WritableDefinition],
   );
   const lastPausedAt = body.last_paused_at && toUtc(body.last_paused_at);
-  const pauses = body.paused !== undefined && (body.paused ?? false) !== current.paused;
   return {
     batch_export_id: id,
     body: {
@@ -303,9 +297,9 @@ export async function prepareUpdate(
         lastPausedAt !== current.last_paused_at && { last_paused_at: lastPausedAt }),
     },
     changed: [
-      ...plainFields(differingFields(definition, current)),
-      ...(pauses ? plainFields(['paused']) : []),
-      ...configFields(config.changed),
+      ...fieldChanges(current, definition),
+      ...(body.paused === undefined ? [] : fieldChanges(current, { paused: body.paused ?? false })),
+      ...config.changed,
     ],
   };
 }
@@ -326,11 +320,11 @@ export async function consequencesOf(
   connection: Connection,
   teamId: number,
   id: string,
-  { body, changed }: { readonly body: UpdateBody; readonly changed: readonly ChangedField[] },
+  { body, changed }: { readonly body: UpdateBody; readonly changed: readonly FieldChange[] },
 ): Promise<string[]> {
   const current = await requireBatchExport(connection, teamId, id);
   const definition = definitionFrom(current, body);
-  const fields = changed.map(({ attr }) => attr.split('__').at(-1) ?? attr);
+  const fields = changed.map(({ field }) => field.split('.').at(-1) ?? field);
   const changesAny = (names: readonly string[]) => fields.some((field) => names.includes(field));
   const bridge = await bridgeOf(connection, id, definition);
   const { bucket_name, prefix } = current.config;
@@ -390,21 +384,3 @@ async function bridgeOf(
   if (!isWhole(after)) return after;
   return isWhole(before, { ...definition, ...row.state.definition }) ? null : before;
 }
-
-const differingFields = (one: WritableDefinition, other: WritableDefinition): string[] =>
-  Object.entries(one)
-    .filter(([field, value]) => value !== other[field as keyof WritableDefinition])
-    .map(([field]) => field);
-
-const plainFields = (attrs: readonly string[]): ChangedField[] =>
-  attrs.map((attr) => ({ attr, secret: false }));
-
-function configFields(fields: readonly string[]): ChangedField[] {
-  return fields.map((field) => ({
-    attr: `destination__config__${field}`,
-    secret: secretFields.includes(field),
-  }));
-}
-
-const givenFields = (config: Readonly<Record<string, unknown>>): string[] =>
-  Object.keys(config).filter((field) => config[field] !== null);

@@ -9,6 +9,7 @@ import {
   supportsOffsets,
 } from '../../domain/batch_export.ts';
 import { explain, suspectOf } from '../../domain/condition.ts';
+import { readChangedFields } from '../../journal/audit.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { readStandings } from '../../projections/export_conditions.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
@@ -17,7 +18,6 @@ import { notFound } from '../api_error.ts';
 import { countRows, toReadableResponses } from '../paging.ts';
 import { latestRuns, type RunLink, toRunResponse } from '../runs/read_model.ts';
 import { runSchema } from '../runs/schema.ts';
-import { readSettingsHistory } from '../console/settings_history.ts';
 import { type BatchExportResponse, batchExportSchema, type WhyResponse } from './schema.ts';
 
 /** A live export as stored in the read model, with the public fields of its config. */
@@ -157,26 +157,14 @@ function accessKeyIdEnd(keyRing: KeyRing, id: string, sealed: string): string | 
   }
 }
 
-/** How many changes of an export are read: those within an hour before a cause began. */
-const maxChanges = 100;
-
 /** Explains the condition of an export: what may have caused it, and who has to act. */
 export async function readExplanation(
   pool: Pool,
   { id, team_id, config }: BatchExportRow,
   condition: BatchExportResponse['condition'],
 ): Promise<WhyResponse> {
-  const { results } = await readSettingsHistory(pool, id, { limit: maxChanges, offset: 0 });
-  const changes = results.flatMap(({ at, by, kind, changes: fields }) =>
-    kind === 'updated' && by.type === 'user' && fields.length > 0
-      ? {
-          at: new Date(at).toISOString(),
-          by: by.email,
-          key: by.key,
-          fields: fields.map(({ field }) => field),
-        }
-      : [],
-  );
+  const object = `batch_exports/${id}`;
+  const changes = await readChangedFields(pool, { object, action: 'batch_export.update' });
   const others = (await readExportsOfBucket(pool, { id, team_id, config })).length;
   const change = suspectOf(condition, changes);
   return { summary: explain(condition, change, others), condition, change: change ?? null, others };

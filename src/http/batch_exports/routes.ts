@@ -8,6 +8,7 @@ import {
   type SealedConfig,
 } from '../../destination/config_versions.ts';
 import type { Model } from '../../domain/batch_export.ts';
+import type { FieldChange } from '../../journal/audit.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
 import { createPolicies } from '../../decisions/create_run.ts';
 import { cleanUpTimeOf, readErasureTime } from '../../decisions/erase_secrets.ts';
@@ -36,7 +37,6 @@ import {
   pageOf,
 } from '../schemas.ts';
 import {
-  type ChangedField,
   configStoreOf,
   consequencesOf,
   defaultDefinition,
@@ -111,9 +111,11 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      const submitted = await submitCommand(context, request, 'create', (connection) =>
-        prepareCreation(connection, context, teamOf(request), request.body),
-      );
+      const submitted = await submitCommand(context, request, 'create', async (connection) => {
+        const prepared = await prepareCreation(connection, context, teamOf(request), request.body);
+        request.changedFields = prepared.changed;
+        return prepared;
+      });
       const id = submitted.batch_export_id;
       reply.header('location', projectUrl(request, settings, `/batch_exports/${id}/`));
       if (!submitted.decided) return reply.code(202).send({ id, ...acceptedDetail });
@@ -167,9 +169,11 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { id } = request.params;
-      const submitted = await submitCommand(context, request, 'update', (connection) =>
-        prepareUpdate(connection, context, teamOf(request), id, request.body),
-      );
+      const submitted = await submitCommand(context, request, 'update', async (connection) => {
+        const prepared = await prepareUpdate(connection, context, teamOf(request), id, request.body);
+        request.changedFields = prepared.changed;
+        return prepared;
+      });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
       return reply.code(200).send(await readResponse(context, teamOf(request), id));
     },
@@ -346,11 +350,14 @@ export const batchExportCheckRoutes: ProjectRoutes = (app, context) => {
   );
 };
 
-const toCheck = (changed: readonly ChangedField[], consequences: string[]): z.infer<typeof checkSchema> => ({
+/** Fields are named as `attr` of errors names them. */
+const toCheck = (changed: readonly FieldChange[], consequences: string[]): z.infer<typeof checkSchema> => ({
   consequences,
-  changes: changed.map(({ attr }) => attr),
-  secrets: changed.filter(({ secret }) => secret).map(({ attr }) => attr),
+  changes: changed.map(attrOfChange),
+  secrets: changed.filter(({ secret }) => secret).map(attrOfChange),
 });
+
+const attrOfChange = ({ field }: FieldChange): string => field.replaceAll('.', '__');
 
 /** Rolls a transaction back that has done its work. */
 class RolledBack extends Error {

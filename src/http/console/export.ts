@@ -5,23 +5,21 @@ import { readStandings } from '../../projections/export_conditions.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { readExportsOfBucket, requireBatchExport } from '../batch_exports/read_model.ts';
 import { readIntervalPage } from '../intervals/read_model.ts';
-import { resolveListTimes, offsetPage } from '../paging.ts';
+import { resolveListTimes } from '../paging.ts';
 import { type ProjectRoutes, readsExports, teamOf } from '../command_service.ts';
 import { requireRun, runColumns, type RunRow, toRunResponse } from '../runs/read_model.ts';
 import { runPath } from '../runs/schema.ts';
-import { errorResponses, listQuery, pageOf } from '../schemas.ts';
+import { errorResponses } from '../schemas.ts';
 import {
   activeRunsSchema,
   type RunStep,
   type RunStepsResponse,
   runStepsSchema,
   sameTroubleSchema,
-  settingsChangeSchema,
   timelineQuery,
   type TimelineResponse,
   timelineSchema,
 } from './schema.ts';
-import { readSettingsHistory } from './settings_history.ts';
 
 /** An active run, and what its newest events say of its speed. */
 interface ActiveRunRow extends RunRow {
@@ -363,30 +361,6 @@ async function readLandings(
 
 /** The exports of a response, which are cured with one click. */
 const maxSameTrouble = 100;
-
-/** Who changed an export, and what. */
-export const exportHistoryRoutes: ProjectRoutes = (app, { settings, pool }) => {
-  app.get(
-    '/batch_exports/:batch_export_id/history',
-    {
-      ...readsExports,
-      schema: {
-        summary: 'List batch export changes',
-        description:
-          'Who has changed the export, and what, newest first. Values of secrets are not returned.',
-        params: backfillsPath,
-        querystring: listQuery,
-        response: { 200: pageOf(settingsChangeSchema), ...errorResponses },
-      },
-    },
-    async (request) => {
-      const { batch_export_id } = request.params;
-      await requireBatchExport(pool, teamOf(request), batch_export_id);
-      const page = await readSettingsHistory(pool, batch_export_id, request.query);
-      return offsetPage(request, settings, request.query, page);
-    },
-  );
-};
 
 /** What the console shows of an export, beside the documented resources. */
 export const consoleExportRoutes: ProjectRoutes = (app, context) => {

@@ -1,6 +1,6 @@
 import type { Settings } from '../../config/settings.ts';
 import { type RangeFile, readFiles, type StoredFile } from '../../decisions/record_files.ts';
-import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
+import { inDestination, readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
 import { partitionColumnsOf } from '../../destination/keys.ts';
 import { manifestOf } from '../../destination/manifest.ts';
 import type { SortKey } from '../../domain/exported_files.ts';
@@ -15,6 +15,7 @@ import {
 } from '../../domain/fingerprint.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
 import { type ExistingRun, exportedFingerprint, filesOf, sourceAfter } from '../../domain/run_state.ts';
+import { type FieldChange, fieldChanges, secretChange } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import { stateOf } from '../../projections/stream_states.ts';
 import type { RowFinder, Source } from '../../source/source.ts';
@@ -29,7 +30,6 @@ import type {
   NewestCheck,
   RowLocationResponse,
 } from './schema.ts';
-import { type ExportFields, fieldChanges, noFields, readConfigFields } from './settings_history.ts';
 
 /** A completed run of an interval: a generation. */
 interface CompletedRun extends RunRow {
@@ -56,6 +56,35 @@ async function readCompletedRuns(
   return rows.map((run) => ({ ...run, state: stateOf('run', run.state) as ExistingRun }));
 }
 
+/** The fields of a config version, and its sealed secrets. */
+interface ConfigFields {
+  readonly config: Readonly<Record<string, unknown>>;
+  readonly secrets: Readonly<Record<string, string>>;
+}
+
+const noFields: ConfigFields = { config: {}, secrets: {} };
+
+/** Reads the config versions of an export. */
+async function readConfigs(pool: Pool, batchExportId: string): Promise<ReadonlyMap<number, ConfigFields>> {
+  const { rows } = await pool.query<ConfigFields & { readonly version: number }>(
+    'select version, config, secrets from exportd.destination_configs where batch_export_id = $1',
+    [batchExportId],
+  );
+  return new Map(rows.map(({ version, config, secrets }) => [version, { config, secrets }]));
+}
+
+/**
+ * The fields in which two config versions differ. A secret differs if its sealed value does: a kept secret is copied without being
+ * sealed again.
+ */
+function configChanges(before: ConfigFields, after: ConfigFields): FieldChange[] {
+  const secrets = new Set([...Object.keys(before.secrets), ...Object.keys(after.secrets)]);
+  return [
+    ...fieldChanges(before.config, after.config),
+    ...[...secrets].filter((field) => before.secrets[field] !== after.secrets[field]).map(secretChange),
+  ].map(inDestination);
+}
+
 /** The generations of an interval, newest first, each with what differs from the one before. */
 async function describeGenerations(
   pool: Pool,
@@ -63,7 +92,7 @@ async function describeGenerations(
   runs: readonly CompletedRun[],
   { manifestRunId, linkOf }: { readonly manifestRunId: string | null; readonly linkOf: RunLink },
 ): Promise<Generation[]> {
-  const configs = await readConfigFields(pool, batchExportId);
+  const configs = await readConfigs(pool, batchExportId);
   return runs.map((run, index) => {
     const { spec, settled, rejected_file } = run.state;
     const { count: files, rows, bytes } = filesOf(run.state);
@@ -87,7 +116,7 @@ async function describeGenerations(
 function differenceOf(
   former: ExistingRun,
   run: ExistingRun,
-  configs: ReadonlyMap<number, ExportFields>,
+  configs: ReadonlyMap<number, ConfigFields>,
 ): Generation['difference'] {
   const [before, after] = [filesOf(former), filesOf(run)];
   const configOf = ({ spec }: ExistingRun) => configs.get(spec.config_version) ?? noFields;
@@ -99,7 +128,7 @@ function differenceOf(
       start: run.spec.data_interval_start,
       end: run.spec.data_interval_end,
     }),
-    fields: fieldChanges(configOf(former), configOf(run)),
+    fields: configChanges(configOf(former), configOf(run)),
   };
 }
 

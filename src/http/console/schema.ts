@@ -4,7 +4,7 @@ import { conditionSchema } from '../batch_exports/schema.ts';
 import { intervalSchema, intervalStatuses } from '../intervals/schema.ts';
 import { listTime } from '../paging.ts';
 import { runSchema } from '../runs/schema.ts';
-import { limitParameter, pathId, responseTimestampSchema } from '../schemas.ts';
+import { fieldChangeSchema, limitParameter, pathId, responseTimestampSchema } from '../schemas.ts';
 
 /** The letters of interval statuses in `cells.statuses`; `missing` is what nothing has exported. */
 export const intervalLetters = {
@@ -189,52 +189,6 @@ export const sameTroubleSchema = z.object({
 });
 export type SameTroubleResponse = z.infer<typeof sameTroubleSchema>;
 
-/** What can be in the history of an export, beside what its schedule does by itself. */
-const changeKinds = [
-  'created',
-  'updated',
-  'paused',
-  'unpaused',
-  'backfill_requested',
-  'retry_requested',
-  'failed_runs_retry_requested',
-  'table_repaired',
-] as const;
-
-const fieldChange = z.object({
-  field: z.string().describe('The path of the field, joined by dots.'),
-  before: z.unknown().describe('Null where the field had no value.'),
-  after: z.unknown(),
-  secret: z.boolean().describe('Whether the field is a secret, whose values are never returned.'),
-});
-export type FieldChange = z.infer<typeof fieldChange>;
-
-/** A change of an export by a person, or by exportd itself. */
-export const settingsChangeSchema = z.object({
-  at: responseTimestampSchema,
-  kind: z.enum(changeKinds),
-  summary: z.string(),
-  by: z.discriminatedUnion('type', [
-    z.object({
-      type: z.literal('user'),
-      email: z.string(),
-      first_name: z.string(),
-      key: z.string().nullable().describe('The name of the API key.'),
-    }),
-    z
-      .object({
-        type: z.literal('signal'),
-        identity: z.string().nullable().describe('What the sender told Temporal about itself.'),
-      })
-      .describe('A signal that was sent to the workflow by hand.'),
-    z.object({ type: z.literal('exportd') }),
-  ]),
-  changes: z.array(fieldChange),
-  backfill_id: z.string().nullable(),
-  run_id: z.string().nullable(),
-});
-export type SettingsChange = z.infer<typeof settingsChangeSchema>;
-
 const sortKey = z.object({ inserted_at: z.string(), id: z.string() }).nullable();
 
 /** A file of an interval's current manifest. */
@@ -291,7 +245,7 @@ const generation = z.object({
         .array(bucketDifference)
         .nullable()
         .describe('Where rows differ; null if the generations are of different models.'),
-      fields: z.array(fieldChange).describe('Fields of the destination that differ.'),
+      fields: z.array(fieldChangeSchema).describe('Fields of the destination that differ.'),
     })
     .nullable()
     .describe('Null for the first generation.'),

@@ -192,7 +192,6 @@ async function retryFailedRuns(
     context.commandService.submit({
       name: 'retryFailed',
       caller,
-      address: request.ip,
       idempotencyKey: keyOf(batch_export_id),
       request: { path: request.params, body: request.body },
       prepare: () => Promise.resolve({ batch_export_id, body: { since } }),

@@ -11,7 +11,6 @@ import {
 } from '../../tables/table_requests.ts';
 import type { TableCheck } from '../../verify/check_table.ts';
 import { ApiError, invalid, retryAfter, temporalUnreachable } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import {
   disconnectSignal,
@@ -56,8 +55,7 @@ async function askWorker<Result>(
   const { config } = await requireBatchExport(pool, team_id, batch_export_id);
   if (typeof config.table_format !== 'string')
     throw invalid('The batch export has no table: table_format of its destination is null.', null);
-  const { actor_id: user_id } = callerOf(request);
-  const id = await requestTable(pool, { batch_export_id, team_id, user_id, operation, parameters });
+  const id = await requestTable(pool, { batch_export_id, team_id, operation, parameters });
   if (id === null)
     throw new ApiError(
       429,

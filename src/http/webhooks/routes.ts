@@ -1,5 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import type { Settings } from '../../config/settings.ts';
+import { fieldChanges, secretChange } from '../../journal/audit.ts';
 import { outgoingUrlProblem } from '../../network/outgoing_url.ts';
 import {
   deliveryStatuses,
@@ -190,6 +191,12 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
       const { id } = request.params;
       const updated = await updateWebhook(pool, keyRing, teamOf(request), id, fields, secret);
       if (!updated) throw notFound();
+      const { url: newUrl, ...shown } = fields;
+      request.changedFields = [
+        ...fieldChanges(found, shown),
+        ...(newUrl === undefined ? [] : [secretChange('url')]),
+        ...(secret === undefined ? [] : [secretChange('secret')]),
+      ];
       return toWebhookResponse(context, request, updated);
     },
   );

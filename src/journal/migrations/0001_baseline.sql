@@ -82,11 +82,6 @@ create table exportd.commands (
   idempotency_key text,
   -- Id of the user who sent it; null for a manual signal.
   user_id integer,
-  -- Who sent a manual signal, as Temporal was told: nothing proves it.
-  signal_identity text,
-  -- The API key and the address of the request; null unless a request sent it.
-  key_id uuid,
-  address text,
   -- The W3C `traceparent` of the request that stored it. Workers continue that trace.
   trace_parent text,
   status text not null default 'pending' check (status in ('pending', 'applied', 'no-op', 'rejected', 'withdrawn')),
@@ -172,11 +167,11 @@ create table exportd.console_sessions (
 );
 create index console_sessions_key on exportd.console_sessions (key_id);
 
--- Who did what, beside the journal: changes and refused attempts. EXPORTD_AUDIT_RETENTION ends it.
+-- Who did what, beside the journal. EXPORTD_AUDIT_RETENTION ends it.
 create table exportd.audit_events (
   id bigint generated always as identity primary key,
   recorded_at timestamptz not null default clock_timestamp(),
-  -- The project of the caller; null without a valid key.
+  -- The project of the caller; null for commands that belong to none.
   team_id integer,
   user_id integer,
   key_id uuid,
@@ -184,13 +179,14 @@ create table exportd.audit_events (
   client text,
   action text not null,
   object text,
-  outcome text not null check (outcome in ('done', 'accepted', 'failed', 'refused')),
+  outcome text not null check (outcome in ('done', 'accepted', 'failed')),
   status integer,
   detail text,
-  -- How many equal attempts of a minute it stands for.
-  count integer not null
+  -- Each field of the object that was set to another value, without the values of secrets.
+  changes jsonb
 );
 create index audit_events_team on exportd.audit_events (team_id, id);
+create index audit_events_changes on exportd.audit_events (object, id) where changes is not null;
 create index audit_events_age on exportd.audit_events (recorded_at);
 create trigger audit_events_append_only before update or truncate on exportd.audit_events
   for each statement execute function exportd.reject_change();
@@ -448,7 +444,6 @@ create table exportd.table_requests (
   id uuid primary key default gen_random_uuid(),
   batch_export_id uuid not null,
   team_id integer not null,
-  user_id integer not null,
   operation text not null check (operation in ('describe', 'history', 'check', 'repair')),
   -- Which versions of a history.
   parameters jsonb not null default '{}',

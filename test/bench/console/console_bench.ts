@@ -92,7 +92,7 @@ export function pageRequests(exportId: string, start: string): Readonly<Record<s
     exports: ['console/overview/'],
     export: [
       ...[`${own}/`, `${read}/timeline/`, `${read}/active_runs/`, `${own}/runs/?limit=50`],
-      ...[`${own}/backfills/`, `${own}/logs/`, `${own}/history/`, 'webhooks/?limit=1000'],
+      ...[`${own}/backfills/`, `${own}/logs/`, 'webhooks/?limit=1000'],
     ],
     interval: [
       `${own}/`,

@@ -7,7 +7,7 @@ import { attemptOf } from '../../../src/domain/run.ts';
 import { fileOf } from '../../decisions/simulated_runs.ts';
 import { fingerprintOf } from '../../domain/fingerprints.ts';
 import { minuteAgo } from '../../setup/minutes.ts';
-import { openApiHarness, plantedSecrets, type ApiHarness } from '../api_harness.ts';
+import { openApiHarness, type ApiHarness } from '../api_harness.ts';
 import { createLaggingExport } from '../lagging_export.ts';
 import { completeRun } from './complete_run.ts';
 
@@ -19,22 +19,9 @@ afterAll(() => api.close());
 
 /** Reads what only the console reads of an export. */
 async function read<Body>(path: string): Promise<Body> {
-  const below = path.includes('/history') ? '' : 'console/';
-  const { status, text } = await api.call('GET', `${below}batch_exports/${path}`);
+  const { status, text } = await api.call('GET', `console/batch_exports/${path}`);
   expect([status, text]).toEqual([200, text]);
   return JSON.parse(text) as Body;
-}
-
-interface Change {
-  readonly kind: string;
-  readonly summary: string;
-  readonly by: { readonly type: string; readonly email?: string };
-  readonly changes: readonly {
-    readonly field: string;
-    readonly before: unknown;
-    readonly after: unknown;
-    readonly secret: boolean;
-  }[];
 }
 
 /** A paused export with a run for each of the last minutes, newest first. */
@@ -47,53 +34,6 @@ async function createBackfilledExport(minutes: number): Promise<{ id: string; ru
   const { body } = await api.call('GET', `batch_exports/${id}/runs/?ordering=-data_interval_start`);
   return { id, runs: (body.results as { id: string }[]).map((run) => run.id) };
 }
-
-describe('the history of the settings', () => {
-  it('says who changed which field, without secrets', async () => {
-    const id = await api.createExport({ paused: true });
-    await api.call('PATCH', `batch_exports/${id}`, {
-      name: 'Renamed',
-      destination: { type: 'S3', config: { file_format: 'Parquet', compression: 'zstd' } },
-    });
-    const rotated = 'another/secret+of+the+bucket';
-    await api.call('PATCH', `batch_exports/${id}`, {
-      destination: { type: 'S3', config: { aws_secret_access_key: rotated } },
-    });
-    await api.call('POST', `batch_exports/${id}/unpause`);
-    const page = await read<{ count: number; results: Change[] }>(`${id}/history`);
-    expect(page.count).toBe(4);
-    expect(page.results.map(({ kind }) => kind)).toEqual(['unpaused', 'updated', 'updated', 'created']);
-    expect(page.results[0]?.by).toMatchObject({ type: 'user', email: 'ada@example.com' });
-    expect(page.results[1]?.changes).toEqual([
-      { field: 'destination.config.aws_secret_access_key', before: null, after: null, secret: true },
-    ]);
-    expect(page.results[2]?.changes).toEqual(
-      expect.arrayContaining([
-        { field: 'name', before: 'Events to S3', after: 'Renamed', secret: false },
-        expect.objectContaining({ field: 'destination.config.file_format', after: 'Parquet' }),
-      ]),
-    );
-    expect(page.results[3]?.changes).toContainEqual({
-      field: 'interval',
-      before: null,
-      after: 'every 1 minutes',
-      secret: false,
-    });
-    const text = JSON.stringify(page);
-    for (const secret of [...Object.values(plantedSecrets), rotated]) expect(text).not.toContain(secret);
-  });
-
-  it('is paged, and leaves out the steps of the schedule', async () => {
-    const { id } = await createBackfilledExport(2);
-    const page = await read<{ count: number; next: string | null; results: Change[] }>(
-      `${id}/history?limit=1`,
-    );
-    expect(page.results.map(({ summary }) => summary)).toEqual([expect.stringContaining('Backfill from')]);
-    expect(page.next).toContain('offset=1');
-    const { results } = await read<{ results: Change[] }>(`${id}/history?limit=10&offset=1`);
-    expect(results.map(({ kind, by }) => [kind, by.type])).toEqual([['created', 'exportd']]);
-  });
-});
 
 describe('the timeline', () => {
   it('has each interval once, with the time that it landed first', async () => {
@@ -313,12 +253,8 @@ it('says nothing of an export or a run that another project or another export ha
   const other = await api.createExport({ paused: true });
   const { key } = await api.newKey(api.otherProjectId);
   const headers = { authorization: `Bearer ${key}` };
-  const parts = [
-    'history',
-    ...['timeline', 'active_runs', 'coverage', 'first_row', 'same_trouble'].map((part) => `console/${part}`),
-  ];
-  for (const [part = '', inConsole] of parts.map((one) => one.split('/').toReversed())) {
-    const path = `/api/projects/${api.otherProjectId}/${inConsole ? 'console/' : ''}batch_exports/${id}/${part}`;
+  for (const part of ['timeline', 'active_runs', 'coverage', 'first_row', 'same_trouble']) {
+    const path = `/api/projects/${api.otherProjectId}/console/batch_exports/${id}/${part}`;
     expect((await api.call('GET', path, undefined, headers)).status).toBe(404);
   }
   const { status } = await api.call('GET', `console/batch_exports/${other}/runs/${runs[0] ?? ''}/steps`);

@@ -3,11 +3,12 @@ import { type ListOf, may, timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { Button } from '../../components/actions.ts';
 import { SelectField, TextField } from '../../components/field.ts';
+import { FieldChanges } from '../../components/in_words.ts';
 import { Moment } from '../../components/moment.ts';
 import { EmptyState, LacksScope, Loaded, OffsetPages, Page } from '../../components/page.ts';
 import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Table } from '../../components/table.ts';
-import { formatCount, momentOfClocks, toClocks } from '../../formatting/format.ts';
+import { formatQuantity, momentOfClocks, toClocks } from '../../formatting/format.ts';
 import { html, type Content, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
@@ -18,7 +19,7 @@ const pageSize = 50;
 const filterNames = ['user', 'key', 'action', 'outcome', 'object', 'since', 'until'] as const;
 type FilterName = (typeof filterNames)[number];
 
-/** Who changed what in the project, and what was refused, newest first. */
+/** Who changed what in the project, newest first. */
 export default function AuditPage(): View {
   return may('audit:read')
     ? html`<${Trail} />`
@@ -43,7 +44,7 @@ function Trail(): View {
   });
   return html`<${Page}
     title="Audit trail"
-    subtitle="Changes and refused attempts, newest first. Reads are not recorded."
+    subtitle="Changes, newest first. Reads are not recorded."
     actions=${html`<${Button} onClick=${() => void events.reload()}>Refresh<//>`}
   >
     <${Filters} isFiltered=${isFiltered} />
@@ -163,16 +164,16 @@ const columns: readonly Column<AuditEvent>[] = [
   { header: 'Action', render: ({ action }) => filtering('action', action, action) },
   {
     header: 'Object',
-    render: ({ object }) => (object === null ? none() : html`<${ObjectOf} path=${object} />`),
+    render: ({ object, changes }) =>
+      html`${object === null ? none() : html`<${ObjectOf} path=${object} />`}
+        <${Changes} changes=${changes} />`,
   },
   {
     header: 'Outcome',
-    render: ({ outcome, status, detail, count }) =>
+    render: ({ outcome, status, detail }) =>
       html`<div class="audit-outcome">
         <${StatusBadge} status=${outcome} />
-        <span class="muted">
-          ${[status, detail, count > 1 && `${formatCount(count)} times`].filter(Boolean).join(', ')}
-        </span>
+        <span class="muted"> ${[status, detail].filter(Boolean).join(', ')} </span>
       </div>`,
   },
   {
@@ -185,6 +186,17 @@ const columns: readonly Column<AuditEvent>[] = [
       </div>`,
   },
 ];
+
+/** More fields than these are shown on demand. */
+const shownFields = 3;
+
+function Changes({ changes }: Pick<AuditEvent, 'changes'>): View {
+  if (changes.length === 0) return null;
+  return html`<details open=${changes.length <= shownFields}>
+    <summary>${formatQuantity(changes.length, 'field')}</summary>
+    <${FieldChanges} changes=${changes} />
+  </details>`;
+}
 
 /** The path of an object; that of an export, also above its parts, leads to its page. */
 function ObjectOf({ path }: { readonly path: string }): View {

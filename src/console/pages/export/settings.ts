@@ -1,61 +1,15 @@
-import { useSignal } from '@preact/signals';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import type { SettingsChange } from '../../../http/console/schema.ts';
-import { type ListOf, may, timezone } from '../../api/client.ts';
-import { useResource } from '../../api/resource.ts';
-import { Button } from '../../components/actions.ts';
+import { may } from '../../api/client.ts';
 import { DestinationTest } from '../../components/destination_test.ts';
-import { FieldChanges } from '../../components/in_words.ts';
-import { Moment } from '../../components/moment.ts';
-import { Loaded, Section } from '../../components/page.ts';
+import { Section } from '../../components/page.ts';
 import { Facts } from '../../components/table.ts';
 import { withLocalTimes } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
+import { paths } from '../../router/paths.ts';
 import { labelOf, valueInWords } from '../edit/form_fields.ts';
 import type { PartProps } from './export_actions.ts';
 
-const pageSize = 20;
-
-/** Who changed an export, when, and each field before and after, newest first. */
-function SettingsHistory({ exportId }: { readonly exportId: string }): View {
-  const shown = useSignal(pageSize);
-  const history = useResource<ListOf<SettingsChange>>(`batch_exports/${exportId}/history/`, {
-    query: { limit: shown.value },
-    polls: true,
-  });
-  const showMore = () => (shown.value += pageSize);
-  return html`<${Section} title="History">
-    <${Loaded} resource=${history}>
-      ${(page: ListOf<SettingsChange>) =>
-        html`<ol class="history card">
-            ${page.results.map(
-              (change) =>
-                html`<li key=${`${change.at} ${change.summary}`}>
-                  <div class="history-head">
-                    <strong>${withLocalTimes(change.summary, timezone.value)}</strong>
-                    <span class="muted">${authorOf(change)} <${Moment} at=${change.at} /></span>
-                  </div>
-                  <${FieldChanges} changes=${change.changes} />
-                </li>`,
-            )}
-          </ol>
-          ${page.next !== null && html`<div><${Button} onClick=${showMore}>Older changes<//></div>`}`}
-    <//>
-  <//>`;
-}
-
-function authorOf({ by }: SettingsChange): string {
-  switch (by.type) {
-    case 'user':
-      return `by ${by.first_name === '' ? by.email : `${by.first_name} (${by.email})`}`;
-    case 'signal':
-      return `by a signal from Temporal${by.identity === null ? '' : ` (${by.identity})`}`;
-    case 'exportd':
-      return 'by exportd';
-  }
-}
-
-/** The settings of an export, a test of its destination, and who changed what. */
+/** The settings of an export, and a test of its destination. */
 export function Settings({ found }: PartProps): View {
   return html`
     <${Section} title="Settings">
@@ -70,7 +24,12 @@ export function Settings({ found }: PartProps): View {
         </div>
       <//>`
     }
-    <${SettingsHistory} exportId=${found.id} />
+    ${
+      may('audit:read') &&
+      html`<p>
+        <a href="${paths.audit}?object=batch_exports/${found.id}">Who has changed the export, and what</a>
+      </p>`
+    }
   `;
 }
 
