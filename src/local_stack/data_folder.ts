@@ -36,7 +36,8 @@ export const asDiskFull = (output: string, path: string): LaunchError | undefine
   /no space left on device|disk is full|ENOSPC/i.test(output) ? diskFull(path) : undefined;
 
 /**
- * Creates the folder if it is missing. Only its owner can enter it: databases, objects and logs are in there.
+ * Creates the folder if it is missing. Only its owner can enter it: databases, objects and logs are in there. Of a root, also the
+ * user nobody can, who runs PostgreSQL, but list nothing; each folder in it is its owner's alone.
  * @throws LaunchError when it is not writable or its disk is almost full.
  */
 export function openDataFolder(path: string): DataFolder {
@@ -44,7 +45,7 @@ export function openDataFolder(path: string): DataFolder {
   try {
     for (const folder of [path, inside('logs'), inside('processes')]) {
       mkdirSync(folder, { recursive: true, mode: 0o700 });
-      chmodSync(folder, 0o700);
+      chmodSync(folder, folder === path && process.getuid?.() === 0 ? 0o711 : 0o700);
     }
     writeFileAtomically(inside('.writable'), '');
   } catch (error) {

@@ -48,26 +48,51 @@ function findNobody(): { uid: number; gid: number } {
 }
 
 /**
- * Ways to switch to the user nobody, the best one first. The clone may be in a folder that only root can enter, so setpriv
- * keeps the capability to read and enter folders. Without `no_setuid_fixup`, access(2) would ignore that capability, and
- * initdb uses it to find postgres.
+ * Ways to switch to the user nobody, the one with the fewest rights first. The clone may be in a folder that only root can enter,
+ * such as /root. There setpriv keeps a capability to read and enter folders; containers give root the second one alone. Without
+ * `no_setuid_fixup`, access(2) would ignore a capability, and initdb uses it to find postgres.
  */
-function candidates({ uid, gid }: { uid: number; gid: number }): Unprivileged[] {
-  const owner = { uid, gid };
+function waysToSwitch(owner: { uid: number; gid: number }): readonly [Unprivileged, ...Unprivileged[]] {
+  const plain = { owner, prefix: [], spawn: owner };
   const setpriv = findOnPath('setpriv');
-  const capability = '+dac_read_search';
-  const switches = [`--reuid=${String(uid)}`, `--regid=${String(gid)}`, '--clear-groups'];
-  const withoutSetpriv: Unprivileged = { owner, prefix: [], spawn: owner };
-  if (setpriv === undefined) return [withoutSetpriv];
-  const securebits = '--securebits=+no_setuid_fixup';
-  const prefix = [
-    setpriv,
-    ...switches,
-    securebits,
-    `--inh-caps=${capability}`,
-    `--ambient-caps=${capability}`,
-  ];
-  return [{ owner, prefix, spawn: {} }, withoutSetpriv];
+  if (setpriv === undefined) return [plain];
+  const switches = [`--reuid=${String(owner.uid)}`, `--regid=${String(owner.gid)}`, '--clear-groups'];
+  const keeping = (capability: string): Unprivileged => ({
+    owner,
+    prefix: [
+      ...[setpriv, ...switches, '--securebits=+no_setuid_fixup'],
+      ...[`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`],
+    ],
+    spawn: {},
+  });
+  return [plain, keeping('dac_read_search'), keeping('dac_override')];
+}
+
+/** Runs a command of the shell as another user. */
+const runAs = ({ prefix, spawn }: Unprivileged, script: string, args: readonly string[]) => {
+  const [command = '', ...rest] = [...prefix, '/bin/sh', '-c', script, 'sh', ...args];
+  return spawnSync(command, rest, { cwd: '/', encoding: 'utf8', ...spawn });
+};
+
+/** Why a user can run no program in a folder. */
+function obstacleOf(user: Unprivileged, program: string, folder: string): string {
+  const enterEach =
+    'while [ "$1" != / ]; do cd / && cd "$1" 2> /dev/null || echo "$1"; set -- "$(dirname "$1")"; done';
+  const closed = [folder, dirname(program)].map((path) => {
+    const { error, stdout } = runAs(user, enterEach, [path]);
+    return { error, path: error ? '' : (stdout.trim().split('\n').at(-1) ?? '') };
+  });
+  // Not the shell, but the switch of the user.
+  const refused = closed.find(({ error }) => error !== undefined)?.error;
+  if (refused)
+    return `this root may not switch to the user nobody (${refused.message}): it lacks the capabilities SETUID and SETGID`;
+  const path = closed.find((one) => one.path !== '')?.path;
+  if (path !== undefined)
+    return findOnPath('setpriv') === undefined
+      ? `the user nobody cannot enter ${path}, and setpriv (util-linux) is not installed`
+      : `the user nobody cannot enter ${path}, and this root lacks the capability DAC_OVERRIDE`;
+  const { stderr } = runAs(user, '"$1" --version', [program]);
+  return `the user nobody cannot run ${program}: ${stderr.trim()}`;
 }
 
 /**
@@ -76,15 +101,13 @@ function candidates({ uid, gid }: { uid: number; gid: number }): Unprivileged[] 
  */
 function findUnprivileged(program: string, folder: string): Unprivileged {
   if (process.getuid?.() !== 0) return { prefix: [], spawn: {} };
-  const probe = ['/bin/sh', '-c', 'cd "$1" && test -x "$0" && exec "$0" --version', program, folder];
-  for (const candidate of candidates(findNobody())) {
-    const [command = '', ...args] = [...candidate.prefix, ...probe];
-    if (spawnSync(command, args, { cwd: '/', stdio: 'ignore', ...candidate.spawn }).status === 0)
-      return candidate;
-  }
+  const ways = waysToSwitch(findNobody());
+  const probe = 'cd "$1" && test -x "$2" && exec "$2" --version';
+  const found = ways.find((way) => runAs(way, probe, [folder, program]).status === 0);
+  if (found) return found;
   throw new LaunchError(
-    `PostgreSQL does not run as root, and the user nobody cannot enter ${program} and ${folder}: ` +
-      'install setpriv (util-linux), move the clone to a folder that every user can enter, run as another user, or set DATABASE_URL.',
+    `PostgreSQL does not run as root, and ${obstacleOf(ways[0], program, folder)}. Run as another user ` +
+      '(docker run --user 1000), move the clone to a folder that every user can enter, or set DATABASE_URL to a running server.',
   );
 }
 
