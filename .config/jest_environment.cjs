@@ -1,5 +1,8 @@
 const { LegacyFakeTimers, ModernFakeTimers } = require('@jest/fake-timers');
 const { ModuleMocker } = require('jest-mock');
+const { ChildProcess } = require('node:child_process');
+const { performance } = require('node:perf_hooks');
+const { setTimeout: delay } = require('node:timers/promises');
 const { createContext, runInContext } = require('node:vm');
 // Defines the global function `runInProcess`, which the code of all test files calls.
 require('./jest_transformer.cjs');
@@ -24,10 +27,37 @@ const listenersOfProcess = () =>
       .flatMap((event) => emitter.rawListeners(event).map((listener) => [emitter, event, listener])),
   );
 
+/** The child processes of the process that have not exited. */
+const children = new Set();
+const { spawn } = ChildProcess.prototype;
+ChildProcess.prototype.spawn = function (...parameters) {
+  const result = spawn.apply(this, parameters);
+  if (this.pid !== undefined) {
+    children.add(this);
+    this.once('exit', () => children.delete(this));
+  }
+  return result;
+};
+
+/** How long a process that was sent a signal may take to exit. */
+const exitTimeoutMs = 60_000;
+
+/** Waits for the child processes that were sent a signal, and kills the others. @returns the commands of those */
+async function endChildren() {
+  const signalled = [...children].filter((child) => child.killed);
+  const deadline = performance.now() + exitTimeoutMs;
+  while (signalled.some((child) => children.has(child)) && performance.now() < deadline) await delay(20);
+  return [...children].map((child) => {
+    children.delete(child);
+    child.kill('SIGKILL');
+    return child.spawnargs.join(' ');
+  });
+}
+
 /**
  * A test environment for modules that run in the context of the process (jest_transformer.cjs). Only Jest itself runs in
  * another one. After each file it restores the environment variables, the exit code and the listeners, of which Node
- * prints a warning once eleven files have left one each.
+ * prints a warning once eleven files have left one each. It ends the processes that a file has left, and fails the file.
  */
 class ProcessEnvironment {
   constructor({ projectConfig: config }) {
@@ -52,16 +82,18 @@ class ProcessEnvironment {
     return Promise.resolve();
   }
 
-  teardown() {
+  async teardown() {
     this.fakeTimers.dispose();
     this.fakeTimersModern.dispose();
+    const left = await endChildren();
     for (const name of Object.keys(process.env))
       if (!(name in this.variables)) Reflect.deleteProperty(process.env, name);
     Object.assign(process.env, this.variables);
     process.exitCode = this.exitCode;
     for (const [emitter, event, listener] of listenersOfProcess())
       if (!this.listeners.has(listener)) emitter.removeListener(event, listener);
-    return Promise.resolve();
+    if (left.length > 0)
+      throw new Error(`The file has left processes, which were killed:\n${left.join('\n')}`);
   }
 
   exportConditions() {

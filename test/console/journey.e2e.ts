@@ -37,7 +37,9 @@ beforeAll(async () => {
   );
   monitoringUrl = `http://127.0.0.1:${monitoring}`;
   const settings = { EXPORTD_MONITORING_PORT: String(monitoring) };
-  [stack, browser] = await Promise.all([startStack('console', settings), launchBrowser()]);
+  // One after the other: what has started is known when the other throws.
+  browser = await launchBrowser();
+  stack = await startStack('console', settings);
   const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   ({ key } = await createKey(stack.pool, {
     user_id: rows[0]?.id ?? 0,

@@ -18,7 +18,8 @@ let duckDb: IndependentReader;
 let folder: string;
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'exportd-dialect-query-'));
-  [stack, duckDb] = await Promise.all([startStack('dialect-query'), startDuckDb()]);
+  duckDb = await startDuckDb();
+  stack = await startStack('dialect-query');
   await insertEvents(stack.pool, stack.projectId, hourAgo(2), rowsPerHour);
   await stack.pool.query(
     `update events set event = case when (properties->>'n')::int % 4 = 0 then 'hidden' else event end where team_id = $1`,

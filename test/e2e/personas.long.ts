@@ -39,12 +39,11 @@ let exportPath: string;
 
 beforeAll(async () => {
   const secret = createWebhookSecret();
-  [stack, browser, receiver] = await Promise.all([
-    // The engineer's view, which does not exist yet.
-    startStack('personas', { EXPORTD_EVENTS_RELATION: 'public.shop_events' }),
-    launchBrowser(),
-    startReceiver(secret),
-  ]);
+  // One after the other: what has started is known when another one throws.
+  receiver = await startReceiver(secret);
+  browser = await launchBrowser();
+  // The engineer's view, which does not exist yet.
+  stack = await startStack('personas', { EXPORTD_EVENTS_RELATION: 'public.shop_events' });
   const { rows: users } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   const access = { user_id: users[0]?.id ?? 0, project_ids: [stack.projectId], scopes };
   ({ key } = await createKey(stack.pool, access));

@@ -107,7 +107,7 @@ const workerProcess = (child: ChildProcess): WorkerProcess => ({
 });
 
 /**
- * Starts a stack with short waits; `settings` override them. Tests that kill or pause a worker need `failoverWorkers`, or
+ * Starts a stack with short waits; `settings` override them. One that does not become ready is stopped. Tests that kill or pause a worker need `failoverWorkers`, or
  * they wait for half a minute.
  */
 export async function startStack(
@@ -299,7 +299,12 @@ export async function startStack(
     },
   };
 
-  await waitFor(() => isReady('/healthz'), `${name}: /healthz responds 200`);
-  if (options.worker !== false) await startWorker();
-  return stack;
+  try {
+    await waitFor(() => isReady('/healthz'), `${name}: /healthz responds 200`);
+    if (options.worker !== false) await startWorker();
+    return stack;
+  } catch (error) {
+    await stack.stop();
+    throw error;
+  }
 }

@@ -6,11 +6,12 @@ import { LockHeld, acquireLock } from '../../src/local_stack/lock.ts';
 import { createReport } from '../../src/local_stack/report.ts';
 import { startServers } from '../../src/local_stack/servers/start_servers.ts';
 import { writeWorkflowBundle } from '../../src/temporal/worker/bundle.ts';
+import { killAll, processesOf } from './left_processes.ts';
 import { createTemplateDatabase } from './template_database.ts';
 
 const runsFolder = join(import.meta.dirname, '../../.exportd-test');
 
-/** Stops the servers of killed runs and deletes their data. Runs in progress hold a lock and are left alone. */
+/** Ends the processes of killed runs and deletes their data. Runs in progress hold a lock and are left alone. */
 async function clearDeadRuns(): Promise<void> {
   for (const name of readdirSync(runsFolder)) {
     const folder = openDataFolder(join(runsFolder, name));
@@ -20,6 +21,7 @@ async function clearDeadRuns(): Promise<void> {
       if (error instanceof LockHeld) continue;
       throw error;
     }
+    killAll(processesOf(folder.path));
     await stopRecordedProcesses(folder);
     rmSync(folder.path, { recursive: true, force: true });
   }
@@ -36,7 +38,10 @@ export default async function setUp(): Promise<void> {
   const folder = openDataFolder(path);
   acquireLock(folder.inside('lock'));
   const children = createChildProcesses(folder);
-  process.once('exit', () => children.killAll());
+  process.once('exit', () => {
+    killAll(processesOf(path));
+    children.killAll();
+  });
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => process.exit(130));
   const report = createReport();
   // Tests start about a hundred exportd processes.
