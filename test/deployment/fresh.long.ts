@@ -1,0 +1,118 @@
+import { mkdirSync } from 'node:fs';
+import { chmod } from 'node:fs/promises';
+import { join } from 'node:path';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { cloneForContainers, type Engine, openEngine } from './containers/containers.ts';
+
+// Machines as a stranger has them: containers with Node and git alone, and a fresh clone.
+
+let engine: Engine;
+let clone: string;
+let cache: string;
+beforeAll(async () => {
+  engine = await openEngine();
+  clone = await cloneForContainers(engine);
+  // What the servers are built from is fetched once for all cells that are not about it.
+  cache = join(engine.folder, 'cache');
+  mkdirSync(cache);
+  await chmod(cache, 0o777);
+});
+afterAll(() => engine.close());
+
+/** A machine. */
+interface Cell {
+  readonly node?: 22 | 24;
+  /** Options of `podman run`. */
+  readonly options?: readonly string[];
+  /** The folder of the clone. */
+  readonly path: string;
+}
+
+/** Runs Bash in a container of the cell, in a fresh clone. @returns what it printed @throws Error with it */
+const inCell = ({ node = 24, options = [], path }: Cell, script: string): Promise<string> =>
+  engine.podman(
+    ...['run', '--rm', '--init', '--volume', `${clone}:/clone:ro`, ...options, '--env', `CLONE=${path}`],
+    ...[`localhost/fresh:${node}`, 'bash', '-euc', `git clone -q /clone "$CLONE"; cd "$CLONE"\n${script}`],
+  );
+
+/**
+ * `npm start` in a terminal, to the first manifest, and Ctrl-C, which a terminal sends to all processes. Prints the output, and
+ * how it ended.
+ */
+const startAndStop = `
+set -m
+SECONDS=0
+npm start > /tmp/output 2>&1 & npm=$!
+until grep -q 'Everything is ready' /tmp/output || ! kill -0 $npm; do sleep 0.5; done
+echo "ready after $SECONDS s"
+kill -INT -$npm || true
+wait $npm && code=0 || code=$?
+cat /tmp/output
+echo "exit code $code"
+`;
+
+/** The cache of servers that cells share, which user 1000 may write to. */
+const shared = (): string[] => ['--volume', `${cache}:/cache`, '--env', 'EXPORTD_CACHE_DIR=/cache'];
+
+const cells: readonly (readonly [string, () => Cell])[] = [
+  // The first one fills the shared cache: Go comes from PyPI and builds versitygw where release pages are out of reach.
+  [
+    'of root in its home, with the capabilities of a container and no Go',
+    () => ({ path: '/root/exportd', options: shared() }),
+  ],
+  ['of root in a folder of all users', () => ({ path: '/srv/exportd', options: shared() })],
+  [
+    'of root without the capability to read all folders',
+    () => ({ path: '/srv/exportd', options: [...shared(), '--cap-drop=DAC_OVERRIDE'] }),
+  ],
+  ['of user 1000', () => ({ path: '/home/node/exportd', options: ['--user=1000', ...shared()] })],
+  [
+    'with a home that is read-only but for its cache',
+    () => ({
+      path: '/tmp/exportd',
+      options: [
+        '--user=1000',
+        '--read-only',
+        '--tmpfs=/tmp:exec,mode=1777',
+        '--tmpfs=/home/node/.cache:exec,mode=1777',
+      ],
+    }),
+  ],
+  [
+    'in a path with blanks and umlauts',
+    () => ({ path: '/home/node/Eigene Übungen/größer & mehr', options: ['--user=1000', ...shared()] }),
+  ],
+  ['with Node 22', () => ({ node: 22, path: '/home/node/exportd', options: ['--user=1000', ...shared()] })],
+];
+
+describe('npm start in a fresh clone', () => {
+  it.each(cells)('%s exports an hour, and Ctrl-C ends it', async (name, cellOf) => {
+    const output = await inCell(cellOf(), startAndStop);
+    expect(output).toMatch(/Manifest: s3:\/\/exportd-demo\/.*\.json/);
+    expect(output).toMatch(/Stopped\n(?:.*\n)?exit code (?:0|130)\n$/);
+    process.stdout.write(`${name}: ${/ready after \d+ s/.exec(output)?.[0] ?? ''}\n`);
+  });
+
+  it('says what to do where neither releases, PyPI nor Go are in reach', async () => {
+    const unreachable = ['--add-host=github.com:127.0.0.1', '--env=PIP_INDEX_URL=http://127.0.0.1:9/simple'];
+    const output = await inCell({ path: '/root/exportd', options: unreachable }, startAndStop);
+    expect(output).toContain('Temporal is missing, and no source has it:');
+    expect(output).toContain('Do one of these: install Go 1.24 or newer');
+    expect(output).toContain('exit code 1\n');
+  });
+
+  it('says what root lacks that cannot become another user', async () => {
+    const options = [...shared(), '--cap-drop=ALL'];
+    const output = await inCell({ path: '/srv/exportd', options }, startAndStop);
+    expect(output).toContain('this root may not switch to the user nobody');
+    expect(output).toContain('exit code 1\n');
+  });
+});
+
+it('npm test passes in a fresh clone', async () => {
+  const output = await inCell(
+    { path: '/home/node/exportd', options: ['--user=1000', ...shared()] },
+    'npm test 2>&1 | tail -n 400',
+  );
+  expect(output).toMatch(/^\d+ passed, 0 failed$/m);
+});
