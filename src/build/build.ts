@@ -114,7 +114,7 @@ async function buildClient(): Promise<void> {
     keepNames: true,
     sourcemap: 'linked',
   });
-  for (const name of ['client', 'operations']) {
+  for (const name of ['client', 'exact_numbers', 'operations']) {
     const fileName = `src/client/${name}.ts`;
     const { outputText } = typescript.transpileDeclaration(readFileSync(join(root, fileName), 'utf8'), {
       fileName,
@@ -123,7 +123,7 @@ async function buildClient(): Promise<void> {
     writeFileSync(
       join(output, `src/client/${name}.d.ts`),
       outputText
-        .replaceAll("'./operations.ts'", "'./operations.js'")
+        .replaceAll(/'\.\/(\w+)\.ts'/g, "'./$1.js'")
         .replaceAll(/^(?: {4})+/gm, ({ length }) => '\t'.repeat(length / 4)),
     );
   }

@@ -1,7 +1,9 @@
-// The package's `exportd/client`, which browsers load too: it imports nothing but types.
+// The package's `exportd/client`, which browsers load too: it imports nothing of other folders.
+import { ExactNumber, parseJson, stringifyJson } from './exact_numbers.ts';
 import type { Operations } from './operations.ts';
 
 export type * from './operations.ts';
+export { ExactNumber, parseJson, stringifyJson };
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 type Operation = keyof Operations;
@@ -164,7 +166,7 @@ export function createClient({
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
         ...headers,
       },
-      body: body === undefined ? null : JSON.stringify(body),
+      body: body === undefined ? null : stringifyJson(body),
       signal: signal ?? null,
     }).catch((error: unknown) => {
       if (signal?.aborted === true) throw error;
@@ -247,7 +249,7 @@ const notExportd = {
 function parseBody(text: string): { readonly value: unknown } | undefined {
   if (text === '') return { value: null };
   try {
-    return { value: JSON.parse(text) as unknown };
+    return { value: parseJson(text) };
   } catch {
     return undefined;
   }

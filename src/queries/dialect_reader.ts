@@ -17,6 +17,7 @@ import type { Placeholders } from '../dialect/resolve/placeholders.ts';
 import type { Project } from '../dialect/resolve/statement.ts';
 import type { Schema } from '../dialect/schema.ts';
 import { type Type, zoneOf } from '../dialect/types.ts';
+import { exactNumber, parseJson } from '../client/exact_numbers.ts';
 import type { Relations } from '../source/relations.ts';
 import type { QueryStatement, ReadColumns, TextRow, QueryContext, QueryProject } from './query_kind.ts';
 import { positionOf, QueryError } from './query_errors.ts';
@@ -144,6 +145,7 @@ function formatterOf(type: Type, timezone: string): (text: string) => unknown {
   switch (type.kind) {
     case 'integer':
     case 'decimal':
+      return exactNumber;
     case 'float':
       return Number;
     case 'boolean':
@@ -151,14 +153,12 @@ function formatterOf(type: Type, timezone: string): (text: string) => unknown {
     case 'datetime':
       return timeFormatter(zoneOf(type) ?? timezone);
     case 'json':
-      return (text) => JSON.parse(text) as unknown;
+      return parseJson;
     case 'array':
     case 'tuple':
     case 'map': {
       const formatNested = nestedFormatter(type, timezone);
-      return formatNested === null
-        ? (text) => JSON.parse(text) as unknown
-        : (text) => formatNested(JSON.parse(text));
+      return formatNested === null ? parseJson : (text) => formatNested(parseJson(text));
     }
     default:
       return (text) => text;

@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import { z } from 'zod';
+import { stringifyJson } from '../client/exact_numbers.ts';
 import { compileQuery } from '../dialect/compile/compile_query.ts';
 import type { JsonValue } from '../domain/event.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
@@ -515,7 +516,7 @@ async function costOf(
 /** @throws QueryError if the JSON is longer than a string can be */
 function stringify(output: object, byteLimit: number): string {
   try {
-    return JSON.stringify(output);
+    return stringifyJson(output);
   } catch (error) {
     throw error instanceof RangeError ? resultTooLarge(byteLimit) : error;
   }

@@ -124,6 +124,8 @@ const vendorModules: readonly VendorModule[] = [
 /** The client of the API is outside of the console: by this URL, relative to one of its modules, browsers find it. */
 const clientUrl = '/console/assets/client/client.ts';
 const clientPath = 'vendor/exportd_client.js';
+/** What the client imports, by its own name beside it. */
+const exactNumbers = 'exact_numbers.ts';
 
 const consoleFolder = installedPath('src/console');
 
@@ -200,6 +202,7 @@ function readSources(): ConsoleFiles {
     ...modules,
     ...vendor,
     [clientPath, readModule(join(root, 'src/client/client.ts'))],
+    [`vendor/${exactNumbers}`, readModule(join(root, 'src/client', exactNumbers))],
     ...paths.filter((path) => path.endsWith('.svg')).map((path) => [path, readText(path)] as const),
     [stylesheet, styles.map(([, text]) => text).join('\n')],
   ]);
@@ -215,6 +218,7 @@ function readSources(): ConsoleFiles {
     },
     preloads: [
       clientPath,
+      `vendor/${exactNumbers}`,
       ...vendorModules.filter(({ name }) => name !== 'uplot').map(({ name }) => vendorPath(name)),
       ...first,
     ],

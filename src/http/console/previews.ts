@@ -8,6 +8,7 @@ import {
 import { type DataInterval, previousBoundary, type ScheduleDefinition } from '../../domain/intervals.ts';
 import type { EncoderPool } from '../../encoding/encoder.ts';
 import type { Pool } from '../../journal/database.ts';
+import { parseJson } from '../../client/exact_numbers.ts';
 import { exportedColumns } from '../../source/postgres_source.ts';
 import { type ExportedColumn, type RowSelection } from '../../source/row_selection.ts';
 import { fileColumns } from '../../source/sort_key.ts';
@@ -215,7 +216,7 @@ async function jsonRowsOf(
     .filter((line) => line !== '')
     .slice(0, maxRows)
     .map((line) => {
-      const row = JSON.parse(line) as Record<string, unknown>;
+      const row = parseJson(line) as Record<string, unknown>;
       return columns.map(({ name }) => row[name] ?? null);
     });
 }

@@ -1,4 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
+import { parseJson } from '../../../src/client/exact_numbers.ts';
 import {
   chartOf,
   csvOf,
@@ -96,6 +97,14 @@ it('writes CSV with quotes where a value needs them', () => {
   ];
   expect(csvOf({ columns: ['name', 'value'], results })).toBe(
     'name,value\r\n"a ""b"", c",\r\n"line\nline","{""x"":1}"\r\n',
+  );
+});
+
+it('shows and saves all digits of a number that JavaScript cannot hold', () => {
+  const results = parseJson('[[9007199254740993,{"id":9007199254740993}]]') as unknown[][];
+  expect(results[0]?.map(textOfValue)).toEqual(['9007199254740993', '{"id":9007199254740993}']);
+  expect(csvOf({ columns: ['n', 'o'], results })).toBe(
+    'n,o\r\n9007199254740993,"{""id"":9007199254740993}"\r\n',
   );
 });
 

@@ -5,6 +5,7 @@ import { EmptyState } from '../../components/page.ts';
 import { Plot } from '../../components/plot.ts';
 import { type Column, Table } from '../../components/table.ts';
 import { formatCount, formatDuration, formatQuantity } from '../../formatting/format.ts';
+import { stringifyJson } from '../../../client/client.ts';
 import { html, type View } from '../../html.ts';
 import {
   type Chart,
@@ -229,4 +230,4 @@ function Completed({
 }
 
 const jsonOf = ({ columns, results }: QueryResult): string =>
-  JSON.stringify(results.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]]))));
+  stringifyJson(results.map((row) => Object.fromEntries(columns.map((name, index) => [name, row[index]]))));

@@ -1,5 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
+import { stringifyJson } from '../../../client/client.ts';
 import { api, type ExportdError, toFailure } from '../../api/client.ts';
 
 /** What the query endpoint returns for a query in the dialect. */
@@ -23,7 +24,7 @@ export function valueKindOf(type: string): ValueKind {
 
 /** The text of a value in a cell. Null is shown as such by the caller. */
 export const textOfValue = (value: unknown): string =>
-  typeof value === 'string' ? value : JSON.stringify(value);
+  typeof value === 'string' ? value : stringifyJson(value);
 
 /** A result as CSV (RFC 4180). Null is an empty field. */
 export function csvOf({ columns, results }: Pick<QueryResult, 'columns' | 'results'>): string {
@@ -109,7 +110,7 @@ function timesOf(
   return { kind: 'times', times, series };
 }
 
-/** Large integers and decimals are strings in responses. */
+/** Also of an ExactNumber, as the nearest number. */
 function numberOf(value: unknown): number | null {
   if (value === null || value === undefined || value === '') return null;
   const number = Number(value);

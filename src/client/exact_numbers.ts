@@ -1,0 +1,77 @@
+/** Stands before the digits of a number that is a string in JSON for a moment. No text of others contains it. */
+const mark = `exact ${Array.from({ length: 4 }, () => Math.random().toString(36).slice(2)).join('')} `;
+const markedNumber = new RegExp(`"${mark}([^"]*)"`, 'g');
+let isMarking = false;
+
+/**
+ * A number of JSON that has more digits than a number of JavaScript, such as 9007199254740993. It is printed with all of them,
+ * is a string in the JSON of `JSON.stringify` and a number in that of `stringifyJson`, and calculates as the nearest number.
+ */
+export class ExactNumber {
+  readonly #text: string;
+
+  constructor(text: string) {
+    this.#text = text;
+  }
+
+  toString(): string {
+    return this.#text;
+  }
+
+  valueOf(): number {
+    return Number(this.#text);
+  }
+
+  toJSON(): string {
+    return isMarking ? mark + this.#text : this.#text;
+  }
+}
+
+/** The digits of a number without zeros at their ends, and the power of ten of the last one. */
+function significant(text: string): string {
+  const [, whole = '', fraction = '', exponent = '0'] = /^-?(\d*)\.?(\d*)(?:e([+-]?\d+))?$/i.exec(text) ?? [];
+  const digits = whole + fraction;
+  const kept = digits.replace(/0+$/, '');
+  const power = Number(exponent) - fraction.length + digits.length - kept.length;
+  const shown = kept.replace(/^0+/, '');
+  return shown === '' ? '' : `${shown}e${String(power)}`;
+}
+
+/** Every number of so many characters, without an exponent, is a number of JavaScript. */
+const exactLength = 15;
+
+/** A number of JavaScript if that has all digits. @param text as PostgreSQL and JSON write numbers */
+export function exactNumber(text: string): number | ExactNumber {
+  const value = Number(text);
+  if (text.length <= exactLength && !/e/i.test(text)) return value;
+  return significant(String(value)) === significant(text) ? value : new ExactNumber(text);
+}
+
+/** Texts with a number that JavaScript may not hold: many digits, or an exponent. */
+const mayBeLong = /\d[\d.]{15}|\d[eE][+\d]/;
+/** A string of JSON, or a number. */
+const token = /"[^"\\]*(?:\\.[^"\\]*)*"|-?\d+(?:\.\d+)?(?:[eE][+-]?\d+)?/g;
+
+/** Parses JSON; the numbers that JavaScript cannot hold are ExactNumber. @throws SyntaxError */
+export function parseJson(text: string): unknown {
+  if (!mayBeLong.test(text)) return JSON.parse(text);
+  const marked = text.replaceAll(token, (found) => {
+    if (found.startsWith('"') || typeof exactNumber(found) === 'number') return found;
+    return `"${mark}${found}"`;
+  });
+  if (marked === text) return JSON.parse(text);
+  return JSON.parse(marked, (_key, value: unknown) =>
+    typeof value === 'string' && value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value,
+  );
+}
+
+/** Writes JSON; each ExactNumber is a number with all of its digits. @throws RangeError if the text is too long */
+export function stringifyJson(value: unknown): string {
+  isMarking = true;
+  try {
+    const text = JSON.stringify(value);
+    return text.includes(mark) ? text.replaceAll(markedNumber, '$1') : text;
+  } finally {
+    isMarking = false;
+  }
+}
