@@ -422,6 +422,8 @@ interface UnderlyingRelation {
   /** Whether Citus is installed, whose tables any node may write. */
   readonly has_citus: boolean;
   readonly subscriptions: readonly Subscription[];
+  /** What of a view's definition has other rows or values from one reading to the next; see `changesOfViewSql`. */
+  readonly changes: readonly string[];
 }
 
 /** A subscription of logical replication that writes a relation. */
@@ -436,7 +438,9 @@ interface Subscription {
 /** A relation in which rows appear that no transaction of the server shows. */
 interface UnseenRows {
   readonly name: string;
-  readonly kind: 'foreign table' | 'materialized view' | 'distributed table';
+  readonly kind: 'foreign table' | 'materialized view' | 'distributed table' | 'view';
+  /** Of a view: what of its definition has other rows or values from one reading to the next. */
+  readonly changes?: readonly string[];
 }
 
 /** Where the rows of relations come from, if not from transactions of their server. Names are quoted, with their schema. */
@@ -447,6 +451,34 @@ export interface RowOrigins {
   /** The named relations of which policies hide rows. */
   readonly hidden: readonly string[];
 }
+
+/**
+ * SQL: what of a view's definition has other rows or values from one reading to the next, as JSON: the clock, chance, a limit, and
+ * functions of users that may use them. The definition is the stored tree, since `pg_depend` has no functions of PostgreSQL
+ * itself. Its stable functions depend on the settings of the session alone, those of the clock excepted. Of extensions only
+ * volatile functions count, since many call functions stable that a dictionary configures.
+ * @param view SQL of its oid
+ */
+const changesOfViewSql = (view: string): string => `(
+  select coalesce(json_agg(distinct what order by what), '[]')
+  from pg_catalog.pg_rewrite rule cross join lateral (
+    select case when pronamespace = 'pg_catalog'::regnamespace then proname::text
+        else format('%I.%I', pronamespace::regnamespace, proname) end || '()' as what
+    from regexp_matches(ev_action::text, ':(?:funcid|opfuncid|winfnoid|aggfnoid) ([0-9]+)', 'g') as used (oid)
+    join pg_catalog.pg_proc function on function.oid = used.oid[1]::oid
+    where provolatile = 'v' or case when pronamespace = 'pg_catalog'::regnamespace
+      then proname in ('now', 'transaction_timestamp', 'statement_timestamp') or proname = 'age' and pronargs = 1
+      else provolatile = 's' and not exists (select from pg_catalog.pg_depend
+        where classid = 'pg_proc'::regclass and objid = function.oid and deptype = 'e') end
+    union all
+    -- CURRENT_DATE, CURRENT_TIMESTAMP and the like; later numbers are names of roles.
+    select 'current_timestamp' where ev_action::text ~ '[{]SQLVALUEFUNCTION :op [0-8] '
+    union all
+    select 'limit' where ev_action::text ~ ':limit(Count|Offset) [{]'
+    union all
+    select 'tablesample' where ev_action::text ~ ':tablesample [{]'
+  ) as changing
+  where rule.ev_class = ${view})`;
 
 /**
  * The relations below others: what views select from, partitions and children. `pg_dist_partition` is a table of Citus,
@@ -481,7 +513,8 @@ const underlyingQuery = `
         order by subname), '[]')
      from pg_catalog.pg_subscription_rel
      join pg_catalog.pg_subscription subscription on subscription.oid = srsubid
-     where srrelid = under.oid) as subscriptions
+     where srrelid = under.oid) as subscriptions,
+    case relation.relkind when 'v' then ${changesOfViewSql('under.oid')} else '[]' end as changes
   from under join pg_catalog.pg_class relation on relation.oid = under.oid
   join pg_catalog.pg_namespace namespace on namespace.oid = relnamespace
   order by name, under.oid, is_named desc`;
@@ -523,9 +556,10 @@ export async function readRowOrigins(
 }
 
 function unseenRows(
-  { oid, name, kind }: UnderlyingRelation,
+  { oid, name, kind, changes }: UnderlyingRelation,
   distributed: readonly number[],
 ): readonly UnseenRows[] {
+  if (changes.length > 0) return [{ name, kind: 'view', changes }];
   if (distributed.includes(oid)) return [{ name, kind: 'distributed table' }];
   if (kind === 'f') return [{ name, kind: 'foreign table' }];
   return kind === 'm' ? [{ name, kind: 'materialized view' }] : [];
@@ -555,6 +589,13 @@ export async function withUnseenRows(
   const { hidden, unseen } = await readRowOrigins(connection, relations);
   if (hidden.length > 0) throw new RowsHidden(hidden);
   return unseen.length > 0
-    ? { ...check, unseen: unseen.map(({ name, kind }) => `${name} is a ${kind}`) }
+    ? {
+        ...check,
+        unseen: unseen.map(({ name, kind, changes }) =>
+          changes
+            ? `${name} is a view that changes from one reading to the next (${changes.join(', ')})`
+            : `${name} is a ${kind}`,
+        ),
+      }
     : check;
 }

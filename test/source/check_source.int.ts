@@ -116,6 +116,34 @@ describe('the check of the source', () => {
     });
   });
 
+  describe('a view whose rows change with each reading', () => {
+    it.each([
+      ['uuid', 'gen_random_uuid()', /^Column uuid is gen_random_uuid\(\), which each reading computes anew/],
+      ['inserted_at', 'now()', /^Column inserted_at is now\(\), which/],
+      ['inserted_at', 'current_timestamp', /^Column inserted_at is CURRENT_TIMESTAMP, which/],
+      [
+        'inserted_at',
+        `coalesce(inserted_at, clock_timestamp())`,
+        /^Column inserted_at is clock_timestamp\(\), which/,
+      ],
+    ])('has an error for its key %s that is %s', async (column, expression, message) => {
+      const name = await viewOf({ [column]: expression });
+      const report = await check({ relations: { EXPORTD_EVENTS_RELATION: name }, model: 'events' });
+      expect(errorsOf(report)).toEqual([expect.stringMatching(message)]);
+    });
+
+    it('has a warning for other values, and for rows that it hides', async () => {
+      const name = await viewOf({ properties: `jsonb_build_object('age', age(timestamp))` });
+      const report = await check({ relations: { EXPORTD_EVENTS_RELATION: name }, model: 'events' });
+      expect(errorsOf(report)).toEqual([]);
+      expect(warningsOf(report)).toContainEqual(
+        expect.stringMatching(
+          /^Its rows or values change .* its definition has age\(\): a row that it hides/,
+        ),
+      );
+    });
+  });
+
   describe('a table with other names', () => {
     beforeAll(async () => {
       await database.pool.query(`create schema app`);

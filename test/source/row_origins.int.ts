@@ -147,6 +147,31 @@ describe('a source with rows that no transaction of its server shows', () => {
       sql: `create materialized view origins.persons as select * from public.persons`,
       unseen: ['origins.persons is a materialized view'],
     },
+    ...[
+      ['hides fresh rows', `where inserted_at < now() - interval '2 hours'`, 'now()'],
+      ['hides them by CURRENT_TIMESTAMP', `where inserted_at < current_timestamp`, 'current_timestamp'],
+      ['hides rows by chance', 'where random() < 0.5', 'random()'],
+      ['has a limit', 'order by inserted_at limit 100', 'limit'],
+      ['reads a sample', 'tablesample system (10)', 'tablesample'],
+      [
+        'calls a function that is not immutable',
+        'where origins.is_kept(event)',
+        'origins.is_kept()',
+        'create function origins.is_kept(name text) returns bool stable return name > current_user;',
+      ],
+    ].map(([title, rest, changes, before = '']) => ({
+      title: `a view that ${title}`,
+      sql: `${before} create view origins.events as select * from public.events ${rest}`,
+      unseen: [`origins.events is a view that changes from one reading to the next (${changes})`],
+    })),
+    {
+      title: 'values that change in a view below another',
+      sql: `create view origins.inner as select team_id, gen_random_uuid() as uuid, clock_timestamp() as inserted_at from public.events;
+        create view origins.events as select * from origins.inner`,
+      unseen: [
+        'origins."inner" is a view that changes from one reading to the next (clock_timestamp(), gen_random_uuid())',
+      ],
+    },
     {
       title: 'a table of Citus',
       sql: `create table origins.events (like public.events);
@@ -178,6 +203,15 @@ describe('a source with rows that no transaction of its server shows', () => {
     );
     for (const { message } of warned) expect(message).toContain('found by comparisons only');
     await of.close();
+  });
+
+  it('has no rows that its barrier cannot see in a view whose functions depend on settings alone', async () => {
+    await query(`create view origins.events as select team_id, md5(uuid::text)::uuid as uuid, upper(event) as event,
+      jsonb_build_object('at', to_char(timestamp, 'YYYY'), 'day', date_trunc('day', timestamp), 'n', 1.5::text) as properties,
+      format('%s', distinct_id) as distinct_id, inserted_at - interval '1 hour' as inserted_at from public.events
+      where event <> current_setting('application_name') and row(1) = row(2)`);
+    const origins = await withOrigins((of) => of.checkBarrier(cutoff, settling));
+    expect(origins).not.toHaveProperty('unseen');
   });
 
   it('has manifests that are not settled, and runs that say why', async () => {

@@ -120,6 +120,50 @@ const expensiveNodes: ReadonlySet<string> = new Set([
 /** With these, PostgreSQL plans an expensive node only if no index avoids it, however few rows there are now. */
 const preferIndexes = { enable_seqscan: 'off', enable_bitmapscan: 'off', enable_sort: 'off' };
 
+/** How PostgreSQL prints functions of the clock and of chance. */
+const changingFunction =
+  /\b(?:now|(?:transaction|statement|clock)_timestamp|timeofday|random|random_normal|gen_random_uuid|uuid_generate_v\d\w*|uuidv[47]|nextval)\(.*?\)|\b(?:CURRENT|LOCAL)_?(?:DATE|TIMESTAMP|TIME)\b/;
+
+/** Finds columns of a view that decide where a row belongs, or which row it is, and that each reading computes anew. */
+export async function checkChangingKeys(
+  read: ReadCatalog,
+  role: RelationRole,
+  facts: RelationFacts,
+): Promise<SourceFinding[]> {
+  if (facts.kind !== 'view') return [];
+  const keys = sourceContract[role].columns.filter(
+    ({ name, uses }) => name === 'team_id' || uses(name).length > 1,
+  );
+  const plan = await planOf(
+    read,
+    `select ${keys.map(({ name }) => `r.${quotedName(name)}`).join(', ')} from ${facts.name} r`,
+  );
+  // Below the selected columns there may be those of the view, or of each partition.
+  const outputs = nodesOf(plan).flatMap(({ Output: output }) => (output ? [output] : []));
+  const expressionsOf = (name: string, index: number): readonly (string | undefined)[] =>
+    outputs.flatMap((output) => [
+      ...(output.length === keys.length ? [output[index]] : []),
+      ...(output.length === facts.columns.length
+        ? [output[facts.columns.findIndex((column) => column.name === name)]]
+        : []),
+    ]);
+  return keys.flatMap(({ name }, index) => {
+    const [changing] = expressionsOf(name, index).flatMap(
+      (expression) => changingFunction.exec(expression ?? '')?.[0] ?? [],
+    );
+    return changing === undefined
+      ? []
+      : [
+          findingOf(
+            'error',
+            facts.name,
+            name,
+            `Column ${name} is ${changing}, which each reading computes anew: a row is never the same twice, so that exports lose or repeat it. Use a column that the table stores.`,
+          ),
+        ];
+  });
+}
+
 /** Finds the ways in which exports look for rows that no index supports, and the indexes that they need. */
 export async function checkAccessPaths(
   read: ReadCatalog,
@@ -270,8 +314,8 @@ export function checkRelationRights(
 
 /** Names relations whose rows appear without a transaction of the source's server: also below views, and partitions. */
 export const checkRowOrigins = ({ unseen, subscriptions }: RowOrigins): SourceFinding[] => [
-  ...unseen.map(({ name, kind }) =>
-    findingOf('warning', name, null, `${unseenMessages[kind]} ${comparisonsOnly}`),
+  ...unseen.map(({ name, kind, changes = [] }) =>
+    findingOf('warning', name, null, `${unseenMessages[kind](changes.join(', '))} ${comparisonsOnly}`),
   ),
   ...subscriptions.map(({ name, is_ready }) =>
     findingOf(
@@ -285,10 +329,12 @@ export const checkRowOrigins = ({ unseen, subscriptions }: RowOrigins): SourceFi
   ),
 ];
 
-const unseenMessages: Readonly<Record<RowOrigins['unseen'][number]['kind'], string>> = {
-  'foreign table': 'It is a foreign table: runs do not wait for the transactions of its server.',
-  'materialized view': 'It is a materialized view: a refresh adds rows to ended intervals.',
-  'distributed table': 'Citus distributes it: runs do not wait for the transactions of other nodes.',
+const unseenMessages: Readonly<Record<RowOrigins['unseen'][number]['kind'], (changes: string) => string>> = {
+  'foreign table': () => 'It is a foreign table: runs do not wait for the transactions of its server.',
+  'materialized view': () => 'It is a materialized view: a refresh adds rows to ended intervals.',
+  'distributed table': () => 'Citus distributes it: runs do not wait for the transactions of other nodes.',
+  view: (changes) =>
+    `Its rows or values change from one reading to the next, because its definition has ${changes}: a row that it hides now appears in an ended interval, and a value that it computes differs from the file. Read the table itself, whose late rows runs wait for, or declare functions of yours IMMUTABLE that always return the same.`,
 };
 const comparisonsOnly = 'Manifests say "settled": false, and late rows are found by comparisons only.';
 

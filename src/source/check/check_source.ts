@@ -17,6 +17,7 @@ import type { SourceConnections } from '../source_connection.ts';
 import { readRowOrigins } from '../barrier.ts';
 import {
   checkAccessPaths,
+  checkChangingKeys,
   checkRelationRights,
   checkRole,
   checkRowOrigins,
@@ -245,6 +246,7 @@ async function checkRelation(
   const problems = await findColumnProblems(read, role, facts);
   const sample = mayRead ? await sampleRows(read, role, facts, problems) : { findings: [], team_id: 1 };
   const isReadable = mayRead && problems.length === 0;
+  const changing = isReadable ? await checkChangingKeys(read, role, facts) : [];
   const indexes = isReadable ? await checkAccessPaths(read, role, facts, sample.team_id) : [];
   return {
     checked,
@@ -257,6 +259,7 @@ async function checkRelation(
       ...problems.map(({ column, message }) => findingOf('error', facts.name, column.name, message)),
       ...warnOfColumns(role, facts, problems),
       ...sample.findings,
+      ...changing,
       ...indexes,
     ],
   };
