@@ -319,6 +319,14 @@ export function createRunRecorder(journal: Journal) {
           decideFinish(counted, { source_rows: 0, fingerprint: facts.fingerprint, encoder }),
         );
       }),
+    /** Whether the export has had no other run. */
+    isFirst: async ({ spec }: ExistingRun, runId: string): Promise<boolean> => {
+      const { rows } = await journal.pool.query<{ first: boolean }>(
+        `select not exists (select from exportd.batch_export_runs where batch_export_id = $1 and id <> $2) as first`,
+        [spec.batch_export_id, runId],
+      );
+      return rows[0]?.first === true;
+    },
     /** Finds the run whose manifest the run would replace; null if there is none. */
     findReplaced: ({ spec }: ExistingRun) => findReplacedRun(journal, spec),
     /** Reads the completed files of the run's generation, in key order. */

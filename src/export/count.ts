@@ -12,6 +12,7 @@ import {
 import type { ExistingRun } from '../domain/run_state.ts';
 import { nothingEarlier, type SortKey } from '../domain/exported_files.ts';
 import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
+import { describeStrayRows } from '../source/stray_rows.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import { noEncoder, rowRangeOf } from './export_context.ts';
 import { needsCheck } from './publish.ts';
@@ -158,6 +159,10 @@ export async function countExistingRun(
         ? `The open transactions of the source do not show all rows that may still appear: ${input.unseen.join('; ')}. Later comparisons find those that are missing from this run.`
         : `Stopped waiting for open transactions of the source (${input.blocked_by.join('; ')}). Rows that they commit later are missing from this run. When they have ended, the interval is checked again.`,
     );
+  // Once for an export: the index that finds them costs a page of the source.
+  if (recorded === null && (await recorder.isFirst(run, run_id)))
+    for (const { message } of (await source.strayRows(range, signal)).flatMap(describeStrayRows))
+      await recorder.log(run, run_id, 'WARNING', `The source has ${message}`);
   const counted = {
     rows,
     // The partitions of a small interval are exported by one activity.

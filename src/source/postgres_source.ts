@@ -42,6 +42,7 @@ import {
   type SourceMonitor,
 } from './source_connection.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
+import { findStrayRows } from './stray_rows.ts';
 import { allRows } from './row_selection.ts';
 import { attributeRejection } from './selection_rejected.ts';
 import type { RowFinder, RowRange, Source } from './source.ts';
@@ -268,6 +269,10 @@ export function createSource({
           return Number(rows[0]?.rows);
         }),
       ),
+    strayRows: (range, signal) =>
+      counts
+        .forProject(range.team_id)
+        .read({}, signal, (transaction) => findStrayRows(transaction, relations, range)),
     eventNames: (range, limit, signal) =>
       readRange(range, signal, () =>
         counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {

@@ -6,6 +6,7 @@ import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
 import type { ListedMapping, SourceReport } from './check/report.ts';
 import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
+import type { StrayRows } from './stray_rows.ts';
 
 export type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 
@@ -166,6 +167,8 @@ export interface Source {
   checkBarriers(states: readonly UnsettledBarrier[]): Promise<readonly BarrierCheck[]>;
   /** Counts the current rows of the range. Rejects with the signal's reason when it is aborted. */
   countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
+  /** Rows of the range's project that no interval contains, whatever the range is. Reads an index. */
+  strayRows(range: Pick<RowRange, 'model' | 'team_id'>, signal?: AbortSignal): Promise<readonly StrayRows[]>;
   /** The names of the events of the range, the most frequent first; '' stands for no name. None for persons. */
   eventNames(range: RowRange, limit: number, signal?: AbortSignal): Promise<readonly string[]>;
   /**

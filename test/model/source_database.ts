@@ -65,6 +65,7 @@ export async function createSourceDatabase(settings: Settings): Promise<SourceDa
       checkBarrier: (...options) => current.source.checkBarrier(...options),
       checkBarriers: (...options) => current.source.checkBarriers(...options),
       countRows: (...options) => current.source.countRows(...options),
+      strayRows: (...options) => current.source.strayRows(...options),
       eventNames: (...options) => current.source.eventNames(...options),
       fingerprint: (...options) => current.source.fingerprint(...options),
       fingerprints: (...options) => current.source.fingerprints(...options),

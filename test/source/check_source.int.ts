@@ -144,6 +144,45 @@ describe('the check of the source', () => {
     });
   });
 
+  describe('rows that no interval has', () => {
+    it('are counted, and said to be lost or late', async () => {
+      await database.pool.query(`create table stray (like public.events including defaults);
+        insert into stray (team_id, uuid, event, distinct_id, timestamp, inserted_at)
+        select 7, gen_random_uuid(), 'e', 'd', now(), time::timestamptz
+        from unnest(array['infinity', '-infinity', '2050-01-01', now()::text]) as time;
+        create index on stray (team_id, inserted_at, uuid)`);
+      const report = await check({ relations: { EXPORTD_EVENTS_RELATION: 'stray' }, model: 'events' });
+      expect(errorsOf(report)).toEqual([
+        expect.stringMatching(
+          /^Project 7 has 2 rows of "stray" with an infinite inserted_at: no interval has them/,
+        ),
+      ]);
+      expect(warningsOf(report)).toContainEqual(
+        expect.stringMatching(
+          /^Project 7 has 1 row of "stray" with inserted_at more than a day ahead of the clock/,
+        ),
+      );
+    });
+
+    it('may be those of a column without a zone, on a server that is not in UTC', async () => {
+      await database.pool.query(`alter role ${reader} set timezone = 'America/New_York'`);
+      const name = await viewOf({ inserted_at: `inserted_at at time zone 'UTC'` });
+      await database.pool.query(`grant select on ${name} to ${reader}`);
+      const url = new URL(database.url);
+      url.username = reader;
+      url.password = 'reader';
+      const as = connect(url.href);
+      const report = await check({ relations: { EXPORTD_EVENTS_RELATION: name }, model: 'events', as });
+      await as.close();
+      await database.pool.query(`alter role ${reader} reset timezone`);
+      expect(warningsOf(report)).toContainEqual(
+        expect.stringMatching(
+          /^Column inserted_at has no time zone and is read as UTC. Sessions have the zone America\/New_York.* only comparisons find them/,
+        ),
+      );
+    });
+  });
+
   describe('a table with other names', () => {
     beforeAll(async () => {
       await database.pool.query(`create schema app`);

@@ -240,3 +240,25 @@ describe('a source with rows that no transaction of its server shows', () => {
     expect(rows.map(({ message }) => message).join()).toContain('origins.events is a materialized view');
   });
 });
+
+describe('rows that no interval has', () => {
+  it('are in the log of the first run of an export', async () => {
+    const logged = async () => {
+      const run = await harness.createRun();
+      await checkRunBarrier(harness, { run_id: run.run_id, state: settling }, new AbortController().signal);
+      const { rows } = await harness.database.pool.query<{ message: string }>(
+        `select message from exportd.log_lines where run_id = $1 and level = 'WARNING'`,
+        [run.run_id],
+      );
+      return rows.map(({ message }) => message);
+    };
+    await query('truncate events');
+    await harness.insertEvents(2);
+    await query(
+      `update events set inserted_at = 'infinity' where ctid = (select min(ctid) from events) and tableoid = (select min(tableoid::oid) from events)`,
+    );
+    expect(await logged()).toEqual([
+      expect.stringMatching(/^The source has 1 row of "public"."events" with an infinite inserted_at/),
+    ]);
+  });
+});

@@ -78,6 +78,7 @@ export function warnOfColumns(
   role: RelationRole,
   facts: RelationFacts,
   problems: readonly ColumnProblem[],
+  { zone }: SourceRole,
 ): SourceFinding[] {
   const subject = facts.name;
   return sourceContract[role].columns.flatMap((column): SourceFinding[] => {
@@ -92,7 +93,7 @@ export function warnOfColumns(
         `Column ${name} has type ${found.type} and is converted to ${column.type} in each row. A value that cannot be converted fails its run.`,
       );
     if (found.type === 'timestamp without time zone')
-      warn(`Column ${name} has no time zone and is read as UTC.`);
+      warn(`Column ${name} has no time zone and is read as UTC.${isUtc(zone) ? '' : offOf(column, zone)}`);
     if (facts.kind.endsWith('table') && !found.not_null && keyColumnNames.has(name))
       warn(
         `Column ${name} may be null. A row without ${name} is never exported, or fails its run.`,
@@ -101,6 +102,16 @@ export function warnOfColumns(
     return findings;
   });
 }
+
+const isUtc = (zone: string): boolean => /^(?:etc\/)?(?:utc|gmt|uct|zulu|universal|greenwich)$/i.test(zone);
+
+/** What follows of a zone that sessions have, for times that such a session writes without it. */
+const offOf = ({ name, uses }: ContractColumn, zone: string): string =>
+  ` Sessions have the zone ${zone}: times that they write, as by a default of now(), are off by it.${
+    uses(name).length > 1
+      ? ` Rows that seem older than they are belong to intervals that were exported already, and only comparisons find them; rows that seem newer wait for the clock.`
+      : ''
+  } Use timestamptz, or "${name} at time zone '${zone}'" in a view.`;
 
 /** A node of a plan, as far as it is read. */
 interface PlanNode {
@@ -254,14 +265,17 @@ export interface SourceRole {
   readonly role: string;
   /** Whether it sees when the transactions of other roles started. */
   readonly sees_sessions: boolean;
+  /** The time zone of its sessions, unless they set another. */
+  readonly zone: string;
 }
 
 /** Reads which role exportd has in the source. */
 export async function readSourceRole(read: ReadCatalog): Promise<SourceRole> {
   const [role] = await read<SourceRole>(
-    `select quote_ident(current_user) as role, pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_sessions`,
+    `select quote_ident(current_user) as role, pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_sessions,
+       (select reset_val from pg_catalog.pg_settings where name = 'TimeZone') as zone`,
   );
-  return role ?? { role: 'current_user', sees_sessions: true };
+  return role ?? { role: 'current_user', sees_sessions: true, zone: 'UTC' };
 }
 
 /** Checks what the role needs besides the relations. */

@@ -11,6 +11,7 @@ import { eventColumnTypes, eventsQuery } from '../events_query.ts';
 import { statementSettings } from '../read_ranges.ts';
 import { personsQuery } from '../persons_query.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from '../relations.ts';
+import { describeStrayRows, findStrayRows } from '../stray_rows.ts';
 import { allRows } from '../row_selection.ts';
 import type { RowRange } from '../source.ts';
 import type { SourceConnections } from '../source_connection.ts';
@@ -190,7 +191,11 @@ export async function checkSource(
     ),
   );
   const hasErrors = findings.some(({ level }) => level === 'error');
-  if (!hasErrors) findings.push(...(await checkStatements(connections, relations, checks, signal)));
+  if (!hasErrors)
+    findings.push(
+      ...(await checkStatements(connections, relations, checks, signal)),
+      ...(await checkStrayRows(connections, relations, checks, signal)),
+    );
   return {
     ok: findings.every(({ level }) => level !== 'error'),
     relations: [...(events ? [events] : []), ...persons].map(({ checked }) => checked),
@@ -257,12 +262,43 @@ async function checkRelation(
     findings: [
       ...rights,
       ...problems.map(({ column, message }) => findingOf('error', facts.name, column.name, message)),
-      ...warnOfColumns(role, facts, problems),
+      ...warnOfColumns(role, facts, problems, reader),
       ...sample.findings,
       ...changing,
       ...indexes,
     ],
   };
+}
+
+/** Counts rows that no interval contains. An index finds them: without one, that is a finding already. */
+async function checkStrayRows(
+  connections: SourceConnections,
+  relations: Relations,
+  checks: readonly RelationCheck[],
+  signal: AbortSignal | undefined,
+): Promise<SourceFinding[]> {
+  const findings: SourceFinding[] = [];
+  for (const { checked, team_id } of checks) {
+    if (checked.role === 'person_distinct_ids') continue;
+    const range = { model: checked.role, team_id };
+    const found = await connections
+      .read({}, signal, (transaction) => findStrayRows(transaction, relations, range))
+      .catch((error: unknown) => {
+        if (error instanceof pg.DatabaseError && error.code === statementCancelled) return [];
+        throw error;
+      });
+    for (const stray of found)
+      for (const { areLost, message } of describeStrayRows(stray))
+        findings.push(
+          findingOf(
+            areLost ? 'error' : 'warning',
+            stray.relation,
+            stray.column,
+            `Project ${team_id} has ${message}`,
+          ),
+        );
+  }
+  return findings;
 }
 
 /** Has PostgreSQL plan the statements that exports send. They show what no single relation does. */
