@@ -6,7 +6,6 @@ import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
 import type { ListedMapping, SourceReport } from './check/report.ts';
 import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
-import type { StrayRows } from './stray_rows.ts';
 
 export type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 
@@ -151,6 +150,17 @@ export interface BarrierCheck {
    * barrier then proves nothing.
    */
   readonly unseen?: readonly string[];
+}
+
+/** Rows of a project that no interval contains, or none before long. */
+export interface StrayRows {
+  readonly relation: string;
+  /** The column that decides which interval a row belongs to. */
+  readonly column: string;
+  /** Rows whose time is infinite, counted up to 10,001. */
+  readonly infinite: number;
+  /** Rows whose time is more than a day ahead of the clock, counted up to 10,001. */
+  readonly ahead: number;
 }
 
 /** The database that exportd reads: rows of projects, and open transactions that may add rows to an interval. */

@@ -1,18 +1,7 @@
 import { parameter } from './model_query.ts';
 import type { Relations } from './relations.ts';
-import type { RowRange } from './source.ts';
+import type { RowRange, StrayRows } from './source.ts';
 import type { ReadTransaction } from './source_connection.ts';
-
-/** Rows of a project that no interval contains, or none before long. */
-export interface StrayRows {
-  readonly relation: string;
-  /** The column that decides which interval a row belongs to. */
-  readonly column: string;
-  /** Rows whose time is infinite, at most one more than `maxStrayRows`. */
-  readonly infinite: number;
-  /** Rows whose time is more than a day ahead of the clock, at most one more than `maxStrayRows`. */
-  readonly ahead: number;
-}
 
 /** How many rows are counted. An index finds them, and a table may have no others. */
 const maxStrayRows = 10_000;
