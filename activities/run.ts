@@ -158,12 +158,14 @@ interface ExportInput {
   readonly run_id: string;
 }
 
+/** An attempt without progress for so many milliseconds, because it waits for a server, yields its slot. */
+const yieldAfterMs = 10_000;
+
 export interface ExportActivityDependencies extends ExportDependencies {
   /** Slots of the worker that runs them. */
   readonly slots: YieldableSlots;
   readonly outages: Outages;
-  readonly settings: ExportDependencies['settings'] &
-    Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SLOT_YIELD_AFTER'>;
+  readonly settings: ExportDependencies['settings'] & Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>;
   /** Temporal's context of the running activity by default; tests bring their own. */
   readonly context?: () => ActivityContext;
 }
@@ -178,7 +180,7 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
   const { logger, recorder, outages, settings, context } = dependencies;
   const slots = {
     yieldSlot: () => dependencies.slots.yieldSlot(),
-    yieldAfterMs: settings.EXPORTD_SLOT_YIELD_AFTER,
+    yieldAfterMs,
   };
   /**
    * The call of one attempt. Its destination reports failed requests. While the attempt waits for a retry or for the probe of

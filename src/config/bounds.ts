@@ -30,6 +30,7 @@ const [kib, mib] = [1_024, 1_048_576];
 /** The bounds by what sends it. */
 export const boundGroups = {
   'HTTP requests': {
+    connections: atATime(10_000, 'Connections of a server', 'they are closed at once'),
     sessionBody: bytes(2 * kib, 'The body that signs in to the console', '413'),
     bodyDepth: levels(64, 'Levels of a JSON body', '400'),
     bodyFields: items(10_000, 'Fields of a JSON body, with those of inner objects', '400'),

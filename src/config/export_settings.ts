@@ -122,9 +122,6 @@ export const workflows = {
   EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(200).describe(
     'Schedule and backfill workflows continue as new after this many commands.',
   ),
-  EXPORTD_MAX_CACHED_WORKFLOWS: optionalCount({ min: 2 }).describe(
-    'Maximum workflow executions that a worker caches, about 0.5 MB each. Default: a tenth of the memory, 200 to 2,000.',
-  ),
   EXPORTD_WORKFLOW_BUNDLE: z
     .string()
     .optional()
@@ -144,15 +141,6 @@ export const exports = {
   EXPORTD_SLOTS_PER_EXPORT: optionalCount()
     .describe('Maximum slots of one export, to leave room for others. Default: all slots.')
     .meta({ when: 'One large export delays the others.' }),
-  EXPORTD_SLOT_YIELD_AFTER: duration('10s', { min: '100ms' }).describe(
-    'An attempt that makes no progress for this long, because it waits for a server, yields its slot to another one.',
-  ),
-  EXPORTD_EMPTY_PUBLISH_SLOTS: count(8, { min: 0 }).describe(
-    'Intervals without rows that a worker publishes at the same time, outside its export slots. `0` disables this.',
-  ),
-  EXPORTD_EMPTY_PUBLISH_TIMEOUT: duration('1500ms', { min: '10ms' }).describe(
-    'How long that may take before the interval needs an export slot.',
-  ),
   EXPORTD_RANGE_ROWS: count(10_000_000).describe(
     'An interval with more rows is split into ranges of this size, which are exported in parallel.',
   ),
@@ -190,12 +178,6 @@ export const exports = {
   ),
   EXPORTD_S3_RETRY_BUDGET: duration('10s').describe(
     'How long a request to S3 is retried. Then the run waits, without a slot, until the bucket responds.',
-  ),
-  EXPORTD_S3_LONG_RETRY_BUDGET: duration('5m').describe(
-    'The same for parts of a file that cannot be resumed: with Brotli, or without permission to list parts.',
-  ),
-  EXPORTD_S3_TEST_INTERVAL: duration('1d').describe(
-    'How long a store is trusted to refuse overwrites. Then the next manifest is written with reads, and tests it again.',
   ),
   EXPORTD_S3_PROBE_AFTER: duration('10s', { min: '10ms' }).describe(
     'A bucket without a response for this long is probed before the next attempt of a run.',

@@ -42,20 +42,11 @@ export const queries = {
   EXPORTD_QUERY_QUEUE_TIMEOUT: duration('30s', { min: '1ms' }).describe(
     'How long a request waits for a slot before it gets 429 or 503.',
   ),
-  EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT: duration('1h', { min: '100ms' }).describe(
-    'How long a background query waits on a worker for a slot of its project before it fails.',
-  ),
-  EXPORTD_QUERY_POLL_INTERVAL: duration('250ms', { min: '10ms' }).describe(
-    'How often a process checks whether its queries were cancelled, and records their heartbeat.',
-  ),
   EXPORTD_QUERY_CANCEL_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'How long a request to cancel a query waits for the statement to end in PostgreSQL.',
   ),
   EXPORTD_QUERY_HEARTBEAT_TIMEOUT: duration('10s', { min: '500ms' }).describe(
     'A query without a heartbeat for this long is run again by another worker.',
-  ),
-  EXPORTD_QUERY_STATUS_TTL: duration('20m', { min: '100ms' }).describe(
-    'How long the status of a query can be read after its end.',
   ),
   EXPORTD_QUERY_CACHE_TTL: duration('7d', { min: '100ms' }).describe('How long cached results are kept.'),
   EXPORTD_DRAFT_SQL_URL: url()

@@ -45,9 +45,6 @@ export const process = {
   EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info')
     .describe('Minimum level of the log lines on stderr.')
     .meta({ when: 'You look for the cause of a fault (`debug`), or pay per log line.' }),
-  EXPORTD_LOG_FORMAT: oneOf(['auto', 'json', 'readable'], 'auto').describe(
-    'Form of the log lines. `auto`: readable on a terminal, else JSON.',
-  ),
   EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' })
     .describe('How long the database keeps run logs, delivered notifications and reports of verifications.')
     .meta({ when: 'The control database grows too large, or audits need more.' }),
@@ -176,23 +173,14 @@ export const httpApi = {
   EXPORTD_HTTP_REQUEST_TIMEOUT: duration('30s', { min: '1s' }).describe(
     'How long a client may take to send a request, its body included. Then its connection is closed.',
   ),
-  EXPORTD_HTTP_MAX_CONNECTIONS: count(10_000).describe(
-    'Connections that the server accepts at a time. Further ones are closed at once.',
-  ),
   EXPORTD_MAX_FAILED_AUTHENTICATIONS: count(30).describe(
     'Invalid API keys that an address may send per minute before it gets 429. Valid keys always pass.',
   ),
   EXPORTD_MAX_EXPORTS_PER_PROJECT: count(10_000)
     .describe('Batch exports of a project that are not deleted.')
     .meta({ when: 'Projects belong to strangers.' }),
-  EXPORTD_IDEMPOTENCY_KEY_RETENTION: duration('7d', { min: '1m', max: '3650d' }).describe(
-    'How long an `Idempotency-Key` is remembered. After that it names a new request.',
-  ),
   EXPORTD_COMMAND_TIMEOUT: duration('10s').describe(
     'How long the API waits for the outcome of a command before it responds with 202.',
-  ),
-  EXPORTD_COMMAND_POLL_INTERVAL: duration('500ms', { min: '10ms' }).describe(
-    'How often it polls for the outcome meanwhile, in case a PostgreSQL notification is lost.',
   ),
   EXPORTD_DRY_RUN_TIMEOUT: duration('30s', { min: '100ms' }).describe(
     'How long a dry run of a backfill may count rows. After that it responds without row counts.',

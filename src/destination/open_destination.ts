@@ -189,6 +189,9 @@ export type OpenDestination = (
   waiting?: ProbeWait,
 ) => Promise<Destination>;
 
+/** How long a store is trusted to refuse overwrites, in milliseconds. Then the next manifest tests it again. */
+const traitsMaxAgeMs = 86_400_000;
+
 /** The wait of a caller outside the export slots. */
 const plainWait: ProbeWait = { signal: new AbortController().signal };
 
@@ -206,7 +209,7 @@ export const createDestinationOpener =
     const store = { team_id: spec.team_id, location: locationOf(config) };
     const circuit = circuitOf(config);
     const [traits] = await Promise.all([
-      readTraits(pool, store, settings.EXPORTD_S3_TEST_INTERVAL),
+      readTraits(pool, store, traitsMaxAgeMs),
       circuits?.admit(circuit, () => probeS3(config, settings), waiting),
     ]);
     return openS3(config, {

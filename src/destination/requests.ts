@@ -487,9 +487,12 @@ export const sendCommand = <Input extends ServiceInputTypes, Output extends Serv
 
 /** How long a request is retried. */
 interface SendOptions {
-  /** Whether a failure wastes what was sent before: retried for EXPORTD_S3_LONG_RETRY_BUDGET. */
+  /** Whether a failure wastes what was sent before: retried for longer. */
   readonly wastesParts?: boolean;
 }
+
+/** How long a request is retried whose failure wastes parts that were sent, in milliseconds. */
+const longRetryBudgetMs = 5 * 60_000;
 
 /** Errors that are not retried: the caller checks the state of the object or upload. */
 const notRetried = new Set(['NoSuchUpload', 'InvalidPart', ...conditionFailureCodes]);
@@ -525,7 +528,6 @@ export function createS3Requests(
   let reusable = true;
   const {
     EXPORTD_S3_RETRY_BUDGET: retryBudget,
-    EXPORTD_S3_LONG_RETRY_BUDGET: longRetryBudget,
     EXPORTD_ACTIVITY_RETRY_INITIAL: initial,
     EXPORTD_ACTIVITY_RETRY_MAX: maximum,
   } = settings;
@@ -538,7 +540,7 @@ export function createS3Requests(
     silenceMs: settings.EXPORTD_S3_REQUEST_TIMEOUT,
     send: async (operation, signal, call, { wastesParts = false } = {}) => {
       const started = Date.now();
-      const budget = wastesParts ? Math.max(retryBudget, longRetryBudget) : retryBudget;
+      const budget = wastesParts ? Math.max(retryBudget, longRetryBudgetMs) : retryBudget;
       for (let pause = initial; ; pause = Math.min(pause * 2, maximum)) {
         signal.throwIfAborted();
         if (unavailable) throw unavailable;

@@ -1,5 +1,4 @@
 import { bounds } from '../config/bounds.ts';
-import type { Settings } from '../config/settings.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { type ManifestPublication, ManifestReplaced } from '../destination/destination.ts';
 import { type Manifest, manifestOf } from '../destination/manifest.ts';
@@ -623,16 +622,16 @@ async function adoptManifest(
  */
 export type PublishEmpty = (runId: string, signal: AbortSignal) => Promise<boolean>;
 
+/** Intervals without rows that a worker publishes at a time outside its export slots, and how long one may take. */
+const emptyPublishLimits = { slots: 8, timeoutMs: 1_500 };
+
 /**
  * Few at a time, and each with a short timeout: a bucket that does not respond can only occupy these slots. Runs that find
  * no free slot, or fail here, are published by the export workers, which have the time to retry.
  */
 export function createEmptyPublisher(
   dependencies: PublishDependencies,
-  {
-    EXPORTD_EMPTY_PUBLISH_SLOTS: slots,
-    EXPORTD_EMPTY_PUBLISH_TIMEOUT: timeoutMs,
-  }: Pick<Settings, 'EXPORTD_EMPTY_PUBLISH_SLOTS' | 'EXPORTD_EMPTY_PUBLISH_TIMEOUT'>,
+  { slots, timeoutMs } = emptyPublishLimits,
 ): PublishEmpty {
   let usedSlots = 0;
   return async (runId, signal) => {

@@ -485,7 +485,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
       void sendError(error, request, reply);
     },
   }).withTypeProvider<ZodTypeProvider>();
-  app.server.maxConnections = settings.EXPORTD_HTTP_MAX_CONNECTIONS;
+  app.server.maxConnections = bounds.connections.max;
   closeUnusedConnections(app);
   paceConnections(app.server);
   app.setValidatorCompiler(validatorCompiler);
@@ -516,7 +516,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   });
   const authentication = createAuthentication({ ...dependencies, limiter, refusals });
   app.addHook('onClose', () => authentication.close());
-  const outcomes = createCommandOutcomes(pool, { pollMs: settings.EXPORTD_COMMAND_POLL_INTERVAL, logger });
+  const outcomes = createCommandOutcomes(pool, logger);
   app.addHook('onClose', () => outcomes.close());
   // Closing waits for pending responses, and queries can run longer than the shutdown timeout.
   app.addHook('preClose', (done) => {

@@ -49,14 +49,14 @@ interface CommandOutcomes {
 /** Delay before reconnecting after the listening connection was lost or could not be opened. */
 const relistenMs = 1_000;
 
+/** How often waiting requests poll for an outcome, in case a notification is lost, in milliseconds. */
+const pollMs = 500;
+
 /**
  * Listens for outcomes on one connection of the pool, which it holds until it is closed. Polling covers notifications
  * that are lost with a connection.
  */
-export function createCommandOutcomes(
-  pool: Pool,
-  options: { readonly pollMs: number; readonly logger: Logger },
-): CommandOutcomes {
+export function createCommandOutcomes(pool: Pool, logger: Logger): CommandOutcomes {
   const waiters = new Map<string, Set<() => void>>();
   const closing = new AbortController();
 
@@ -65,7 +65,7 @@ export function createCommandOutcomes(
       await listenUntilLost(pool, closing.signal, (id) => {
         for (const wake of waiters.get(id) ?? []) wake();
       }).catch((error: unknown) => {
-        options.logger.warn(
+        logger.warn(
           { err: error },
           'Could not listen for command outcomes. Polling until the connection is back.',
         );
@@ -85,7 +85,7 @@ export function createCommandOutcomes(
         const remaining = deadline - performance.now();
         if (remaining <= 0 || signal.aborted) return undefined;
         const timer = new AbortController();
-        const poll = sleep(Math.min(options.pollMs, remaining), undefined, {
+        const poll = sleep(Math.min(pollMs, remaining), undefined, {
           signal: AbortSignal.any([timer.signal, signal]),
         }).catch(() => undefined);
         await Promise.race([wake.promise, poll]);
@@ -273,7 +273,6 @@ export function createCommandService(dependencies: {
   readonly logger: Logger;
   readonly timeoutMs: number;
   readonly requestKeys: readonly Buffer[];
-  readonly settings: Pick<Settings, 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'>;
 }): CommandService {
   const submit = (submission: CommandSubmission): Promise<SubmissionResult> =>
     inSpan(`command ${submission.name}`, {}, () => storeAndWait(submission));
@@ -361,11 +360,9 @@ async function storeOnce(
   {
     pool,
     requestKeys,
-    settings,
   }: {
     readonly pool: Pool;
     readonly requestKeys: readonly Buffer[];
-    readonly settings: Pick<Settings, 'EXPORTD_IDEMPOTENCY_KEY_RETENTION'>;
   },
   submission: CommandSubmission,
 ): Promise<Command> {
@@ -375,14 +372,7 @@ async function storeOnce(
   // Only a repeated key is ever compared.
   const fingerprints = key === null ? [''] : fingerprintsOf(submission, requestKeys);
   const earlier =
-    key === null
-      ? undefined
-      : await findCommandByIdempotencyKey(
-          pool,
-          submission.caller.project_id,
-          key,
-          settings.EXPORTD_IDEMPOTENCY_KEY_RETENTION,
-        );
+    key === null ? undefined : await findCommandByIdempotencyKey(pool, submission.caller.project_id, key);
   if (earlier) return requireSameRequest(earlier, fingerprints);
   try {
     return await inTransaction(pool, async (connection) => {

@@ -169,7 +169,6 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       running: createRunningQueries({
         pool,
         slots: createQuerySlots(foregroundLimits(settings)),
-        pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
         logger,
         slow: countSlowQueries(metrics, settings),
       }),

@@ -86,12 +86,14 @@ export async function storeCommand(pool: Pool | Connection, request: CommandRequ
   return stored ?? storeCommand(pool, request);
 }
 
-/** Reads the command that a project stored with this Idempotency-Key. One that is older than `retentionMs` loses the key. */
+/** How long an `Idempotency-Key` is remembered, in milliseconds. After that it names a new request. */
+export const idempotencyKeyRetentionMs = 7 * 86_400_000;
+
+/** Reads the command that a project stored with this Idempotency-Key. One that is too old loses the key. */
 export async function findCommandByIdempotencyKey(
   pool: Pool,
   teamId: number,
   key: string,
-  retentionMs: number,
 ): Promise<Command | undefined> {
   const { rows } = await pool.query<Command>(
     `with expired as (
@@ -101,7 +103,7 @@ export async function findCommandByIdempotencyKey(
        returning id)
      select ${columns} from exportd.commands
      where team_id = $1 and idempotency_key = $2 and id not in (select id from expired)`,
-    [teamId, key, retentionMs],
+    [teamId, key, idempotencyKeyRetentionMs],
   );
   return rows[0];
 }

@@ -114,6 +114,9 @@ export interface RunningQueries {
   readonly interrupted: () => boolean;
 }
 
+/** How often a process checks whether its queries were cancelled, and records their heartbeat, in milliseconds. */
+const pollMs = 250;
+
 /**
  * Runs queries in `slots`. Polls the control database with one statement for all of them, also those that wait, which
  * records their heartbeats and progress and finds cancelled ones. A failed poll is followed by the next one.
@@ -121,13 +124,11 @@ export interface RunningQueries {
 export function createRunningQueries({
   pool,
   slots,
-  pollMs,
   logger,
   slow,
 }: {
   readonly pool: Pool;
   readonly slots: QuerySlots;
-  readonly pollMs: number;
   readonly logger: Logger;
   readonly slow?: SlowQueries;
 }): RunningQueries {
@@ -283,9 +284,7 @@ export interface QueryService extends QueryRunnerDependencies {
       | 'EXPORTD_TASK_QUEUE_PREFIX'
       | 'EXPORTD_QUERY_CACHE_TTL'
       | 'EXPORTD_QUERY_CANCEL_TIMEOUT'
-      | 'EXPORTD_QUERY_POLL_INTERVAL'
       | 'EXPORTD_QUERY_PROJECT_QUEUE_SIZE'
-      | 'EXPORTD_QUERY_STATUS_TTL'
       | 'EXPORTD_QUERY_TIMEOUT'
     >;
 }
@@ -391,17 +390,16 @@ async function runRegistered(
   prepared: PreparedQuery,
 ): Promise<QueryResponse> {
   const { execution_id: executionId } = request;
-  const ttlMs = service.settings.EXPORTD_QUERY_STATUS_TTL;
   try {
     return await service.running.run(request, async (query) => {
       if (!(await claimQuery(service.pool, executionId))) throw new QueryCancelled();
       const result = await calculate(service, prepared, query);
-      await finishQuery(service.pool, executionId, { status: 'completed', result_id: result.id }, ttlMs);
+      await finishQuery(service.pool, executionId, { status: 'completed', result_id: result.id });
       return responseOf(result);
     });
   } catch (error) {
     const outcome = outcomeOfError(error);
-    await finishQuery(service.pool, executionId, outcome, ttlMs);
+    await finishQuery(service.pool, executionId, outcome);
     if (outcome.status === 'cancelled') throw new QueryError(cancelledCode, cancelledMessage);
     throw error;
   }
@@ -415,7 +413,7 @@ async function waitForOtherRequest(
 ): Promise<QueryStatus> {
   if (hasEnded(status)) return status;
   if (service.running.interrupted()) throw new QueryInterrupted();
-  await wait(service.settings.EXPORTD_QUERY_POLL_INTERVAL);
+  await wait(pollMs);
   signal.throwIfAborted();
   const next = await readStatus(service.pool, status.team_id, status.id);
   if (next?.execution_id !== status.execution_id) throw new QueryError(cancelledCode, cancelledMessage);
@@ -496,9 +494,8 @@ async function respondFromCache(
   const { client_query_id: id, user_id } = request;
   const running = await runningStatus(service, request, prepared);
   const response = await loadCached(service, prepared, cached, running);
-  const ttlMs = service.settings.EXPORTD_QUERY_STATUS_TTL;
   if (response && id !== null)
-    await recordCacheHit(service.pool, { ...jobOf(prepared), id, user_id, result_id: cached.id, ttlMs });
+    await recordCacheHit(service.pool, { ...jobOf(prepared), id, user_id, result_id: cached.id });
   return response;
 }
 
@@ -535,8 +532,7 @@ export async function cancelQuery(
   const found = await readStatus(pool, teamId, id, userId);
   if (!found) return false;
   if (hasEnded(found)) return true;
-  const ttlMs = settings.EXPORTD_QUERY_STATUS_TTL;
-  await requestCancel(pool, found.execution_id, ttlMs);
+  await requestCancel(pool, found.execution_id);
   if (found.query_async)
     await background.cancel(found).catch((error: unknown) => {
       logger.warn({ err: error, query_id: id }, 'Could not cancel the workflow of a cancelled query.');
@@ -547,8 +543,8 @@ export async function cancelQuery(
   ) {
     const now = await readStatus(pool, teamId, id);
     if (now?.execution_id !== found.execution_id || hasEnded(now)) return true;
-    await wait(settings.EXPORTD_QUERY_POLL_INTERVAL / 5);
+    await wait(pollMs / 5);
   }
-  await finishQuery(pool, found.execution_id, { status: 'cancelled' }, ttlMs);
+  await finishQuery(pool, found.execution_id, { status: 'cancelled' });
   return true;
 }

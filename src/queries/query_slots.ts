@@ -39,11 +39,13 @@ type SlotSettings = Pick<
   | 'EXPORTD_QUERY_KEY_SLOTS'
   | 'EXPORTD_QUERY_PROJECT_QUEUE_SIZE'
   | 'EXPORTD_QUERY_QUEUE_TIMEOUT'
-  | 'EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT'
 >;
 
 /** Queries that wait for a slot of a server process. With more, the project with the longest queue gets 503. */
 const maxWaitingQueries = 200;
+
+/** How long a background query waits on a worker for a slot of its project before it fails, in milliseconds. */
+export const backgroundQueueTimeoutMs = 3_600_000;
 
 /** The limits of a server process, whose clients wait. */
 export const foregroundLimits = (settings: SlotSettings): SlotLimits => ({
@@ -65,7 +67,7 @@ export const backgroundLimits = (settings: SlotSettings): SlotLimits => ({
   keySlots: Infinity,
   queueSize: Infinity,
   projectQueueSize: Infinity,
-  timeoutMs: settings.EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT,
+  timeoutMs: backgroundQueueTimeoutMs,
 });
 
 /** The duration of a query before any has ended, in milliseconds. */

@@ -25,8 +25,7 @@ interface BackgroundQueryDependencies extends QueryRunnerDependencies {
   /** Lets the worker take another query while one waits for its project. */
   readonly yieldSlot: NonNullable<QueryExecution['yieldSlot']>;
   readonly logger: Logger;
-  readonly settings: QueryRunnerDependencies['settings'] &
-    Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_STATUS_TTL'>;
+  readonly settings: QueryRunnerDependencies['settings'] & Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT'>;
 }
 
 /**
@@ -40,11 +39,11 @@ export async function runBackgroundQuery(
   executionId: string,
   stopping: AbortSignal,
 ): Promise<QueryOutcome['status'] | null> {
-  const { pool, running, yieldSlot, logger, settings } = dependencies;
+  const { pool, running, yieldSlot, logger } = dependencies;
   const team_id = await readTeamOfUnfinished(pool, executionId);
   if (team_id === undefined) return null;
   const end = async (outcome: QueryOutcome) => {
-    await finishQuery(pool, executionId, outcome, settings.EXPORTD_QUERY_STATUS_TTL);
+    await finishQuery(pool, executionId, outcome);
     return outcome.status;
   };
   try {

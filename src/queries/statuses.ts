@@ -120,16 +120,11 @@ export async function deleteQuery(pool: Pool, executionId: string): Promise<void
 /** Records a cached result under a client's id, unless the id is in use. */
 export async function recordCacheHit(
   pool: Pool,
-  job: OwnedJob & { readonly result_id: string; readonly ttlMs: number },
+  job: OwnedJob & { readonly result_id: string },
 ): Promise<void> {
   const { registered, status } = await registerQuery(pool, { ...job, query_async: false });
   if (registered)
-    await finishQuery(
-      pool,
-      status.execution_id,
-      { status: 'completed', result_id: job.result_id },
-      job.ttlMs,
-    );
+    await finishQuery(pool, status.execution_id, { status: 'completed', result_id: job.result_id });
 }
 
 /** The project of a query that has not ended. */
@@ -164,13 +159,11 @@ export async function claimQuery(pool: Pool, executionId: string): Promise<Query
   return rows[0];
 }
 
-/** Records the outcome of a query; only the first one is stored. The status is kept for `ttlMs` from now. */
-export async function finishQuery(
-  pool: Pool,
-  executionId: string,
-  outcome: QueryOutcome,
-  ttlMs: number,
-): Promise<void> {
+/** How long the status of a query can be read after its end, in milliseconds. */
+const statusRetentionMs = 20 * 60_000;
+
+/** Records the outcome of a query; only the first one is stored. */
+export async function finishQuery(pool: Pool, executionId: string, outcome: QueryOutcome): Promise<void> {
   const failure =
     outcome.status === 'cancelled' ? { error_code: cancelledCode, error_message: cancelledMessage } : outcome;
   await pool.query(
@@ -183,19 +176,19 @@ export async function finishQuery(
       'result_id' in failure ? failure.result_id : null,
       'error_code' in failure ? failure.error_code : null,
       'error_code' in failure ? failure.error_message : null,
-      ttlMs,
+      statusRetentionMs,
     ],
   );
 }
 
 /** Requests the cancellation of a query. A queued query ends at once. */
-export async function requestCancel(pool: Pool, executionId: string, ttlMs: number): Promise<void> {
+export async function requestCancel(pool: Pool, executionId: string): Promise<void> {
   const { rows } = await pool.query<{ status: QueryState }>(
     `update exportd.queries set cancel_requested = true where execution_id = $1 and end_time is null
      returning status`,
     [executionId],
   );
-  if (rows[0]?.status === 'queued') await finishQuery(pool, executionId, { status: 'cancelled' }, ttlMs);
+  if (rows[0]?.status === 'queued') await finishQuery(pool, executionId, { status: 'cancelled' });
 }
 
 /**

@@ -21,8 +21,6 @@ export type { Logger };
 /** Fields that could contain a secret, at any of the redacted depths of a logged object. */
 const secretFields = ['aws_access_key_id', 'aws_secret_access_key', 'authorization', 'api_key', 'secrets'];
 
-type LogSettings = Pick<Settings, 'EXPORTD_LOG_LEVEL'> & Partial<Pick<Settings, 'EXPORTD_LOG_FORMAT'>>;
-
 /** What is used of the package. */
 interface PinoPretty {
   readonly prettyFactory: typeof prettyFactory;
@@ -36,8 +34,10 @@ const stderr = 2;
  */
 export function createLogger(
   name: string,
-  settings: LogSettings,
-  destination: DestinationStream = destinationOf(settings),
+  settings: Pick<Settings, 'EXPORTD_LOG_LEVEL'>,
+  destination: DestinationStream = process.stderr.isTTY
+    ? readableLines(process.stderr)
+    : pino.destination(stderr),
 ): Logger {
   return pino(
     {
@@ -51,11 +51,6 @@ export function createLogger(
     },
     destination,
   );
-}
-
-function destinationOf({ EXPORTD_LOG_FORMAT: format = 'json' }: LogSettings): DestinationStream {
-  const isReadable = format === 'readable' || (format === 'auto' && process.stderr.isTTY);
-  return isReadable ? readableLines(process.stderr) : pino.destination(stderr);
 }
 
 /** Formats lines for people: the time of day, the level and the message, then a line for each field. */

@@ -307,7 +307,7 @@ describe('an interval without rows', () => {
   const publisher = (timeoutMs: number, signal = new AbortController().signal) => {
     const publish = createEmptyPublisher(
       { ...harness, logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }) },
-      { EXPORTD_EMPTY_PUBLISH_SLOTS: 1, EXPORTD_EMPTY_PUBLISH_TIMEOUT: timeoutMs },
+      { slots: 1, timeoutMs },
     );
     return (runId: string) => publish(runId, signal);
   };

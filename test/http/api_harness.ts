@@ -115,7 +115,6 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     EXPORTD_LOG_LEVEL: 'silent',
     EXPORTD_JITTER_LONG: '0s',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
-    EXPORTD_COMMAND_POLL_INTERVAL: '50ms',
     ...generousTimeouts,
     // Tests send many invalid keys from one address.
     EXPORTD_MAX_FAILED_AUTHENTICATIONS: '1000000',
@@ -199,7 +198,6 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
       running: createRunningQueries({
         pool,
         slots: createQuerySlots(foregroundLimits(settings)),
-        pollMs: 50,
         logger,
       }),
       background: {

@@ -83,7 +83,7 @@ describe('a background query', () => {
     const source = connectQueriesToSource(settings);
     const logger = createLogger('test', settings);
     const slots = createQuerySlots(backgroundLimits(settings));
-    const queries = createRunningQueries({ pool, slots, pollMs: 20, logger });
+    const queries = createRunningQueries({ pool, slots, logger });
     const stopping = new AbortController();
     const running: RunningQueries = {
       ...queries,
@@ -98,7 +98,7 @@ describe('a background query', () => {
       stopping.signal,
     );
     await harness.running();
-    await requestCancel(pool, status.execution_id, 60_000);
+    await requestCancel(pool, status.execution_id);
     expect(await ran).toBe('cancelled');
     expect((await retrieve(status.id)).body.query_status).toMatchObject({
       complete: true,
@@ -118,7 +118,7 @@ describe('a background query', () => {
     const slots = createQuerySlots(backgroundLimits(harness.control.settings));
     const slow = { thresholdMs: 0, count: (team: number) => counted.push(team) };
     const execution = { execution_id: 'one', team_id, key_id: null, signal: new AbortController().signal };
-    await createRunningQueries({ pool, slots, pollMs: 20, logger: logger as never, slow }).run(
+    await createRunningQueries({ pool, slots, logger: logger as never, slow }).run(
       execution,
       ({ progress }) => {
         progress({ rows_read: 5 });
@@ -130,9 +130,8 @@ describe('a background query', () => {
       [{ project: team_id, query_id: 'one', seconds: expect.any(Number), rows_read: 5 }, 'A query was slow.'],
     ]);
     const quick = { ...slow, thresholdMs: 600_000 };
-    await createRunningQueries({ pool, slots, pollMs: 20, logger: logger as never, slow: quick }).run(
-      execution,
-      () => Promise.resolve(),
+    await createRunningQueries({ pool, slots, logger: logger as never, slow: quick }).run(execution, () =>
+      Promise.resolve(),
     );
     expect(counted).toEqual([team_id]);
   });
@@ -142,7 +141,7 @@ describe('a background query', () => {
     const running = createRunningQueries({
       pool,
       slots: createQuerySlots(backgroundLimits(harness.control.settings)),
-      pollMs: 20,
+
       logger: createLogger('test', harness.control.settings),
     });
     const id = randomUUID();

@@ -59,7 +59,6 @@ const notTested = () => Promise.reject(new Error('Only queries are tested here.'
 /** Opens the harness without its worker; `harness.control.startWorker()` starts it. */
 export async function openQueryHarness(more: Record<string, string> = {}): Promise<QueryHarness> {
   const testSettings = {
-    EXPORTD_QUERY_POLL_INTERVAL: '40ms',
     EXPORTD_QUERY_HEARTBEAT_TIMEOUT: '60s',
     EXPORTD_QUERIES_PER_HOUR: '100000',
     ...generousTimeouts,
@@ -109,7 +108,6 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
         running: createRunningQueries({
           pool: ownPool,
           slots: createQuerySlots(foregroundLimits(settings)),
-          pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
           logger,
         }),
         background: createQueryClient(temporal.client, settings),

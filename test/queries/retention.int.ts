@@ -23,10 +23,12 @@ it('deletes results that are unreferenced and old or superseded, and expired sta
     );
     return id;
   };
-  const status = async (result_id: string, ttlMs: number) => {
+  const status = async (result_id: string, isExpired: boolean) => {
     const id = randomUUID();
     const job = { team_id: 1, id, kind: 'K', query: {}, variables: {}, cache_key: 'x' };
-    await recordCacheHit(pool, { ...job, user_id: 1, result_id, ttlMs: ttlMs });
+    await recordCacheHit(pool, { ...job, user_id: 1, result_id });
+    if (isExpired)
+      await pool.query('update exportd.queries set expiration_time = clock_timestamp() where id = $1', [id]);
     return id;
   };
   const old = await storeOutput('a', 8 * day);
@@ -38,7 +40,7 @@ it('deletes results that are unreferenced and old or superseded, and expired sta
     await storeOutput('d', 6 * day),
     referenced,
   ].sort();
-  const [unexpired, expired] = [await status(referenced, day), await status(old, 0)];
+  const [unexpired, expired] = [await status(referenced, false), await status(old, true)];
   await admitQueryRequest(pool, 1, 5);
   await admitQueryRequest(pool, 1, 5);
   await pool.query(

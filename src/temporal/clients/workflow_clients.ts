@@ -9,6 +9,7 @@ import {
 } from '../../contract/workflow_inputs.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
+import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { createNotificationClient } from './notification_client.ts';
 import { createErasureClient } from './verification_client.ts';
@@ -60,10 +61,7 @@ const overheadMs = 30_000;
 export function createQueryClient(
   client: Client,
   settings: ExecutionSettings &
-    Pick<
-      Settings,
-      'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'
-    >,
+    Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'>,
 ): BackgroundQueries {
   const queues = taskQueues(settings);
   const ids = workflowIds(settings);
@@ -72,8 +70,7 @@ export function createQueryClient(
       const input: BackgroundQueryInput = {
         execution_id: query.execution_id,
         task_queue: queues.query,
-        timeout_ms:
-          settings.EXPORTD_QUERY_ASYNC_QUEUE_TIMEOUT + settings.EXPORTD_QUERY_ASYNC_TIMEOUT + overheadMs,
+        timeout_ms: backgroundQueueTimeoutMs + settings.EXPORTD_QUERY_ASYNC_TIMEOUT + overheadMs,
         heartbeat_timeout_ms: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
       };
       await client.workflow.start(workflowTypes.backgroundQuery, {

@@ -10,6 +10,7 @@ import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
 import { deleteEndedSessions, deleteExpiredAuditEvents } from '../../journal/audit.ts';
+import { idempotencyKeyRetentionMs } from '../../journal/commands.ts';
 import { dropExpiredReadModels } from '../../projections/read_models.ts';
 import { deleteExpiredQueries } from '../../queries/results.ts';
 import { inTransaction } from '../../journal/database.ts';
@@ -281,16 +282,11 @@ export async function reconcileQueries(dependencies: ReconcilerDependencies, pas
         logger.warn({ query_id: query.id }, 'Starting a background query again.');
         await backgroundQueries.start(query);
       } else {
-        await finishQuery(
-          journal.pool,
-          query.execution_id,
-          {
-            status: 'failed',
-            error_code: 'query_ended',
-            error_message: 'The query was ended in Temporal.',
-          },
-          settings.EXPORTD_QUERY_STATUS_TTL,
-        );
+        await finishQuery(journal.pool, query.execution_id, {
+          status: 'failed',
+          error_code: 'query_ended',
+          error_message: 'The query was ended in Temporal.',
+        });
       }
       return true;
     },
@@ -357,7 +353,7 @@ async function collapseExpiredHistory(
     {
       historyMs: settings.EXPORTD_HISTORY_RETENTION,
       deletedExportMs: settings.EXPORTD_DELETED_EXPORT_RETENTION,
-      idempotencyKeyMs: settings.EXPORTD_IDEMPOTENCY_KEY_RETENTION,
+      idempotencyKeyMs: idempotencyKeyRetentionMs,
       newestRuns: Math.max(newestRuns, policies.pauseAfterFailures),
     },
     () => pass.isOver(),

@@ -129,7 +129,6 @@ export function createQueryActivityDependencies(dependencies: {
   const running = createRunningQueries({
     pool,
     slots: createQuerySlots(backgroundLimits(settings)),
-    pollMs: settings.EXPORTD_QUERY_POLL_INTERVAL,
     logger,
     slow: countSlowQueries(metrics, settings),
   });
@@ -145,7 +144,6 @@ export function createQueryActivityDependencies(dependencies: {
         status === 'cancelled'
           ? { status }
           : { status, error_code: 'error', error_message: 'A server error occurred.' },
-        settings.EXPORTD_QUERY_STATUS_TTL,
       ),
     heartbeatTimeoutMs: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
     logger,
@@ -318,7 +316,7 @@ async function serve(
           ...createRunActivities({
             ...control,
             outages,
-            publishEmpty: createEmptyPublisher(exporting, settings),
+            publishEmpty: createEmptyPublisher(exporting),
           }),
           ...createDestinationTestActivities({
             testDestination: createDestinationTester(pool, keyRing, settings),

@@ -110,16 +110,8 @@ const maxWorkflows = 2_000;
  * How many workflow executions a worker caches.
  * @param memoryBytes memory of the machine, or of the container if that is less
  */
-export function maxCachedWorkflows(
-  { EXPORTD_MAX_CACHED_WORKFLOWS: configured }: Pick<Settings, 'EXPORTD_MAX_CACHED_WORKFLOWS'>,
-  memoryBytes = availableMemory(),
-): number {
-  if (configured !== undefined) return configured;
-  return Math.min(
-    maxWorkflows,
-    Math.max(minWorkflows, Math.floor((memoryBytes * memoryShare) / bytesPerWorkflow)),
-  );
-}
+export const maxCachedWorkflows = (memoryBytes = availableMemory()): number =>
+  Math.min(maxWorkflows, Math.max(minWorkflows, Math.floor((memoryBytes * memoryShare) / bytesPerWorkflow)));
 
 /** Without a constraint Node returns 0, or a number larger than the memory. */
 function availableMemory(): number {
@@ -183,7 +175,6 @@ interface WorkerDependencies {
     | 'EXPORTD_TASK_QUEUE_PREFIX'
     | 'EXPORTD_HEARTBEAT_TIMEOUT'
     | 'EXPORTD_WORKFLOW_TASK_TIMEOUT'
-    | 'EXPORTD_MAX_CACHED_WORKFLOWS'
     | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'
     | 'EXPORTD_SHUTDOWN_TIMEOUT'
     | 'EXPORTD_DEPLOYMENT_NAME'
@@ -270,7 +261,7 @@ export async function createWorkers({
   } as const;
   const queues = taskQueues(settings);
   const maxHeartbeatThrottleInterval = heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT);
-  const cacheSize = maxCachedWorkflows(settings);
+  const cacheSize = maxCachedWorkflows();
   const sinks = await workflowSinks(tracing);
   const creatingControl = Worker.create({
     ...shared,

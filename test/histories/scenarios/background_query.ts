@@ -36,7 +36,6 @@ export const backgroundQueryScenarios: readonly Scenario[] = [
   {
     histories: ['background-query-running', 'background-query-cancelled'],
     queryKinds: fakeKinds,
-    settings: () => ({ EXPORTD_QUERY_POLL_INTERVAL: '40ms' }),
     play: async (stack, record) => {
       const { team_id, id, workflowId } = await startQuery(stack, 'select pg_sleep(600)');
       await waitFor(
