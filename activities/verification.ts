@@ -88,7 +88,7 @@ async function readTable(
         { batchExportId: batch_export_id, repairId: id, signal },
       ),
     };
-  const definition = await readDefinition({ pool, keyRing }, batch_export_id);
+  const definition = await readDefinition(pool, batch_export_id);
   if (operation === 'check') {
     const { findings, ...result } = await tables.checkTable(reading, definition, signal);
     const [first] = findings;

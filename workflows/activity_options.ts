@@ -4,7 +4,6 @@ import type { MaintenanceRound } from '../activities/maintenance.ts';
 import type {
   BackgroundQueryInput,
   DestinationTestInput,
-  ErasureInput,
   NotificationInput,
   RunInput,
   RunLimits,
@@ -151,14 +150,6 @@ export const verificationOptions = ({
   startToCloseTimeout: timeout_ms,
   heartbeatTimeout: heartbeat_timeout_ms,
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 3 },
-});
-
-/** Options of a part of an erasure. It reads many files, and is repeated until it succeeds. */
-export const erasureOptions = ({ task_queue, heartbeat_timeout_ms }: ErasureInput): ActivityOptions => ({
-  taskQueue: task_queue,
-  startToCloseTimeout: '24h',
-  heartbeatTimeout: heartbeat_timeout_ms,
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
 });
 
 /**

@@ -2,7 +2,6 @@
 export {
   backgroundQuery,
   batchExportDestinationTest,
-  batchExportErasure,
   batchExportNotification,
   batchExportVerification,
 } from './jobs.ts';

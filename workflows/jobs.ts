@@ -1,28 +1,24 @@
 /**
- * Workflows that do one job each: a delivery, a verification, a part of an erasure, a test of a destination, a query. The control
+ * Workflows that do one job each: a delivery, a verification, a test of a destination, a query. The control
  * database has the job and its outcome, an activity does it, and the workflow adds retries, waits and cancellation.
  */
 import {
   ApplicationFailure,
   CancellationScope,
-  continueAsNew,
   isCancellation,
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
   sleep,
   upsertSearchAttributes,
-  workflowInfo,
 } from '@temporalio/workflow';
 import type { DestinationTestActivities } from '../activities/destination_test.ts';
-import type { ErasureActivities } from '../activities/erasure.ts';
 import type { NotificationActivities } from '../activities/notification.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../activities/query.ts';
 import type { VerificationActivities } from '../activities/verification.ts';
 import {
   type BackgroundQueryInput,
   type DestinationTestInput,
-  type ErasureInput,
   isId,
   type NotificationInput,
   type VerificationInput,
@@ -32,7 +28,6 @@ import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
 import {
   deliveryOptions,
   destinationTestOptions,
-  erasureOptions,
   journalOptions,
   queryOptions,
   searchAttributes,
@@ -91,32 +86,6 @@ export async function batchExportVerification(input: VerificationInput | undefin
     );
   const { verifyInterval } = proxyActivities<VerificationActivities>(verificationOptions(input));
   await verifyInterval({ verification_id: input.verification_id });
-}
-
-/**
- * Erases persons from what a project has exported, part by part, until nothing is left to do. Like a backfill it decides nothing
- * and keeps no state: the journal has it.
- * @throws ApplicationFailure `InvalidInput`
- */
-export async function batchExportErasure(input: ErasureInput | undefined): Promise<void> {
-  // A manual start may pass any input.
-  if (
-    !isId(input?.erasure_id) ||
-    typeof input.task_queue !== 'string' ||
-    typeof input.heartbeat_timeout_ms !== 'number'
-  )
-    throw ApplicationFailure.nonRetryable(
-      'The input needs an erasure_id, a task_queue and a heartbeat_timeout_ms.',
-      'InvalidInput',
-    );
-  const { advanceErasure } = proxyActivities<ErasureActivities>(erasureOptions(input));
-  for (;;) {
-    const { ended, wait_ms, details } = await advanceErasure({ erasure_id: input.erasure_id });
-    setCurrentDetails(details);
-    if (ended) return;
-    if (workflowInfo().continueAsNewSuggested) await continueAsNew<typeof batchExportErasure>(input);
-    await sleep(wait_ms);
-  }
 }
 
 /**

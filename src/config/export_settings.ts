@@ -203,7 +203,7 @@ export const maintenance = {
     .meta({ when: 'Readers take longer than that with the files of a manifest.' }),
   EXPORTD_TABLE_FILE_RETENTION: duration('7d')
     .describe('How long files stay in the bucket after a commit took them from their table.')
-    .meta({ when: 'Readers of tables travel back further in time, or erasure has to be quicker.' }),
+    .meta({ when: 'Readers of tables travel back further in time, or rows have to be gone earlier.' }),
   EXPORTD_TABLE_CHECKPOINT_INTERVAL: count(10).describe(
     'After how many commits a table gets a checkpoint, from which readers start.',
   ),

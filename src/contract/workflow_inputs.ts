@@ -8,7 +8,6 @@ export const workflowTypes = {
   notification: 'batchExportNotification',
   backgroundQuery: 'backgroundQuery',
   verification: 'batchExportVerification',
-  erasure: 'batchExportErasure',
 } as const;
 
 export type WorkflowType = (typeof workflowTypes)[keyof typeof workflowTypes];
@@ -50,7 +49,6 @@ export function workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: Deploymen
       `${prefix}query-${team_id}-${id}`,
     destinationTest: (testId: string): string => `${prefix}batch-export-destination-test-${testId}`,
     verification: (verificationId: string): string => `${prefix}batch-export-verification-${verificationId}`,
-    erasure: (erasureId: string): string => `${prefix}batch-export-erasure-${erasureId}`,
     delivery: (deliveryId: string): string => `${deliveryPrefix}${deliveryId}`,
     /** The delivery id in the workflow id of a delivery; undefined for any other workflow. */
     deliveryIdOf: (workflowId: string): string | undefined => {
@@ -153,13 +151,6 @@ export interface VerificationInput {
   readonly task_queue: string;
   /** Limit of one attempt. */
   readonly timeout_ms: number;
-  readonly heartbeat_timeout_ms: number;
-}
-
-/** Input of an erasure: what it erases is in the control database, sealed. */
-export interface ErasureInput {
-  readonly erasure_id: string;
-  readonly task_queue: string;
   readonly heartbeat_timeout_ms: number;
 }
 

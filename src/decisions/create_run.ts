@@ -154,7 +154,7 @@ export async function createRun(
   const kept = run.definition ?? (failed?.spec.keeps_definition ? failed.spec : undefined);
   const { model, config_version } = kept ?? live.definition;
   const progress =
-    failed && retryOf !== undefined && !(await wasErasedSince(transaction, live.team_id, failed.created_at))
+    failed && retryOf !== undefined
       ? progressForRetry(failed, { run_id: retryOf, model, config_version })
       : undefined;
   const inherited = progress && retryOf !== undefined && { run_id: retryOf, progress };
@@ -185,19 +185,6 @@ export async function createRun(
       },
     },
   ]);
-}
-
-/** Whether persons were erased from a project since a run was created: its files may have their rows. */
-async function wasErasedSince(
-  { connection }: JournalTransaction,
-  teamId: number,
-  time: string,
-): Promise<boolean> {
-  const { rows } = await connection.query(
-    'select from exportd.erasures where team_id = $1 and created_at >= $2 limit 1',
-    [teamId, time],
-  );
-  return rows.length > 0;
 }
 
 /**
@@ -334,7 +321,6 @@ const isWanted = (ended: readonly ('Cancelled' | 'Paused')[]): string => {
   const wants = (backfill: string) =>
     `${backfill}.status not in (${ended.map((status) => `'${status}'`).join(', ')})`;
   return `(run.backfill_id is null or run.adopted_by_schedule
-    or exists (select from exportd.erasures where id = run.backfill_id)
     or exists (select from exportd.backfills owner where owner.id = run.backfill_id and ${wants('owner')})
     or exists (
       select from exportd.batch_export_runs former

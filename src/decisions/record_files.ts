@@ -21,9 +21,7 @@ import {
   inKeyOrder,
   type PlannedPart,
   type RecordedFile,
-  type RewrittenFile,
   type SortKey,
-  withRewritten,
 } from '../domain/exported_files.ts';
 import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
 import {
@@ -239,13 +237,6 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     generationStep(runId, generation, 'rejected', (run) =>
       run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
     ),
-  /** Records what replaces a file of an earlier generation, before it is written. Idempotent. */
-  planEarlierFile: (runId: string, generation: number, rewritten: RewrittenFile) =>
-    generationStep(runId, generation, `earlier:${rewritten.replaces}`, (run) =>
-      run.rewritten?.some(({ replaces }) => replaces === rewritten.replaces)
-        ? []
-        : [{ type: 'RunEarlierFilePlanned', data: { generation, rewritten } }],
-    ),
 });
 
 /** Appends that a key is taken, and notifies of it. */
@@ -363,20 +354,6 @@ export async function readReplacedFiles(
   return rows[0] ? adoptedFiles(rows[0].data) : [];
 }
 
-/** Reads the config and the model of the run that wrote a generation; undefined if the journal does not know it. */
-export async function findGeneration(
-  pool: Pool,
-  spec: RunInterval,
-  generation: number,
-): Promise<Pick<RunSpec, 'config_version' | 'model'> | undefined> {
-  const { rows } = await pool.query<Pick<RunSpec, 'config_version' | 'model'>>(
-    `select config_version, model from exportd.batch_export_runs where batch_export_id = $1
-     and data_interval_start = $2 and data_interval_end = $3 and generation = $4 order by position desc limit 1`,
-    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, generation],
-  );
-  return rows[0];
-}
-
 /** Decides which files of earlier generations stay when a run publishes. @throws ConfigVersionNotFound */
 export async function readEarlierGenerations(
   connection: Connection,
@@ -384,19 +361,6 @@ export async function readEarlierGenerations(
   run: ExistingRun,
   replaced: ReplacedRun,
 ): Promise<EarlierGenerations> {
-  if (run.spec.erasure_id !== undefined) {
-    const { kept, earlier, elsewhere } = replaced.run.earlier_generations;
-    const { rewritten = [] } = run;
-    const movedAs = (as: 'kept' | 'earlier') =>
-      rewritten.flatMap(({ file, moved }) => (file && moved?.as === as ? file : []));
-    const left = new Set(rewritten.flatMap(({ moved }) => moved?.from ?? []));
-    return {
-      covers: replaced.run.generation,
-      kept: [...withRewritten(kept, rewritten), ...movedAs('kept')],
-      earlier: [...withRewritten(earlier, rewritten), ...movedAs('earlier')],
-      elsewhere: elsewhere.filter((generation) => !left.has(generation)),
-    };
-  }
   const isCovered = isCoveredByRows(run, replaced);
   const files = isCovered
     ? { own: [], replaced: [] }

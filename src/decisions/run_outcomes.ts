@@ -96,16 +96,13 @@ async function endLockedRun(
   const { retry_number, team_id, batch_export_id, data_interval_start, data_interval_end } = state.spec;
   const isRetried = ending.status === 'FailedRetryable' || ending.status === 'TimedOut';
   const retry =
-    state.spec.erasure_id !== undefined
-      ? // A retry would read the source. The erasure searches the interval again instead.
-        { retry_number, retry_delay_seconds: null }
-      : isRetried && (await wasInOutage(connection, state))
-        ? {
-            retry_number,
-            retry_delay_seconds: outageRetryDelaySeconds(retry_number, policies.retry),
-            in_outage: true as const,
-          }
-        : { retry_number, retry_delay_seconds: retryDelaySeconds(retry_number, policies.retry) };
+    isRetried && (await wasInOutage(connection, state))
+      ? {
+          retry_number,
+          retry_delay_seconds: outageRetryDelaySeconds(retry_number, policies.retry),
+          in_outage: true as const,
+        }
+      : { retry_number, retry_delay_seconds: retryDelaySeconds(retry_number, policies.retry) };
   const held = ending.status === 'Failed' ? missingRowsOf(state) : undefined;
   const events: Record<RunOutcome, RunEvent> = {
     Failed: { type: 'RunFailed', data: { latest_error: ending.latest_error, ...(held && { held }) } },
@@ -136,8 +133,6 @@ async function endLockedRun(
   // No incident: nothing is broken, and no run recovers from it.
   if (held) await notifyOfHold(connection, notification);
   const hasNoRetryLeft = 'retry_delay_seconds' in event.data && event.data.retry_delay_seconds === null;
-  // The erasure reports it.
-  if (state.spec.erasure_id !== undefined) return true;
   if (ending.status === 'Failed' && !held)
     await openIncident(connection, { ...notification, type: 'run.failed' });
   if (hasNoRetryLeft) await openIncident(connection, { ...notification, type: 'run.retries_exhausted' });

@@ -30,7 +30,6 @@ import {
 import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
 import { startComparisons } from './comparisons.ts';
 import {
-  findGeneration,
   findReplacedRun,
   hasPublished,
   isCollapsedRun,
@@ -341,9 +340,6 @@ export function createRunRecorder(journal: Journal) {
       areInSameBucket(journal.pool, spec, run.spec),
     /** Reads the files of the manifest that a run replaces, in key order. */
     readReplacedFiles: (replaced: ReplacedRun) => readReplacedFiles(journal.pool, replaced),
-    /** Reads the config and the model of a generation of the run's interval; undefined if the journal does not know it. */
-    findGeneration: ({ spec }: ExistingRun, generation: number) =>
-      findGeneration(journal.pool, spec, generation),
     /** Records how the source compares with the manifest that the run replaces; once before the export and per generation. */
     recordReplacement: (runId: string, check: RunEventData<'RunReplacementChecked'>) =>
       step(runId, async (stream) => {

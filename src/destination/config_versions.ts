@@ -15,7 +15,6 @@ import {
   selectionOf,
 } from './config.ts';
 import { DestinationError } from './destination.ts';
-import { createErasedIdReader } from './erased_ids.ts';
 import { rejectField } from './formats.ts';
 import { fileFolder, locationOf, partitionColumnsOf, serverOf } from './keys.ts';
 import { circuitOf } from './requests.ts';
@@ -409,7 +408,7 @@ async function insertVersion(
 
 /** Reads the selection of a run, which its config version determines. */
 export type ReadSelection = (
-  spec: Pick<RunSpec, 'team_id' | 'batch_export_id' | 'config_version'>,
+  spec: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
 ) => Promise<RowSelection>;
 
 /** Number of config versions that a cache keeps. Each step of a run reads that of the run. */
@@ -428,18 +427,10 @@ export function createConfigReader(pool: Pool) {
   };
 }
 
-/**
- * Reads selections from stored configs, and the erased ids of the project: an id that is erased meanwhile is left out from the
- * next step on.
- */
-export function createSelectionReader(pool: Pool, keyRing: KeyRing): ReadSelection {
+/** Reads selections from stored configs. */
+export function createSelectionReader(pool: Pool): ReadSelection {
   const readStored = createConfigReader(pool);
-  const readErasedIds = createErasedIdReader(pool, keyRing);
-  return async (spec) => {
-    const [config, except] = await Promise.all([readStored(spec), readErasedIds({ team_id: spec.team_id })]);
-    const selection = selectionOfConfig(config);
-    return except.length === 0 ? selection : { ...selection, except };
-  };
+  return async (spec) => selectionOfConfig(await readStored(spec));
 }
 
 /** The selection of a stored config version. */

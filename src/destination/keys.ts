@@ -67,10 +67,6 @@ export const partitionIn = (key: string, columns: readonly PartitionColumn[]): P
     }),
   );
 
-/** The partition of events that a key of a file has; undefined without one. */
-export const eventPartitionOf = (key: string): string | undefined =>
-  partitionIn(key, ['event']).event_partition;
-
 function unescaped(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -16,8 +16,6 @@ import {
   GetObjectRetentionCommand,
   HeadObjectCommand,
   type HeadObjectCommandOutput,
-  ListObjectVersionsCommand,
-  type ListObjectVersionsCommandOutput,
   ListObjectsV2Command,
   type ListObjectsV2CommandOutput,
   PutObjectCommand,
@@ -144,25 +142,18 @@ export async function findFile(
   }
 }
 
-/**
- * Reads what is stored under the key of a manifest.
- * @param version_id of one that was replaced; the current one by default
- * @throws DestinationError `ManifestTooLarge`
- */
+/** Reads what is stored under the key of a manifest. @throws DestinationError `ManifestTooLarge` */
 export const getManifestObject = async (
   requests: S3Requests,
   key: string,
   signal: AbortSignal,
-  version_id?: string,
-): Promise<ManifestState> => {
-  const bound = { maxBytes: bounds.manifest.max, type: 'ManifestTooLarge' };
-  return readText(requests, { key, ...(version_id !== undefined && { version_id }) }, bound, signal);
-};
+): Promise<ManifestState> =>
+  readText(requests, key, { maxBytes: bounds.manifest.max, type: 'ManifestTooLarge' }, signal);
 
 /** Reads an object that should be small. @throws DestinationError of the type `type` when it has more bytes */
 async function readText(
   requests: S3Requests,
-  { key, version_id: VersionId }: Pick<ObjectVersion, 'key'> & Partial<ObjectVersion>,
+  key: string,
   { maxBytes, type }: { readonly maxBytes: number; readonly type: string },
   signal: AbortSignal,
 ): Promise<ManifestState> {
@@ -170,8 +161,7 @@ async function readText(
   const tooLarge = (bytes: number | undefined) => tooLargeError(type, key, { bytes, maxBytes });
   try {
     const found = await requests.send('GetObject', signal, async (client, call) => {
-      const input = { Bucket: requests.bucket, Key: key, VersionId };
-      const output = await client.send(new GetObjectCommand(input), call);
+      const output = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
       const bytes = await collectObject(output, { maxBytes, silenceMs }, tooLarge);
       return {
         ...{ etag: output.ETag, version_id: output.VersionId, text: bytes.toString() },
@@ -226,7 +216,7 @@ export async function putSmallObject(
       await put({});
     } else if (conditionFailureCodes.has(error.type)) {
       const bound = { maxBytes: bytes.length, type: otherObject };
-      const found = await readText(requests, { key }, bound, signal).catch((failure: unknown) => {
+      const found = await readText(requests, key, bound, signal).catch((failure: unknown) => {
         if (isErrorType(failure, otherObject)) return null;
         throw failure;
       });
@@ -478,41 +468,6 @@ async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSign
     if (token !== undefined) advance(keys.length, token, keys.at(-1));
     yield* keys;
   } while (token !== undefined);
-}
-
-/** One version of an object in a versioned bucket. */
-interface ObjectVersion {
-  readonly key: string;
-  readonly version_id: string;
-}
-
-/**
- * Lists the versions below a prefix that a newer one, or a delete marker, has replaced. A bucket that never kept versions has none.
- */
-export async function* listFormerVersions(
-  requests: S3Requests,
-  prefix: string,
-  signal: AbortSignal,
-): AsyncGenerator<ObjectVersion> {
-  const advance = listProgress('ListObjectVersions', bounds.listedKeys);
-  let markers: { KeyMarker: string | undefined; VersionIdMarker: string | undefined } | undefined;
-  do {
-    const input = { Bucket: requests.bucket, Prefix: prefix, ...markers };
-    const page: ListObjectVersionsCommandOutput = await sendCommand(
-      requests,
-      ListObjectVersionsCommand,
-      input,
-      signal,
-    );
-    const versions = page.Versions ?? [];
-    for (const { Key, VersionId, IsLatest } of versions)
-      if (Key !== undefined && VersionId !== undefined && IsLatest !== true)
-        yield { key: Key, version_id: VersionId };
-    markers = page.IsTruncated
-      ? { KeyMarker: page.NextKeyMarker, VersionIdMarker: page.NextVersionIdMarker }
-      : undefined;
-    if (markers) advance(versions.length, `${markers.KeyMarker} ${markers.VersionIdMarker}`);
-  } while (markers);
 }
 
 /**

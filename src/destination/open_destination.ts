@@ -15,7 +15,6 @@ import type {
 import { readConfig } from './config_versions.ts';
 import {
   abortMatchingUploads,
-  abortOrphanedUploads,
   abortUpload,
   createUpload,
   resumeUpload,
@@ -29,7 +28,6 @@ import {
   findFile,
   isFromUpload,
   isTaken,
-  listFormerVersions,
   openObject,
   putSmallObject,
   putWholeFile,
@@ -45,7 +43,6 @@ import {
   fileKeyPattern,
   type KeySpec,
   locationOf,
-  manifestFolder,
   manifestKey,
   rejectedKeyOf,
   tableLocationOf,
@@ -126,8 +123,6 @@ export function openS3(config: S3Config, context: DestinationContext) {
       extension: string,
       signal: AbortSignal,
     ) => abortMatchingUploads(requests, fileKeyPattern(folder, spec, file, extension), signal),
-    /** Aborts all uploads of a key that no attempt resumes. */
-    abortUploadsOf: (key: string, signal: AbortSignal) => abortOrphanedUploads(requests, key, null, signal),
     isFromUpload: (upload: Pick<UploadReference, 'key' | 'upload_token'>, signal: AbortSignal) =>
       isFromUpload(requests, upload, signal),
     /** Only if `writesWholeFiles`. */
@@ -146,13 +141,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
     /** Whether the run, or one whose files it inherited, has written its manifest; true if it cannot be read. */
     hasManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
       hasOwnManifest(requests, key, publication, signal),
-    /** @param versionId of one that was replaced; the current one by default */
-    getManifest: (key: string, signal: AbortSignal, versionId?: string) =>
-      getManifestObject(requests, key, signal, versionId),
-    /** The prefix of the keys of all manifests of an export. */
-    manifestFolder: (batchExportId: string) => manifestFolder(config.prefix, batchExportId),
-    /** The versions below a prefix that were replaced. */
-    formerVersions: (prefix: string, signal: AbortSignal) => listFormerVersions(requests, prefix, signal),
+    getManifest: (key: string, signal: AbortSignal) => getManifestObject(requests, key, signal),
     /** Deletes a manifest that was read before, unless it has been replaced since. */
     deleteManifest: (key: string, found: PresentManifest, signal: AbortSignal) =>
       deleteIfUnchanged(requests, key, found, signal),

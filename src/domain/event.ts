@@ -8,7 +8,7 @@ export interface DomainEvent {
 export type Recorded<Event extends DomainEvent> = Event & { readonly recorded_at: string };
 
 /** The types of stream in the journal. */
-export type StreamType = 'batch_export' | 'run' | 'backfill' | 'erasure';
+export type StreamType = 'batch_export' | 'run' | 'backfill';
 
 /** Folds the events of one type of stream into the state that decisions depend on. */
 export interface Decider<State, Event extends DomainEvent> {

@@ -216,26 +216,6 @@ export interface EarlierFile extends Pick<ExportedFile, 'key' | 'rows' | 'bytes'
   readonly generation: number;
 }
 
-/** A file of an earlier generation that an erasure replaces. */
-export interface RewrittenFile {
-  /** The key of the file with the erased rows. */
-  readonly replaces: string;
-  /** The file with its other rows, which keeps its generation; null if it has no other rows. */
-  readonly file: EarlierFile | null;
-  /** Of a file from another bucket, whose whole name `replaces` is: as what it stays, and the generations that leave that bucket. */
-  readonly moved?: { readonly from: readonly number[]; readonly as: 'kept' | 'earlier' };
-}
-
-/** The files of earlier generations, with those that replace some of them. */
-export const withRewritten = (
-  files: readonly EarlierFile[],
-  rewritten: readonly RewrittenFile[] = [],
-): readonly EarlierFile[] =>
-  files.flatMap((file) => {
-    const found = rewritten.find(({ replaces }) => replaces === file.key);
-    return found ? (found.file ?? []) : file;
-  });
-
 /** What a run that publishes leaves of the generations before it. */
 export interface EarlierGenerations {
   /** The generation that it replaces, if nothing of it is needed any more; null if its files stay or there is none. */

@@ -17,7 +17,6 @@ import {
   type OpenUpload,
   type PlannedPart,
   type RecordedFile,
-  type RewrittenFile,
   type ReplacementCheck,
   type SortKey,
   totalsOf,
@@ -131,8 +130,6 @@ export type RunEvent =
   | { type: 'RunRangeFinished'; data: RangeStep }
   /** The file of rejected rows (those that the format cannot represent), recorded before it is written. */
   | { type: 'RunRejectedFilePlanned'; data: { generation: number; file: ExportedFile } }
-  /** A run of an erasure, before it writes a file of an earlier generation again without the erased rows. */
-  | { type: 'RunEarlierFilePlanned'; data: { generation: number; rewritten: RewrittenFile } }
   /** `fingerprint`: the source after the last row was read, as in RunCounted; null if it is that of what was exported. */
   | {
       type: 'RunExportFinished';
@@ -288,8 +285,6 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return withRange(state, event.data.range, () => ({ upload: null, finished: true }));
     case 'RunRejectedFilePlanned':
       return { ...state, rejected_file: event.data.file };
-    case 'RunEarlierFilePlanned':
-      return { ...state, rewritten: [...(state.rewritten ?? []), event.data.rewritten] };
     case 'RunExportFinished':
       return {
         ...state,
@@ -375,7 +370,6 @@ const withGeneration = (
   encoder: null,
   ranges: state.ranges.map(reopened),
   rejected_file: null,
-  rewritten: undefined,
   claimed_by: [],
   table_commit: undefined,
   finished: null,
@@ -740,7 +734,6 @@ const progressOf = (run: ExistingRun): RunProgress => ({
   encoder: run.encoder,
   ranges: run.ranges,
   rejected_file: run.rejected_file,
-  ...(run.rewritten && { rewritten: run.rewritten }),
   claimed_by: run.claimed_by,
   cancel_requested: run.cancel_requested,
   table_commit: run.table_commit,

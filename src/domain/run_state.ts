@@ -8,7 +8,6 @@ import {
   type ExportRange,
   type FileTotals,
   type ReplacementCheck,
-  type RewrittenFile,
 } from './exported_files.ts';
 import { addFingerprints, emptyFingerprint, type Fingerprint, fingerprintHashOf } from './fingerprint.ts';
 
@@ -75,11 +74,6 @@ export interface RunSpec {
   readonly continues_run_id: string | null;
   /** Set if model and config are those of the manifest that exportd replaces by itself, not the export's current ones. */
   readonly keeps_definition?: true;
-  /**
-   * The erasure that created it, which is also its `backfill_id`. It publishes the rows of the manifest that it replaces again,
-   * without those of the erased persons, and never reads the source.
-   */
-  readonly erasure_id?: string;
 }
 
 /** What a run exports, and where to. */
@@ -132,8 +126,6 @@ export interface RunProgress {
   readonly ranges: readonly ExportRange[];
   /** The file of the generation's rejected rows, possibly not written yet; null if there are none. */
   readonly rejected_file: ExportedFile | null;
-  /** The files of earlier generations that the generation replaces, possibly not written yet; of a run of an erasure. */
-  readonly rewritten?: readonly RewrittenFile[] | undefined;
   /** Failed runs that claimed publishing of these files before: a manifest of one of them may be stored. */
   readonly claimed_by: readonly string[];
   /** The commit of the run's files to a table; absent before it is planned, and without a table. */

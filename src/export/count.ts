@@ -10,7 +10,7 @@ import {
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
-import { nothingEarlier, type SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/exported_files.ts';
 import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import { describeStrayRows } from '../source/stray_rows.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
@@ -67,7 +67,6 @@ export async function checkRunBarrier(
 ): Promise<RunBarrierCheck> {
   const { recorder, source } = dependencies;
   const run = await recorder.readActive(run_id);
-  if (run.spec.erasure_id !== undefined) return countErasure(recorder, run_id, run);
   const check = await source.checkBarrier(run.spec.data_interval_end, state, signal);
   const unnamed = check.blocked_by.length - maxNamedBlockers;
   const blocked_by =
@@ -85,24 +84,6 @@ export async function checkRunBarrier(
   const settled = unseen.length === 0;
   const counted = await countExistingRun(dependencies, { run_id, settled, blocked_by, unseen }, run, signal);
   return { ...check, blocked_by, counted };
-}
-
-/** The rows of a run of an erasure, which were counted when it was created: it waits for nothing of the source. */
-async function countErasure(
-  recorder: RunRecorder,
-  runId: string,
-  run: ExistingRun,
-): Promise<RunBarrierCheck> {
-  const { records_total_count: rows, source_fingerprint: fingerprint, settled } = run;
-  if (rows === null || fingerprint === null) throw new RangeError('A run of an erasure was not counted.');
-  const replaced = await recorder.findReplaced(run);
-  const { earlier, kept, elsewhere } = replaced?.run.earlier_generations ?? nothingEarlier;
-  const isEmpty = rows === 0 && [earlier, kept, elsewhere].every(({ length }) => length === 0);
-  if (isEmpty) await recorder.recordEmpty(runId, { fingerprint, settled, encoder: noEncoder });
-  // The workflow does not export an interval without rows, and files of earlier generations are written by its export.
-  const toExport = isEmpty ? 0 : Math.max(1, rows);
-  const counted = { rows: toExport, ranges: 1, publish_empty: isEmpty, check_replacement: false };
-  return { state: { phase: 'open' }, wait_ms: 0, blocked_by: [], counted };
 }
 
 /** Loads a run and counts the rows of its interval. @throws RunEnded */

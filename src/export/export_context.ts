@@ -3,7 +3,6 @@ import type { Settings } from '../config/settings.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
 import type { DestinationError } from '../destination/destination.ts';
-import type { ReadErasedIds } from '../destination/erased_ids.ts';
 import type { Destination, OpenDestination, OpenLocation } from '../destination/open_destination.ts';
 import { namelessEvents, otherEvents } from '../destination/keys.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -13,7 +12,6 @@ import type { MemoryBudget } from '../encoding/memory.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { RowRange, Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { OpenedErasure } from './published_rows.ts';
 
 /** Dependencies of an export. */
 export interface ExportDependencies {
@@ -28,7 +26,6 @@ export interface ExportDependencies {
   readonly openLocation: OpenLocation;
   readonly readSelection: ReadSelection;
   readonly mayShrink: MayShrink;
-  readonly readErasedIds: ReadErasedIds;
   /** Measures the stages of attempts; optional. */
   readonly onStage?: StageObserver;
   readonly logger: Logger;
@@ -54,8 +51,6 @@ export interface ExportCall<Dependencies = ExportDependencies> {
 export interface OpenedCall extends ExportCall {
   readonly destination: Destination;
   readonly selection: RowSelection;
-  /** The rows of a run of an erasure, which it reads instead of the source. */
-  readonly erasure?: OpenedErasure;
 }
 
 /**

@@ -56,7 +56,6 @@ import { encodeBlocks, joinEncodedBlocks, type ReservedBlock } from '../encoding
 import type { FileEncoder } from '../encoding/encoder.ts';
 import type { MemoryReservation } from '../encoding/memory.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import type { Source } from '../source/source.ts';
 import {
   createStageClock,
   type ExportCall,
@@ -70,7 +69,6 @@ import {
   type StageClock,
   withPermit,
 } from './export_context.ts';
-import { finishErasure, openErasure } from './erase_interval.ts';
 import { publishOpened } from './publish.ts';
 import {
   type BuiltPart,
@@ -196,14 +194,8 @@ class RangeExport {
 
   /** @returns the file to resume; null when the file is complete */
   async #resumeUpload(open: OpenUpload): Promise<ResumedFile | 'start_over' | null> {
-    const { dependencies, runId, destination, selection, erasure, signal } = this.#call;
-    const { recorder } = dependencies;
-    const source: Pick<Source, 'blocks'> = erasure
-      ? {
-          blocks: (_range, keys, options) =>
-            erasure.rows.blocks({ ...keys, event: this.#range.event }, options),
-        }
-      : dependencies.source;
+    const { dependencies, runId, destination, selection, signal } = this.#call;
+    const { recorder, source } = dependencies;
     const upload = await inspectUpload(destination, open, signal);
     switch (upload.state) {
       case 'completed':
@@ -335,19 +327,18 @@ class RangeExport {
     memory: MemoryReservation,
     { add: onWait }: Pick<StageClock, 'add'>,
   ): AsyncGenerator<ReservedBlock> {
-    const { dependencies, selection, erasure, signal } = this.#call;
+    const { dependencies, selection, signal } = this.#call;
     const { source, encoders, settings } = dependencies;
     const { blockBytes, grouping } = this.#encoder;
-    const { after, until, files, event } = this.#range;
+    const { after, until, files } = this.#range;
     const cutBlock = resumed?.cutBlock;
     const keys = { after: cutBlock?.last ?? lastKeyOf(resumed) ?? files.last ?? after, until };
-    const options = { blockBytes, signal, memory };
-    const blocks = erasure
-      ? erasure.rows.blocks({ ...keys, event }, options)
-      : source.heldBlocks(rowRangeOf(this.#run.spec, selection), keys, {
-          ...options,
-          threads: encoders.pageThreads,
-        });
+    const blocks = source.heldBlocks(rowRangeOf(this.#run.spec, selection), keys, {
+      blockBytes,
+      signal,
+      memory,
+      threads: encoders.pageThreads,
+    });
     // A page for each thread: the blocks of a page are encoded by the thread that read it.
     const blocksPerPage = Math.ceil(settings.EXPORTD_SOURCE_PAGE_SIZE / blockBytes);
     const blocksInFlight = settings.EXPORTD_ENCODER_THREADS * blocksPerPage;
@@ -595,13 +586,7 @@ const withOpenedRun = (
     const { recorder, readSelection } = call.dependencies;
     const only = await recorder.readLateKeys(existing);
     const selection = { ...(await readSelection(existing.spec)), ...(only && { only }) };
-    if (existing.spec.erasure_id === undefined) return work({ ...call, destination, selection }, existing);
-    const erasure = await openErasure(call, existing);
-    try {
-      return await work({ ...call, destination, selection, erasure }, existing);
-    } finally {
-      erasure.close();
-    }
+    return work({ ...call, destination, selection }, existing);
   });
 
 /** Finishes the export, which waits for a fresh fingerprint of the source. */
@@ -612,10 +597,7 @@ async function finish(
 ): Promise<ExistingRun> {
   const stages = createStageClock(call.dependencies.onStage);
   try {
-    const { erasure } = call;
-    return await stages.measure('read', () =>
-      erasure ? finishErasure(call, erasure, run) : finishGeneration(call, run, rejectedLines),
-    );
+    return await stages.measure('read', () => finishGeneration(call, run, rejectedLines));
   } finally {
     stages.report();
   }

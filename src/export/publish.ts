@@ -48,7 +48,6 @@ import {
   withDestination,
   withPermit,
 } from './export_context.ts';
-import { requireSearched } from './erase_interval.ts';
 import { checkTable, commitToTable, isInTable } from './publish_table.ts';
 import {
   areKeysUnreadable,
@@ -574,8 +573,7 @@ async function checkRows(
   replaced: ReplacedRun | null,
 ): Promise<void> {
   const run = requireActive(found);
-  if (run.spec.erasure_id !== undefined) requireSearched(run, replaced);
-  else if (!wasClaimed(run) && replaced) await checkExportedRows(call, run, replaced);
+  if (!wasClaimed(run) && replaced) await checkExportedRows(call, run, replaced);
 }
 
 /**

@@ -173,7 +173,7 @@ async function onlyAdds(
   if (replaced || newest?.model !== spec.model || newest.config_version === null) return false;
   const { config_version } = newest;
   if (config_version === spec.config_version) return true;
-  const version = { ...spec, config_version };
+  const version = { config_version, batch_export_id: spec.batch_export_id };
   const { query } = await readSelection(version);
   const partitions = await recorder.readPartitions(version);
   return (
@@ -243,7 +243,6 @@ async function publicationOf(
     hasKeys: filesHaveKeys({ model: run.spec.model, selection }),
     files,
     earlier: run.earlier_generations.earlier,
-    ...(run.rewritten && { rewritten: run.rewritten }),
     kept: run.earlier_generations.kept,
     replaced: replaced && {
       files: await recorder.readReplacedFiles(replaced),

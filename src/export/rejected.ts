@@ -97,7 +97,7 @@ export function collectRejectedLines(
 export async function writeRejectedFile(
   call: OpenedCall,
   run: ExistingRun,
-  collected: Pick<RejectedLines, 'summary' | 'bytes'> | null,
+  collected: RejectedLines | null,
 ): Promise<ExistingRun> {
   const { dependencies, runId, destination, signal } = call;
   const { recorder } = dependencies;
@@ -105,10 +105,9 @@ export async function writeRejectedFile(
   const key = run.rejected_file?.key ?? destination.rejectedKey(run.spec, { ...run, mark });
   // What is not planned yet cannot be ours.
   if (!run.rejected_file && (await destination.isTaken(key, signal))) return skipTakenKey(call, run, key);
-  const own = collectRejectedLines(dependencies, run);
+  const lines = collected ?? collectRejectedLines(dependencies, run);
   try {
-    if (!collected) await readRejectedLines(call, run, own);
-    const lines = collected ?? own;
+    if (!collected) await readRejectedLines(call, run, lines);
     const summary = { key, ...lines.summary() };
     const planned = await recorder.planRejectedFile(runId, run.generation, summary);
     if (planned.rejected_file?.crc32 !== summary.crc32) return await recorder.reserveGeneration(runId);
@@ -122,7 +121,7 @@ export async function writeRejectedFile(
     );
     return planned;
   } finally {
-    own.close();
+    if (!collected) lines.close();
   }
 }
 

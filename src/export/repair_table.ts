@@ -33,7 +33,7 @@ export async function repairTable(
   call: RepairCall,
 ): Promise<TableRepairOutcome> {
   const { batchExportId, repairId, signal } = call;
-  const definition = await readDefinition(dependencies, batchExportId);
+  const definition = await readDefinition(dependencies.pool, batchExportId);
   const opened = await openTable(dependencies, definition);
   if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
   const { table } = opened;

@@ -47,11 +47,8 @@ async function inheritObjects(
   stored: StoredEvent,
   { inherited, ...spec }: RunEventData<'RunCreated'>,
 ): Promise<void> {
-  const { ranges = [], rejected_file = null, rewritten = [] } = inherited?.progress ?? {};
-  const keys = [
-    ...ranges.map(({ upload }) => upload),
-    ...[rejected_file, ...rewritten.map(({ file }) => file)],
-  ].flatMap((object) => object?.key ?? []);
+  const { ranges = [], rejected_file = null } = inherited?.progress ?? {};
+  const keys = [...ranges.map(({ upload }) => upload), rejected_file].flatMap((object) => object?.key ?? []);
   const isInherited = 'run_id = $6 and (generation = $8 and file is not null or key = any($7))';
   await connection.query(
     `update exportd.destination_objects set
@@ -387,11 +384,9 @@ async function foldRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<
   switch (event.type) {
     case 'RunCreated': {
       const { inherited } = event.data;
-      const { ranges = [], rejected_file = null, rewritten = [], generation } = inherited?.progress ?? {};
+      const { ranges = [], rejected_file = null, generation } = inherited?.progress ?? {};
       const keys = new Set(
-        [...ranges.map(({ upload }) => upload), ...[rejected_file, ...rewritten.map(({ file }) => file)]].map(
-          (object) => object?.key,
-        ),
+        [...ranges.map(({ upload }) => upload), rejected_file].map((object) => object?.key),
       );
       const isInherited = (object: ObjectRow) =>
         object.run_id === inherited?.run_id &&
@@ -434,11 +429,6 @@ async function foldRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<
     case 'RunRejectedFilePlanned':
       insert({ object_type: 'file', generation: event.data.generation, key: event.data.file.key });
       return true;
-    case 'RunEarlierFilePlanned': {
-      const { generation, rewritten } = event.data;
-      if (rewritten.file) insert({ object_type: 'file', generation, key: rewritten.file.key });
-      return true;
-    }
     case 'RunPublishStarted':
     case 'RunPublishWithdrawn':
       await change('run', ({ generation, object_type }) =>
@@ -601,16 +591,6 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
       const { generation, file } = event.data;
       const none = { range: null, upload_id: null, upload_token: null };
       await insertObject(connection, stored, { object_type: 'file', generation, key: file.key, ...none });
-      return;
-    }
-    case 'RunEarlierFilePlanned': {
-      const { generation, rewritten } = event.data;
-      const none = { range: null, upload_id: null, upload_token: null };
-      if (rewritten.file)
-        await insertObject(connection, stored, {
-          ...{ object_type: 'file', generation, key: rewritten.file.key },
-          ...none,
-        });
       return;
     }
     case 'RunKeyTaken':

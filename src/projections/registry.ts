@@ -11,7 +11,6 @@ import {
 } from '../journal/journal.ts';
 import { backfillsProjection } from './backfills.ts';
 import { batchExportsProjection } from './batch_exports.ts';
-import { erasuresProjection } from './erasures.ts';
 import { destinationObjectsProjection } from './destination_objects.ts';
 import { intervalsProjection } from './intervals.ts';
 import type { Projection } from './projection.ts';
@@ -36,7 +35,6 @@ export const projections: readonly Projection[] = [
   destinationObjectsProjection,
   unsettledRunsProjection,
   intervalsProjection,
-  erasuresProjection,
 ];
 
 /** All events have their first version so far. */

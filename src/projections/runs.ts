@@ -343,7 +343,6 @@ function changesOf(event: RunEvent, at: string): Row | undefined {
     case 'RunKeyTaken':
     case 'RunRangeFinished':
     case 'RunRejectedFilePlanned':
-    case 'RunEarlierFilePlanned':
     case 'RunPublishStarted':
     case 'RunPublishResumed':
     case 'RunPublishWithdrawn':

@@ -1,6 +1,5 @@
 import { backfillDecider } from '../domain/backfill.ts';
 import { batchExportDecider } from '../domain/batch_export.ts';
-import { erasureDecider } from '../domain/erasure.ts';
 import type { Decider, DomainEvent, StreamType } from '../domain/event.ts';
 import { openRange, runDecider, untouchedRun } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
@@ -17,7 +16,6 @@ const deciders: Record<StreamType, UntypedDecider> = {
   batch_export: batchExportDecider as unknown as UntypedDecider,
   run: runDecider as unknown as UntypedDecider,
   backfill: backfillDecider as unknown as UntypedDecider,
-  erasure: erasureDecider as unknown as UntypedDecider,
 };
 
 type Members = Readonly<Record<string, unknown>>;

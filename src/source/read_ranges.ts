@@ -432,14 +432,6 @@ export const filesHaveKeys = ({
     query.fields.some(({ name, expression }) => name === column && expression === column),
   );
 
-/** Whether files of a selection say which rows are of a person. The message of an erasure names what does not. */
-export const filesHavePersons = (model: Model, selection: Pick<RowSelection, 'query'>): boolean =>
-  filesHaveKeys({ model, selection }) &&
-  (!selection.query ||
-    selection.query.fields.some(
-      ({ name, expression }) => name === 'distinct_id' && expression === 'distinct_id',
-    ));
-
 /**
  * How long a statement may run before its interval is read in shorter ones. Shorter than the 30 s after which a standby
  * cancels a statement that holds back its replay by default; long enough for 20 million rows.

@@ -57,10 +57,6 @@ export interface RowSelection {
   readonly only?: readonly SortKey[];
   /** Of events: only the rows with this name, or those with other names than these. No config has it; a partition does. */
   readonly partition?: { readonly event: string } | { readonly except: readonly string[] };
-  /** Distinct ids of erased persons, whose rows no export has. No config has them; they belong to the project. */
-  readonly except?: readonly string[];
-  /** The same where the ids cannot be opened, as on servers: their hashes, by the erasure that they belong to. */
-  readonly except_hashes?: Readonly<Record<string, readonly string[]>>;
 }
 
 /** Selects all rows. */

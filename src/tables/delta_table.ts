@@ -136,15 +136,8 @@ export function openDeltaTable(store: TableStore): TableLog<DeltaHead, DeltaChan
       if (!head) return null;
       requireProtocol(store, head);
       if (head.version !== head.checkpoint) await writeCheckpoint(store, head, signal);
-      await deleteOldLog(store, { before: head.version - 2 * store.checkpointInterval }, signal);
+      await deleteOldLog(store, head.version, signal);
       return head;
-    },
-    forgetOlder: async (signal) => {
-      const head = await readHead(signal);
-      if (!head) return;
-      requireProtocol(store, head);
-      await writeCheckpoint(store, head, signal, 0);
-      await deleteOldLog(store, { before: head.version, retentionMs: 0 }, signal);
     },
     describe: (head) => describe(store, head),
     history: async ({ before, limit }, signal) => {
@@ -262,30 +255,22 @@ async function writeCheckpoint(
   store: TableStore,
   { version, state }: Pick<DeltaHead, 'version' | 'state'>,
   signal: AbortSignal,
-  fileRetentionMs = store.fileRetentionMs,
 ): Promise<void> {
-  const { bytes, actions } = encodeCheckpoint(state, Date.now() - fileRetentionMs);
+  const { bytes, actions } = encodeCheckpoint(state, Date.now() - store.fileRetentionMs);
   // Another worker writes the same.
   await store.replace(checkpointName(version), bytes, signal);
   const last = { version, size: actions, sizeInBytes: bytes.length, numOfAddFiles: state.live.size };
   await store.replace(lastCheckpointName, Buffer.from(JSON.stringify(last)), signal);
 }
 
-/**
- * Deletes the log before a version. The checkpoint before the newest one usually stays too: a reader may have started with it.
- * @param retentionMs what is younger stays
- */
-async function deleteOldLog(
-  store: TableStore,
-  { before, retentionMs = logRetentionMs }: { readonly before: number; readonly retentionMs?: number },
-  signal: AbortSignal,
-): Promise<void> {
-  // The clock of the store may be ahead.
-  const until = retentionMs === 0 ? Infinity : Date.now() - retentionMs;
+/** The checkpoint before the newest one stays too: a reader may have started with it. */
+async function deleteOldLog(store: TableStore, version: number, signal: AbortSignal): Promise<void> {
+  const before = Date.now() - logRetentionMs;
+  const needed = version - 2 * store.checkpointInterval;
   const listed = await store.list(logFolder, '', signal);
   for (const pattern of [commitPattern, checkpointPattern])
     for (const { version: old, object } of versionsOf(listed, pattern))
-      if (old < before && object.modified_at.getTime() < until) await store.delete(object.name, signal);
+      if (old < needed && object.modified_at.getTime() < before) await store.delete(object.name, signal);
 }
 
 /** Above what any writer has. */

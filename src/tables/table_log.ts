@@ -1,7 +1,7 @@
 /** What a table is to exportd: versions that add and remove files, each written once. */
 import { DestinationError } from '../destination/destination.ts';
 import { type PartitionColumn, partitionNamesOf } from '../destination/keys.ts';
-import type { CompletedFile, EarlierFile, RewrittenFile } from '../domain/exported_files.ts';
+import type { CompletedFile, EarlierFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 
@@ -20,8 +20,6 @@ export interface TablePublication {
   readonly files: readonly CompletedFile[];
   /** Files of former generations whose rows the interval still needs. They stay, as far as the table has them. */
   readonly earlier: readonly EarlierFile[];
-  /** What an erasure has written again of the former generations: the table has the new ones instead of those that it has. */
-  readonly rewritten?: readonly RewrittenFile[];
   /** Files of former generations that leave the table and are kept in its folder, as a copy for people. */
   readonly kept: readonly EarlierFile[];
   /** The files of the manifest that it replaces; null if it replaces none. */
@@ -191,11 +189,6 @@ export interface TableLog<Head extends TableHead = TableHead, Change extends Tab
   isMaintained(version: number): boolean;
   /** Makes the newest version quick to read, and deletes what is older than the retention of the log. */
   maintain(signal: AbortSignal): Promise<Head | null>;
-  /**
-   * Removes all versions before the newest one from the log, whatever the retention: after an erasure no reader is to go back to
-   * them. Runs may commit meanwhile.
-   */
-  forgetOlder(signal: AbortSignal): Promise<void>;
   describe(head: Head): TableDescription;
   /** Reads versions, the newest first. @param before only versions before this one */
   history(
@@ -225,7 +218,7 @@ export interface TableLog<Head extends TableHead = TableHead, Change extends Tab
 export function changedFiles(
   table: string,
   live: readonly Pick<TableFile, 'key' | 'interval'>[],
-  { files, earlier, rewritten = [], replaced, interval }: TablePublication,
+  { files, earlier, replaced, interval }: TablePublication,
 ): { readonly adds: readonly AddedFile[]; readonly removes: readonly string[] } {
   const keys = new Set(live.map(({ key }) => key));
   const missing = replaced?.files.find(({ key }) => !keys.has(key));
@@ -238,10 +231,7 @@ export function changedFiles(
   // What stays of former generations, as far as a table can have it.
   const addable = replaced?.canBeAdded === true && !replaced.areInTable ? replaced.files : [];
   const stillNeeded = new Set(earlier.map(({ key }) => key));
-  const again = rewritten.flatMap(({ replaces, file }) =>
-    file && keys.has(replaces) ? [{ ...file, first: null, last: null }] : [],
-  );
-  const wanted: AddedFile[] = [...files, ...addable.filter(({ key }) => stillNeeded.has(key)), ...again];
+  const wanted = [...files, ...addable.filter(({ key }) => stillNeeded.has(key))];
   const kept = new Set([...wanted, ...earlier].map(({ key }) => key));
   const former = new Set(replaced?.files.map(({ key }) => key));
   const isOfInterval = (of: DataInterval | null): boolean =>

@@ -8,7 +8,6 @@ import {
   selectionOfConfig,
 } from '../destination/config_versions.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { createErasedIdReader } from '../destination/erased_ids.ts';
 import { constantPrefix, locationOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { foreignBecause } from '../destination/own_keys.ts';
@@ -18,7 +17,7 @@ import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
-import { allRows, type RowSelection } from '../source/row_selection.ts';
+import { allRows } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
 import { CannotVerify, type FindingCollector, type Note } from './report.ts';
 
@@ -29,8 +28,6 @@ export interface ExportDefinition {
   readonly model: Model;
   readonly config_version: number;
   readonly retention_days: number | null;
-  /** Distinct ids of erased persons of the project: no manifest has their rows. */
-  readonly erased: readonly string[];
   /** All config versions, oldest first, without secrets. */
   readonly versions: readonly ConfigVersion[];
 }
@@ -54,20 +51,16 @@ export interface LocationDependencies {
   readonly onError: DestinationContext['onError'];
 }
 
-/** Reads an existing or deleted export. @throws CannotVerify when there is none; SecretUnreadable */
-export async function readDefinition(
-  { pool, keyRing }: Pick<LocationDependencies, 'pool' | 'keyRing'>,
-  batchExportId: string,
-): Promise<ExportDefinition> {
-  const exports = await pool.query<Omit<ExportDefinition, 'batch_export_id' | 'erased' | 'versions'>>(
+/** Reads an existing or deleted export. @throws CannotVerify when there is none */
+export async function readDefinition(pool: Pool, batchExportId: string): Promise<ExportDefinition> {
+  const exports = await pool.query<Omit<ExportDefinition, 'batch_export_id' | 'versions'>>(
     'select team_id, model, config_version, retention_days from exportd.batch_exports where id::text = $1',
     [batchExportId.toLowerCase()],
   );
   const [found] = exports.rows;
   if (!found) throw new CannotVerify(`Batch export ${batchExportId} does not exist.`);
   const id = batchExportId.toLowerCase();
-  const erased = await createErasedIdReader(pool, keyRing)(found);
-  return { batch_export_id: id, ...found, erased, versions: await readConfigVersions(pool, id) };
+  return { batch_export_id: id, ...found, versions: await readConfigVersions(pool, id) };
 }
 
 /** Finds a config version of an export; undefined when it does not exist. */
@@ -180,7 +173,7 @@ export async function rangeOfManifest(
   return {
     ...range,
     model: manifest.model,
-    selection: version ? selectionIn(context.definition, version) : range.selection,
+    selection: version ? selectionOfConfig(version) : range.selection,
   };
 }
 
@@ -191,10 +184,5 @@ export async function currentRange(
 ): Promise<RowRange> {
   const { model, team_id, config_version } = definition;
   const version = await findVersion(config_version);
-  return { model, team_id, interval, selection: selectionIn(definition, version) };
+  return { model, team_id, interval, selection: version ? selectionOfConfig(version) : allRows };
 }
-
-const selectionIn = ({ erased }: ExportDefinition, version: ConfigVersion | undefined): RowSelection => ({
-  ...(version ? selectionOfConfig(version) : allRows),
-  ...(erased.length > 0 && { except: erased }),
-});

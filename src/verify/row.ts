@@ -66,8 +66,6 @@ export interface RowShape {
   /** The column with the id of the row; null when the files do not contain the keys. */
   readonly id: string | null;
   readonly columns: readonly ComparedColumn[];
-  /** Whether values are whole texts instead of digests. */
-  readonly whole?: true;
 }
 
 /** Creates a row of a file without keys. */

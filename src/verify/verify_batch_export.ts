@@ -81,7 +81,7 @@ export async function verifyBatchExport(
   options: VerifyOptions,
 ): Promise<VerificationReport> {
   const { sourceUrl, settings } = dependencies;
-  const definition = await readDefinition(dependencies, options.batchExportId);
+  const definition = await readDefinition(dependencies.pool, options.batchExportId);
   const opened = await openLocations(dependencies, definition);
   const connections = connectToSource({
     sourceUrl,

@@ -11,7 +11,6 @@ import {
   storeConfig,
 } from '../../src/destination/config_versions.ts';
 import { storeDestinationTest } from '../../src/destination/destination_tests.ts';
-import { storeErasedIds } from '../../src/destination/erased_ids.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { openWebhookSecret, sealWebhookSecret, sealWebhookUrl } from '../../src/notifications/webhooks.ts';
@@ -76,14 +75,6 @@ const sealedColumns: Readonly<Record<string, (keys: string) => Promise<unknown>>
     });
     await storeDestinationTest(database.pool, { owner, team_id: 1 }, sealed);
   },
-  'erased_ids.sealed': (keys) =>
-    inTransaction(database.pool, (connection) =>
-      storeErasedIds(connection, createKeyRing(keys), {
-        id: randomUUID(),
-        team_id: 1,
-        distinct_ids: ['one'],
-      }),
-    ),
   'webhooks.sealed_url': (keys) => insertWebhook(randomUUID(), key, keys),
   'webhooks.secret': (keys) => insertWebhook(randomUUID(), keys, key),
 };
@@ -208,7 +199,6 @@ describe('exportd doctor', () => {
     expect(sealing.toSorted()).toEqual([
       'config/key_ring.ts',
       'destination/config_versions.ts',
-      'destination/erased_ids.ts',
       'notifications/webhooks.ts',
     ]);
   });

@@ -17,7 +17,6 @@ export type S3OperationName =
   | 'ListObjectsV2'
   | 'ListParts'
   | 'ListMultipartUploads'
-  | 'ListObjectVersions'
   | 'PutObject'
   | 'GetObject'
   | 'HeadObject'
@@ -44,7 +43,6 @@ export function s3OperationOf(method: string, address: string): S3Operation {
 
 function nameOf(method: string, query: URLSearchParams, ofObject: boolean): S3OperationName {
   if (!ofObject && query.get('list-type') === '2') return 'ListObjectsV2';
-  if (!ofObject && query.has('versions')) return 'ListObjectVersions';
   if (!ofObject) return query.has('uploads') ? 'ListMultipartUploads' : 'Other';
   const ofUpload: Record<string, S3OperationName> = {
     PUT: 'UploadPart',

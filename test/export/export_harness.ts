@@ -9,7 +9,6 @@ import {
   createSelectionReader,
   storeConfig,
 } from '../../src/destination/config_versions.ts';
-import { createErasedIdReader } from '../../src/destination/erased_ids.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
@@ -60,7 +59,7 @@ export async function createExportHarness(of?: TestBucket) {
     retryBudgetMs: settings.EXPORTD_S3_RETRY_BUDGET,
   });
   const mayShrink = createMayShrink(database.pool);
-  const readSelection = createSelectionReader(database.pool, keyRing);
+  const readSelection = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
   const outages = createOutages(database.pool, settings, logger);
 
@@ -91,7 +90,6 @@ export async function createExportHarness(of?: TestBucket) {
       openLocation,
       mayShrink,
       readSelection,
-      readErasedIds: createErasedIdReader(database.pool, keyRing),
       logger,
       outages,
       settings,

@@ -99,7 +99,7 @@ export function createHoursOfTable(
       const { keyRing, settings, journal } = harness;
       const { pool } = harness.database;
       const dependencies = { pool, keyRing, settings, journal, onError: () => undefined };
-      const definition = () => readDefinition(dependencies, batchExportId);
+      const definition = () => readDefinition(pool, batchExportId);
       return {
         ...{ one, other, dependencies, definition, signal },
         check: async () => {

@@ -4,7 +4,6 @@ import type { WorkflowBundleOption } from '@temporalio/worker';
 import { createBackfillActivities, createScheduleActivities } from '../../activities/schedule.ts';
 import { createDestinationTestActivities } from '../../activities/destination_test.ts';
 import { createRunActivities, type ExportActivities } from '../../activities/run.ts';
-import { createErasureActivities } from '../../activities/erasure.ts';
 import { createNotificationActivities } from '../../activities/notification.ts';
 import { createQueryActivities, createQueryOutcomeActivities } from '../../activities/query.ts';
 import { createMaintenancePlanner } from '../../activities/maintenance.ts';
@@ -12,8 +11,6 @@ import { createVerificationActivities } from '../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/create_run.ts';
-import { createErasedIdReader } from '../../src/destination/erased_ids.ts';
-import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../src/domain/run_state.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
@@ -271,12 +268,6 @@ export async function createControlPlaneHarness(
               logger,
             }),
             ...createVerificationActivities({ pool, journal, keyRing, settings, logger }),
-            ...createErasureActivities({
-              ...control,
-              keyRing,
-              openLocation: createLocationOpener(pool, keyRing, settings),
-              readErasedIds: createErasedIdReader(pool, keyRing),
-            }),
           },
           query: createQueryActivities(queries),
         },

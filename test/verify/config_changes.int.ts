@@ -187,10 +187,7 @@ describe('config changes', () => {
         },
       };
       const signal = new AbortController().signal;
-      const definition = await readDefinition(
-        { pool: harness.database.pool, keyRing: harness.keyRing },
-        exported.batchExportId,
-      );
+      const definition = await readDefinition(harness.database.pool, exported.batchExportId);
       const context = {
         source: createSourceRows(connections, relationsOf(harness.settings), signal),
         definition,

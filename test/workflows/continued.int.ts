@@ -8,7 +8,6 @@ import {
   createSelectionReader,
   storeConfig,
 } from '../../src/destination/config_versions.ts';
-import { createErasedIdReader } from '../../src/destination/erased_ids.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
@@ -56,7 +55,7 @@ beforeAll(async () => {
       );
       const openDestination = createDestinationOpener(database.pool, keyRing, settings);
       const logger = createLogger('test', settings);
-      const readSelection = createSelectionReader(database.pool, keyRing);
+      const readSelection = createSelectionReader(database.pool);
       const memory = createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET);
       const exporting = {
         recorder,
@@ -69,7 +68,6 @@ beforeAll(async () => {
         openLocation: createLocationOpener(database.pool, keyRing, settings),
         mayShrink: createMayShrink(database.pool),
         readSelection,
-        readErasedIds: createErasedIdReader(database.pool, keyRing),
         logger,
         outages: createOutages(database.pool, settings, logger),
         settings,

@@ -8,7 +8,6 @@ import {
   createSelectionReader,
   storeConfig,
 } from '../../src/destination/config_versions.ts';
-import { createErasedIdReader } from '../../src/destination/erased_ids.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
@@ -82,8 +81,7 @@ beforeAll(async () => {
         openDestination: (...given) => createDestinationOpener(pool, keyRings(), settings)(...given),
         openLocation: createLocationOpener(pool, keyRing, settings),
         mayShrink: createMayShrink(pool),
-        readSelection: createSelectionReader(pool, keyRing),
-        readErasedIds: createErasedIdReader(pool, keyRing),
+        readSelection: createSelectionReader(pool),
         outages: createOutages(pool, settings, logger),
         logger,
         settings,

@@ -38,15 +38,13 @@ export function createSecrets(now: Date): Readonly<Record<string, string>> {
 
 /** Reads every sealed secret of the control database. `secrets rotate` encrypts them again, and `doctor` opens them. */
 export async function listStoredSecrets(pool: Pool): Promise<readonly StoredSecret[]> {
-  const [{ listConfigSecrets }, { listErasedIdSecrets }, { listWebhookSecrets }] = await Promise.all([
+  const [{ listConfigSecrets }, { listWebhookSecrets }] = await Promise.all([
     import('../../destination/config_versions.ts'),
-    import('../../destination/erased_ids.ts'),
     import('../../notifications/webhooks.ts'),
   ]);
   return [
     ...(await listConfigSecrets(pool)),
     ...(await listWebhookSecrets(pool)),
-    ...(await listErasedIdSecrets(pool)),
   ];
 }
 

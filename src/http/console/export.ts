@@ -134,11 +134,6 @@ function describeStep(event: RunEvent): StepDescription {
         level: 'warning',
         detail: event.data.file.key,
       };
-    case 'RunEarlierFilePlanned':
-      return {
-        summary: 'Replaced a file of an earlier generation, without the erased rows',
-        detail: event.data.rewritten.replaces,
-      };
     case 'RunExportFinished':
       return { summary: `Read all ${rows(event.data.source_rows)} of the source` };
     case 'RunManifestAdopted':

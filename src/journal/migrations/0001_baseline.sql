@@ -44,12 +44,8 @@ begin
   raise exception 'exportd.% is append-only: % is not allowed', tg_table_name, tg_op using errcode = 'restrict_violation';
 end
 $$;
-create trigger journal_events_append_only before truncate on exportd.journal_events
+create trigger journal_events_append_only before update or truncate on exportd.journal_events
   for each statement execute function exportd.reject_change();
--- An erasure replaces the keys of erased persons, which are the last keys of pages and files.
-create trigger journal_events_unchanged before update on exportd.journal_events
-  for each statement when (current_setting('exportd.erasing', true) is distinct from 'on')
-  execute function exportd.reject_change();
 
 -- The only ways out of the journal: events of a stream that a digest has replaced, and steps of the schedule once the stream of
 -- their run has gone that way.
@@ -411,33 +407,6 @@ create table exportd.verifications (
 );
 create index verifications_of_interval on exportd.verifications (batch_export_id, data_interval_start, created_at desc);
 create index verifications_age on exportd.verifications (created_at);
-
--- Distinct ids of persons whose rows are erased from files and left out of exports, for as long as the source may have them.
-create table exportd.erased_ids (
-  erasure_id uuid not null,
-  team_id integer not null,
-  -- SHA-256 of the id of the erasure and the distinct id, as the journal and the certificate have it.
-  id_hash text not null,
-  -- The distinct id, sealed.
-  sealed text not null,
-  primary key (erasure_id, id_hash)
-);
-create index erased_ids_team on exportd.erased_ids (team_id);
-
--- How far an erasure has searched an export. What it has found is in the journal.
-create table exportd.erasure_searches (
-  erasure_id uuid not null,
-  batch_export_id uuid not null,
-  -- Intervals that start before this are searched; null before the first one.
-  searched_until timestamptz,
-  -- The manifests of later runs are searched again.
-  searched_at timestamptz not null default clock_timestamp(),
-  intervals integer not null default 0,
-  files bigint not null default 0,
-  rows bigint not null default 0,
-  bytes bigint not null default 0,
-  primary key (erasure_id, batch_export_id)
-);
 
 -- What people ask of the table of an export. Only workers decrypt what reading its bucket requires.
 create table exportd.table_requests (

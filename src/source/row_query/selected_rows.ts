@@ -212,7 +212,7 @@ export function checkFilters(filters: readonly PropertyFilter[], model: Model): 
 
 /** @throws FilterError */
 function compileSelection(
-  { include_events, exclude_events, filters, except = [], except_hashes }: RowSelection,
+  { include_events, exclude_events, filters }: RowSelection,
   rows: SelectableRows,
 ): SelectionConditions {
   const { text, settings } = createSettingsSql('selection');
@@ -237,33 +237,12 @@ function compileSelection(
       throw new FilterError('invalid_input', incomplete, `${path}__value`);
     }),
   ];
-  const isExported = [
-    except.length > 0 ? isNotErased(rows.access) : '',
-    except_hashes ? hasNoErasedHash(rows.access) : '',
-  ];
   return {
-    sql: [...conditions.map(({ sql }) => ` and ${text(sql)}`), ...isExported].join(''),
-    settings: {
-      ...settings,
-      ...(except.length > 0 && { [erasedIds]: JSON.stringify(except) }),
-      ...(except_hashes && { [erasedHashes]: JSON.stringify(except_hashes) }),
-    },
+    sql: conditions.map(({ sql }) => ` and ${text(sql)}`).join(''),
+    settings,
     readsPerson: conditions.some(({ readsPerson }) => readsPerson),
   };
 }
-
-const erasedIds = 'exportd.erased_ids';
-
-/** A condition on the distinct id of a row, preceded by `and`. The list is hashed once for each statement. */
-const isNotErased = ({ sql }: ColumnAccess): string =>
-  ` and (${sql('distinct_id')}::text in (select jsonb_array_elements_text(current_setting('${erasedIds}')::jsonb))) is not true`;
-
-const erasedHashes = 'exportd.erased_hashes';
-
-/** The same by the hashes of `hashErasedId`, one for each erasure, which costs some microseconds a row. */
-const hasNoErasedHash = ({ sql }: ColumnAccess): string =>
-  ` and not exists (select from jsonb_each((select current_setting('${erasedHashes}')::jsonb)) erasure (id, hashes)
-      where erasure.hashes ? encode(sha256(convert_to(erasure.id || '/' || ${sql('distinct_id')}::text, 'UTF8')), 'hex'))`;
 
 const incomplete =
   "A filter needs a 'value' that is not null. The operator is_not_set finds rows without a property.";

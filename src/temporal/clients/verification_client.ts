@@ -5,7 +5,6 @@ import {
   workflowIds,
   workflowTypes,
   type DestinationTestInput,
-  type ErasureInput,
   type VerificationInput,
 } from '../../contract/workflow_inputs.ts';
 import type { TestStep } from '../../destination/bucket_test.ts';
@@ -42,37 +41,6 @@ export function createVerificationClient(
         workflowExecutionTimeout: timeoutMs,
         workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
         staticSummary: 'Verification of an interval',
-      });
-    },
-  };
-}
-
-/** Runs recorded erasures on workers. */
-export interface ErasureClient {
-  /** Starts the workflow of one, unless it runs. Rejects when Temporal is not reachable. */
-  start(erasureId: string): Promise<void>;
-}
-
-/** Starts a workflow for each erasure. */
-export function createErasureClient(
-  client: Client,
-  settings: ExecutionSettings & Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>,
-): ErasureClient {
-  const queues = taskQueues(settings);
-  return {
-    start: async (erasure_id) => {
-      const input: ErasureInput = {
-        erasure_id,
-        task_queue: queues.maintenance,
-        heartbeat_timeout_ms: settings.EXPORTD_HEARTBEAT_TIMEOUT,
-      };
-      await client.workflow.start(workflowTypes.erasure, {
-        workflowId: workflowIds(settings).erasure(erasure_id),
-        workflowIdConflictPolicy: 'USE_EXISTING',
-        taskQueue: queues.control,
-        args: [input],
-        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
-        staticSummary: 'Erasure of persons',
       });
     },
   };

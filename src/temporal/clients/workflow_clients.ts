@@ -12,7 +12,6 @@ import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { createNotificationClient } from './notification_client.ts';
-import { createErasureClient } from './verification_client.ts';
 import {
   createRunStarter,
   createBackfillClient,
@@ -100,6 +99,5 @@ export const createWorkflowClients = (client: Client, pool: Pool, settings: Sett
   backfills: createBackfillClient(client, pool, settings),
   backgroundQueries: createQueryClient(client, settings),
   maintenance: createMaintenanceClient(client, settings),
-  erasures: createErasureClient(client, settings),
   notifications: createNotificationClient(client, pool, settings),
 });

@@ -16,7 +16,6 @@ import {
 } from '../clients/executions.ts';
 import type { NotificationClient } from '../clients/notification_client.ts';
 import type { RunStarter, BackfillClient, ScheduleClient } from '../clients/export_workflows.ts';
-import type { ErasureClient } from '../clients/verification_client.ts';
 import type { MaintenanceClient } from '../clients/workflow_clients.ts';
 import type { Pass } from './pass.ts';
 import type { SignalRecovery } from './signal_recovery.ts';
@@ -31,7 +30,6 @@ export interface ReconcilerDependencies {
   readonly runs: RunStarter;
   readonly backfills: BackfillClient;
   readonly maintenance: MaintenanceClient;
-  readonly erasures: ErasureClient;
   readonly notifications: NotificationClient;
   readonly backgroundQueries: BackgroundQueries;
   readonly signalRecovery: SignalRecovery;
@@ -116,15 +114,6 @@ export async function activeBackfills(pool: Pool, progressMs: number): Promise<P
   const { rows } = await pool.query<ProgressingItem>(
     `select id, ${isNew} as is_new, ${isProgressing} as is_progressing
      from exportd.backfills where finished_at is null`,
-    [progressMs],
-  );
-  return rows;
-}
-
-/** Erasures that have not ended. */
-export async function activeErasures(pool: Pool, progressMs: number): Promise<ProgressingItem[]> {
-  const { rows } = await pool.query<ProgressingItem>(
-    `select id, ${isNew} as is_new, ${isProgressing} as is_progressing from exportd.erasures where finished_at is null`,
     [progressMs],
   );
   return rows;

@@ -18,7 +18,6 @@ import { finishQuery, listUnfinished } from '../../queries/statuses.ts';
 import { describeExecution, type Execution, isExecutionOf } from '../clients/executions.ts';
 import {
   activeBackfills,
-  activeErasures,
   activeRuns,
   checkExecutions,
   endedRuns,
@@ -131,23 +130,6 @@ async function reconcileBackfills(dependencies: ReconcilerDependencies, pass: Pa
       if (execution?.status !== 'RUNNING') await backfills.start(id, replacementReason(execution));
       else if (isStuck(dependencies, execution)) await backfills.restart(id, replacementReason(execution));
       else return false;
-      return true;
-    },
-  });
-}
-
-/** Starts missing erasures. */
-async function reconcileErasures(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
-  const { journal, erasures, settings } = dependencies;
-  await checkExecutions(dependencies, pass, {
-    workflowType: workflowTypes.erasure,
-    expected: (await activeErasures(journal.pool, settings.EXPORTD_RECONCILE_INTERVAL)).map((erasure) => ({
-      ...erasure,
-      workflow_id: workflowIds(settings).erasure(erasure.id),
-    })),
-    repair: async ({ id }, execution) => {
-      if (execution?.status === 'RUNNING') return false;
-      await erasures.start(id);
       return true;
     },
   });
@@ -376,7 +358,6 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   commands: reconcileCommands,
   runs: reconcileRuns,
   backfills: reconcileBackfills,
-  erasures: reconcileErasures,
   maintenance: reconcileMaintenance,
   orphaned_executions: cancelOrphanedExecutions,
   conditions: notifyConditions,

@@ -11,7 +11,6 @@ import {
   createQueryOutcomeActivities,
   type QueryActivityDependencies,
 } from '../../../activities/query.ts';
-import { createErasureActivities } from '../../../activities/erasure.ts';
 import { createVerificationActivities } from '../../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
@@ -19,7 +18,6 @@ import { createPolicies } from '../../decisions/create_run.ts';
 import { createRunRecorder } from '../../decisions/run_recorder.ts';
 import { createMayShrink, createSelectionReader } from '../../destination/config_versions.ts';
 import { createDestinationTester } from '../../destination/destination_tests.ts';
-import { createErasedIdReader } from '../../destination/erased_ids.ts';
 import { createDestinationOpener, createLocationOpener } from '../../destination/open_destination.ts';
 import { createEncoderPool } from '../../encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../encoding/memory.ts';
@@ -221,7 +219,7 @@ async function serve(
   const metrics = createMetrics('worker');
   const runMetrics = createRunMetrics(metrics, settings);
   const journal = openJournal(pool, runMetrics.onCommitted);
-  const readSelection = createSelectionReader(pool, keyRing);
+  const readSelection = createSelectionReader(pool);
   const control = {
     journal,
     client,
@@ -253,7 +251,6 @@ async function serve(
       circuits,
     }),
     mayShrink: createMayShrink(pool),
-    readErasedIds: createErasedIdReader(pool, keyRing),
     onStage: runMetrics.onStage,
     logger,
     settings,
@@ -336,7 +333,6 @@ async function serve(
             logger,
           }),
           ...createVerificationActivities({ pool, journal, keyRing, settings, logger }),
-          ...createErasureActivities({ ...control, ...exporting, keyRing }),
         },
         query: createQueryActivities(queries),
       },

@@ -17,7 +17,6 @@ import type { NotificationActivities } from '../../../activities/notification.ts
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { BackfillActivities, ScheduleActivities } from '../../../activities/schedule.ts';
-import type { ErasureActivities } from '../../../activities/erasure.ts';
 import type { VerificationActivities } from '../../../activities/verification.ts';
 import {
   maxConcurrentDeliveries,
@@ -154,8 +153,7 @@ interface WorkerActivities {
   readonly export: ExportActivities;
   readonly maintenance: MaintenanceActivities &
     NotificationActivities &
-    VerificationActivities &
-    ErasureActivities;
+    VerificationActivities;
   readonly query: QueryActivities;
 }
 

@@ -32,7 +32,7 @@ export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): 
       continue;
     }
     const values = positions.columns.map((position, index) =>
-      shape.whole ? fields[position] : valueOf(fields[position], shape.columns[index]?.type),
+      valueOf(fields[position], shape.columns[index]?.type),
     );
     if (shape.id === null) {
       yield withoutKey(values);

@@ -97,7 +97,7 @@ export async function* readJsonLines(
   let number = 0;
   for await (const fields of readFields(chunks, names)) {
     number += 1;
-    const values = shape.columns.map(({ name, type }) => valueOf(fields.get(name), type, shape.whole));
+    const values = shape.columns.map(({ name, type }) => valueOf(fields.get(name), type));
     if (idName === null) {
       yield withoutKey(values);
       continue;
@@ -194,10 +194,9 @@ function textOf(raw: Buffer | undefined): string | undefined {
   }
 }
 
-function valueOf(raw: Buffer | undefined, type: string, whole = false): ValueDigest | undefined {
+function valueOf(raw: Buffer | undefined, type: string): ValueDigest | undefined {
   if (raw === undefined) return undefined;
   if (raw.length === 4 && raw.toString('latin1') === 'null') return null;
-  if (whole) return (type === 'json' ? undefined : textOf(raw)) ?? raw.toString('utf8');
   if (type === 'json') return digestJson(raw);
   const text = textOf(raw);
   return text === undefined ? digestBytes(raw) : digestText(text);

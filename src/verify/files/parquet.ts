@@ -146,7 +146,7 @@ async function* readRange(
   const keys = shape.id === null ? [] : [await readColumn('_inserted_at'), await readColumn(shape.id)];
   const columns: (readonly ValueDigest[] | undefined)[] = [];
   for (const column of shape.columns)
-    columns.push((await readColumn(column.name))?.map((value) => digestOf(value, column, shape.whole)));
+    columns.push((await readColumn(column.name))?.map((value) => digestOf(value, column)));
   // Without columns, one is read to count the rows.
   if (shape.id === null && columns.length === 0) await readColumn(metadata.schema[1]?.name ?? '');
   const [insertedAts, ids] = keys;
@@ -171,10 +171,9 @@ const rowsPerTurn = 2_000;
 type Row = Readonly<Record<string, unknown>>;
 
 /** A value as it is compared. */
-function digestOf(value: unknown, { type }: ComparedColumn, whole = false): ValueDigest {
+function digestOf(value: unknown, { type }: ComparedColumn): ValueDigest {
   if (value === null || value === undefined) return null;
   const text = typeof value === 'string' ? value : scalarText(value);
-  if (whole) return text;
   return type === 'json' ? digestJson(Buffer.from(text)) : digestText(text);
 }
 

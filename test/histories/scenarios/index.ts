@@ -1,6 +1,5 @@
 import { backfillScenarios } from './backfill.ts';
 import { backgroundQueryScenarios } from './background_query.ts';
-import { erasureScenarios } from './erasure.ts';
 import { maintenanceScenarios } from './maintenance.ts';
 import { notificationScenarios } from './notification.ts';
 import { runScenarios } from './run.ts';
@@ -17,5 +16,4 @@ export const scenarios: readonly Scenario[] = [
   ...notificationScenarios,
   ...backgroundQueryScenarios,
   ...verificationScenarios,
-  ...erasureScenarios,
 ];
