@@ -59,7 +59,7 @@ import {
 } from './create_run.ts';
 import { affectsDestination, checkDestination } from './destination_rules.ts';
 import { endComparisons } from './comparisons.ts';
-import { cleanUpTimeOf, eraseSecrets } from './erase_secrets.ts';
+import { cleanUpTimeOf, removeSecrets } from './remove_secrets.ts';
 import { dropNotifications } from './notifications.ts';
 import { cancelRuns, pauseFailingExport } from './run_outcomes.ts';
 
@@ -137,7 +137,7 @@ async function applyUnpause(
 }
 
 /**
- * Deletes the export, cancels its backfills and active runs, and erases its secrets unless objects are left to delete.
+ * Deletes the export, cancels its backfills and active runs, and removes its secrets unless objects are left to delete.
  * Published objects stay in the bucket.
  */
 async function applyDelete(context: CommandContext): Promise<CommandEffect> {
@@ -163,7 +163,7 @@ async function applyDelete(context: CommandContext): Promise<CommandEffect> {
     ]);
   // After locking the runs: a completing run resolves incidents while it holds its own lock.
   await dropNotifications(transaction.connection, batchExport.id);
-  await eraseSecrets(transaction.connection, {
+  await removeSecrets(transaction.connection, {
     batchExportId: batchExport.id,
     cleanUpMs: cleanUpTimeOf(policies.maintenance),
   });

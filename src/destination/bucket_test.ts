@@ -321,13 +321,13 @@ const stepsOf = (
     needs: ['write'],
     isCleanUp: true,
     run: async () => {
-      const isErased = await ifDenied(
+      const isDeleted = await ifDenied(
         'The credentials may not delete objects (s3:DeleteObject). Exports work, but replaced files and the object of this test remain in the bucket.',
         () => bucket.delete(),
       );
-      if (!isErased)
+      if (!isDeleted)
         throw new ToleratedError(
-          'The bucket is versioned, and the versions of objects may not be deleted (s3:DeleteObjectVersion, or object lock). Exports work, but what exportd deletes, also rows that you want to erase, stays in the bucket as a version until a lifecycle rule deletes it.',
+          'The bucket is versioned, and the versions of objects may not be deleted (s3:DeleteObjectVersion, or object lock). Exports work, but what exportd deletes, also rows that you want to be gone, stays in the bucket as a version until a lifecycle rule deletes it.',
         );
       return bucket.isVersioned() ? 'Its versions were deleted too.' : undefined;
     },

@@ -179,15 +179,15 @@ export async function listConfigSecrets(pool: Pool): Promise<StoredSecret[]> {
 interface StoredConfig extends SealedConfig {
   /** The export's query, which selects the columns of the files; null exports the model's columns. */
   readonly row_query: RowQuery | null;
-  readonly secrets_erased: boolean;
+  readonly secrets_removed: boolean;
 }
 
-/** The secrets of a config version were erased, and no later version leads to its bucket. */
-export class SecretsErased extends DestinationError {
+/** The secrets of a config version were removed, and no later version leads to its bucket. */
+export class SecretsRemoved extends DestinationError {
   constructor(version: number) {
     super(
-      'SecretsErased',
-      `The access keys of config version ${version} were erased, because the export was deleted or writes to another bucket now.`,
+      'SecretsRemoved',
+      `The access keys of config version ${version} were removed, because the export was deleted or writes to another bucket now.`,
       { transient: false },
     );
   }
@@ -310,8 +310,8 @@ export async function readConfigVersions(
 
 /**
  * Reads a version with decrypted secrets. It has the credentials of the newest version in force that leads to the same bucket:
- * keys are rotated because the old ones end, and those of replaced versions are erased. Only activities call this.
- * @throws ConfigVersionNotFound, SecretUnreadable, SecretsErased
+ * keys are rotated because the old ones end, and those of replaced versions are removed. Only activities call this.
+ * @throws ConfigVersionNotFound, SecretUnreadable, SecretsRemoved
  */
 export async function readConfig(
   database: Pool | Connection,
@@ -322,7 +322,7 @@ export async function readConfig(
   // A version above the one in force belongs to a command that was rejected, or is not decided yet.
   const found = await database.query<StoredConfig & { version: number }>(
     `select ${storedColumns}, version from exportd.destination_configs
-     where batch_export_id = $1 and (version = $2 or secrets_erased_at is null and version > $2
+     where batch_export_id = $1 and (version = $2 or secrets_removed_at is null and version > $2
        and version <= (select config_version from exportd.batch_exports where id = $1))
      order by version desc`,
     [batchExportId, version],
@@ -330,9 +330,9 @@ export async function readConfig(
   const stored = found.rows.at(-1);
   if (stored?.version !== version) throw configVersionNotFound(batchExportId, version);
   const newest = found.rows.find(
-    ({ secrets_erased, config }) => !secrets_erased && locationOf(config) === locationOf(stored.config),
+    ({ secrets_removed, config }) => !secrets_removed && locationOf(config) === locationOf(stored.config),
   );
-  if (!newest) throw new SecretsErased(version);
+  if (!newest) throw new SecretsRemoved(version);
   const { destination_type, config } = openSealed(keyRing, batchExportId, newest);
   if (newest.version === version) return { destination_type, config };
   const credentials = Object.entries(config).filter(([field]) => credentialFields.has(field));
@@ -352,7 +352,7 @@ const credentialFields: ReadonlySet<string> = new Set([
 ]);
 
 const storedColumns =
-  'destination_type, config, secrets, row_query, secrets_erased_at is not null as secrets_erased';
+  'destination_type, config, secrets, row_query, secrets_removed_at is not null as secrets_removed';
 
 /** Reads a version with encrypted secrets. @throws ConfigVersionNotFound */
 export async function readStoredConfig(
@@ -381,7 +381,7 @@ function selectionHashOf({ config, row_query }: Pick<StoredConfig, 'config' | 'r
 async function insertVersion(
   connection: Connection,
   batchExportId: string,
-  row: Omit<StoredConfig, 'secrets_erased'>,
+  row: Omit<StoredConfig, 'secrets_removed'>,
 ): Promise<number> {
   // Serializes writers of one export. The statement after the lock sees what the other writer committed.
   await connection.query(`select pg_advisory_xact_lock(hashtextextended('destination_configs/' || $1, 0))`, [

@@ -230,7 +230,7 @@ export async function putSmallObject(
  * What a deletion leaves in the bucket: a versioned one may keep the object behind a delete marker; `locked_until`: object lock
  * keeps this version, until the end of this day (`2026-11-27`, UTC), so that objects of one day have one reason.
  */
-export type DeletionResult = 'erased' | 'version_stays' | LockedVersion;
+export type DeletionResult = 'deleted' | 'version_stays' | LockedVersion;
 
 interface LockedVersion {
   readonly version_id: string;
@@ -253,7 +253,7 @@ export async function deleteObject(
   for (let deleted = 0; deleted < maxVersions; deleted += 1) {
     const found =
       requests.isVersioned() || deleted > 0 ? await headObject(requests, key, signal) : 'unreadable';
-    if (found === 'absent') return 'erased';
+    if (found === 'absent') return 'deleted';
     if (found === 'unreadable' || found.VersionId === undefined) break;
     if (await deleteVersion(requests, key, found.VersionId, signal)) continue;
     locked = await lockOf(requests, key, found.VersionId, signal);
@@ -265,7 +265,7 @@ export async function deleteObject(
     { Bucket: requests.bucket, Key: key },
     signal,
   );
-  if (DeleteMarker !== true) return 'erased';
+  if (DeleteMarker !== true) return 'deleted';
   return locked ?? 'version_stays';
 }
 
@@ -277,7 +277,7 @@ export const deleteHeldVersion = async (
   signal: AbortSignal,
 ): Promise<DeletionResult> =>
   (await deleteVersion(requests, key, versionId, signal))
-    ? 'erased'
+    ? 'deleted'
     : ((await lockOf(requests, key, versionId, signal)) ?? 'version_stays');
 
 /** Deletes a version of an object for good. @returns false when that is denied, also by object lock */
@@ -348,9 +348,9 @@ export async function deleteIfUnchanged(
       { ...input, ...conditions },
       signal,
     );
-    if (DeleteMarker !== true) return 'erased';
+    if (DeleteMarker !== true) return 'deleted';
     // A bucket that keeps versions no longer has deleted this one.
-    if (version_id === 'null') return 'erased';
+    if (version_id === 'null') return 'deleted';
     return version_id === undefined ? 'version_stays' : deleteHeldVersion(requests, key, version_id, signal);
   };
   try {
@@ -359,7 +359,7 @@ export async function deleteIfUnchanged(
     if (!(error instanceof DestinationError)) throw error;
     if (error.type === 'NotImplemented') return deleteWith({});
     if (!conditionFailureCodes.has(error.type)) throw error;
-    return 'erased';
+    return 'deleted';
   }
 }
 

@@ -13,12 +13,7 @@ import type {
   UploadReference,
 } from './destination.ts';
 import { readConfig } from './config_versions.ts';
-import {
-  abortMatchingUploads,
-  abortUpload,
-  createUpload,
-  resumeUpload,
-} from './multipart.ts';
+import { abortMatchingUploads, abortUpload, createUpload, resumeUpload } from './multipart.ts';
 import {
   getManifestObject,
   hasOwnManifest,

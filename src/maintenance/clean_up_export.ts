@@ -254,7 +254,7 @@ class VersionStays extends Error {
   constructor(locked?: Exclude<DeletionResult, string>) {
     super(
       locked === undefined
-        ? 'The bucket keeps versions: a delete marker hides the object, and its version stays with all its rows. To erase it, grant the credentials s3:DeleteObjectVersion before exportd deletes, or add a lifecycle rule for noncurrent versions; object lock keeps it until its retention ends.'
+        ? 'The bucket keeps versions: a delete marker hides the object, and its version stays with all its rows. To delete it too, grant the credentials s3:DeleteObjectVersion before exportd deletes, or add a lifecycle rule for noncurrent versions; object lock keeps it until its retention ends.'
         : `Object lock keeps the object until ${locked.locked_until}: a delete marker hides it, and its version stays with all its rows. exportd deletes the version after that day.`,
     );
     this.held = locked && {
@@ -265,9 +265,9 @@ class VersionStays extends Error {
 }
 
 /** @throws VersionStays */
-function requireErased(result: DeletionResult): void {
+function requireDeleted(result: DeletionResult): void {
   if (result === 'version_stays') throw new VersionStays();
-  if (result !== 'erased') throw new VersionStays(result);
+  if (result !== 'deleted') throw new VersionStays(result);
 }
 
 /** A manifest still refers to an obsolete object, so readers need it. */
@@ -310,7 +310,7 @@ async function deleteObsoleteObject(
     if (error instanceof Published || error instanceof NotOwn)
       return { object, deleted: false, reason: error.message };
     // Nothing leads to the object any more.
-    if (isErrorType(error, 'SecretsErased')) return { object, deleted: false, reason: error.message };
+    if (isErrorType(error, 'SecretsRemoved')) return { object, deleted: false, reason: error.message };
     // The object was deleted with its bucket.
     if (isErrorType(error, 'NoSuchBucket')) return { object, deleted: true, reason: error.message };
     const failingForMs = isAboutObject(error) ? object.failing_for_ms : object.location_failing_for_ms;
@@ -332,7 +332,7 @@ async function deleteHeld(
   { key, held_version }: ObsoleteObject,
   { location, signal }: DeletionContext,
 ): Promise<void> {
-  requireErased(
+  requireDeleted(
     await withPermission('s3:DeleteObjectVersion', () =>
       location.deleteHeldVersion(key, held_version ?? '', signal),
     ),
@@ -380,7 +380,7 @@ async function deleteFile(object: ObsoleteObject, context: DeletionContext): Pro
   if (reference === 'unreadable' && publish_claimed) throw missingPermission('s3:GetObject');
   // Another export may own the key by now: one created after this export was deleted may write the same keys.
   if (upload_token !== null && !(await isFromUpload(object, upload_token, context))) return;
-  requireErased(await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal)));
+  requireDeleted(await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal)));
 }
 
 /** Deletes a manifest at a location that the export has left, unless another run has published there again. */
@@ -394,7 +394,7 @@ async function deleteManifest(
   if (found.state === 'absent' || parseManifest(found.text)?.run_id !== run_id) return;
   if (!(await manifests.isSuperseded(object, found)))
     throw stillReferenced('An obsolete manifest is at the location of the current one.');
-  requireErased(await withPermission('s3:DeleteObject', () => location.deleteManifest(key, found, signal)));
+  requireDeleted(await withPermission('s3:DeleteObject', () => location.deleteManifest(key, found, signal)));
 }
 
 /** The result of a clean-up, which is stored in the workflow's history. */

@@ -247,16 +247,16 @@ describe('a server with a public key', () => {
 });
 
 describe('exportd secrets purge', () => {
-  it('erases what no run needs, such as the config of a request that was rejected', async () => {
+  it('removes what no run needs, such as the config of a request that was rejected', async () => {
     const purge = () => exportd({ DATABASE_URL: database.url }, 'secrets', 'purge', '--json');
     const { stdout } = await purge();
-    const { erased } = JSON.parse(stdout) as { erased: number };
-    expect(erased).toBeGreaterThan(0);
+    const { removed } = JSON.parse(stdout) as { removed: number };
+    expect(removed).toBeGreaterThan(0);
     const { rows } = await database.pool.query<{ left: string }>(
       `select count(*) as left from exportd.destination_configs where secrets <> '{}'`,
     );
     expect(Number(rows[0]?.left)).toBe(0);
-    expect(JSON.parse((await purge()).stdout)).toEqual({ erased: 0 });
+    expect(JSON.parse((await purge()).stdout)).toEqual({ removed: 0 });
   });
 });
 

@@ -102,7 +102,7 @@ describe('a command', () => {
     expect((await api.call('GET', `batch_exports/${id}`)).status).toBe(404);
   });
 
-  it('that deletes an export erases its secrets, or says until when its clean-up needs them', async () => {
+  it('that deletes an export removes its secrets, or says until when its clean-up needs them', async () => {
     const deleteWith = async (objects: number) => {
       const { pool } = api.database;
       const id = await api.createExport();

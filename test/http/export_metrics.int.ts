@@ -152,7 +152,7 @@ describe('the metrics of exports', () => {
         start: interval?.data_interval_start ?? '',
         end: interval?.data_interval_end ?? '',
         user_id: rows[0]?.id ?? 0,
-        reason: 'An erasure.',
+        reason: 'A person left.',
       });
     };
     expect(await acknowledge()).toBe(false);

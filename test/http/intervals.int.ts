@@ -209,14 +209,14 @@ describe('the interval ledger', () => {
     const body = {
       data_interval_start: minuteAgo(1).toISOString(),
       data_interval_end: minuteAgo(0).toISOString(),
-      reason: ' An erasure. ',
+      reason: ' A person left. ',
     };
     const acknowledged = await api.call('POST', path, body);
     expect(acknowledged).toMatchObject({
       status: 200,
       body: {
         data_interval_start: body.data_interval_start,
-        comparison: { acknowledgement: { by: expect.any(String), reason: 'An erasure.' } },
+        comparison: { acknowledgement: { by: expect.any(String), reason: 'A person left.' } },
       },
     });
     expect(await entriesOf(id)).toMatchObject([{ comparison: acknowledged.body.comparison }]);

@@ -143,7 +143,7 @@ describe('a versioned bucket', () => {
     intercept(denies('versions'));
     expect((await stepsOf()).of('delete')).toMatchObject({
       status: 'Failed',
-      message: expect.stringMatching(/s3:DeleteObjectVersion.*rows that you want to erase, stays/),
+      message: expect.stringMatching(/s3:DeleteObjectVersion.*rows that you want to be gone, stays/),
     });
   });
 });

@@ -42,10 +42,7 @@ export async function listStoredSecrets(pool: Pool): Promise<readonly StoredSecr
     import('../../destination/config_versions.ts'),
     import('../../notifications/webhooks.ts'),
   ]);
-  return [
-    ...(await listConfigSecrets(pool)),
-    ...(await listWebhookSecrets(pool)),
-  ];
+  return [...(await listConfigSecrets(pool)), ...(await listWebhookSecrets(pool))];
 }
 
 /** `secrets create|rotate|purge`. */
@@ -92,7 +89,7 @@ export function addSecretCommands(program: Command): void {
   secrets
     .command('purge')
     .description(
-      'erase the secrets that no unfinished run needs: of deleted exports, without waiting for their clean-up, and of replaced versions',
+      'remove the secrets that no unfinished run needs: of deleted exports, without waiting for their clean-up, and of replaced versions',
     )
     .option(
       '--former-buckets',
@@ -100,15 +97,15 @@ export function addSecretCommands(program: Command): void {
     )
     .option('--json', 'print JSON')
     .action(async (options: { formerBuckets?: boolean; json?: boolean }) => {
-      const { eraseSecrets } = await import('../../decisions/erase_secrets.ts');
+      const { removeSecrets } = await import('../../decisions/remove_secrets.ts');
       const { inTransaction } = await import('../../journal/database.ts');
-      const erased = await withAudit({ action: 'secrets.purge' }, (pool) =>
+      const removed = await withAudit({ action: 'secrets.purge' }, (pool) =>
         inTransaction(pool, (connection) =>
-          eraseSecrets(connection, { cleanUpMs: 0, formerBuckets: options.formerBuckets ?? false }),
+          removeSecrets(connection, { cleanUpMs: 0, formerBuckets: options.formerBuckets ?? false }),
         ),
       );
-      printer(options)({ erased }, () => [
-        `Erased the secrets of ${counted(erased, 'config version')}. Backups of the control database still have them.`,
+      printer(options)({ removed }, () => [
+        `Removed the secrets of ${counted(removed, 'config version')}. Backups of the control database still have them.`,
       ]);
     });
 }

@@ -11,7 +11,7 @@ import type { Model } from '../../domain/batch_export.ts';
 import type { FieldChange } from '../../journal/audit.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
 import { createPolicies } from '../../decisions/create_run.ts';
-import { cleanUpTimeOf, readErasureTime } from '../../decisions/erase_secrets.ts';
+import { cleanUpTimeOf, readRemovalTime } from '../../decisions/remove_secrets.ts';
 import { dryRun } from '../backfills/dry_run.ts';
 import { dryRunSchema } from '../backfills/schema.ts';
 import { offsetPage, projectUrl, unreadable } from '../paging.ts';
@@ -65,7 +65,7 @@ import {
 } from './schema.ts';
 import { testDestination } from './test_destination.ts';
 
-/** When the secrets of a deleted export are erased at the latest, if its clean-up still needs them. */
+/** When the secrets of a deleted export are removed at the latest, if its clean-up still needs them. */
 const secretsUntil = 'X-Exportd-Secrets-Until';
 
 /** The current state of an export. @throws ApiError 404, 500 when this version cannot read it */
@@ -185,7 +185,7 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       ...writesExports,
       schema: {
         summary: 'Delete batch export',
-        description: `Cancels its backfills and runs. Exported files stay in the bucket. Its secrets are erased at once, unless unpublished objects are left to delete: the header \`${secretsUntil}\` is then the time by which they are erased.`,
+        description: `Cancels its backfills and runs. Exported files stay in the bucket. Its secrets are removed at once, unless unpublished objects are left to delete: the header \`${secretsUntil}\` is then the time by which they are removed.`,
         params: batchExportPath,
         response: { 204: noContent, ...commandResponses },
       },
@@ -197,8 +197,8 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         return { batch_export_id: id, body: {} };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
-      const erasedBy = await readErasureTime(pool, id, cleanUpMs);
-      if (erasedBy) reply.header(secretsUntil, erasedBy);
+      const removedBy = await readRemovalTime(pool, id, cleanUpMs);
+      if (removedBy) reply.header(secretsUntil, removedBy);
       if (submitted.stoppingRuns.length > 0)
         return reply
           .code(202)

@@ -199,8 +199,8 @@ create table exportd.destination_configs (
   config jsonb not null,
   -- Secret fields, each encrypted separately; the API never returns them.
   secrets jsonb not null default '{}',
-  -- When they were erased, because no run can need them any more.
-  secrets_erased_at timestamptz,
+  -- When they were removed, because no run can need them any more.
+  secrets_removed_at timestamptz,
   -- The dialect query that selects the columns: its text, its columns and everything its meaning depends on.
   row_query json,
   -- The key of its circuit in destination_circuits.
@@ -228,23 +228,23 @@ $$;
 create trigger destination_configs_keep_all before delete on exportd.destination_configs
   for each row execute function exportd.keep_config();
 
--- A version stays as it is, except that its secrets are encrypted again under another key, or erased.
+-- A version stays as it is, except that its secrets are encrypted again under another key, or removed.
 create function exportd.keep_config_version() returns trigger language plpgsql as $$
 declare
-  secret_columns constant text[] := array['secrets', 'secrets_erased_at'];
+  secret_columns constant text[] := array['secrets', 'secrets_removed_at'];
   fields jsonb := (select coalesce(jsonb_agg(field order by field), '[]') from jsonb_object_keys(old.secrets) field);
 begin
-  if to_jsonb(new) - secret_columns = to_jsonb(old) - secret_columns and old.secrets_erased_at is null then
-    if new.secrets_erased_at is not null and new.secrets = '{}' then
+  if to_jsonb(new) - secret_columns = to_jsonb(old) - secret_columns and old.secrets_removed_at is null then
+    if new.secrets_removed_at is not null and new.secrets = '{}' then
       return new;
     end if;
-    if new.secrets_erased_at is null
+    if new.secrets_removed_at is null
       and fields = (select coalesce(jsonb_agg(field order by field), '[]') from jsonb_object_keys(new.secrets) field)
     then
       return new;
     end if;
   end if;
-  raise exception 'exportd.% is append-only: only its secrets may be encrypted again or erased', tg_table_name
+  raise exception 'exportd.% is append-only: only its secrets may be encrypted again or removed', tg_table_name
     using errcode = 'restrict_violation';
 end
 $$;

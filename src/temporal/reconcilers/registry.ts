@@ -2,7 +2,7 @@ import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/create_run.ts';
 import { collapseHistory } from '../../decisions/collapse_history.ts';
 import { deleteExpired } from '../../decisions/due_maintenance.ts';
-import { cleanUpTimeOf, eraseSecrets } from '../../decisions/erase_secrets.ts';
+import { cleanUpTimeOf, removeSecrets } from '../../decisions/remove_secrets.ts';
 import { findOverdueExports } from '../../decisions/overdue_exports.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
 import { notifyConditionChanges } from '../../decisions/notifications.ts';
@@ -309,10 +309,10 @@ async function deleteExpiredRows({ journal, settings }: ReconcilerDependencies):
 const dropOldReadModels = ({ journal }: ReconcilerDependencies): Promise<void> =>
   dropExpiredReadModels(journal.pool);
 
-/** Erases the secrets of config versions that no run can need any more. */
-async function eraseUnneededSecrets({ journal, policies }: ReconcilerDependencies): Promise<void> {
+/** Removes the secrets of config versions that no run can need any more. */
+async function removeUnneededSecrets({ journal, policies }: ReconcilerDependencies): Promise<void> {
   await inTransaction(journal.pool, (connection) =>
-    eraseSecrets(connection, { cleanUpMs: cleanUpTimeOf(policies.maintenance) }),
+    removeSecrets(connection, { cleanUpMs: cleanUpTimeOf(policies.maintenance) }),
   );
 }
 
@@ -367,7 +367,7 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   expired_rows: deleteExpiredRows,
   expired_access: deleteExpiredAccess,
   expired_history: collapseExpiredHistory,
-  unneeded_secrets: eraseUnneededSecrets,
+  unneeded_secrets: removeUnneededSecrets,
   old_read_models: dropOldReadModels,
   expired_queries: deleteExpiredQueryResults,
 };

@@ -151,9 +151,7 @@ interface WorkerActivities {
     MaintenancePlanner &
     QueryOutcomeActivities;
   readonly export: ExportActivities;
-  readonly maintenance: MaintenanceActivities &
-    NotificationActivities &
-    VerificationActivities;
+  readonly maintenance: MaintenanceActivities & NotificationActivities & VerificationActivities;
   readonly query: QueryActivities;
 }
 

@@ -4,8 +4,8 @@ import type { MaintenancePolicy } from './create_run.ts';
 
 const hourMs = 3_600_000;
 
-/** What is erased. */
-interface ErasedSecrets {
+/** What is removed. */
+interface RemovedSecrets {
   /** Of all exports by default. */
   readonly batchExportId?: string;
   /** How long after the deletion of an export its secrets stay while it has objects to delete, in milliseconds. */
@@ -29,10 +29,10 @@ const rejectWithdrawn = `
   where status = 'withdrawn' and created_at < clock_timestamp() - interval '1 day'`;
 
 /**
- * The time by which the secrets of a deleted export are erased, which its clean-up still needs; null if it has none.
- * @param cleanUpMs as of `eraseSecrets`
+ * The time by which the secrets of a deleted export are removed, which its clean-up still needs; null if it has none.
+ * @param cleanUpMs as of `removeSecrets`
  */
-export async function readErasureTime(
+export async function readRemovalTime(
   pool: Pool,
   batchExportId: string,
   cleanUpMs: number,
@@ -51,22 +51,22 @@ const sameBucket = (other: string): string => `${other}.batch_export_id = config
   and ${other}.config->>'endpoint_url' is not distinct from config.config->>'endpoint_url'`;
 
 /**
- * Erases the secrets of config versions that no run can need: of deleted exports, of rejected commands, and of replaced
+ * Removes the secrets of config versions that no run can need: of deleted exports, of rejected commands, and of replaced
  * versions without an unfinished run. What is left to do at a replaced version uses the credentials of the newest one that
  * leads to the same bucket. So the newest version of a former bucket keeps them while the bucket may have files of the
  * export, and that of a deleted export while objects are left to delete.
- * @returns the number of erased versions
+ * @returns the number of versions without their secrets
  */
-export async function eraseSecrets(
+export async function removeSecrets(
   connection: Connection,
-  { batchExportId, cleanUpMs, formerBuckets = false }: ErasedSecrets,
+  { batchExportId, cleanUpMs, formerBuckets = false }: RemovedSecrets,
 ): Promise<number> {
   if (batchExportId === undefined) await connection.query(rejectWithdrawn);
   const { rowCount } = await connection.query(
-    `update exportd.destination_configs erased set secrets = '{}', secrets_erased_at = clock_timestamp()
+    `update exportd.destination_configs removed set secrets = '{}', secrets_removed_at = clock_timestamp()
      from exportd.destination_configs config
      left join exportd.batch_exports export on export.id = config.batch_export_id
-     where erased.batch_export_id = config.batch_export_id and erased.version = config.version
+     where removed.batch_export_id = config.batch_export_id and removed.version = config.version
        and config.secrets <> '{}' and ($1::uuid is null or config.batch_export_id = $1)
        and (export.deleted or export.config_version is distinct from config.version)
        and (export.deleted or not exists (
@@ -79,7 +79,7 @@ export async function eraseSecrets(
        and (
          exists (
            select from exportd.destination_configs newer
-           where ${sameBucket('newer')} and newer.version > config.version and newer.secrets_erased_at is null)
+           where ${sameBucket('newer')} and newer.version > config.version and newer.secrets_removed_at is null)
          or export.id is null
          or case when export.deleted
            then export.last_updated_at <= clock_timestamp() - $2 * interval '1 millisecond' or not exists (

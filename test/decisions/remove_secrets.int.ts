@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { collapseHistory } from '../../src/decisions/collapse_history.ts';
-import { eraseSecrets } from '../../src/decisions/erase_secrets.ts';
-import { readConfig, SecretsErased } from '../../src/destination/config_versions.ts';
+import { removeSecrets } from '../../src/decisions/remove_secrets.ts';
+import { readConfig, SecretsRemoved } from '../../src/destination/config_versions.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
@@ -22,10 +22,10 @@ afterAll(() => harness.close());
 const hourMs = 3_600_000;
 const nextHour = { start: '2026-01-01T11:00:00.000Z', end: '2026-01-01T12:00:00.000Z' };
 
-/** Erases as the maintenance does. */
-const erase = (options: Partial<Parameters<typeof eraseSecrets>[1]> = {}) =>
+/** Removes as the maintenance does. */
+const remove = (options: Partial<Parameters<typeof removeSecrets>[1]> = {}) =>
   inTransaction(harness.database.pool, (connection) =>
-    eraseSecrets(connection, { cleanUpMs: hourMs, ...options }),
+    removeSecrets(connection, { cleanUpMs: hourMs, ...options }),
   );
 
 /** The versions of an export that still have secrets. */
@@ -45,7 +45,7 @@ const age = (batchExportId: string, milliseconds: number) =>
   );
 
 describe('the secrets of a deleted export', () => {
-  it('are erased in the transaction that deletes it', async () => {
+  it('are removed in the transaction that deletes it', async () => {
     const { batchExportId } = await maintenance.publish();
     await maintenance.publish(batchExportId, {}, nextHour);
     await maintenance.createExport(batchExportId, 2);
@@ -53,7 +53,7 @@ describe('the secrets of a deleted export', () => {
     await maintenance.deleteExport(batchExportId);
     expect(await versionsWithSecrets(batchExportId)).toEqual([]);
     await expect(readConfig(harness.database.pool, harness.keyRing, batchExportId, 2)).rejects.toThrow(
-      SecretsErased,
+      SecretsRemoved,
     );
   });
 
@@ -62,24 +62,24 @@ describe('the secrets of a deleted export', () => {
     await maintenance.createExport(batchExportId, 1);
     await harness.attempt().exportInterval({ run_id });
     await maintenance.deleteExport(batchExportId);
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(batchExportId)).toEqual([1]);
     await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
     expect(await maintenance.keysOf(batchExportId)).toEqual([]);
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(batchExportId)).toEqual([]);
   });
 
   it.each([
     ['for a limited time', { afterMs: 2 * hourMs, options: {} }],
-    ['unless an operator erases them', { afterMs: 0, options: { cleanUpMs: 0 } }],
+    ['unless an operator removes them', { afterMs: 0, options: { cleanUpMs: 0 } }],
   ])('stay for them %s', async (_, { afterMs, options }) => {
     const { batchExportId, run_id } = await harness.createRun();
     await maintenance.createExport(batchExportId, 1);
     await harness.attempt().exportInterval({ run_id });
     await maintenance.deleteExport(batchExportId);
     await age(batchExportId, afterMs);
-    await erase(options);
+    await remove(options);
     expect(await versionsWithSecrets(batchExportId)).toEqual([]);
     // The clean-up gives its objects up, instead of trying for days.
     expect(await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
@@ -90,15 +90,15 @@ describe('the secrets of a deleted export', () => {
 });
 
 describe('the secrets of a replaced version', () => {
-  it('are erased once no unfinished run has it, and runs of it use those of the newest version', async () => {
+  it('are removed once no unfinished run has it, and runs of it use those of the newest version', async () => {
     const unfinished = await harness.createRun();
     const { batchExportId } = unfinished;
     const { run_id } = await harness.createRun({ batchExportId, of: nextHour });
     await maintenance.createExport(batchExportId, 2);
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(batchExportId)).toEqual([1, 2]);
     await maintenance.fail(unfinished.run_id);
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(batchExportId)).toEqual([2]);
     const [first, second] = await Promise.all(
       [1, 2].map((version) => readConfig(harness.database.pool, harness.keyRing, batchExportId, version)),
@@ -107,18 +107,18 @@ describe('the secrets of a replaced version', () => {
     await harness.attempt().exportInterval({ run_id });
   });
 
-  it('stay in the newest version that leads to a former bucket with files, unless an operator erases them', async () => {
+  it('stay in the newest version that leads to a former bucket with files, unless an operator removes them', async () => {
     const id = randomUUID();
     const other = await createBucket();
     await maintenance.publish(id, { bucket_name: other.bucket });
     await maintenance.publish(id, { bucket_name: other.bucket });
     await maintenance.publish(id);
     await maintenance.createExport(id, 3);
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(id)).toEqual([2, 3]);
-    await erase({ formerBuckets: true });
+    await remove({ formerBuckets: true });
     expect(await versionsWithSecrets(id)).toEqual([3]);
-    await expect(readConfig(harness.database.pool, harness.keyRing, id, 2)).rejects.toThrow(SecretsErased);
+    await expect(readConfig(harness.database.pool, harness.keyRing, id, 2)).rejects.toThrow(SecretsRemoved);
   });
 
   it('stay for a former bucket whose runs were collapsed: its files are still verified', async () => {
@@ -134,11 +134,11 @@ describe('the secrets of a replaced version', () => {
       [id],
     );
     expect(rows).toEqual([]);
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(id)).toEqual([1, 2]);
   });
 
-  it('are erased in a bucket that no run has used', async () => {
+  it('are removed in a bucket that no run has used', async () => {
     const id = randomUUID();
     const { run_id } = await harness.createRun({ batchExportId: id });
     await harness.database.pool.query(
@@ -149,7 +149,7 @@ describe('the secrets of a replaced version', () => {
     );
     await maintenance.fail(run_id);
     await maintenance.createExport(id, 1);
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(id)).toEqual([1]);
   });
 });
@@ -199,22 +199,22 @@ describe('the secrets of a version that a command names', () => {
     return { batchExportId, command, setStatus };
   };
 
-  it('stay while it is pending, and are erased once it is rejected', async () => {
+  it('stay while it is pending, and are removed once it is rejected', async () => {
     const { batchExportId, setStatus } = await storeVersion();
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(batchExportId)).toEqual([1]);
     await setStatus('rejected');
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(batchExportId)).toEqual([]);
   });
 
   it('stay for a day after it was withdrawn, which a repeated request takes back; then it is rejected', async () => {
     const { batchExportId, command, setStatus } = await storeVersion();
     await setStatus('withdrawn');
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(batchExportId)).toEqual([1]);
     await setStatus('withdrawn', 25 * hourMs);
-    await erase();
+    await remove();
     expect(await versionsWithSecrets(batchExportId)).toEqual([]);
     const { rows } = await harness.database.pool.query('select status from exportd.commands where id = $1', [
       command,
@@ -238,17 +238,17 @@ describe('a stored config version', () => {
     `created_at = now()`,
     `secrets = '{}'`,
     `secrets = secrets - 'aws_access_key_id'`,
-    `secrets = '{}', secrets_erased_at = now(), circuit = 'other'`,
-    `secrets_erased_at = now()`,
+    `secrets = '{}', secrets_removed_at = now(), circuit = 'other'`,
+    `secrets_removed_at = now()`,
   ])('rejects the change %s', async (assignment) => {
     const { batchExportId } = await harness.createRun();
     await expect(change(batchExportId, assignment)).rejects.toThrow('append-only');
   });
 
-  it('allows the erasure of its secrets, which nothing brings back', async () => {
+  it('allows the removal of its secrets, which nothing brings back', async () => {
     const { batchExportId } = await harness.createRun();
-    await change(batchExportId, `secrets = '{}', secrets_erased_at = now()`);
-    for (const assignment of [`secrets = '{"aws_access_key_id": "x"}'`, 'secrets_erased_at = null'])
+    await change(batchExportId, `secrets = '{}', secrets_removed_at = now()`);
+    for (const assignment of [`secrets = '{"aws_access_key_id": "x"}'`, 'secrets_removed_at = null'])
       await expect(change(batchExportId, assignment)).rejects.toThrow('append-only');
     await expect(
       harness.database.pool.query('delete from exportd.destination_configs where batch_export_id = $1', [
