@@ -4,19 +4,18 @@ import { waitFor } from '../setup/wait_for.ts';
 import type { Stack } from './stack.ts';
 
 /** A gate that appends to the journal wait at until the test opens it. */
-export interface JournalGate {
+interface JournalGate {
   /** Resolves when an append is waiting. */
   readonly reached: () => Promise<void>;
   /** Opens the gate; idempotent. */
   readonly open: () => Promise<void>;
 }
 
-/** Events of a type whose data contain `data`, of one stream or of all, while they are appended or changed. */
-export interface BlockedEvent {
+/** Events of a type whose data contain `data`, of one stream or of all. */
+interface BlockedEvent {
   readonly run_id?: string;
   readonly type: string;
   readonly data?: object;
-  readonly while?: 'INSERT' | 'UPDATE';
 }
 
 /** Blocks events within their transaction. */
@@ -30,11 +29,10 @@ export async function blockEvent(
   lockHolder.on('error', () => undefined);
   await lockHolder.connect();
   await lockHolder.query('select pg_advisory_lock($1::bigint)', [lock]);
-  await lockHolder.query('insert into test_gates values ($1, $2, $3, $4, $5)', [
+  await lockHolder.query('insert into test_gates values ($1, $2, $3, $4)', [
     event.run_id ?? null,
     event.type,
     JSON.stringify(event.data ?? {}),
-    event.while ?? 'INSERT',
     lock,
   ]);
   const release = async (): Promise<void> => {
@@ -57,13 +55,12 @@ export async function blockEvent(
 }
 
 const trigger = `
-  create table if not exists test_gates (run_id uuid, event_type text, data jsonb, operation text, lock bigint);
+  create table if not exists test_gates (run_id uuid, event_type text, data jsonb, lock bigint);
   create or replace function wait_for_test() returns trigger language plpgsql as $$
   begin
     perform pg_advisory_xact_lock(gate.lock) from test_gates gate
-      where coalesce(gate.run_id = new.stream_id, true) and gate.event_type = new.event_type and gate.operation = tg_op
-        and new.data @> gate.data;
+      where coalesce(gate.run_id = new.stream_id, true) and gate.event_type = new.event_type and new.data @> gate.data;
     return new;
   end $$;
-  create or replace trigger wait_for_test before insert or update on exportd.journal_events
+  create or replace trigger wait_for_test before insert on exportd.journal_events
     for each row execute function wait_for_test();`;

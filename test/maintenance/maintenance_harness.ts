@@ -163,7 +163,7 @@ export function createMaintenanceHarness(harness: ExportHarness) {
         await client.send(new AbortMultipartUploadCommand({ Bucket: bucket.bucket, Key, UploadId }));
     },
     deleteObject,
-    putObject: (key: string, text: string | Buffer) =>
+    putObject: (key: string, text: string) =>
       client.send(new PutObjectCommand({ Bucket: bucket.bucket, Key: key, Body: text })),
     readObject: async (key: string): Promise<string> => {
       const { Body } = await client.send(new GetObjectCommand({ Bucket: bucket.bucket, Key: key }));
