@@ -64,30 +64,6 @@ export async function reportMisplacedRows(
   return findings;
 }
 
-/** Finds objects that two manifests reference. */
-export function findSharedFiles(checks: readonly ManifestCheck[]): Finding[] {
-  const owners = new Map<string, ManifestCheck>();
-  const findings: Finding[] = [];
-  for (const check of checks) {
-    const { manifest, location } = check.found;
-    for (const key of new Set(manifest.files.map((file) => file.key))) {
-      const name = location.reader.nameOf(key);
-      const owner = owners.get(name);
-      if (!owner) owners.set(name, check);
-      else {
-        const collector = createFindingCollector(intervalOf(manifest), check.found.name);
-        collector.add(
-          'file_shared',
-          name,
-          `Both ${owner.found.name} and ${check.found.name} reference this object.`,
-        );
-        findings.push(...collector.findings());
-      }
-    }
-  }
-  return findings;
-}
-
 /** Creates a function that finds the manifest to which a misplaced row belongs. */
 function createTargetFinder(
   checks: readonly ManifestCheck[],

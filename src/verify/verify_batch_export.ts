@@ -7,7 +7,7 @@ import { connectToSource, type SourceConnections } from '../source/source_connec
 import { checkInterval, type IntervalCheck, summarize } from './check_interval.ts';
 import type { CheckContext, ManifestCheck } from './check_manifest.ts';
 import { compareTable, openTable, tableFindings } from './check_table.ts';
-import { findOverlaps, findSharedFiles, reportMisplacedRows } from './cross_manifest_checks.ts';
+import { findOverlaps, reportMisplacedRows } from './cross_manifest_checks.ts';
 import { createExpirations, findGaps, sortIntervals } from './gaps.ts';
 import {
   createVersionFinder,
@@ -133,7 +133,6 @@ async function verify(
   );
   const crossChecks = [
     ...(await findOverlaps(context, checks)),
-    ...findSharedFiles(checks),
     ...(await reportMisplacedRows(context, checks)),
     ...(await findUnknownManifests(
       pool,

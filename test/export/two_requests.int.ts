@@ -219,7 +219,13 @@ describe('a store that was seen to refuse overwrites', () => {
     const { run_id, batchExportId } = await createRun();
     const ofRun = (key: string): string => key.replaceAll(otherExport, batchExportId);
     // As after the control database lost what the export had published.
-    const lost = { ...published, generation: 3, run_id: randomUUID() };
+    const lost = {
+      ...published,
+      batch_export_id: batchExportId,
+      generation: 3,
+      run_id: randomUUID(),
+      files: published.files.map((file) => ({ ...file, key: ofRun(file.key) })),
+    };
     const fileKey = ofRun(published.files[0]?.key ?? '');
     const stored = { [fileKey]: 'a file that readers use', [ofRun(manifest_key)]: formatManifest(lost) };
     for (const [Key, Body] of Object.entries(stored))
