@@ -152,7 +152,7 @@ describe("the README's way to your own PostgreSQL and bucket", () => {
   it('exports a table of another name through a view', async () => {
     const [view = ''] = codeBlocks(heading, 'sql');
     await source.pool.query(view);
-    const [, commands = ''] = codeBlocks(heading, 'sh');
+    const [commands = ''] = codeBlocks('By hand', 'sh', '.config/README.md');
     const ports = await assignPorts(join(clone.path, 'ports.json'), ['http']);
     const environment = {
       EXPORTD_PORT: String(ports.http),
