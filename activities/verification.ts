@@ -69,11 +69,14 @@ async function readTable(
   { id, batch_export_id, operation, parameters }: TableRequest,
   signal: AbortSignal,
 ): Promise<{ readonly result: object }> {
-  const [tables, { readDefinition }, { repairTable }] = await Promise.all([
-    import('../src/verify/check_table.ts'),
-    import('../src/verify/locations.ts'),
-    import('../src/export/repair_table.ts'),
-  ]);
+  const [tables, { describeTable, readHistory }, { readSnapshot }, { readDefinition }, { repairTable }] =
+    await Promise.all([
+      import('../src/verify/check_table.ts'),
+      import('../src/tables/describe.ts'),
+      import('../src/tables/log.ts'),
+      import('../src/verify/locations.ts'),
+      import('../src/export/repair_table.ts'),
+    ]);
   const reading = {
     ...{ pool, keyRing },
     settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: tableRetryBudgetMs },
@@ -102,12 +105,12 @@ async function readTable(
   try {
     if (operation === 'history') {
       const { before = null, limit = 50 } = parameters;
-      return { result: { versions: await table.history({ before, limit }, signal) } };
+      return { result: { versions: await readHistory(table, { before, limit }, signal) } };
     }
-    const head = await table.head(signal);
-    if (!head)
+    const snapshot = await readSnapshot(table, signal);
+    if (!snapshot)
       throw new CannotVerify(`There is no table at ${table.name} yet. The first run with rows creates it.`);
-    return { result: table.describe(head) };
+    return { result: describeTable(table, snapshot) };
   } finally {
     opened.close();
   }

@@ -8,7 +8,7 @@ import { keysCollide, locationOf, partitionColumnsOf, tableLocationOf } from '..
 import type { Connection, Pool } from '../journal/database.ts';
 import { exportedColumns } from '../source/postgres_source.ts';
 import type { RowQuery } from '../source/row_selection.ts';
-import { withColumns } from '../tables/delta_state.ts';
+import { withColumns } from '../tables/schema.ts';
 
 interface ExportWithConfig {
   readonly id: string;

@@ -86,6 +86,8 @@ export function openTableStore(
     partitionColumns,
     fileRetentionMs,
     checkpointInterval,
+    /** The folder of the table for messages. */
+    name: `s3://${requests.bucket}/${root}`,
     /** The name of an object for messages. */
     nameOf: (name: string): string => `s3://${requests.bucket}/${keyOf(name)}`,
     /**

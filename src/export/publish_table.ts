@@ -2,6 +2,7 @@ import type { NewestTableCommit } from '../decisions/table_commits.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { listedFingerprint } from '../destination/manifest.ts';
 import type { Destination } from '../destination/open_destination.ts';
+import type { TableStore } from '../destination/table_store.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { requireGeneration, withBase } from '../domain/run.ts';
@@ -9,15 +10,10 @@ import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { writesTableFiles } from '../encoding/parquet/file.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
-import { openDeltaTable } from '../tables/delta_table.ts';
-import {
-  type FoundCommit,
-  type TableChange,
-  tableError,
-  type TableHead,
-  type TableLog,
-  type TablePublication,
-} from '../tables/table_log.ts';
+import { additionOf, commitOf, type NewCommit, type TablePublication } from '../tables/commit.ts';
+import { type FoundCommit, readCommit, readSnapshot, type Snapshot, writeCommit } from '../tables/log.ts';
+import { isMaintained, maintainLog } from '../tables/retention.ts';
+import { tableError } from '../tables/table_error.ts';
 import { type ExportDependencies, intervalOf } from './export_context.ts';
 
 /** A run whose files a table gets. */
@@ -34,10 +30,8 @@ interface TableRun {
   readonly signal: AbortSignal;
 }
 
-const openTable = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): TableLog | null => {
-  const store = destination.table(run.spec.model);
-  return store && openDeltaTable(store);
-};
+const tableOf = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): TableStore | null =>
+  destination.table(run.spec.model);
 
 /** Whether a run neither adds nor removes files: an interval without rows. */
 const isNothing = ({ files, replaced }: TableRun): boolean => files.length === 0 && replaced === null;
@@ -48,7 +42,7 @@ export const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): b
 
 /** A table as it was before the manifest was written. */
 interface CheckedTable {
-  readonly head: TableHead | null;
+  readonly snapshot: Snapshot | null;
   /** The newest commit of the journal then. */
   readonly newest: NewestTableCommit | undefined;
 }
@@ -60,7 +54,7 @@ interface CheckedTable {
  * @throws DestinationError
  */
 export async function checkTable(call: TableRun): Promise<CheckedTable | null> {
-  const table = openTable(call);
+  const table = tableOf(call);
   return table && !isNothing(call) ? reportingErrors(call, () => check(call, table)) : null;
 }
 
@@ -77,13 +71,13 @@ async function reportingErrors<Result>(
   }
 }
 
-async function check(call: TableRun, table: TableLog): Promise<CheckedTable | null> {
+async function check(call: TableRun, table: TableStore): Promise<CheckedTable | null> {
   await table.requireConditionalWrites(call.signal);
   const newest = await call.dependencies.recorder.readNewestTableCommit(call.run, table.location);
   if (await onlyAdds(call, newest)) return null;
-  const head = await readHead(table, newest, call.signal);
-  table.change(head, await publicationOf(call, call.run, table));
-  return { head, newest };
+  const snapshot = await readTable(table, newest, call.signal);
+  commitOf(table, snapshot, await publicationOf(call, call.run, table));
+  return { snapshot, newest };
 }
 
 /** How many other commits a run may lose a version to in one attempt. */
@@ -100,11 +94,11 @@ const maxQuickRounds = 4;
  * @throws DestinationError, RunEnded, GenerationSuperseded
  */
 export async function commitToTable(call: TableRun, checked: CheckedTable | null): Promise<void> {
-  const table = openTable(call);
+  const table = tableOf(call);
   if (table && !isNothing(call)) await reportingErrors(call, () => commit(call, table, checked));
 }
 
-async function commit(call: TableRun, table: TableLog, checked: CheckedTable | null): Promise<void> {
+async function commit(call: TableRun, table: TableStore, checked: CheckedTable | null): Promise<void> {
   const { dependencies, runId, signal } = call;
   const { recorder } = dependencies;
   const { generation } = call.run;
@@ -113,7 +107,7 @@ async function commit(call: TableRun, table: TableLog, checked: CheckedTable | n
     const run = requireGeneration(await recorder.read(runId), generation);
     const planned = run.table_commit?.location === table.location ? run.table_commit : undefined;
     if (planned && planned.etag !== null) return;
-    const found = planned && (await table.readCommit(planned.version, signal));
+    const found = planned && (await readCommit(table, planned.version, signal));
     if (found && isOwn(found, runId, run)) {
       await record(call, table, { ...found, ...countsOf(call) });
       return;
@@ -122,11 +116,11 @@ async function commit(call: TableRun, table: TableLog, checked: CheckedTable | n
     const publication = await publicationOf(call, run, table);
     const next =
       round < maxQuickRounds ? await quickVersion(call, newest, planned ? found : undefined) : null;
-    let change: TableChange | null;
-    if (next !== null) change = table.addition(next, publication);
+    let wanted: NewCommit | null;
+    if (next !== null) wanted = additionOf(table, next, publication);
     else {
       const isKnown = checked !== null && !planned && checked.newest?.version === newest?.version;
-      const head = isKnown ? checked.head : await readHead(table, newest, signal);
+      const snapshot = isKnown ? checked.snapshot : await readTable(table, newest, signal);
       // Another attempt of the run may have committed since; it has planned that before.
       const { table_commit } = await recorder.read(runId);
       if (
@@ -134,15 +128,15 @@ async function commit(call: TableRun, table: TableLog, checked: CheckedTable | n
         table_commit?.etag !== run.table_commit?.etag
       )
         continue;
-      if (planned && (head?.version ?? -1) + 1 < planned.version) throw versionsLost(table);
-      change = table.change(head, publication);
+      if (planned && (snapshot?.version ?? -1) + 1 < planned.version) throw versionsLost(table);
+      wanted = commitOf(table, snapshot, publication);
     }
-    if (!change) return;
-    await recorder.planTableCommit(runId, generation, { location: table.location, version: change.version });
-    const etag = await table.commit(change, signal);
+    if (!wanted) return;
+    await recorder.planTableCommit(runId, generation, { location: table.location, version: wanted.version });
+    const etag = await writeCommit(table, wanted, signal);
     if (etag === null) continue;
-    await record(call, table, { ...change, etag });
-    await maintain(call, table, change.version);
+    await record(call, table, { ...wanted, etag });
+    await maintain(call, table, wanted.version);
     return;
   }
   throw new DestinationError(
@@ -198,41 +192,41 @@ async function quickVersion(
 }
 
 /** Reads the table. @throws DestinationError `TableOverwritten`, `TableChanged` */
-async function readHead(
-  table: TableLog,
+async function readTable(
+  table: TableStore,
   newest: NewestTableCommit | undefined,
   signal: AbortSignal,
-): Promise<TableHead | null> {
-  const head = await table.head(signal);
-  if (newest) requireUnchanged(table, head, newest);
-  return head;
+): Promise<Snapshot | null> {
+  const snapshot = await readSnapshot(table, signal);
+  if (newest) requireUnchanged(table, snapshot, newest);
+  return snapshot;
 }
 
 /** @throws DestinationError when the log is not that which the journal knows: not every writer asks before it writes */
 function requireUnchanged(
-  table: TableLog,
-  head: TableHead | null,
+  table: TableStore,
+  snapshot: Snapshot | null,
   { version, etag }: NewestTableCommit,
 ): void {
-  if (!head || head.version < version) throw versionsLost(table);
-  const found = head.etags.get(version);
+  if (!snapshot || snapshot.version < version) throw versionsLost(table);
+  const found = snapshot.etags.get(version);
   if (found === undefined || found === '' || etag === '' || found === etag) return;
   throw tableError(
     'TableOverwritten',
-    `Version ${version} of the table ${table.location} is not the one that exportd wrote: another writer has overwritten it, as Spark does on S3. What the version added is not in the table. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
+    `Version ${version} of the table ${table.name} is not the one that exportd wrote: another writer has overwritten it, as Spark does on S3. What the version added is not in the table. exportd must be the only writer of the table: stop the other one, and run "exportd table repair".`,
   );
 }
 
-const versionsLost = (table: TableLog): DestinationError =>
+const versionsLost = (table: TableStore): DestinationError =>
   tableError(
     'TableChanged',
-    `The table ${table.location} lacks versions that exportd wrote: something has deleted them from its log. Restore them, or run "exportd table repair".`,
+    `The table ${table.name} lacks versions that exportd wrote: something has deleted them from its log. Restore them, or run "exportd table repair".`,
   );
 
 async function publicationOf(
   { dependencies: { recorder }, runId, replaced, files, columns, selection }: TableRun,
   run: ExistingRun,
-  table: TableLog,
+  table: TableStore,
 ): Promise<TablePublication> {
   return {
     batch_export_id: run.spec.batch_export_id,
@@ -257,21 +251,21 @@ async function publicationOf(
 
 async function record(
   { dependencies: { recorder }, runId, run: { generation } }: TableRun,
-  { location }: TableLog,
+  { location }: TableStore,
   { version, etag, adds, removes }: { version: number; etag: string; adds: number; removes: number },
 ): Promise<void> {
   await recorder.recordTableCommit(runId, { generation, location, version, etag, adds, removes });
 }
 
 /** The commit is there, whatever happens to the checkpoint: the next one is written after as many commits. */
-async function maintain(call: TableRun, table: TableLog, version: number): Promise<void> {
-  if (!table.isMaintained(version)) return;
+async function maintain(call: TableRun, table: TableStore, version: number): Promise<void> {
+  if (!isMaintained(table, version)) return;
   const { dependencies, run, runId, signal } = call;
   const { recorder } = dependencies;
   try {
-    const head = await table.maintain(signal);
+    const snapshot = await maintainLog(table, signal);
     const newest = await recorder.readNewestTableCommit(run, table.location);
-    if (newest && head && newest.version <= head.version) requireUnchanged(table, head, newest);
+    if (newest && snapshot && newest.version <= snapshot.version) requireUnchanged(table, snapshot, newest);
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof DestinationError)) throw error;

@@ -1,5 +1,9 @@
 import { createRepairRecorder } from '../decisions/table_commits.ts';
-import { type TableChange, tableError, type TableLog } from '../tables/table_log.ts';
+import type { TableStore } from '../destination/table_store.ts';
+import type { NewCommit } from '../tables/commit.ts';
+import { newestVersion, readCommit, writeCommit } from '../tables/log.ts';
+import { finishRepair, repairOf } from '../tables/repair.ts';
+import { tableError } from '../tables/table_error.ts';
 import type { TableRepairOutcome } from '../tables/table_requests.ts';
 import type { Journal } from '../journal/journal.ts';
 import {
@@ -45,7 +49,7 @@ export async function repairTable(
       const found = await repairs.find();
       const planned = found?.location === location ? found : undefined;
       if (planned) {
-        const commit = await table.readCommit(planned.version, signal);
+        const commit = await readCommit(table, planned.version, signal);
         if (commit?.repair_id === repairId) {
           const { version, etag, adds, removes } = commit;
           if (planned.etag === null)
@@ -53,7 +57,7 @@ export async function repairTable(
               ...{ repair_id: repairId, location, version },
               ...{ etag, adds, removes },
             });
-          await table.finishRepair(version, signal);
+          await finishRepair(table, version, signal);
           return { version, adds, removes };
         }
       }
@@ -61,17 +65,17 @@ export async function repairTable(
       const manifests = await readCurrentManifests(dependencies, definition, signal);
       const context = { ...dependencies, definition, table, signal, since, range: { from: null, to: null } };
       const differences = await compareTable(context, manifests);
-      const change = await changeOf(dependencies, { definition, table, differences, call });
-      if (!change) return { version: null, adds: 0, removes: 0 };
-      const { version, adds, removes } = change;
+      const wanted = await commitOf(dependencies, { definition, table, differences, call });
+      if (!wanted) return { version: null, adds: 0, removes: 0 };
+      const { version, adds, removes } = wanted;
       await repairs.plan({ repair_id: repairId, location, version });
-      const etag = await table.commit(change, signal);
+      const etag = await writeCommit(table, wanted, signal);
       if (etag === null) continue;
       await repairs.record({
         ...{ repair_id: repairId, location, version },
         ...{ etag, adds, removes },
       });
-      await table.finishRepair(version, signal);
+      await finishRepair(table, version, signal);
       return { version, adds, removes };
     }
     throw tableError(
@@ -84,7 +88,7 @@ export async function repairTable(
 }
 
 /** @returns null if nothing differs @throws DestinationError when the table cannot be what the manifests say */
-async function changeOf(
+async function commitOf(
   dependencies: LocationDependencies,
   {
     definition,
@@ -93,16 +97,16 @@ async function changeOf(
     call: { repairId, signal },
   }: {
     readonly definition: Awaited<ReturnType<typeof readDefinition>>;
-    readonly table: TableLog;
+    readonly table: TableStore;
     readonly differences: TableDifferences;
     readonly call: RepairCall;
   },
-): Promise<TableChange | null> {
-  const { damage, head, lost, overwritten, missing, unexpected, wanted, columns, left } = differences;
+): Promise<NewCommit | null> {
+  const { damage, snapshot, lost, overwritten, missing, unexpected, wanted, columns, left } = differences;
   // A log with a gap is no table: the version has everything, and its checkpoint makes readers start there.
-  const isWhole = head === null || lost !== null;
+  const isWhole = snapshot === null || lost !== null;
   if (!isWhole && overwritten.length === 0 && missing.length === 0 && unexpected.length === 0) return null;
-  if (!head && !damage && lost === null && wanted.length === 0) return null;
+  if (!snapshot && !damage && lost === null && wanted.length === 0) return null;
   const isMixed = isWhole || unexpected.some(({ interval }) => interval === null);
   if (isMixed && left.length > 0)
     throw tableError(
@@ -119,13 +123,14 @@ async function changeOf(
       'TableDamaged',
       `The table ${table.name} cannot be repaired: ${absent.length} files of its manifests do not exist, such as ${absent[0]}. Restore them, or export their intervals again into another prefix.`,
     );
-  const newest = await table.newestVersion(signal);
-  return table.repair(isWhole ? null : head, (isWhole ? Math.max(newest, lost ?? -1) : head.version) + 1, {
+  const former = isWhole ? null : snapshot;
+  const version = (former?.version ?? Math.max(await newestVersion(table, signal), lost ?? -1)) + 1;
+  return repairOf(table, former, version, {
     batch_export_id: definition.batch_export_id,
     repair_id: repairId,
     columns: adds.length === 0 ? [] : columns,
     adds,
-    removes: isWhole ? [] : unexpected.map(({ key }) => key),
+    removes: isWhole ? [] : unexpected,
     now: Date.now(),
   });
 }

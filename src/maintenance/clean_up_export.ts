@@ -15,7 +15,8 @@ import { parseManifest } from '../destination/manifest.ts';
 import { type DeletionResult, isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import { openDeltaTable } from '../tables/delta_table.ts';
+import { filesOf } from '../tables/files.ts';
+import { readSnapshot } from '../tables/log.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
 import { type LogLevel, writeLogLine } from '../journal/journal.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
@@ -142,8 +143,8 @@ function createTableReader(signal: AbortSignal): TableReader {
     const store = location.table(model);
     if (!store) return false;
     const read = async (): Promise<ReadonlySet<string>> => {
-      const head = await openDeltaTable(store).head(signal);
-      return new Set([...(head?.live() ?? [])].map((file) => file.key));
+      const snapshot = await readSnapshot(store, signal);
+      return new Set(snapshot ? filesOf(store, snapshot.state).map((file) => file.key) : []);
     };
     const reading = tables.get(store.location) ?? read();
     tables.set(store.location, reading);

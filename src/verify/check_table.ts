@@ -4,13 +4,14 @@ import { readConfig, selectionOfConfig } from '../destination/config_versions.ts
 import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { openS3 } from '../destination/open_destination.ts';
+import type { TableStore } from '../destination/table_store.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { writesTableFiles } from '../encoding/parquet/file.ts';
 import type { Pool } from '../journal/database.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
-import { openDeltaTable } from '../tables/delta_table.ts';
-import type { TableFile, TableHead, TableLog, WantedFile } from '../tables/table_log.ts';
+import { filesOf, type TableFile, type WantedFile } from '../tables/files.ts';
+import { readSnapshot, type Snapshot } from '../tables/log.ts';
 import { overlaps, type TimeRange } from './gaps.ts';
 import {
   createVersionFinder,
@@ -25,7 +26,7 @@ import { CannotVerify, type Finding, type FindingKind } from './report.ts';
 
 /** The table of an export, in the bucket and folder that it writes to now. */
 interface OpenTable {
-  readonly table: TableLog;
+  readonly table: TableStore;
   close(): void;
 }
 
@@ -36,8 +37,8 @@ export async function openTable(
 ): Promise<OpenTable | null> {
   const { config } = await readConfig(pool, keyRing, batch_export_id, config_version);
   const destination = openS3(parseS3Config(config, settings), { settings, onError });
-  const store = destination.table(model);
-  if (store) return { table: openDeltaTable(store), close: destination.close };
+  const table = destination.table(model);
+  if (table) return { table, close: destination.close };
   destination.close();
   return null;
 }
@@ -45,7 +46,7 @@ export async function openTable(
 /** In what a table differs from the current manifests of its export. */
 export interface TableDifferences {
   /** Null if there is no table, or `damage` is why it cannot be read. */
-  readonly head: TableHead | null;
+  readonly snapshot: Snapshot | null;
   readonly damage: DestinationError | null;
   /** Versions that another writer has replaced since exportd wrote them. */
   readonly overwritten: readonly number[];
@@ -66,7 +67,7 @@ export interface TableDifferences {
 interface TableContext {
   readonly pool: Pool;
   readonly definition: ExportDefinition;
-  readonly table: TableLog;
+  readonly table: TableStore;
   readonly signal: AbortSignal;
   /** The time of the database before the manifests were read. */
   readonly since: string;
@@ -88,15 +89,14 @@ export async function compareTable(
   const { batch_export_id, model } = definition;
   const changing = await readChangingIntervals(pool, batch_export_id, since);
   const { repaired, commits } = await readTableCommits(pool, batch_export_id, table.location);
-  const read = await table
-    .head(signal)
-    .then((head) => ({ head, damage: null }))
+  const read = await readSnapshot(table, signal)
+    .then((snapshot) => ({ snapshot, damage: null }))
     .catch((error: unknown) => {
       const isDamaged = error instanceof DestinationError && damages.has(error.type);
       if (!isDamaged) throw error;
-      return { head: null, damage: error };
+      return { snapshot: null, damage: error };
     });
-  const { head } = read;
+  const { snapshot } = read;
   const committed = new Set(
     commits.map(({ interval, generation }) => `${keyOf(interval)} ${String(generation)}`),
   );
@@ -131,7 +131,7 @@ export async function compareTable(
         });
     }
   }
-  const live = new Map([...(head?.live() ?? [])].map((file) => [file.key, file]));
+  const live = new Map((snapshot ? filesOf(table, snapshot.state) : []).map((file) => [file.key, file]));
   const isCompared = ({ interval }: TableFile): boolean =>
     interval === null
       ? range.from === null && range.to === null
@@ -140,14 +140,14 @@ export async function compareTable(
   const isNewer = ({ version }: { readonly version: number }): boolean => version > (repaired?.version ?? -1);
   const changed = [...commits.filter(isNewer), ...(repaired ? [repaired] : [])].filter(
     ({ version, etag }) => {
-      const found = head?.etags.get(version) ?? '';
+      const found = snapshot?.etags.get(version) ?? '';
       return found !== '' && etag !== '' && found !== etag;
     },
   );
   return {
     ...read,
     overwritten: changed.map(({ version }) => version).sort((one, other) => one - other),
-    lost: !read.damage && (head?.version ?? -1) < newest ? newest : null,
+    lost: !read.damage && (snapshot?.version ?? -1) < newest ? newest : null,
     missing: read.damage ? [] : [...wanted.values()].filter(({ key }) => !live.has(key)),
     unexpected: [...live.values()].filter(
       (file) => isCompared(file) && !wanted.has(file.key) && !allowed.has(file.key),
@@ -278,7 +278,7 @@ export async function findMissingObjects(
     table,
     keys,
     signal,
-  }: { readonly table: TableLog; readonly keys: Iterable<string>; readonly signal: AbortSignal },
+  }: { readonly table: TableStore; readonly keys: Iterable<string>; readonly signal: AbortSignal },
 ): Promise<string[]> {
   const missing = new Set(keys);
   const { locations } = await openLocations(dependencies, definition);
@@ -318,12 +318,13 @@ export async function checkTable(
     const manifests = await readCurrentManifests(dependencies, definition, signal);
     const context = { ...dependencies, definition, table, signal, since, range: { from: null, to: null } };
     const differences = await compareTable(context, manifests);
-    const live = [...(differences.head?.live() ?? [])].map(({ key }) => key);
+    const { snapshot } = differences;
+    const live = (snapshot ? filesOf(table, snapshot.state) : []).map(({ key }) => key);
     const objects = await findMissingObjects(dependencies, definition, { table, keys: live, signal });
     const findings = tableFindings(table, differences, objects);
     return {
       ok: findings.length === 0,
-      version: differences.head?.version ?? null,
+      version: snapshot?.version ?? null,
       ...{
         manifests: manifests.length,
         files: live.length,
@@ -347,7 +348,7 @@ const maxNamed = 20;
 
 /** What is wrong with a table, for people. */
 export function tableFindings(
-  { name }: Pick<TableLog, 'name'>,
+  { name }: Pick<TableStore, 'name'>,
   differences: TableDifferences,
   missingObjects: readonly string[] = [],
 ): Finding[] {

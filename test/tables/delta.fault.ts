@@ -10,8 +10,7 @@ import { createExportHarness, type ExportHarness } from '../export/export_harnes
 import { createHours } from '../export/rerun.ts';
 import { errorResponse, forgetTraits, knowTraits, withoutConditions } from '../export/stores.ts';
 import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
-import { createDeltaReader } from './delta_reader.ts';
-import { createHoursOfTable, itCommitsOnceWhenKilled, publishRun } from './table_harness.ts';
+import { createTestedTable, publishRun } from './table_harness.ts';
 
 let harness: ExportHarness;
 let proxy: S3Proxy;
@@ -37,23 +36,8 @@ afterAll(async () => {
 const isCommit = ({ operation, key }: Pick<ProxiedRequest, 'operation' | 'key'>): boolean =>
   operation === 'PutObject' && /\/_delta_log\/\d{20}\.json$/.test(key);
 
-/** An export to a table, several of its hours, and a reader of the table. */
-function createTable(of: { readonly eventPartitions?: number } = {}) {
-  const batchExportId = randomUUID();
-  const config = {
-    ...{ endpoint_url: proxy.endpoint, file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
-  };
-  const table = createDeltaReader(harness.bucket, batchExportId);
-  const commitsOf = async (runId: string): Promise<number[]> => {
-    const found: number[] = [];
-    for (const version of await table.versions())
-      if ((await table.linesOf(version)).some(({ commitInfo }) => commitInfo?.run_id === runId))
-        found.push(version);
-    return found;
-  };
-  const tested = createHoursOfTable(harness, nextHour, { ...of, batchExportId, config, rows: table.rows });
-  return { ...tested, batchExportId, config, table, commitsOf };
-}
+const createTable = (of?: { readonly eventPartitions?: number }) =>
+  createTestedTable(harness, proxy.endpoint, nextHour, of);
 
 describe('a table', () => {
   it('gets a version with each interval that has rows, for one request more', async () => {
@@ -232,13 +216,26 @@ describe('a table', () => {
 });
 
 describe('a commit to a table', () => {
-  itCommitsOnceWhenKilled(
-    () => harness,
-    () => {
-      const created = createTable();
-      return { ...created, commitsOf: async (runId) => (await created.commitsOf(runId)).length };
-    },
-  );
+  it.each([
+    ['before its manifest', 'putManifest'],
+    ['before the request', 'commit'],
+    ['after the request', 'committed'],
+  ] as const)('is made once if the worker is killed %s', async (_, at) => {
+    const { hour, commitsOf, expectRows } = createTable();
+    const [one, other] = [hour(), hour()];
+    await one.insert(1, 20);
+    await one.run();
+    await other.insert(1, 20);
+    const run_id = await other.exported();
+    await expect(publishRun(harness, run_id, withCrash(harness, at))).rejects.toThrow();
+    await publishRun(harness, run_id);
+    expect(await commitsOf(run_id)).toHaveLength(1);
+    await expectRows(one, other);
+    // What was recorded is the commit: its files can be replaced.
+    await other.insert(30, 31);
+    expect(await other.run()).toMatchObject({ latest_error: null });
+    await expectRows(one, other);
+  });
 
   it.each([
     ['the connection breaks', 'after', 'broken'],

@@ -1,7 +1,9 @@
 import { describe, expect, it } from '@jest/globals';
 import { bounds } from '../../src/config/bounds.ts';
-import { decodeCheckpoint, encodeCheckpoint } from '../../src/tables/delta_checkpoint.ts';
-import { applyActions, emptyState, fieldsOf, parseCommit } from '../../src/tables/delta_state.ts';
+import { parseCommit } from '../../src/tables/actions.ts';
+import { decodeCheckpoint, encodeCheckpoint } from '../../src/tables/checkpoint.ts';
+import { fieldsOf } from '../../src/tables/schema.ts';
+import { applyActions, emptyState } from '../../src/tables/state.ts';
 import { parquetOf, withFooter } from '../encoding/parquet/hostile_parquet.ts';
 
 const damaged = { type: 'TableDamaged' };

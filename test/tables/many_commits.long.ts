@@ -2,8 +2,9 @@ import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import type { ListedTableObject, TableStore } from '../../src/destination/table_store.ts';
-import { openDeltaTable } from '../../src/tables/delta_table.ts';
-import type { TablePublication } from '../../src/tables/table_log.ts';
+import { additionOf, commitOf, type TablePublication } from '../../src/tables/commit.ts';
+import { readSnapshot, writeCommit } from '../../src/tables/log.ts';
+import { isMaintained, maintainLog } from '../../src/tables/retention.ts';
 
 const signal = new AbortController().signal;
 
@@ -35,6 +36,7 @@ function createStore() {
       checkpointInterval: 10,
       partitionColumns: [],
     },
+    name: 's3://bucket/events',
     nameOf: (name) => `s3://bucket/events/${name}`,
     requireConditionalWrites: () => Promise.resolve(),
     create: (name, bytes) => Promise.resolve(objects.has(name) ? null : put(name, bytes)),
@@ -91,21 +93,20 @@ function publicationOf(hour: number): TablePublication {
 describe('a table of 10,000 versions', () => {
   it('is opened with one checkpoint and at most ten commits, and gets a version with one request', async () => {
     const { store, requests, objects } = createStore();
-    const table = openDeltaTable(store);
-    const first = table.change(null, publicationOf(0));
-    if (first) await table.commit(first, signal);
+    const first = commitOf(store, null, publicationOf(0));
+    if (first) await writeCommit(store, first, signal);
     const versions = 10_000;
     const before = heapAfterCollection();
     let readsOfMaintenance = 0;
     for (let version = 1; version < versions; version += 1) {
       requests.length = 0;
-      const change = table.addition(version, publicationOf(version));
-      expect(await table.commit(change, signal)).not.toBeNull();
+      const addition = additionOf(store, version, publicationOf(version));
+      expect(await writeCommit(store, addition, signal)).not.toBeNull();
       expect(requests).toHaveLength(1);
       // Checkpoints of so many versions take minutes to write; those before the last ones make no difference.
-      if (table.isMaintained(version) && (version > versions - 30 || version % 2_000 === 0)) {
+      if (isMaintained(store, version) && (version > versions - 30 || version % 2_000 === 0)) {
         requests.length = 0;
-        await table.maintain(signal);
+        await maintainLog(store, signal);
         readsOfMaintenance = requests.filter((request) => request.startsWith('GET')).length;
       }
     }
@@ -113,8 +114,8 @@ describe('a table of 10,000 versions', () => {
     expect(readsOfMaintenance).toBeLessThanOrEqual(12);
     requests.length = 0;
     const found = async () => {
-      const head = await table.head(signal);
-      return [head?.version, head?.state.live.size];
+      const snapshot = await readSnapshot(store, signal);
+      return [snapshot?.version, snapshot?.state.live.size];
     };
     expect(await found()).toEqual([versions - 1, versions]);
     expect(requests.filter((request) => request === 'LIST')).toHaveLength(1);
@@ -130,6 +131,6 @@ describe('a table of 10,000 versions', () => {
     objects.clear();
     requests.length = 0;
     expect(heapAfterCollection() - before).toBeLessThan(6 * 1_024 * 1_024);
-    expect((await table.head(signal))?.version).toBeUndefined();
+    expect((await readSnapshot(store, signal))?.version).toBeUndefined();
   });
 });

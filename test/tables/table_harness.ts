@@ -1,21 +1,12 @@
 import { randomUUID } from 'node:crypto';
-import { expect, it } from '@jest/globals';
+import { expect } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import { repairTable } from '../../src/export/repair_table.ts';
 import { checkTable } from '../../src/verify/check_table.ts';
 import { readDefinition } from '../../src/verify/locations.ts';
-import { withCrash } from '../export/crash_injection.ts';
 import type { ExportHarness } from '../export/export_harness.ts';
 import { createReruns } from '../export/rerun.ts';
-
-/** What the tests need to know of the table of an export, whatever its format. */
-interface TestedTable {
-  readonly batchExportId: string;
-  readonly config: object;
-  /** All rows of the table. */
-  readonly rows: () => Promise<readonly Record<string, unknown>[]>;
-  readonly eventPartitions?: number;
-}
+import { createDeltaReader } from './delta_reader.ts';
 
 export const publishRun = (
   harness: ExportHarness,
@@ -23,13 +14,19 @@ export const publishRun = (
   more: Parameters<ExportHarness['attempt']>[0] = {},
 ) => harness.attempt(more).publishManifest({ run_id });
 
-/** Hours of an export to a table, and what the table has to have. */
-export function createHoursOfTable(
+/** An export to a table, several of its hours, and a reader of the table. @param endpoint of the bucket */
+export function createTestedTable(
   harness: ExportHarness,
+  endpoint: string,
   nextHour: () => { start: string; end: string },
-  { config, rows, ...options }: TestedTable,
+  of: { readonly eventPartitions?: number } = {},
 ) {
-  const { batchExportId } = options;
+  const batchExportId = randomUUID();
+  const options = { ...of, batchExportId };
+  const config = {
+    ...{ endpoint_url: endpoint, file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
+  };
+  const table = createDeltaReader(harness.bucket, batchExportId);
   const hour = () => {
     const of = nextHour();
     const reruns = createReruns(harness, of, options);
@@ -58,7 +55,7 @@ export function createHoursOfTable(
   /** Expects that the table has the rows of the hours, each once. */
   const expectRows = async (...hours: readonly Hour[]): Promise<void> => {
     const expected = (await Promise.all(hours.map(({ uuids }) => uuids()))).flat().sort();
-    expect((await rows()).map(({ uuid }) => String(uuid)).sort()).toEqual(expected);
+    expect((await table.rows()).map(({ uuid }) => String(uuid)).sort()).toEqual(expected);
   };
   const twoHours = async () => {
     const [one, other] = [hour(), hour()];
@@ -69,9 +66,15 @@ export function createHoursOfTable(
     return { one, other };
   };
   return {
-    hour,
-    expectRows,
-    twoHours,
+    ...{ batchExportId, config, table, hour, expectRows, twoHours },
+    /** The versions that a run has committed. */
+    commitsOf: async (runId: string): Promise<number[]> => {
+      const found: number[] = [];
+      for (const version of await table.versions())
+        if ((await table.linesOf(version)).some(({ commitInfo }) => commitInfo?.run_id === runId))
+          found.push(version);
+      return found;
+    },
     /** Exports an hour of two again, stores the export in the journal, and returns how to check and to repair its table. */
     repairable: async () => {
       const { one, other } = await twoHours();
@@ -110,33 +113,4 @@ export function createHoursOfTable(
       };
     },
   };
-}
-
-type HoursOfTable = ReturnType<typeof createHoursOfTable> & {
-  /** How many commits of a run the table has. */
-  readonly commitsOf: (runId: string) => Promise<number>;
-};
-
-/** Tests that a killed worker commits once. @param open a new table */
-export function itCommitsOnceWhenKilled(harness: () => ExportHarness, open: () => HoursOfTable): void {
-  it.each([
-    ['before its manifest', 'putManifest'],
-    ['before the request', 'commit'],
-    ['after the request', 'committed'],
-  ] as const)('is made once if the worker is killed %s', async (_, at) => {
-    const { hour, commitsOf, expectRows } = open();
-    const [one, other] = [hour(), hour()];
-    await one.insert(1, 20);
-    await one.run();
-    await other.insert(1, 20);
-    const run_id = await other.exported();
-    await expect(publishRun(harness(), run_id, withCrash(harness(), at))).rejects.toThrow();
-    await publishRun(harness(), run_id);
-    expect(await commitsOf(run_id)).toBe(1);
-    await expectRows(one, other);
-    // What was recorded is the commit: its files can be replaced.
-    await other.insert(30, 31);
-    expect(await other.run()).toMatchObject({ latest_error: null });
-    await expectRows(one, other);
-  });
 }

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { TableDescription, TableVersion } from '../../tables/table_log.ts';
+import type { TableDescription, TableVersion } from '../../tables/describe.ts';
 import {
   findTableRequest,
   requestTable,

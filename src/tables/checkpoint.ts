@@ -5,8 +5,9 @@ import { compressors } from 'hyparquet-compressors';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { bounds, boundText } from '../config/bounds.ts';
 import { checkFooter, InvalidParquet, unpackPages } from '../encoding/parquet/check_pages.ts';
-import { applyActions, emptyState, parseAction, type TableState } from './delta_state.ts';
-import { tableError } from './table_log.ts';
+import { parseAction } from './actions.ts';
+import { applyActions, emptyState, type TableState } from './state.ts';
+import { tableError } from './table_error.ts';
 
 const optional = 'OPTIONAL';
 const text = (name: string): SchemaElement => ({
