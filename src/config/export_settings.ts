@@ -147,9 +147,6 @@ export const exports = {
   EXPORTD_PARALLEL_RANGES: machineCount(Math.max(2, Math.floor(cores / 2))).describe(
     'A smaller interval is split into up to this many ranges of 250,000 rows or more; `1`: none. Default: half the cores, at least 2.',
   ),
-  EXPORTD_EVENT_PARTITIONS: count(64, { min: 1, max: 256 }).describe(
-    'With `event` in `partition_by`: how many names of events have files of their own in an interval. The rest is in `__other__`.',
-  ),
   EXPORTD_RANGES_AT_ONCE: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
     'Ranges of one interval that all workers together export at the same time. Default: half the cores of the process that starts the run, at least 4.',
   ),

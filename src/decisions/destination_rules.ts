@@ -58,7 +58,6 @@ export async function checkDestination(
   rejectSelectionForModel(selectionOf(own.config), own.model);
   rejectPartitions(own.config, {
     interval: definition.interval,
-    model: own.model,
     columns: exportedColumns(own.model, { query: own.row_query }),
     hasQuery: own.row_query !== null,
   });

@@ -292,11 +292,7 @@ async function readFilesOf(
     range,
     fingerprint: file.fingerprint ?? remainingRows(file, totals, known),
   }));
-  // Those of several generations or partitions overlap.
-  const overlap = files.some(
-    ({ key, generation: of }) => of !== undefined || key.includes('/event_partition='),
-  );
-  return overlap ? inKeyOrder(files) : files;
+  return files.some((file) => file.generation !== undefined) ? inKeyOrder(files) : files;
 }
 
 /** A completed file as its row has it, beside its key. */

@@ -36,10 +36,8 @@ import {
   folderLengthProblem,
   type KeySpec,
   manifestKey,
-  otherEvents,
   partitionColumns,
   partitionColumnsOf,
-  partitionNamesOf,
   partitionProblem,
   prefixProblem,
   prefixVariables,
@@ -214,7 +212,7 @@ export function rejectSelectionForModel(selection: Partial<RowSelection>, model:
       );
 }
 
-/** The longest interval that a partition of time can tell from others, in milliseconds, and its name. */
+/** The longest interval that a partition can tell from others, in milliseconds, and its name. */
 const longestIntervals = { date: [86_400_000, 'a day'], hour: [3_600_000, 'an hour'] } as const;
 
 /**
@@ -225,25 +223,18 @@ export function rejectPartitions(
   config: Readonly<Record<string, unknown>>,
   {
     interval,
-    model,
     columns,
     hasQuery,
-  }: { interval: string; model: Model; columns: readonly ExportedColumn[]; hasQuery: boolean },
+  }: { interval: string; columns: readonly ExportedColumn[]; hasQuery: boolean },
 ): void {
   for (const partition of partitionColumnsOf(config)) {
-    if (partition === 'event' && model !== 'events')
-      throw rejectField(
-        'partition_by',
-        `The partition event is only supported for exports of events. Remove it for ${model}.`,
-      );
-    const [longest, name] = partition === 'event' ? [Infinity, ''] : longestIntervals[partition];
+    const [longest, name] = longestIntervals[partition];
     if (nominalLengthMs(interval) > longest)
       throw rejectField(
         'partition_by',
         `The partition ${partition} needs intervals of at most ${name}, and those of the export are a ${interval}: all rows of one would be in the partition of its start. ${partition === 'hour' ? "Use ['date'], or a shorter interval." : 'Use a shorter interval, or no partitions.'}`,
       );
-    const [partitionName] = partitionNamesOf([partition]);
-    const taken = columns.find((column) => column.name.toLowerCase() === partitionName);
+    const taken = columns.find((column) => column.name.toLowerCase() === partition);
     if (!taken) continue;
     const detail = `The files have a column ${taken.name}, which is the name of a partition: readers would find two. ${hasQuery ? `Rename the column in the query, such as ${taken.name} as ${taken.name}_1` : 'Leave the column out with a query'}, or remove the partition from partition_by.`;
     throw hasQuery
@@ -322,15 +313,9 @@ const headerText = (field: string) =>
 
 const emptyAsNull = (given: string): string | null => (given === '' ? null : given);
 
-/** What partition_by can be, besides empty. */
-const partitionings = [
-  ['date'],
-  ['date', 'hour'],
-  ['date', 'event'],
-  ['date', 'hour', 'event'],
-  ['event'],
-] satisfies (typeof partitionColumns)[number][][];
-const partitionLists = `${partitionings.slice(0, -1).map(formatNames).join(', ')} or ${formatNames(partitionings.at(-1) ?? [])}`;
+const partitionLists = partitionColumns
+  .map((_, at) => formatNames(partitionColumns.slice(0, at + 1)))
+  .join(' or ');
 
 const fields = {
   // Both names become part of a host name.
@@ -414,14 +399,15 @@ const fields = {
   }),
   partition_by: z
     .array(z.enum(partitionColumns, `This partition is not supported. Supported are ${partitionLists}.`))
-    .refine((columns) => [[], ...partitionings].some((allowed) => String(allowed) === String(columns)), {
+    .refine((columns) => columns.every((column, at) => column === partitionColumns[at]), {
       error: `The partition_by must be ${partitionLists}, or empty.`,
     })
     .default([])
     .meta({
       title: 'Partition by',
       maxItems: partitionColumns.length,
-      description: `Partitions of the files: date, or date and hour, of the start of their interval in UTC, and of events also event: the most frequent names of an interval get files of their own, and the rest is in ${otherEvents}. Keys get folders like date=2026-11-01/hour=07/event_partition=signup, and tables these columns. A change applies to the intervals that are exported from then on; a table keeps its partitions. Empty for none.`,
+      description:
+        'Partitions of the files, from the start of their interval in UTC: date, or date and hour. Keys get folders like date=2026-11-01/hour=07, and tables these columns. A change applies to the intervals that are exported from then on; a table keeps its partitions. Empty for none.',
     }),
   max_file_size_mb: z
     .int()
@@ -625,8 +611,7 @@ export function previewOf(config: unknown): DestinationPreview {
   checkPrefix({ prefix, table_format, partition_by });
   const encoding = encodingOf({ ...parsed, ...fileFormatOf(parsed) });
   const nameOf = (key: string): string => `s3://${bucket_name}/${key}`;
-  const event = partition_by.includes('event') ? otherEvents : undefined;
-  const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null, event };
+  const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null };
   return {
     selection: { include_events, exclude_events, filters },
     encoding,

@@ -447,10 +447,7 @@ export const haveSamePlace = (one: PublicConfig, other: PublicConfig): boolean =
   locationOf(one.config) === locationOf(other.config) && folderOf(one) === folderOf(other);
 
 const folderOf = ({ config }: PublicConfig): string =>
-  [
-    fileFolder({ prefix: String(config.prefix), partition_by: partitionColumnsOf(config) }),
-    partitionColumnsOf(config).includes('event'),
-  ].join(' ');
+  fileFolder({ prefix: String(config.prefix), partition_by: partitionColumnsOf(config) });
 
 /**
  * Whether two runs of an export write to the same bucket, so that a manifest of one can name files of the other.

@@ -5,45 +5,15 @@
 import { type Model, models } from '../domain/batch_export.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 
-/**
- * The partitions of files: columns that are in the keys of files. Date and hour are those of the interval. A file of events may
- * have those of one name alone.
- */
-
-/** What files can be partitioned by, in the order of their folders. */
-export const partitionColumns = ['date', 'hour', 'event'] as const;
+/** The columns that files can be partitioned by, in the order of their folders. They depend on the interval alone. */
+export const partitionColumns = ['date', 'hour'] as const;
 export type PartitionColumn = (typeof partitionColumns)[number];
 
-/** The columns that readers find. That of the event has another name: its files keep `event`, which others may differ in. */
-export const partitionNames = ['date', 'hour', 'event_partition'] as const;
-type PartitionName = (typeof partitionNames)[number];
+/** The values of partitions, as keys and manifests have them: `{date: '2026-11-01', hour: '07'}`. */
+type Partition = Readonly<Partial<Record<PartitionColumn, string>>>;
 
-export const partitionNamesOf = (columns: readonly PartitionColumn[]): readonly PartitionName[] =>
-  columns.map((column) => (column === 'event' ? 'event_partition' : column));
-
-/** The values of partitions, as manifests have them: `{date: '2026-11-01', hour: '07', event_partition: '$pageview'}`. */
-type Partition = Readonly<Partial<Record<PartitionName, string>>>;
-
-/** The folders of the partitions that all files of an interval have, with variables of a prefix: its start in UTC. */
-const partitionFolders = (columns: readonly PartitionColumn[]): string[] =>
-  columns.flatMap((column) => (column === 'event' ? [] : [`${column}=${templates[column]}`]));
-const templates = { date: '{year}-{month}-{day}', hour: '{hour}' };
-
-/** The partition of events whose names have none of their own, and of those without a name. */
-export const [otherEvents, namelessEvents] = ['__other__', '__HIVE_DEFAULT_PARTITION__'];
-/** Bytes of a folder. File systems allow 255. */
-const maxEventFolder = 240;
-
-/** The folder of an event, escaped as in a URL, which readers of Hive partitions undo. */
-const eventFolder = (event: string): string =>
-  `event_partition=${encodeURIComponent(event).replaceAll(/[!'()*~]/g, (character) => `%${character.charCodeAt(0).toString(16).toUpperCase()}`)}`;
-
-/** Whether an event can have a partition of its own: its name fits in a folder, and means nothing else there. */
-export const isPartitionable = (event: string): boolean =>
-  event !== otherEvents &&
-  event !== namelessEvents &&
-  event.isWellFormed() &&
-  eventFolder(event).length <= maxEventFolder;
+/** Their values as variables of a prefix: the start of the interval in UTC. */
+const partitionTemplates = { date: '{year}-{month}-{day}', hour: '{hour}' };
 
 /** The partitions of a stored config, or of one of a request that was validated. Those of former versions have none. */
 export const partitionColumnsOf = (config: Readonly<Record<string, unknown>>): readonly PartitionColumn[] =>
@@ -52,46 +22,17 @@ export const partitionColumnsOf = (config: Readonly<Record<string, unknown>>): r
 /** The values of the partitions of an interval. @param start its start, ISO 8601 */
 export function partitionOf(start: string, columns: readonly PartitionColumn[]): Partition {
   const time = new Date(start).toISOString();
-  const values: Partition = { date: time.slice(0, 10), hour: time.slice(11, 13) };
-  return Object.fromEntries(
-    columns.flatMap((column) => (column === 'event' ? [] : [[column, values[column]]])),
-  );
+  const values = { date: time.slice(0, 10), hour: time.slice(11, 13) };
+  return Object.fromEntries(columns.map((column) => [column, values[column]]));
 }
 
 /** The values of partitions that a key of a file has; none for a file from before its export had them. */
 export const partitionIn = (key: string, columns: readonly PartitionColumn[]): Partition =>
   Object.fromEntries(
-    partitionNamesOf(columns).flatMap((name) => {
-      const segment = key.split('/').find((part) => part.startsWith(`${name}=`));
-      return segment === undefined ? [] : [[name, unescaped(segment.slice(name.length + 1))]];
+    columns.flatMap((column) => {
+      const segment = key.split('/').find((part) => part.startsWith(`${column}=`));
+      return segment === undefined ? [] : [[column, segment.slice(column.length + 1)]];
     }),
-  );
-
-function unescaped(text: string): string {
-  try {
-    return decodeURIComponent(text);
-  } catch {
-    return text;
-  }
-}
-
-/**
- * The values of the partitions of a file, as tables have them: an hour is a number, and no name is null.
- * @param start that of its interval, ISO 8601; undefined if only its key says it
- */
-export const partitionValuesOf = (
-  key: string,
-  start: string | undefined,
-  columns: readonly PartitionColumn[],
-): Readonly<Record<string, string | null>> =>
-  Object.fromEntries(
-    Object.entries({
-      ...(start !== undefined && partitionOf(start, columns)),
-      ...partitionIn(key, columns),
-    }).map(([name, value]) => [
-      name,
-      name === 'hour' ? String(Number(value)) : value === namelessEvents ? null : value,
-    ]),
   );
 
 /** Identifies a file of an interval. */
@@ -104,8 +45,6 @@ export interface FileIdentity {
   readonly file: number | null;
   /** Makes the key unique where the store has no conditional writes; else null. */
   readonly mark: string | null;
-  /** The event of its rows, or `__other__`, if files are partitioned by it. */
-  readonly event?: string | undefined;
 }
 
 /** The fields of a run that determine the keys of its interval. */
@@ -160,9 +99,9 @@ interface FolderFields {
   readonly partition_by?: readonly PartitionColumn[];
 }
 
-/** The template of the folders that files of an interval share: the prefix, and folders of partitions as Hive names them. */
+/** The template of the folders of files: the prefix, and a folder for each partition, as Hive names them. */
 export const fileFolder = ({ prefix, partition_by = [] }: FolderFields): string =>
-  join(prefix.replace(/\/$/, ''), ...partitionFolders(partition_by));
+  join(prefix.replace(/\/$/, ''), ...partition_by.map((column) => `${column}=${partitionTemplates[column]}`));
 
 /** Returns why a valid prefix cannot be followed by partitions; null if it can. */
 export function partitionProblem({ prefix, partition_by = [] }: FolderFields): string | null {
@@ -170,7 +109,7 @@ export function partitionProblem({ prefix, partition_by = [] }: FolderFields): s
   if (prefix.replaceAll('{table}', '').includes('{'))
     return 'With partition_by the prefix must have no time in it, such as events or {table}: the folders of the partitions have it.';
   const taken = partition_by.find((column) =>
-    prefix.split('/').some((part) => part.startsWith(column === 'event' ? 'event_partition=' : `${column}=`)),
+    prefix.split('/').some((part) => part.startsWith(`${column}=`)),
   );
   return taken === undefined
     ? null
@@ -289,7 +228,7 @@ const join = (...segments: readonly string[]): string =>
  * after the first include their number, so no key is written twice.
  */
 export const fileKey = (prefix: string, spec: KeySpec, file: FileIdentity, extension: string): string =>
-  intervalKey(prefix, spec, `${fileSuffix(file)}${generationSuffix(file)}.${extension}`, file.event);
+  intervalKey(prefix, spec, `${fileSuffix(file)}${generationSuffix(file)}.${extension}`);
 
 /** The key of the file with the rejected rows of a generation. */
 export const rejectedKey = (
@@ -316,7 +255,7 @@ export function fileKeyPattern(
   };
 }
 
-function intervalKey(prefix: string, spec: KeySpec, suffix: string, event?: string): string {
+function intervalKey(prefix: string, spec: KeySpec, suffix: string): string {
   const start = compactTime(spec.data_interval_start);
   const path = renderPrefix(prefix, {
     year: start.slice(0, 4),
@@ -329,7 +268,7 @@ function intervalKey(prefix: string, spec: KeySpec, suffix: string, event?: stri
     data_interval_end: compactTime(spec.data_interval_end),
     table: spec.model,
   });
-  return join(path, event === undefined ? '' : eventFolder(event), `${intervalName(spec)}${suffix}`);
+  return join(path, `${intervalName(spec)}${suffix}`);
 }
 
 function fileSuffix({ range, file }: FileIdentity): string {
@@ -357,7 +296,7 @@ const maxNumber = 999_999;
 const longestExtension = 'jsonl.zst';
 
 /** Returns why keys under this prefix may exceed S3's limit; null if they fit. */
-export function keyLengthProblem(prefix: string, hasEvents = false): string | null {
+export function keyLengthProblem(prefix: string): string | null {
   const longest: KeySpec = {
     batch_export_id: '00000000-0000-0000-0000-000000000000',
     model: models.reduce((one, other) => (other.length > one.length ? other : one)),
@@ -370,8 +309,7 @@ export function keyLengthProblem(prefix: string, hasEvents = false): string | nu
     rejectedKey(prefix, longest, file),
     manifestKey(prefix, longest),
   ];
-  const length =
-    Math.max(...keys.map((key) => Buffer.byteLength(key))) + (hasEvents ? maxEventFolder + 1 : 0);
+  const length = Math.max(...keys.map((key) => Buffer.byteLength(key)));
   return length > maxKeyBytes
     ? `The prefix is too long: keys would have up to ${length} bytes. S3 allows ${maxKeyBytes}.`
     : null;
@@ -404,18 +342,11 @@ export function keysCollide(one: KeySource, other: KeySource): boolean {
     isSameBucket(first, second) &&
     canShareExtension(first, second) &&
     prefixesOverlap(
-      { template: placeOf(first), table: one.model },
-      { template: placeOf(second), table: other.model },
+      { template: fileFolder(first), table: one.model },
+      { template: fileFolder(second), table: other.model },
     )
   );
 }
-
-/** The template of all files: a prefix can name the folder of an event, too. */
-const placeOf = (fields: KeyFields): string =>
-  join(fileFolder(fields), (fields.partition_by ?? []).includes('event') ? 'event_partition=' : '').replace(
-    /(^|\/)event_partition=[^/]*$/,
-    '$1event_partition=',
-  );
 
 /** Every stored config was validated and has these fields. */
 const fieldsOf = ({ config }: KeySource): KeyFields => config as unknown as KeyFields;
@@ -489,7 +420,6 @@ export function tablePrefixProblem(template: string): string | null {
 export const folderLengthProblem = (fields: FolderFields & TableFields): string | null =>
   keyLengthProblem(
     hidesRejected(fields) ? `${fileFolder(fields).replace(/\/$/, '')}/${rejectedFolder}` : fileFolder(fields),
-    fields.partition_by?.includes('event'),
   );
 
 interface TableFields {

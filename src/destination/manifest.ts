@@ -6,7 +6,7 @@ import { withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint, sourceBefore } from '../domain/run_state.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
-import { type PartitionColumn, partitionIn, partitionNames } from './keys.ts';
+import { type PartitionColumn, partitionColumns, partitionIn } from './keys.ts';
 
 /** Ids, times, numbers and names. A run that adopts a manifest stores its texts in the journal. */
 const maxShortText = 200;
@@ -69,9 +69,9 @@ export const listedFingerprint = ({ hash, width_ms, encoded_buckets, all_events 
 });
 
 const partition = z
-  .partialRecord(z.enum(partitionNames), z.string().max(maxKey))
+  .partialRecord(z.enum(partitionColumns), shortText)
   .optional()
-  .describe('The values of the partitions in the key, as text and unescaped, if the export has partitions');
+  .describe('The values of the partitions in the key, as text, if the export has partitions');
 
 const earlierFile = z.object({
   key,
@@ -138,7 +138,7 @@ export const manifestSchema = z
       )
       .max(bounds.manifestFiles.max)
       .describe(
-        'Every row of the interval is in exactly one file, once. In the order of their first keys; files of one generation in one folder do not overlap',
+        'Every row of the interval is in exactly one file, once. In the order of their first keys; files of one generation do not overlap',
       ),
     kept: z
       .array(earlierFile)

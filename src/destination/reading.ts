@@ -1,7 +1,7 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import type { FileFormat } from './formats.ts';
-import { manifestFolder, type PartitionColumn, partitionNamesOf, tableRoot } from './keys.ts';
+import { manifestFolder, type PartitionColumn, tableRoot } from './keys.ts';
 
 /** What decides how the files of an export are read. */
 interface ReadableExport {
@@ -41,7 +41,7 @@ interface Recipe extends ReadableExport {
   readonly store: Store;
   /** The folder of the manifests in the bucket, which ends with a slash. */
   readonly folder: string;
-  readonly partitions: ReturnType<typeof partitionNamesOf>;
+  readonly partitions: readonly PartitionColumn[];
 }
 
 /** The types of the columns in other programs. */
@@ -83,10 +83,10 @@ const types = {
 
 /** The types of partitions in other programs, which read them from the keys. */
 const partitionTypes = {
-  duckdb: { date: 'DATE', hour: 'INTEGER', event_partition: 'VARCHAR' },
-  pyarrow: { date: 'pyarrow.date32()', hour: 'pyarrow.int32()', event_partition: 'pyarrow.string()' },
-  polars: { date: 'polars.Date', hour: 'polars.Int32', event_partition: 'polars.String' },
-  athena: { date: 'date', hour: 'int', event_partition: 'string' },
+  duckdb: { date: 'DATE', hour: 'INTEGER' },
+  pyarrow: { date: 'pyarrow.date32()', hour: 'pyarrow.int32()' },
+  polars: { date: 'polars.Date', hour: 'polars.Int32' },
+  athena: { date: 'date', hour: 'int' },
 } as const;
 
 const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
@@ -103,7 +103,7 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   // Every stored config was validated and has these fields.
   const store = found.config as unknown as Store;
   const folder = manifestFolder(store.prefix, found.id);
-  const recipe = { ...found, store, folder, partitions: partitionNamesOf(store.partition_by ?? []) };
+  const recipe = { ...found, store, folder, partitions: store.partition_by ?? [] };
   // DuckDB does not find keys with other characters, such as brackets and quotes.
   const isPlain = /^[\w\-./={}]*$/.test(store.prefix);
   const isBrotliText = store.compression === 'brotli' && store.file_format !== 'Parquet';
@@ -314,10 +314,7 @@ function athena({ id, model, columns, store, folder, partitions }: Recipe): stri
     ({ name, type }) =>
       `\`${name}\` ${type === 'uuid' && !store.table_format ? 'binary' : types.spark[type].toLowerCase()}`,
   );
-  const note = partitions.includes('event_partition')
-    ? `-- Queries name partitions as they are in keys: event_partition in ('%24pageview', '__other__')\n`
-    : '';
-  return `${note}create external table manifests_${suffix} (
+  return `create external table manifests_${suffix} (
   created_at string, files array<struct<key:string>>, earlier array<struct<key:string>>)
 row format serde 'org.openx.data.jsonserde.JsonSerDe'
 location ${sqlText(`s3://${bucket}/${folder}`)};
@@ -346,7 +343,6 @@ function propertiesOf(partitions: Recipe['partitions'], location: string): strin
   const types = {
     date: { type: 'date', format: 'yyyy-MM-dd', range: '2020-01-01,NOW+1DAYS' },
     hour: { type: 'integer', range: '0,23', digits: '2' },
-    event_partition: { type: 'injected' },
   };
   const properties = [
     ['projection.enabled', 'true'],

@@ -106,17 +106,10 @@ export interface RecordedFile extends Omit<CompletedFile, 'fingerprint'> {
 export const inKeyOrder = <File extends Pick<CompletedFile, 'first'>>(files: readonly File[]): File[] =>
   files.toSorted(({ first: one }, { first: other }) => (one && other ? compareSortKeys(one, other) : 0));
 
-/** Groups the files of a manifest whose keys ascend: those of one generation, and of one partition of events, which is a folder. */
-export const fileSequences = <
-  File extends { readonly key: string; readonly generation?: number | undefined },
->(
+/** Groups the files of a manifest whose keys ascend: those of one generation. */
+export const fileSequences = <File extends { readonly generation?: number | undefined }>(
   files: readonly File[],
-): File[][] => [
-  ...Map.groupBy(
-    files,
-    ({ key, generation }) => `${generation} ${key.slice(0, key.lastIndexOf('/'))}`,
-  ).values(),
-];
+): File[][] => [...Map.groupBy(files, ({ generation }) => generation).values()];
 
 /**
  * The completed files of a range, added up. A run may have thousands, and its state is written with each of its steps, so
@@ -194,10 +187,8 @@ export interface OpenUpload {
   readonly highest_part_number: number;
 }
 
-/** A range of an interval: rows between two keys, `after` is exclusive, `until` inclusive, or those of a partition of events. */
+/** A key range of an interval, exported by one activity: `after` is exclusive, `until` inclusive. */
 export interface ExportRange {
-  /** The event of its rows, or which others they have; undefined if files are not partitioned by it. */
-  readonly event?: string | undefined;
   readonly after: SortKey | null;
   readonly until: SortKey | null;
   /** The number of attempts started. Only the latest may record steps. */

@@ -25,7 +25,6 @@ import { addFingerprints, type Fingerprint, haveSameRows } from './fingerprint.t
 import {
   type ExistingRun,
   exportedFingerprint,
-  filesOf,
   type InheritedProgress,
   isActiveStatus,
   mayBePublished,
@@ -55,8 +54,6 @@ export type RunEvent =
         /** What still blocked the barrier when the wait for it timed out. */
         barrier?: UnsettledBarrier;
         split_keys: readonly SortKey[];
-        /** The partitions of events instead, each of which is a range. */
-        events?: readonly string[];
       };
     }
   /** The source was compared with the manifest that the run replaces. A run that replaces none has no such event. */
@@ -198,7 +195,7 @@ export function withBase(run: ExistingRun): ExistingRun {
   const base = run.replacement?.base;
   // A completed run has them already.
   if (!base || run.status === 'Completed') return run;
-  const ranges = [{ ...own, files: addFiles(base.files, ...run.ranges.map(({ files }) => files)) }];
+  const ranges = [{ ...own, files: addFiles(base.files, own.files) }];
   return { ...run, ranges, rejected_file: run.rejected_file ?? base.rejected_file };
 }
 
@@ -208,28 +205,21 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   if (state.status === 'Absent') return state;
   switch (event.type) {
     case 'RunCounted': {
-      const { records_total_count, fingerprint, settled, barrier = null, split_keys, events } = event.data;
+      const { records_total_count, fingerprint, settled, barrier = null, split_keys } = event.data;
       return {
         ...state,
         records_total_count,
         source_fingerprint: fingerprint,
         settled,
         unsettled_barrier: barrier,
-        ranges: events
-          ? events.map((name) => ({ ...openRange(null, null), event: name }))
-          : split_keys.length === 0
-            ? state.ranges
-            : rangesBetween(split_keys),
+        ranges: split_keys.length === 0 ? state.ranges : rangesBetween(split_keys),
       };
     }
     case 'RunReplacementChecked': {
       const { late_keys: _, ...replacement } = event.data;
       if (!replacement.base) return { ...state, replacement };
-      // What was exported before the check has other rows. Late rows are few, and go to one file, or one of each partition.
-      const isPartitioned = state.ranges.some((range) => range.event !== undefined);
-      const ranges = state.ranges
-        .slice(0, isPartitioned ? undefined : 1)
-        .map((range) => reopened({ ...range, after: null, until: null }));
+      // What was exported before the check has other rows. Late rows are few, and go to one file.
+      const ranges = [{ ...openRange(null, null), attempt: state.ranges[0]?.attempt ?? 0 }];
       const records_total_count = replacement.base.late_rows;
       return { ...state, replacement, records_total_count, generation: 0, ranges, rejected_file: null };
     }
@@ -326,7 +316,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     }
     case 'RunCompleted':
       return {
-        ...withoutEvents(withBase(state)),
+        ...withBase(state),
         status: 'Completed',
         // What later runs and comparisons need. It is kept for years.
         source_fingerprint: null,
@@ -368,7 +358,7 @@ const withGeneration = (
   read_since: fingerprint ?? null,
   late_generations: state.late_generations + (late_rows === true ? 1 : 0),
   encoder: null,
-  ranges: state.ranges.map(reopened),
+  ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
   rejected_file: null,
   claimed_by: [],
   table_commit: undefined,
@@ -429,19 +419,6 @@ export const openRange = (after: SortKey | null, until: SortKey | null): ExportR
   next_file: 0,
   finished: false,
 });
-
-/** A range of which nothing is exported any more. */
-const reopened = ({ after, until, attempt, event }: ExportRange): ExportRange => ({
-  ...openRange(after, until),
-  attempt,
-  ...(event !== undefined && { event }),
-});
-
-/** A run of partitions with their totals, since its state is kept for years. */
-const withoutEvents = (run: ExistingRun): ExistingRun => {
-  const [{ event, ...first } = openRange(null, null)] = run.ranges;
-  return event === undefined ? run : { ...run, ranges: [{ ...first, files: filesOf(run) }] };
-};
 
 const rangesBetween = (split_keys: readonly SortKey[]): readonly ExportRange[] =>
   [...split_keys, null].map((until, position) => openRange(split_keys[position - 1] ?? null, until));

@@ -1,5 +1,4 @@
 import type { Settings } from '../config/settings.ts';
-import { isPartitionable, namelessEvents, otherEvents } from '../destination/keys.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import {
@@ -22,10 +21,7 @@ export interface CountDependencies {
   readonly recorder: RunRecorder;
   readonly source: Source;
   readonly readSelection: ReadSelection;
-  readonly settings: Pick<
-    Settings,
-    'EXPORTD_EVENT_PARTITIONS' | 'EXPORTD_PARALLEL_RANGES' | 'EXPORTD_RANGE_ROWS'
-  >;
+  readonly settings: Pick<Settings, 'EXPORTD_PARALLEL_RANGES' | 'EXPORTD_RANGE_ROWS'>;
 }
 
 /** How many rows a run's interval has, and into how many ranges it is split. */
@@ -117,10 +113,7 @@ export async function countExistingRun(
   // Files inherited from a failed run keep its ranges.
   const canSplit = recorded === null && loaded.generation === 0;
   const size = rangeSizeOf(rows, settings);
-  const isPartitioned =
-    canSplit && rows > 0 && (await recorder.readPartitions(loaded.spec)).includes('event');
-  const events = isPartitioned && (await partitionsOf(source, range, settings, signal));
-  const split_keys = canSplit && !events ? await splitInterval(source, range, fingerprint, size, signal) : [];
+  const split_keys = canSplit ? await splitInterval(source, range, fingerprint, size, signal) : [];
   const run =
     rows === 0
       ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder })
@@ -129,7 +122,6 @@ export async function countExistingRun(
           fingerprint,
           ...settling,
           split_keys,
-          ...(events && { events }),
         });
   if (recorded === null && !settled)
     await recorder.log(
@@ -146,33 +138,13 @@ export async function countExistingRun(
       await recorder.log(run, run_id, 'WARNING', `The source has ${message}`);
   const counted = {
     rows,
-    // The partitions of a small interval are exported by one activity.
-    ranges: run.ranges[0]?.event !== undefined && !size ? 1 : run.ranges.length,
+    ranges: run.ranges.length,
     publish_empty: rows === 0,
     check_replacement: await needsCheck({ recorder, readSelection }, run_id, run, fingerprint),
   };
   // Reserved here, so that ranges which start at the same time write the same generation.
-  if (run.ranges.length > 1 && !run.finished && run.generation === 0)
-    await recorder.reserveGeneration(run_id);
+  if (counted.ranges > 1 && !run.finished && run.generation === 0) await recorder.reserveGeneration(run_id);
   return counted;
-}
-
-/**
- * The partitions of events of an interval: the most frequent names have their own. They are recorded once, so that each attempt
- * and each generation writes a row to the same one.
- */
-async function partitionsOf(
-  source: Pick<Source, 'eventNames'>,
-  range: RowRange,
-  { EXPORTD_EVENT_PARTITIONS: max }: Pick<Settings, 'EXPORTD_EVENT_PARTITIONS'>,
-  signal: AbortSignal,
-): Promise<readonly string[]> {
-  const names = await source.eventNames(range, max, signal);
-  return [
-    ...names.filter((name) => name !== '' && isPartitionable(name)),
-    ...(names.includes('') ? [namelessEvents] : []),
-    otherEvents,
-  ];
 }
 
 /** How an interval is split. */

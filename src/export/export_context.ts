@@ -4,7 +4,6 @@ import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
 import type { DestinationError } from '../destination/destination.ts';
 import type { Destination, OpenDestination, OpenLocation } from '../destination/open_destination.ts';
-import { namelessEvents, otherEvents } from '../destination/keys.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
@@ -106,22 +105,6 @@ export const rowRangeOf = (
   spec: Pick<RunSpec, 'model' | 'team_id' | 'data_interval_start' | 'data_interval_end'>,
   selection: RowSelection,
 ): RowRange => ({ model: spec.model, team_id: spec.team_id, interval: intervalOf(spec), selection });
-
-/** The selection of a range, which may be a partition of events. */
-export function selectionOfRange(
-  selection: RowSelection,
-  { ranges }: Pick<ExistingRun, 'ranges'>,
-  position: number,
-): RowSelection {
-  const event = ranges[position]?.event;
-  if (event === undefined) return selection;
-  const nameOf = (partition: string): string => (partition === namelessEvents ? '' : partition);
-  if (event !== otherEvents) return { ...selection, partition: { event: nameOf(event) } };
-  const except = ranges.flatMap((range) =>
-    range.event === undefined || range.event === otherEvents ? [] : [nameOf(range.event)],
-  );
-  return { ...selection, partition: { except } };
-}
 
 /** A run's interval as the export's log shows it. */
 export const formatInterval = ({ spec }: Pick<ExistingRun, 'spec'>): string =>

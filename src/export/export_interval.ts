@@ -27,7 +27,7 @@
 import { randomUUID } from 'node:crypto';
 import { bounds, boundText } from '../config/bounds.ts';
 import { DestinationError, type FileUpload, type NewFile } from '../destination/destination.ts';
-import { type FileIdentity, otherEvents } from '../destination/keys.ts';
+import type { FileIdentity } from '../destination/keys.ts';
 import {
   type CompletedFile,
   countFewerRows,
@@ -65,7 +65,6 @@ import {
   noEncoder,
   type OpenedCall,
   rowRangeOf,
-  selectionOfRange,
   type StageClock,
   withPermit,
 } from './export_context.ts';
@@ -118,7 +117,7 @@ class RangeExport {
 
   private constructor(call: OpenedCall, position: number, started: ExistingRun) {
     const { source, encoders } = call.dependencies;
-    this.#call = { ...call, selection: selectionOfRange(call.selection, started, position) };
+    this.#call = call;
     this.#position = position;
     this.#run = started;
     const columns = source.columns(started.spec.model, call.selection);
@@ -233,8 +232,6 @@ class RangeExport {
   async #logStart(resumed: ResumedFile | null): Promise<void> {
     const { destination, progress } = this.#call;
     const { ranges } = this.#run;
-    // An interval has many partitions, and each is in the log once it is written.
-    if (!resumed && this.#range.event !== undefined) return;
     // The mark of a new key is not known yet.
     const key = resumed?.upload.key ?? this.#nextKey('…');
     progress.rows = [this.#range.files, ...(resumed?.parts ?? [])].reduce((sum, { rows }) => sum + rows, 0);
@@ -456,16 +453,12 @@ class RangeExport {
 
   #nextFile(): Omit<FileIdentity, 'mark'> {
     const { generation, ranges } = this.#run;
-    const { destination } = this.#call;
-    const { next_file, event } = this.#range;
-    // Each partition has a folder of its own.
-    const isNumbered = event === undefined ? this.#isNumbered : destination.maxFileBytes !== null;
+    const { next_file } = this.#range;
     return {
       generation,
-      range: ranges.length > 1 && event === undefined ? this.#position : null,
+      range: ranges.length > 1 ? this.#position : null,
       // Without a maximum file size there is a second file only if the first has the maximum number of parts.
-      file: isNumbered || next_file > 0 ? next_file : null,
-      event: event ?? (destination.partitionColumns.includes('event') ? otherEvents : undefined),
+      file: this.#isNumbered || next_file > 0 ? next_file : null,
     };
   }
 
@@ -531,9 +524,8 @@ export interface ExportOutcome {
 }
 
 /**
- * One attempt at exporting an interval by one activity: its only range, or its partitions of events one after the other. It
- * resumes where the previous attempt stopped and ends when a fresh count matches. Once the export is finished, it returns the
- * recorded outcome.
+ * One attempt at exporting an interval that is not split. It resumes where the previous attempt stopped and ends when a
+ * fresh count matches. Once the export is finished, it returns the recorded outcome.
  * @param publishes whether it publishes the run in the same destination once the export is finished
  */
 export async function exportInterval(
@@ -543,17 +535,12 @@ export async function exportInterval(
   return withOpenedRun(call, async (opened, existing) => {
     let run = existing;
     while (!run.finished) {
-      let lines: RejectedLines | null = null;
+      const { rejected, ...exported } = await RangeExport.run(opened, 0, run);
       try {
-        for (const position of run.ranges.keys()) {
-          const { rejected, ...exported } = await RangeExport.run(opened, position, run);
-          lines = rejected;
-          run = exported.run;
-          if (!exported.done) return exportOutcomeOf(run, false);
-        }
-        run = await finish(opened, run, lines);
+        if (!exported.done) return exportOutcomeOf(exported.run, false);
+        run = await finish(opened, exported.run, rejected);
       } finally {
-        lines?.close();
+        rejected?.close();
       }
     }
     if (publishes) await publishOpened(opened, run);

@@ -14,7 +14,6 @@ import {
   markOf,
   type OpenedCall,
   rowRangeOf,
-  selectionOfRange,
 } from './export_context.ts';
 
 /** The interval has so many unrepresentable rows that leaving them out would hide an error of the source. */
@@ -146,11 +145,11 @@ async function skipTakenKey(
 function* keyRangesWithRejects(
   run: ExistingRun,
   files: readonly RangeFile[],
-): Generator<{ position: number; after: SortKey | null; until: SortKey | null }> {
+): Generator<{ after: SortKey | null; until: SortKey | null }> {
   for (const [position, { after }] of run.ranges.entries()) {
     let lastKey = after;
     for (const { rejected, last } of files.filter(({ range }) => range === position)) {
-      if (rejected > 0) yield { position, after: lastKey, until: last };
+      if (rejected > 0) yield { after: lastKey, until: last };
       lastKey = last ?? lastKey;
     }
   }
@@ -166,9 +165,8 @@ async function readRejectedLines(
   const { memory } = lines;
   const encoder = encoders.fileEncoder(destination.encoding, source.columns(run.spec.model, selection));
   const options = { blockBytes: encoder.blockBytes, signal, memory };
-  for (const { position, ...keyRange } of keyRangesWithRejects(run, await recorder.readFiles(runId, run))) {
-    const rows = rowRangeOf(run.spec, selectionOfRange(selection, run, position));
-    for await (const block of source.blocks(rows, keyRange, options)) {
+  for (const keyRange of keyRangesWithRejects(run, await recorder.readFiles(runId, run)))
+    for await (const block of source.blocks(rowRangeOf(run.spec, selection), keyRange, options)) {
       // The buffer goes to a thread.
       const { length } = block.block;
       try {
@@ -177,7 +175,6 @@ async function readRejectedLines(
         memory.releaseRows(length);
       }
     }
-  }
 }
 
 /** The row is JSON already and is inserted unchanged, so that numbers keep their digits. */

@@ -26,7 +26,7 @@ import {
   sortKeyColumns,
 } from './row_query/selected_rows.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
-import type { ExportedColumn, RowSelection } from './row_selection.ts';
+import type { ExportedColumn } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 
 /** The columns of an export of events. */
@@ -105,12 +105,7 @@ export function eventsQuery(
     ...{ model: 'events', team_id, access: rowColumns },
     ...sources,
   });
-  const only: readonly { readonly sql: string; readonly settings: Readonly<Record<string, string>> }[] = [
-    ...(selection.only ? [conditionOfKeys(selection.only)] : []),
-    ...(selection.partition ? [conditionOfPartition(selection.partition)] : []),
-  ];
-  const onlySql = only.map(({ sql }) => sql).join('');
-  const onlySettings = Object.fromEntries(only.flatMap(({ settings }) => Object.entries(settings)));
+  const only = selection.only && conditionOfKeys(selection.only);
   readsPerson ||=
     conditions.readsPerson || (rowQuery !== undefined && rowQuery !== null && readsJoinedPerson(rowQuery));
   if (readsPerson && !types.persons)
@@ -132,13 +127,13 @@ export function eventsQuery(
     where e.team_id = ${parameter('team_id', 'int')}
     and ${after ? `${key} > ${keyOf('after')}` : `e.inserted_at >= ${bounds.start}`}
     and e.inserted_at < ${bounds.end} ${until ? `and ${key} ${until === 'exclusive' ? '<' : '<='} ${keyOf('until')}` : ''}
-    ${conditions.sql}${rowQuery?.condition ?? ''}${onlySql}`;
+    ${conditions.sql}${rowQuery?.condition ?? ''}${only?.sql ?? ''}`;
   const inRange = within({ after: false, until: false });
   return {
     columns: rowQuery ? [...sortKeyColumns('uuid', 'uuid'), ...rowQuery.columns] : eventsColumns,
     key: rowQuery ? { inserted_at: 0, id: 1 } : { inserted_at: 2, id: 0 },
     // Without it, the planner may sort the rest of the range for each page when it expects few rows.
-    settings: { enable_sort: 'off', ...conditions.settings, ...rowQuery?.settings, ...onlySettings },
+    settings: { enable_sort: 'off', ...conditions.settings, ...rowQuery?.settings, ...only?.settings },
     page: (rows, keys) => `select ${selected} ${within(keys, rowQuery?.joins)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     pageOfKey: (rows, { beforeHash }) =>
@@ -147,7 +142,7 @@ export function eventsQuery(
           selected,
           from: `from ${relations.events} e${rowQuery?.conditionJoins ?? ''}${rowQuery?.joins ?? ''}`,
           where: `where e.team_id = ${parameter('team_id', 'int')} and ${key} = ${keyOf('after')}
-            ${conditions.sql}${rowQuery?.condition ?? ''}${onlySql}`,
+            ${conditions.sql}${rowQuery?.condition ?? ''}${only?.sql ?? ''}`,
           // Without the persons relation, whose rows change.
           values: storedValues(
             eventsColumns
@@ -160,8 +155,6 @@ export function eventsQuery(
         beforeHash,
       ),
     count: () => `select count(*) as rows ${inRange}`,
-    events: (limit) =>
-      `select ${eventName} as name ${inRange} group by 1 order by ${eventName} = '' desc, count(*) desc, 1 limit ${limit}`,
     keys: (rows, keys) => `select ${keyColumns('e.inserted_at', 'e.uuid')} ${within(keys)}
       order by e.inserted_at, e.uuid fetch first ${rows} rows with ties`,
     hash: 'uuid_hash_extended/0',
@@ -171,26 +164,6 @@ export function eventsQuery(
       ),
     selectsByPerson: rowQuery?.conditionReadsPerson === true || conditions.readsPerson,
     splitKeys: () => splitKeysQuery(`select e.inserted_at, e.uuid as id ${inRange}`),
-  };
-}
-
-const eventName = `coalesce(e.event::text, '') collate "C"`;
-
-/**
- * A condition that selects the rows of a partition, preceded by `and`. A name is compared with the column as it is too, for an
- * index that has it; other names are looked up in a hash table.
- */
-function conditionOfPartition(partition: NonNullable<RowSelection['partition']>) {
-  const setting = "(select current_setting('exportd.partition'))";
-  if ('except' in partition)
-    return {
-      sql: ` and ${eventName} not in (select jsonb_array_elements_text(${setting}::jsonb))`,
-      settings: { 'exportd.partition': JSON.stringify(partition.except) },
-    };
-  const { event } = partition;
-  return {
-    sql: `${event === '' ? '' : ` and e.event::text = ${setting}`} and ${eventName} = ${setting}`,
-    settings: { 'exportd.partition': event },
   };
 }
 

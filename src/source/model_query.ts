@@ -40,8 +40,6 @@ export interface ModelQuery {
   };
   /** Returns one row with the column `rows`. */
   count(): string;
-  /** The names of events in the column `name`, the most frequent first; those without a name have ''. Absent for persons. */
-  events?(limit: number): string;
   /** The sort keys of the rows of `page`, as `keyColumns`; of persons with the column `version` of a `RowKey`. */
   keys(rows: number, keys: PageKeys): string;
   /** The hash of the rows' ids. */

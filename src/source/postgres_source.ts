@@ -273,17 +273,6 @@ export function createSource({
       counts
         .forProject(range.team_id)
         .read({}, signal, (transaction) => findStrayRows(transaction, relations, range)),
-    eventNames: (range, limit, signal) =>
-      readRange(range, signal, () =>
-        counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
-          const query = await queryOf(connection, range);
-          const text = query.events?.(limit);
-          if (text === undefined) return [];
-          // Groups of few names are hashed or sorted.
-          await set({ ...statementSettings(query, range), enable_sort: 'on' });
-          return (await connection.query<{ name: string }>(text)).rows.map(({ name }) => name);
-        }),
-      ),
     fingerprint: (range, signal) =>
       readRange(range, signal, () =>
         readFingerprint(counts.forProject(range.team_id), queryOf, range, signal),

@@ -55,8 +55,6 @@ export interface RowSelection {
   readonly query?: RowQuery | null;
   /** Of events: only the rows with these keys. No config has it; a run that adds late rows to a manifest does. */
   readonly only?: readonly SortKey[];
-  /** Of events: only the rows with this name, or those with other names than these. No config has it; a partition does. */
-  readonly partition?: { readonly event: string } | { readonly except: readonly string[] };
 }
 
 /** Selects all rows. */

@@ -179,8 +179,6 @@ export interface Source {
   countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
   /** Rows of the range's project that no interval contains, whatever the range is. Reads an index. */
   strayRows(range: Pick<RowRange, 'model' | 'team_id'>, signal?: AbortSignal): Promise<readonly StrayRows[]>;
-  /** The names of the events of the range, the most frequent first; '' stands for no name. None for persons. */
-  eventNames(range: RowRange, limit: number, signal?: AbortSignal): Promise<readonly string[]>;
   /**
    * Returns which rows the range has now, by bucket of insertion time. Where the selection depends on the current state
    * of persons, it is the fingerprint of all events of the project in the interval, and `all_events` is set.

@@ -1,5 +1,5 @@
 /** The files of a table as exportd knows them: keys of the bucket, and the intervals that they were added for. */
-import { partitionValuesOf } from '../destination/keys.ts';
+import { type PartitionColumn, partitionOf } from '../destination/keys.ts';
 import type { TableStore } from '../destination/table_store.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -48,7 +48,7 @@ export function addOf(store: TableStore, file: WantedFile, now: number): AddActi
     throw tableError('TableChanged', `The file ${key} is not in the folder of the table ${store.name}.`);
   return {
     path: encodePath(key.slice(store.root.length + 1)),
-    partitionValues: partitionValuesOf(key, interval.start, store.partitionColumns),
+    partitionValues: partitionValuesOf(interval.start, store.partitionColumns),
     size: bytes,
     modificationTime: now,
     dataChange: true,
@@ -60,6 +60,18 @@ export function addOf(store: TableStore, file: WantedFile, now: number): AddActi
     },
   };
 }
+
+/** The values of partitions as tables have them: an hour is a number. */
+const partitionValuesOf = (
+  start: string,
+  columns: readonly PartitionColumn[],
+): Readonly<Record<string, string>> =>
+  Object.fromEntries(
+    Object.entries(partitionOf(start, columns)).map(([name, value]) => [
+      name,
+      name === 'hour' ? String(Number(value)) : value,
+    ]),
+  );
 
 const usualTime = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?Z$/;
 

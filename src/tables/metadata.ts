@@ -1,6 +1,5 @@
 /** What a table is, beside its files: its protocol, its owner, its columns and partitions. */
 import { safeText } from '../config/bounds.ts';
-import { partitionNamesOf } from '../destination/keys.ts';
 import type { TableStore } from '../destination/table_store.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import type { Action, ProtocolAction } from './actions.ts';
@@ -33,7 +32,7 @@ export function requireWritable(store: TableStore, state: TableState, batchExpor
       `The table ${store.name} belongs to another export or another writer. Use another prefix.`,
     );
   const found = state.metaData.partitionColumns.map(shownText).join(', ');
-  const wanted = partitionNamesOf(store.partitionColumns).join(', ');
+  const wanted = store.partitionColumns.join(', ');
   if (found !== wanted)
     throw tableError(
       'TableProtocol',
@@ -68,7 +67,7 @@ export function definitionOf(
     id: batch_export_id,
     name: store.root.split('/').at(-1) ?? '',
     format: { provider: 'parquet', options: {} },
-    partitionColumns: [...partitionNamesOf(store.partitionColumns)],
+    partitionColumns: [...store.partitionColumns],
     configuration: {
       'delta.deletedFileRetentionDuration': hoursOf(store.fileRetentionMs),
       'delta.logRetentionDuration': hoursOf(logRetentionMs),

@@ -1,6 +1,6 @@
 /** The columns of a Delta table: those of its files, and those of its partitions. */
 import { z } from 'zod';
-import { type PartitionColumn, partitionNamesOf } from '../destination/keys.ts';
+import type { PartitionColumn } from '../destination/keys.ts';
 import { hasFewValues } from '../destination/manifest.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { tableError } from './table_error.ts';
@@ -82,14 +82,14 @@ export function fieldsOf(schemaString: string): SchemaField[] {
   }
 }
 
-const partitionTypes = { date: 'date', hour: 'integer', event_partition: 'text' } as const;
+const partitionTypes = { date: 'date', hour: 'integer' } as const;
 
 /** The columns of files, and those of the partitions of their table. @throws DestinationError `TableColumnConflict` */
 export function withPartitions(
   partitionColumns: readonly PartitionColumn[],
   columns: readonly ExportedColumn[],
 ): readonly ExportedColumn[] {
-  const partitions = partitionNamesOf(partitionColumns).map((name) => ({ name, type: partitionTypes[name] }));
+  const partitions = partitionColumns.map((name) => ({ name, type: partitionTypes[name] }));
   const taken = columns.find(({ name }) =>
     partitions.some((partition) => partition.name === name.toLowerCase()),
   );

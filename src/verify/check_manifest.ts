@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { partitionColumns, partitionIn, partitionNames, partitionOf } from '../destination/keys.ts';
+import { partitionColumns, partitionIn, partitionOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { fileSequences } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -125,10 +125,10 @@ function checkSums(manifest: Manifest, name: string, collector: FindingCollector
   if (new Set(keys).size !== keys.length)
     collector.add('file_shared', name, 'The manifest references a file twice.');
   for (const { key, partition } of [...manifest.files, ...earlier]) {
-    const inKey = partitionIn(key, partitionColumns);
-    const expected = { ...inKey, ...partitionOf(manifest.data_interval_start, partitionColumns) };
-    const names = partitionNames.filter((name) => partition?.[name] !== undefined);
-    if (names.some((name) => ![partition?.[name], inKey[name]].every((value) => value === expected[name])))
+    const columns = partitionColumns.filter((column) => partition?.[column] !== undefined);
+    const expected = partitionOf(manifest.data_interval_start, columns);
+    const inKey = partitionIn(key, columns);
+    if (columns.some((name) => partition?.[name] !== expected[name] || inKey[name] !== expected[name]))
       addProblem(`The partition of ${key} is not that of its interval.`);
   }
   for (const files of fileSequences(manifest.files)) {

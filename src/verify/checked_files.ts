@@ -43,8 +43,8 @@ export interface FileReadContext {
 }
 
 /**
- * Reads the rows of a manifest's files one after the other; files of several generations and partitions together, in the
- * order of their keys. Problems of a file are reported to the collector and end its rows.
+ * Reads the rows of a manifest's files one after the other; files of several generations together, in the order of their
+ * keys. Problems of a file are reported to the collector and end its rows.
  */
 export const checkedRows = (
   reading: FileReadContext,

@@ -96,7 +96,7 @@ describe('the config of an S3 destination', () => {
   });
 
   it('accepts partitions of every format below a prefix without a time', () => {
-    for (const partition_by of [[], ['date'], ['date', 'hour'], ['date', 'hour', 'event'], ['event']])
+    for (const partition_by of [[], ['date'], ['date', 'hour']])
       expect(parseS3Config({ ...minimal, partition_by }, strict)).toMatchObject({ partition_by });
     expect(parseS3Config({ ...minimal, partition_by: null }, strict)).toMatchObject({ partition_by: [] });
     const at = (field: string, detail: string) => ({
@@ -105,45 +105,28 @@ describe('the config of an S3 destination', () => {
     });
     const rejected = (partition_by: unknown, more: object = {}) =>
       rejectionOf({ ...minimal, partition_by, ...more });
-    for (const partition_by of [['hour'], ['hour', 'date'], ['date', 'date'], ['event', 'date']])
-      expect(rejected(partition_by)).toEqual(
-        at(
-          'partition_by',
-          "must be ['date'], ['date', 'hour'], ['date', 'event'], ['date', 'hour', 'event'] or ['event'],",
-        ),
-      );
-    expect(rejected(['person'])).toEqual(at('partition_by', "Supported are ['date'], ['date', 'hour'],"));
+    for (const partition_by of [['hour'], ['hour', 'date'], ['date', 'date']])
+      expect(rejected(partition_by)).toEqual(at('partition_by', "must be ['date'] or ['date', 'hour'],"));
+    expect(rejected(['event'])).toEqual(at('partition_by', "Supported are ['date'] or ['date', 'hour']."));
     expect(rejected('date')).toEqual(at('partition_by', "got 'string', expected 'array'"));
     for (const prefix of ['events/{year}', '{data_interval_end}'])
       expect(rejected(['date'], { prefix })).toEqual(at('prefix', 'must have no time in it'));
-    expect(rejected(['event'], { prefix: 'a/{year}' })).toEqual(at('prefix', 'must have no time in it'));
-    for (const [taken, column] of [
-      ['date=1', 'date'],
-      ['event_partition=1', 'event'],
-    ])
-      expect(rejected(['date', 'event'], { prefix: `${taken}/events` })).toEqual(
-        at('prefix', `the partition ${column} already`),
-      );
+    expect(rejected(['date'], { prefix: 'date=1/events' })).toEqual(
+      at('prefix', 'the partition date already'),
+    );
     expect(
       parseS3Config({ ...minimal, prefix: '{table}/hour=1', partition_by: ['date'] }, strict),
     ).toBeDefined();
     const longest = 'a'.repeat(930);
     expect(parseS3Config({ ...minimal, prefix: longest }, strict)).toBeDefined();
-    for (const partition_by of [['date', 'hour'], ['event']])
-      expect(rejected(partition_by, { prefix: longest })).toEqual(at('prefix', 'The prefix is too long'));
+    expect(rejected(['date', 'hour'], { prefix: longest })).toEqual(at('prefix', 'The prefix is too long'));
   });
 
   it('rejects partitions of longer intervals, and those with the name of a column', () => {
-    const problem = (
-      partition_by: string[],
-      interval: string,
-      names = ['uuid'],
-      hasQuery = true,
-      model: 'events' | 'persons' = 'events',
-    ) => {
+    const problem = (partition_by: string[], interval: string, names = ['uuid'], hasQuery = true) => {
       try {
         const columns = names.map((name) => ({ name, type: 'text' as const }));
-        rejectPartitions({ partition_by }, { interval, model, columns, hasQuery });
+        rejectPartitions({ partition_by }, { interval, columns, hasQuery });
         return null;
       } catch (error) {
         return error instanceof CommandRejected ? `${error.attr}: ${error.message}` : error;
@@ -161,11 +144,6 @@ describe('the config of an S3 destination', () => {
     expect(problem(['date'], 'hour', ['date'], false)).toMatch(/^destination__config__partition_by: /);
     expect(problem(['date'], 'hour', ['hour'])).toBe(null);
     expect(problem([], 'month', ['date'])).toBe(null);
-    expect(problem(['event'], 'month', ['event'])).toBe(null);
-    expect(problem(['event'], 'month', ['event_partition'])).toMatch(/^dialect_query: .*Rename the column/);
-    expect(problem(['event'], 'hour', ['id'], true, 'persons')).toMatch(
-      /^destination__config__partition_by: .*only supported for exports of events/,
-    );
   });
 
   it('accepts bloom filters for Parquet alone', () => {

@@ -4,7 +4,6 @@ import { parseS3Config, previewOf } from '../../src/destination/config.ts';
 import {
   fileFolder,
   fileKey,
-  isPartitionable,
   keyLengthProblem,
   keysCollide,
   type KeySource,
@@ -150,31 +149,6 @@ describe('the names of objects', () => {
       expect(partitionIn(key, [])).toEqual({});
       expect(partitionIn('events/date=2026-11-01/a.csv', partition_by)).toEqual({ date: '2026-11-01' });
     });
-
-    it('have the event of their rows, escaped as in a URL', () => {
-      const partition_by = ['date', 'event'] as const;
-      const keyOf = (event: string): string =>
-        fileKey(fileFolder({ prefix: 'events', partition_by }), spec, { ...file, event }, 'csv');
-      expect(keyOf('$page view')).toBe(
-        'events/date=2026-11-01/event_partition=%24page%20view/20261101T100000Z-20261101T110000Z-g2.csv',
-      );
-      fc.assert(
-        fc.property(fc.string({ unit: 'binary', minLength: 1, maxLength: 40 }), (event) => {
-          fc.pre(isPartitionable(event));
-          const key = keyOf(event);
-          expect(key).toMatch(/^events\/date=2026-11-01\/event_partition=[\w.%-]+\/[^/]+$/);
-          expect(partitionIn(key, partition_by)).toEqual({ date: '2026-11-01', event_partition: event });
-        }),
-      );
-      for (const event of [
-        '__other__',
-        '__HIVE_DEFAULT_PARTITION__',
-        'x'.repeat(300),
-        'ä'.repeat(41),
-        '\ud800',
-      ])
-        expect(isPartitionable(event)).toBe(false);
-    });
   });
 
   it('collide with those of an export that has the same folders in its prefix', () => {
@@ -191,10 +165,6 @@ describe('the names of objects', () => {
     const partitioned = sourceOf('events', ['date', 'hour']);
     expect(keysCollide(partitioned, sourceOf('events/date={year}-{month}-{day}/hour={hour}'))).toBe(true);
     expect(keysCollide(partitioned, sourceOf('{table}', ['date', 'hour']))).toBe(true);
-    const byEvent = sourceOf('events', ['event']);
-    expect(keysCollide(byEvent, sourceOf('{table}', ['event']))).toBe(true);
-    expect(keysCollide(byEvent, sourceOf('events/event_partition=%24pageview'))).toBe(true);
-    expect(keysCollide(byEvent, sourceOf('events'))).toBe(false);
     for (const other of [
       sourceOf('events'),
       sourceOf('events', ['date']),

@@ -55,11 +55,6 @@ describe('the programs that read an export', () => {
     expect(athena).toContain(
       "'storage.location.template' = 's3://exports/events/date=${date}/hour=${hour}')",
     );
-    const byEvent = { prefix: 'events', partition_by: ['event'] };
-    expect(codeOf('DuckDB', byEvent)).toContain('hive_types = {event_partition: VARCHAR})');
-    expect(codeOf('pyarrow', byEvent)).toContain('("event_partition", pyarrow.string())');
-    expect(codeOf('polars', byEvent)).toContain('hive_schema={"event_partition": polars.String}');
-    expect(codeOf('Athena', byEvent)).toContain("'projection.event_partition.type' = 'injected'");
     for (const reader of ['DuckDB', 'pyarrow', 'polars', 'Spark', 'Athena'])
       expect(codeOf(reader, {})).not.toMatch(/hive|partition_|basePath|projection/);
   });

@@ -7,13 +7,13 @@ import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
   killPoints,
-  partitionKillPoints,
+  tableKillPoints,
   smallKillPoints,
   tableLog,
   type KillPoint,
   type KillPointGate,
   type KillPointGateFactory,
-  type PartitionKillPoint,
+  type TableKillPoint,
   type SmallKillPoint,
 } from './kill_points.ts';
 import { insertLargeEvents } from './large_events.ts';
@@ -35,11 +35,6 @@ const large = {
 const small = {
   rows: 40,
   range: { start_at: hourAgo(6).toISOString(), end_at: hourAgo(5).toISOString() },
-};
-/** Three partitions of events: many small events, more than a part of large ones, and a few. */
-const partitioned = {
-  rows: 3_710,
-  range: { start_at: hourAgo(9).toISOString(), end_at: hourAgo(8).toISOString() },
 };
 
 const allKillPoints = Object.keys(killPoints) as KillPoint[];
@@ -99,18 +94,16 @@ const smallCases: readonly KillCase[] = (Object.keys(smallKillPoints) as SmallKi
     prefix: prefixOf(name),
   };
 });
-const partitionCases: readonly KillCase[] = (Object.keys(partitionKillPoints) as PartitionKillPoint[]).map(
-  (point) => {
-    const name = `a table with partitions, ${point}`;
-    const format = {
-      ...{ file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
-      partition_by: ['date', 'hour', 'event'],
-    };
-    const createGate = partitionKillPoints[point];
-    return { name, format, point, createGate, interval: partitioned, generation: 2, prefix: prefixOf(name) };
-  },
-);
-const cases = [...largeCases, ...smallCases, ...partitionCases];
+const tableCases: readonly KillCase[] = (Object.keys(tableKillPoints) as TableKillPoint[]).map((point) => {
+  const name = `a table, ${point}`;
+  const format = {
+    ...{ file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
+    partition_by: ['date', 'hour'],
+  };
+  const createGate = tableKillPoints[point];
+  return { name, format, point, createGate, interval: large, generation: 2, prefix: prefixOf(name) };
+});
+const cases = [...largeCases, ...smallCases, ...tableCases];
 
 describe('SIGKILL of the worker', () => {
   let stack: Stack;
@@ -120,21 +113,6 @@ describe('SIGKILL of the worker', () => {
   /** The number of requests received before the worker was killed. */
   let requestsBeforeKill = 0;
   const completedRuns = new Map<string, { exportId: string; run: RunResponse }>();
-
-  async function insertPartitions(): Promise<void> {
-    const { pool, projectId } = stack;
-    for (const [name, rows] of [
-      ['sign up', 2_000],
-      ['rare', 10],
-    ] as const) {
-      await insertEvents(pool, projectId, hourAgo(9), rows);
-      await pool.query(
-        `update events set event = $1 where event = '$pageview' and inserted_at >= $2 and inserted_at < $3`,
-        [name, partitioned.range.start_at, partitioned.range.end_at],
-      );
-    }
-    await insertLargeEvents(stack, hourAgo(9), 1_700);
-  }
 
   async function exportFirstGeneration({
     format,
@@ -182,7 +160,6 @@ describe('SIGKILL of the worker', () => {
     );
     await insertLargeEvents(stack, hourAgo(3), large.rows);
     await insertEvents(stack.pool, stack.projectId, hourAgo(6), small.rows);
-    await insertPartitions();
     const before = await Promise.all(cases.map(exportFirstGeneration));
     watch = watchManifests(
       bucket,
@@ -241,7 +218,7 @@ describe('SIGKILL of the worker', () => {
     expect(report.totals).toMatchObject({ manifests: 1, rows });
   });
 
-  it.each(partitionCases)('$name: the table has each row once', async (killCase) => {
+  it.each(tableCases)('$name: the table has each row once', async (killCase) => {
     const { prefix, interval } = killCase;
     const { exportId } = completedRunOf(killCase);
     const table = createDeltaReader(stack.bucket, prefix);
@@ -249,13 +226,13 @@ describe('SIGKILL of the worker', () => {
     expect((await table.rows()).map(({ uuid }) => String(uuid)).sort()).toEqual(
       await sourceUuids(stack.pool, stack.projectId, start_at, end_at),
     );
-    expect(await table.live()).toHaveProperty('size', 3);
+    expect(await table.live()).toHaveProperty('size', 1);
     expect(await table.versions()).toEqual([0, 1]);
     const { body } = await stack.call('POST', `/batch_exports/${exportId}/table/check/`, {});
     expect(body).toMatchObject({ ok: true, version: 1, findings: [] });
   });
 
-  it.each([...largeCases, ...partitionCases])('$name: confirmed parts are not sent again', ({ prefix }) => {
+  it.each([...largeCases, ...tableCases])('$name: confirmed parts are not sent again', ({ prefix }) => {
     const sent = (from: number, to?: number) =>
       proxy.requests
         .slice(from, to)

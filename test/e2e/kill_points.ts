@@ -140,17 +140,11 @@ export type SmallKillPoint = keyof typeof smallKillPoints;
 
 const isCommit = ({ key }: ProxiedRequest): boolean => key.includes(tableLog);
 
-/**
- * The same for a table with partitions of events. The first partition is one request, the second one an upload, whose
- * first part has all its rows unless memory is short.
- */
-export const partitionKillPoints = {
-  'after the file of the first partition, before it is recorded': atRequest('after', 'PutObject', ({ key }) =>
-    key.includes('/event_partition='),
-  ),
-  'in a part of the second partition': atRequest('during', 'UploadPart', hasBegun),
+/** The same for the file and the commit of a table. */
+export const tableKillPoints = {
+  'in a part': killPoints['in a part'],
   'before the commit': atRequest('before', 'PutObject', isCommit),
   'after the commit, before it is recorded': atRequest('after', 'PutObject', isCommit),
 } as const satisfies Record<string, KillPointGateFactory>;
 
-export type PartitionKillPoint = keyof typeof partitionKillPoints;
+export type TableKillPoint = keyof typeof tableKillPoints;

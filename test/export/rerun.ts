@@ -29,16 +29,13 @@ export function createReruns(
   of: {
     readonly batchExportId?: string;
     readonly rangeRows?: number;
-    readonly eventPartitions?: number;
   } = {},
 ) {
   const { database, recorder, source, readSelection, journal } = harness;
   const { batchExportId = randomUUID(), rangeRows = harness.settings.EXPORTD_RANGE_ROWS } = of;
-  const { eventPartitions = harness.settings.EXPORTD_EVENT_PARTITIONS } = of;
   const settings = {
     ...harness.settings,
     EXPORTD_RANGE_ROWS: rangeRows,
-    EXPORTD_EVENT_PARTITIONS: eventPartitions,
   };
   /** Events `from` to `to`, one per second, named `event 1`, … in that order. */
   const insert = async (from: number, to: number): Promise<void> => {
@@ -48,16 +45,6 @@ export function createReruns(
        from generate_series($2::int, $3::int) n
        cross join lateral (select $1::timestamptz + make_interval(secs => n) as moment) m`,
       [hour.start, from, to],
-    );
-  };
-  /** Events with these names, at the seconds that follow `from`. */
-  const insertNamed = async (names: readonly string[], from = 0): Promise<void> => {
-    await database.pool.query(
-      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
-       select 1, gen_random_uuid(), name, 'd', '{}', moment, moment
-       from unnest($2::text[]) with ordinality event (name, n)
-       cross join lateral (select $1::timestamptz + make_interval(secs => $3 + n) as moment) m`,
-      [hour.start, names, from],
     );
   };
   /** Persons that changed at the start of the hour, each with one distinct id. */
@@ -135,5 +122,5 @@ export function createReruns(
     const state = await recorder.read(run_id);
     return { run_id, ...ended, state, check: state.replacement };
   };
-  return { batchExportId, insert, insertNamed, insertPersons, remove, create, count, proceed, run };
+  return { batchExportId, insert, insertPersons, remove, create, count, proceed, run };
 }

@@ -1,9 +1,7 @@
-import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/backfills.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { runDecider } from '../../src/domain/run.ts';
-import { countRows } from '../../src/export/count.ts';
 import { createEmptyPublisher } from '../../src/export/publish.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
@@ -30,9 +28,6 @@ describe('resuming', () => {
     const missing = numbers.findIndex((number) => !arrived.has(number));
     return sum((missing === -1 ? numbers : numbers.slice(0, missing)).map((number) => sent.get(number) ?? 0));
   }
-
-  const countEvents = (run_id: string) =>
-    countRows(harness, { run_id, settled: true, blocked_by: [] }, new AbortController().signal);
 
   /** Publishes and checks that a reader finds exactly the rows of the source. */
   async function publishAndVerify(runId: string, batchExportId: string, generation = 1): Promise<void> {
@@ -73,45 +68,6 @@ describe('resuming', () => {
         await publishAndVerify(run_id, batchExportId);
       },
     );
-
-    it('sends only what is missing of the partitions of events', async () => {
-      const partition_by = ['event'];
-      const { run_id, batchExportId } = await harness.createRun({
-        config: { prefix: randomUUID(), partition_by },
-      });
-      const { pool } = harness.database;
-      // Half of the rows, so that each partition has two parts.
-      await pool.query(
-        `update events set event = 'other' from (
-           select uuid, row_number() over (order by inserted_at) as number from events) as numbered
-         where numbered.uuid = events.uuid and number % 2 = 1`,
-      );
-      await countEvents(run_id);
-      // The second partition is started three times, and the first only once.
-      const sent = new Map<string, number>();
-      for (const [at, occurrence] of [
-        ['putPart', 3],
-        ['planPart', 1],
-        ['completed', 1],
-      ] as const) {
-        const crashed = withCrash(harness, at, occurrence);
-        await expect(harness.attempt(crashed).exportInterval({ run_id })).rejects.toThrow();
-        for (const [number, bytes] of crashed.sent) sent.set(`${at} ${number}`, bytes);
-      }
-      const exported = await harness.attempt().exportInterval({ run_id });
-      expect(exported).toMatchObject({ generation: 1, rows: eventCount, finished: true });
-      expect(sum(sent.values())).toBe(exported.bytes);
-      const { manifest_key } = await harness.attempt().publishManifest({ run_id });
-      const manifest = await harness.reader.manifestAt(manifest_key);
-      expect((await harness.reader.uuidsIn(manifest)).sort()).toEqual(
-        (await harness.reader.sourceUuids()).sort(),
-      );
-      expect(manifest.files.map(({ partition }) => partition?.event_partition).sort()).toEqual([
-        ...['event', 'other'],
-      ]);
-      expect(await harness.reader.keysWithPrefix(batchExportId)).toEqual([]);
-      expect(await harness.reader.openUploads()).toEqual([]);
-    });
 
     it('ends with one file after three crashes', async () => {
       const { run_id, batchExportId } = await harness.createRun();

@@ -66,7 +66,6 @@ export async function createSourceDatabase(settings: Settings): Promise<SourceDa
       checkBarriers: (...options) => current.source.checkBarriers(...options),
       countRows: (...options) => current.source.countRows(...options),
       strayRows: (...options) => current.source.strayRows(...options),
-      eventNames: (...options) => current.source.eventNames(...options),
       fingerprint: (...options) => current.source.fingerprint(...options),
       fingerprints: (...options) => current.source.fingerprints(...options),
       keys: (...options) => current.source.keys(...options),

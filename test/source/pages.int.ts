@@ -217,45 +217,6 @@ describe('pages of events', () => {
     expect(plan).not.toMatch(/Sort {2}\(|Seq Scan/);
   });
 
-  it('of a partition of events use an index that has the name, and have the rows of each name once', async () => {
-    await database.pool.query(`
-      insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
-      select 5, gen_random_uuid(), (array['', 'é''"\\', 'a', 'b', 'c'])[1 + n % 5], 'd', t, t from generate_series(1, 5000) n,
-        lateral (select timestamptz '2026-11-01 10:00Z' + n * interval '500 milliseconds' as t) times;
-      create index named on public.events (team_id, event, inserted_at, uuid);
-      analyze public.events`);
-    const relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
-    const of = { ...range, team_id: 5 };
-    const after = { inserted_at: '2026-11-01T10:30:00.000000Z', id: '00000000-0000-0000-0000-000000000000' };
-    const planOf = (partition: NonNullable<RowRange['selection']['partition']>) =>
-      explainPage(
-        database.pool,
-        async (connection) =>
-          eventsQuery(relations, await eventColumnTypes(connection, relations), {
-            team_id: 5,
-            selection: { ...allRows, partition },
-          }),
-        { range: of, after, rows: 100 },
-      );
-    const plan = await planOf({ event: 'a' });
-    expect(plan).toMatch(/Index Cond: .*event = .*inserted_at/);
-    expect(plan).not.toMatch(/Sort {2}\(|Seq Scan/);
-    const others = await planOf({ except: ['a', 'b'] });
-    expect(others).toMatch(/Filter: .*hashed SubPlan/);
-    expect(others).not.toMatch(/Sort {2}\(|Seq Scan/);
-    const source = sourceOf(database.url);
-    const names = async (partition: NonNullable<RowRange['selection']['partition']>) => {
-      const rows = (await blocksOf(source, { ...of, selection: { ...allRows, partition } })).flatMap(rowsOf);
-      return [rows.length, ...new Set(rows.map(({ event }) => event))];
-    };
-    expect(await names({ event: '' })).toEqual([1_000, '']);
-    expect(await names({ event: `é'"\\` })).toEqual([1_000, `é'"\\`]);
-    expect(await names({ event: 'absent' })).toEqual([0]);
-    expect((await names({ except: ['', 'a', `é'"\\`] })).toSorted()).toEqual([2_000, 'b', 'c']);
-    await source.close();
-    await database.pool.query('drop index named');
-  });
-
   it('read person properties from the person if events do not store them, and json columns', async () => {
     await database.pool.query(`
       create view public.plain_events as select team_id, uuid, event, distinct_id, person_id,

@@ -36,8 +36,7 @@ afterAll(async () => {
 const isCommit = ({ operation, key }: Pick<ProxiedRequest, 'operation' | 'key'>): boolean =>
   operation === 'PutObject' && /\/_delta_log\/\d{20}\.json$/.test(key);
 
-const createTable = (of?: { readonly eventPartitions?: number }) =>
-  createTestedTable(harness, proxy.endpoint, nextHour, of);
+const createTable = () => createTestedTable(harness, proxy.endpoint, nextHour);
 
 describe('a table', () => {
   it('gets a version with each interval that has rows, for one request more', async () => {
@@ -497,113 +496,6 @@ describe('partitions', () => {
       expect(await table.keysBelow(`${batchExportId}/date`)).toHaveLength(1);
     },
   );
-
-  const odd = 'a/b=c %é"';
-  const names = [
-    '$pageview',
-    odd,
-    '$pageview',
-    '',
-    '',
-    'rare',
-    '$pageview',
-    odd,
-    '__other__',
-    'x'.repeat(300),
-  ];
-
-  it('of events are files of the most frequent names, and one of the rest with its own names', async () => {
-    // One of the three is for rows without a name.
-    const { batchExportId, table, hour, expectRows } = createTable({ eventPartitions: 3 });
-    const one = hour();
-    await one.insertNamed(names);
-    const options = { prefix: batchExportId, partition_by: ['date', 'event'] };
-    const first = await one.run(options);
-    expect(first).toMatchObject({ latest_error: null, state: { ranges: [{ files: { rows: 10 } }] } });
-    await expectRows(one);
-    const date = one.of.start.slice(0, 10);
-    const partitions = [
-      ['%24pageview', '$pageview', 3],
-      ['%2Fb%3Dc%20%25%C3%A9%22', odd, 2],
-      ['__HIVE_DEFAULT_PARTITION__', null, 2],
-      ['__other__', '__other__', 3],
-    ] as const;
-    const live = [...(await table.live()).values()];
-    for (const [folder, event_partition, rows] of partitions) {
-      const path = `date=${date}/event_partition=${folder.startsWith('%2F') ? `a${folder}` : folder}/${nameOf(one.of)}.parquet`;
-      expect(live.find((add) => decodeURIComponent(add.path) === path)).toMatchObject({
-        partitionValues: { date, event_partition },
-        stats: expect.stringContaining(`"numRecords":${rows},`),
-      });
-    }
-    expect(live).toHaveLength(4);
-    const [, , definition] = await table.linesOf(0);
-    expect(definition?.metaData?.partitionColumns).toEqual(['date', 'event_partition']);
-    const { files } = await manifestAt(first.manifest_key);
-    expect(files.map(({ partition }) => partition)).toEqual(
-      [partitions[0], partitions[1], partitions[2], partitions[3]].map(([, value]) => ({
-        ...{ date, event_partition: value ?? '__HIVE_DEFAULT_PARTITION__' },
-      })),
-    );
-    // Rows that were deleted stay, and late ones come beside them, in the partitions of this run.
-    await one.remove(1, 1);
-    await one.insertNamed(['new', 'new', '$pageview'], 100);
-    const late = await one.run(options);
-    expect(late).toMatchObject({ latest_error: null, check: { outcome: 'late_rows_added' } });
-    expect(await table.rows()).toHaveLength(13);
-    expect((await manifestAt(late.manifest_key)).files).toHaveLength(6);
-    const again = await one.run({ ...options, on_missing_rows: 'follow' });
-    expect(again).toMatchObject({ latest_error: null });
-    await expectRows(one);
-  });
-
-  it.each([
-    ['putFile', 1],
-    ['written', 1],
-    ['putFile', 3],
-    ['written', 3],
-    ['putManifest', 1],
-    ['commit', 1],
-    ['committed', 1],
-  ] as const)('of events have each row once if the worker is killed at %s %i', async (at, occurrence) => {
-    const { batchExportId, config, table, hour, commitsOf, expectRows } = createTable();
-    const one = hour();
-    await one.insertNamed(names);
-    const { run_id } = await one.create({
-      config: { ...config, prefix: batchExportId, partition_by: ['event'] },
-    });
-    await one.count(run_id);
-    const steps = async (attempt: ReturnType<typeof harness.attempt>): Promise<void> => {
-      await attempt.exportInterval({ run_id });
-      await attempt.publishManifest({ run_id });
-    };
-    await expect(steps(harness.attempt(withCrash(harness, at, occurrence)))).rejects.toThrow();
-    await steps(harness.attempt());
-    expect(await commitsOf(run_id)).toEqual([0]);
-    expect(await table.live()).toHaveProperty('size', 5);
-    // No file was written twice: what was sent is found.
-    expect(await table.keysBelow(`${batchExportId}/event_partition=`)).toHaveLength(5);
-    await expectRows(one);
-  });
-
-  it.each(['Parquet', 'JSONLines'])('of events account for rejected rows: %s', async (file_format) => {
-    const { batchExportId, hour } = createTable();
-    const one = hour();
-    await one.insertNamed(names);
-    await harness.database.pool.query(
-      `update events set timestamp = 'infinity' where inserted_at >= $1 and inserted_at < $2 and event in ('$pageview', 'rare')`,
-      [one.of.start, one.of.end],
-    );
-    const plain = { table_format: null, file_format, compression: 'gzip', on_bad_row: 'reject' };
-    const { manifest_key, latest_error } = await one.run({
-      ...{ ...plain, prefix: batchExportId, partition_by: ['event'] },
-    });
-    expect(latest_error).toBeNull();
-    const { files, rejected_file, rows } = await harness.reader.manifestAt(manifest_key ?? '');
-    expect([rows, rejected_file?.rows]).toEqual([6, 4]);
-    expect(rejected_file?.key).not.toContain('event_partition');
-    expect(files.map((file) => file.rows)).toEqual([0, 2, 2, 0, 2]);
-  });
 
   it('that change apply from the next run on: files of both layouts have each row once', async () => {
     const { batchExportId, hour } = createTable();

@@ -81,53 +81,6 @@ endpoint = f"endpoint '{os.environ['AWS_ENDPOINT_URL'].split('//')[1]}', use_ssl
 duckdb.execute(f"create secret (type s3, {keys}, {endpoint})")
 `;
 
-/** Queries on one event, which print its rows and partitions: over a table, and over folders. */
-const odd = 'é/%="';
-const queriesOnEvent = {
-  delta: {
-    deltalake: `
-import pyarrow.dataset as ds
-wanted = ds.field("event_partition").isin([sys.argv[2], "__other__"]) & (ds.field("event") == sys.argv[2])
-rows = table().to_pyarrow_dataset().to_table(filter=wanted)
-print(rows.num_rows, sorted(set(rows["event_partition"].to_pylist())))`,
-    DuckDB: `
-events = table().to_pyarrow_dataset()
-where = "event_partition in ($1, '__other__') and event = $1"
-print(*duckdb.execute(f"select count(uuid), list(distinct event_partition) from events where {where}", [sys.argv[2]]).fetchone())`,
-    polars: `
-import polars
-events = polars.scan_delta(sys.argv[1], storage_options=options)
-of = polars.col("event_partition").is_in([sys.argv[2], "__other__"]) & (polars.col("event") == sys.argv[2])
-rows = events.filter(of).collect()
-print(rows.height, rows["event_partition"].unique().sort().to_list())`,
-  },
-  folders: {
-    DuckDB: `${openBucket}
-# By its keys, as manifests list them: DuckDB takes keys with % in a listing for encoded ones, which not every server's are.
-files = f"read_parquet({sys.argv[3:]}, hive_partitioning = true, hive_types = {{'event_partition': VARCHAR}})"
-where = "event_partition in ($1, '__other__') and event = $1"
-print(*duckdb.execute(f"select count(uuid), list(distinct event_partition) from {files} where {where}", [sys.argv[2]]).fetchone())`,
-    pyarrow: `
-import pyarrow, pyarrow.dataset as ds, pyarrow.fs
-host = os.environ["AWS_ENDPOINT_URL"].split("//")[1]
-store = pyarrow.fs.S3FileSystem(region="us-east-1", endpoint_override=host, scheme="http")
-partitions = ds.partitioning(pyarrow.schema([("event_partition", pyarrow.string())]), flavor="hive")
-columns = pyarrow.schema([("event", pyarrow.string()), ("event_partition", pyarrow.string())])
-root = sys.argv[1].split("//")[1]
-files = ds.dataset(root, format="parquet", filesystem=store, partitioning=partitions, schema=columns)
-wanted = ds.field("event_partition").isin([sys.argv[2], "__other__"]) & (ds.field("event") == sys.argv[2])
-rows = files.to_table(filter=wanted)
-print(rows.num_rows, sorted(set(rows["event_partition"].to_pylist())))`,
-    polars: `
-import polars
-files = polars.scan_parquet(sys.argv[3:], glob=False, hive_partitioning=True,
-    hive_schema={"event_partition": polars.String}, storage_options={**options, "aws_access_key_id": os.environ["AWS_ACCESS_KEY_ID"], "aws_secret_access_key": os.environ["AWS_SECRET_ACCESS_KEY"]})
-of = polars.col("event_partition").is_in([sys.argv[2], "__other__"]) & (polars.col("event") == sys.argv[2])
-rows = files.filter(of).select("event", "event_partition").collect()
-print(rows.height, rows["event_partition"].unique().sort().to_list())`,
-  },
-};
-
 /** The same over the folders of an export without a table. */
 const queriesOfFolders = {
   DuckDB: `
@@ -316,48 +269,6 @@ describe('readers of a table', () => {
       await proxy.close();
     }
   });
-
-  it.each(['delta', null] as const)(
-    'open the files of one event and those of the rest for a query on it: %s',
-    async (table_format) => {
-      const proxy = await createS3Proxy(harness.bucket.endpoint);
-      try {
-        const batchExportId = randomUUID();
-        const of = { batchExportId, eventPartitions: 3 };
-        const partitioned = { ...config, table_format, prefix: batchExportId, partition_by: ['event'] };
-        for (const _ of [1, 2]) {
-          const one = createReruns(harness, nextHour(), of);
-          await one.insertNamed(['$pageview', odd, '$pageview', odd, 'sign up', 'rare', '']);
-          expect(await one.run({ config: partitioned })).toMatchObject({ latest_error: null });
-        }
-        const { keysBelow } = createDeltaReader(harness.bucket, batchExportId);
-        const keys = await keysBelow(`${batchExportId}/event_partition=`);
-        const folders = {
-          [odd]: 'event_partition=%C3%A9%2F%25%3D%22',
-          $pageview: 'event_partition=%24pageview',
-        };
-        for (const [reader, program] of Object.entries(queriesOnEvent[table_format ?? 'folders']))
-          for (const [event, folder] of Object.entries(folders)) {
-            const before = proxy.requests.length;
-            const args = [event, ...keys.map((key) => `s3://${harness.bucket.bucket}/${key}`)];
-            const printed = await run(`${open}${program}`, batchExportId, proxy.endpoint, python, args);
-            const opened = proxy.requests
-              .slice(before)
-              .filter(({ operation, key }) => operation === 'GetObject' && key.endsWith('.parquet'))
-              .map(({ key }) => key.slice(batchExportId.length + 1).replace(/\/[^/]*$/, ''));
-            expect([reader, event, printed.trim()]).toEqual([reader, event, `4 ['${event}']`]);
-            const wanted = new Set([folder, 'event_partition=__other__']);
-            const others = new Set(opened.filter((found) => !wanted.has(found))).size;
-            // Without a table columns are read from some file first, and polars reads the footer of each.
-            const allowed = table_format === null ? (reader === 'polars' ? keys.length : 1) : 0;
-            expect([reader, others <= allowed]).toEqual([reader, true]);
-            expect([reader, opened.includes(folder)]).toEqual([reader, true]);
-          }
-      } finally {
-        await proxy.close();
-      }
-    },
-  );
 
   it('run the recipe of the documentation, and polars scans the table', async () => {
     const { batchExportId, hour } = createTable();

@@ -19,17 +19,15 @@ export function createTestedTable(
   harness: ExportHarness,
   endpoint: string,
   nextHour: () => { start: string; end: string },
-  of: { readonly eventPartitions?: number } = {},
 ) {
   const batchExportId = randomUUID();
-  const options = { ...of, batchExportId };
   const config = {
     ...{ endpoint_url: endpoint, file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
   };
   const table = createDeltaReader(harness.bucket, batchExportId);
   const hour = () => {
     const of = nextHour();
-    const reruns = createReruns(harness, of, options);
+    const reruns = createReruns(harness, of, { batchExportId });
     return {
       ...reruns,
       of,

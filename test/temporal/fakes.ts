@@ -69,7 +69,6 @@ export const checkBarrierSlowly: Source['checkBarrier'] = (_, _state, signal) =>
 export const fakeSource = (behaviour: Behaviour): Source & RowFinder => ({
   columns: () => [],
   strayRows: () => Promise.resolve([]),
-  eventNames: () => Promise.resolve([]),
   checkBarrier: (...check) => behaviour.checkBarrier(...check),
   checkBarriers: (states) => behaviour.checkBarriers(states),
   countRows: () => behaviour.countRows(),

@@ -66,7 +66,7 @@ export const withDestinationOptions = (command: Command): Command =>
     .option('--table-format <format>', 'of the table that Parquet files belong to: delta')
     .option(
       '--partition-by <partitions>',
-      'of the keys, and of the table: date, or date,hour, and of events also event: date,event or event',
+      'of the keys, and of the table: date, or date,hour',
       (names: string) => names.split(','),
     )
     .option('--endpoint-url <url>', 'S3 server other than AWS')

@@ -256,7 +256,7 @@ async function previewedExport(
     : await rowQueryOf(pool, teamId, definition);
   const { interval, model } = definition;
   const columns = exportedColumns(model, { query });
-  rejectPartitions(config, { interval, model, columns, hasQuery: query !== null });
+  rejectPartitions(config, { interval, columns, hasQuery: query !== null });
   return { team_id: teamId, id, definition, destination, selection: { ...selected, query } };
 }
 

@@ -8,7 +8,7 @@ type MergedRow = RowKey & Partial<Pick<VerifiedRow, 'values'>>;
 
 /**
  * Maximum number of sequences that are read at the same time. Each holds a connection to the bucket and a block of rows, and a
- * manifest has one for each partition of events.
+ * manifest has one for each generation that added late rows.
  */
 const maxOpenSequences = 4;
 

@@ -198,11 +198,10 @@ export const fields: readonly FormField[] = [
   }),
   field('More', 'destination__config__partition_by', 'Partition by', 'lines', {
     hint:
-      'Partitions of the files, one per line: date, or date and hour, of the start of their interval in UTC, and of events ' +
-      'also event: the most frequent names of an interval get files of their own, and the rest is in __other__. Keys get ' +
-      'folders like date=2026-11-01/hour=07/event_partition=signup, and tables these columns. A change applies to the ' +
-      'intervals that are exported from then on; a table keeps its partitions. Empty for none.',
-    suggestions: ['date', 'hour', 'event'],
+      'Partitions of the files, from the start of their interval in UTC: date, or date and hour, one per line. Keys get ' +
+      'folders like date=2026-11-01/hour=07, and tables these columns. A change applies to the intervals that are ' +
+      'exported from then on; a table keeps its partitions. Empty for none.',
+    suggestions: ['date', 'hour'],
   }),
   field('More', 'destination__config__on_bad_row', 'On bad row', 'select', {
     hint:
