@@ -14,9 +14,6 @@ import type { MaintenanceKind } from '../src/decisions/due_maintenance.ts';
 /** Deliveries that a worker sends at the same time. Receivers that hang must not delay maintenance for long. */
 export const maxConcurrentDeliveries = 16;
 
-/** Ranges that a run exports at the same time if its input does not say it: version 0.2.0 started it. */
-export const defaultConcurrentRanges = 4;
-
 /** Maintenance tasks that run at the same time. A bucket that does not respond occupies one slot, not all. */
 export const maxConcurrentMaintenanceTasks = 4;
 

@@ -30,7 +30,6 @@ import type { BarrierCheck } from '../src/source/source.ts';
 import {
   barrierPollMs,
   exportOptions,
-  defaultConcurrentRanges,
   journalOptions,
   remoteSourceOptions,
   searchAttributes,
@@ -230,17 +229,16 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
     countRows: callLocallyFirst(local.countRows, remote.countRows),
   };
   const data = proxyActivities<ExportActivities>(exportOptions(input));
-  const { rows, ranges, publish_empty, check_replacement } =
-    input.rows === undefined
-      ? await countSettledRows(source, input)
-      : { rows: input.rows, ranges: input.ranges ?? 1, publish_empty: false, check_replacement: false };
+  const { rows, ranges, publish_empty, check_replacement } = input.counted
+    ? { ...input.counted, publish_empty: false, check_replacement: false }
+    : await countSettledRows(source, input);
   if (check_replacement) {
     setCurrentDetails('Comparing the source with the rows that were exported before');
     await data.checkReplacement({ run_id });
   }
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
-    const { ranges_at_once = defaultConcurrentRanges, publish_with_rows = 0 } = input.limits;
+    const { ranges_at_once, publish_with_rows } = input.limits;
     const exported =
       ranges > 1
         ? { finished: await exportRanges(data, run_id, ranges, ranges_at_once) }
@@ -288,7 +286,7 @@ function continueAsNewRun({ run_id, rows, ranges }: ContinuedRun, input: RunInpu
       { key: searchAttributes.status, value: 'Starting' },
     ]),
   });
-  return continueAs({ ...input, run_id, rows, ranges });
+  return continueAs({ ...input, run_id, counted: { rows, ranges } });
 }
 
 /** Counts the rows of the interval once its source has settled, or after the settle timeout. */

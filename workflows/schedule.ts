@@ -202,8 +202,7 @@ function createDetailsPublisher(): (step: ScheduleStepOutcome) => void {
     published = JSON.stringify(attributes);
     upsertSearchAttributes([
       { key: searchAttributes.project, value: attributes.project },
-      // Results that were recorded before it was added lack it.
-      ...(attributes.name === undefined ? [] : [{ key: searchAttributes.name, value: attributes.name }]),
+      { key: searchAttributes.name, value: attributes.name },
       { key: searchAttributes.model, value: attributes.model },
       { key: searchAttributes.destination, value: attributes.destination },
       { key: searchAttributes.status, value: attributes.status },

@@ -114,10 +114,10 @@ export interface RunLimits {
   readonly retry_initial_ms: number;
   readonly retry_max_ms: number;
   readonly heartbeat_timeout_ms: number;
-  /** How many ranges of its interval are exported at the same time; absent in runs that version 0.2.0 started. */
-  readonly ranges_at_once?: number;
-  /** The export activity of an interval with at most so many rows publishes it too; absent in runs of version 0.2.0. */
-  readonly publish_with_rows?: number;
+  /** How many ranges of its interval are exported at the same time. */
+  readonly ranges_at_once: number;
+  /** The export activity of an interval with at most so many rows publishes it too. */
+  readonly publish_with_rows: number;
 }
 
 /** Input of a run: ids and times; no config, secrets or rows. */
@@ -128,10 +128,8 @@ export interface RunInput {
   readonly data_interval_end: string;
   readonly export_task_queue: string;
   readonly limits: RunLimits;
-  /** How many rows the chain's first execution counted; absent in that execution. */
-  readonly rows?: number;
-  /** In how many ranges it exports them; present with `rows`. */
-  readonly ranges?: number;
+  /** What the chain's first execution counted, and in how many ranges it exports it; absent in that execution. */
+  readonly counted?: { readonly rows: number; readonly ranges: number };
 }
 
 export interface BackfillInput {
@@ -194,9 +192,23 @@ export const isScheduleInput = (value: unknown): value is ScheduleInput =>
   (value.ordinal === undefined || Number.isSafeInteger(value.ordinal)) &&
   (value.signals === undefined || (Array.isArray(value.signals) && value.signals.every(isReceivedSignal)));
 
+const runLimits: readonly (keyof RunLimits)[] = [
+  'settle_timeout_ms',
+  'timeout_ms',
+  'retry_budget_ms',
+  'retry_initial_ms',
+  'retry_max_ms',
+  'heartbeat_timeout_ms',
+  'ranges_at_once',
+  'publish_with_rows',
+];
+
 /** Whether a value names a run and its limits. Checks the input of manually started workflows. */
-export const isRunInput = (value: unknown): value is RunInput =>
-  isObject(value) && isId(value.run_id) && isObject(value.limits);
+export function isRunInput(value: unknown): value is RunInput {
+  if (!isObject(value) || !isId(value.run_id) || !isObject(value.limits)) return false;
+  const { limits } = value;
+  return runLimits.every((name) => typeof limits[name] === 'number');
+}
 
 /** The details of an activity's failure, by which src/failures tells the workflow why it was not retried. */
 type Details = readonly unknown[] | null | undefined;

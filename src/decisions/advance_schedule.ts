@@ -363,8 +363,7 @@ async function hasCommand(pool: Pool, batchExportId: string, id: string): Promis
 /** The search attributes of a schedule workflow, except the id of its export. */
 export interface ScheduleAttributes {
   readonly project: string;
-  /** The export's name; absent in results that were recorded before it was added. */
-  readonly name?: string;
+  readonly name: string;
   readonly model: string;
   readonly destination: string;
   readonly status: 'Active' | 'Paused' | 'Deleted';

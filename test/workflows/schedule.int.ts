@@ -189,6 +189,7 @@ describe('the schedule workflow', () => {
     ]),
     [workflowTypes.schedule, { batch_export_id: randomUUID(), signals: [5] }],
     [workflowTypes.schedule, { batch_export_id: randomUUID(), signals: 'pause' }],
+    [workflowTypes.run, { run_id: randomUUID(), limits: { timeout_ms: 60_000 } }],
   ])(
     'fails at once, like other workflows, with the invalid input of a manual start: %s %j',
     async (type, input) => {
