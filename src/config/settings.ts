@@ -1,6 +1,6 @@
 import { existsSync } from 'node:fs';
 import { type ClientConfigProfile, loadClientConfigProfile } from '@temporalio/envconfig';
-import { z } from 'zod';
+import * as z from 'zod';
 import { exports, maintenance, schedules, source, workflows } from './export_settings.ts';
 import { queries } from './query_settings.ts';
 import { SettingsError } from './settings_error.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { boundGroups, boundText } from './bounds.ts';
 import { settingGroups } from './settings.ts';
 import type { SettingMeta } from './value_types.ts';

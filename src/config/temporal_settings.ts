@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { duration, flag, optionalFlag, secret, text, url } from './value_types.ts';
 
 /** What Temporal accepts as the name of a Worker Deployment: it joins it to the Build ID with a dot or a colon. */

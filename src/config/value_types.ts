@@ -2,7 +2,7 @@ import { X509Certificate } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { BlockList, isIP } from 'node:net';
 import { parse as parseMilliseconds } from '@lukeed/ms';
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** Timers and PostgreSQL's timeouts are 32-bit numbers of milliseconds, 24.8 days at most. */
 const maxWait = '24d';

@@ -1,5 +1,5 @@
 import type { LookupFunction } from 'node:net';
-import { z } from 'zod';
+import * as z from 'zod';
 import { bounds, boundText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import { bounds, boundText } from '../config/bounds.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { levelsOf } from '../encoding/compression.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { bounds } from '../config/bounds.ts';
 import { models } from '../domain/batch_export.ts';
 import { bucketsOf, encodeBuckets, type Fingerprint, maxFingerprintBuckets } from '../domain/fingerprint.ts';

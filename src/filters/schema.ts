@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /**
  * Parses with one of two schemas, chosen by a predicate. Unlike those of a union, the issues then name the field at

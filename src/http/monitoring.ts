@@ -1,5 +1,5 @@
 import { Gauge, type Registry } from 'prom-client';
-import { z } from 'zod';
+import * as z from 'zod';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
 import { readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';

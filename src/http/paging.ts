@@ -1,6 +1,6 @@
 import type { FastifyRequest } from 'fastify';
 import { DateTime } from 'luxon';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Settings } from '../config/settings.ts';
 import { parseRelativeDate } from '../filters/condition.ts';
 import { timestampSchema } from '../journal/commands.ts';

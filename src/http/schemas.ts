@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 
 /** A time in a response: ISO 8601 in UTC with milliseconds. */
 export const responseTimestampSchema = z.string().meta({ format: 'date-time' });

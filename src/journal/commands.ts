@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { activeTraceParent } from '../tracing/spans.ts';
 import type { Connection, Pool } from './database.ts';
 

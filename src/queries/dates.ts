@@ -1,5 +1,5 @@
 import { DateTime, type DurationLike, type Zone } from 'luxon';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Expression } from '../dialect/ast.ts';
 import { buildExpression, buildSelect, buildTimeLiteral } from '../dialect/ast_builders.ts';
 import {

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import { z } from 'zod';
+import * as z from 'zod';
 import { stringifyJson } from '../client/exact_numbers.ts';
 import { compileQuery } from '../dialect/compile/compile_query.ts';
 import type { JsonValue } from '../domain/event.ts';

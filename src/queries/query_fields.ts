@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Expression } from '../dialect/ast.ts';
 import { buildExpression, buildField, buildSelect, combineConditions } from '../dialect/ast_builders.ts';
 import { DialectError } from '../dialect/query_text.ts';

@@ -1,6 +1,6 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { JsonValue } from '../domain/event.ts';
 import type { Pool } from '../journal/database.ts';
 import type { PropertyDefinition } from './property_definitions.ts';

@@ -1,5 +1,5 @@
 /** The actions of which a commit of a Delta table consists, one in a line. */
-import { z } from 'zod';
+import * as z from 'zod';
 import { bounds } from '../config/bounds.ts';
 import { hasFewValues } from '../destination/manifest.ts';
 import { tableError } from './table_error.ts';

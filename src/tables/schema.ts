@@ -1,5 +1,5 @@
 /** The columns of a Delta table: those of its files, and those of its partitions. */
-import { z } from 'zod';
+import * as z from 'zod';
 import type { PartitionColumn } from '../destination/keys.ts';
 import { hasFewValues } from '../destination/manifest.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';

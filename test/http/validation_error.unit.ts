@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { z } from 'zod';
+import * as z from 'zod';
 import { invalidRequest } from '../../src/http/error_handler.ts';
 
 const node = (kind: string) => z.object({ kind: z.literal(kind) });

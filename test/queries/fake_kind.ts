@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { z } from 'zod';
+import * as z from 'zod';
 import { QueryError } from '../../src/queries/query_errors.ts';
 import type { QueryKind } from '../../src/queries/query_kind.ts';
 import { readRows } from '../../src/queries/dialect_reader.ts';

@@ -1,4 +1,4 @@
-import type { z } from 'zod';
+import type * as z from 'zod';
 import type { destinationTestSchema } from '../../http/batch_exports/schema.ts';
 import { api, may } from '../api/client.ts';
 import { useRequest } from '../api/resource.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { auditOutcomes } from '../../journal/audit.ts';
 import { listTime } from '../paging.ts';
 import {

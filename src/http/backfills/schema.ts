@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
 import { allowShrinkField } from '../runs/schema.ts';
 import { pathId, responseTimestampSchema } from '../schemas.ts';

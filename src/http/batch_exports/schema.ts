@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { bounds, boundText } from '../../config/bounds.ts';
 import { configDocument } from '../../destination/config.ts';
 import { models } from '../../domain/batch_export.ts';

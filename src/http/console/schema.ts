@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { models } from '../../domain/batch_export.ts';
 import { conditionSchema } from '../batch_exports/schema.ts';
 import { intervalSchema, intervalStatuses } from '../intervals/schema.ts';

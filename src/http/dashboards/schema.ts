@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { responseTimestampSchema, userSchema } from '../schemas.ts';
 import { accessLevels, privilegeLevels, restrictionLevels } from './access_levels.ts';
 

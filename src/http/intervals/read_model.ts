@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { manifestKey } from '../../destination/keys.ts';
 import {
   type LiveBatchExport,

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { ComparisonOutcome, SettlingOutcome } from '../../domain/comparison.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { logLevels } from '../../journal/journal.ts';

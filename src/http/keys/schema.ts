@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
 import { keyStatuses, scopes } from '../accounts.ts';
 import { listQuery, nameText, pathId, repeatable, responseTimestampSchema } from '../schemas.ts';

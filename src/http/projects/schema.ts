@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { isTimeZone } from '../../domain/intervals.ts';
 import { addressPattern, weekStartDays } from '../accounts.ts';
 import { maxAddressLength } from '../authentication.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { JsonValue } from '../../domain/event.ts';
 import { refreshNames } from '../../queries/query_executor.ts';
 import { responseTimestampSchema } from '../schemas.ts';

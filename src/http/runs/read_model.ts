@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { describeOpenCircuit, destinationUnavailable, type OpenCircuit } from '../../domain/circuit.ts';
 import { activeRunStatuses, isActiveStatus, type RunStatus } from '../../domain/run_state.ts';
 import type { Connection, Pool } from '../../journal/database.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { type RunStatus, runStatusLabels } from '../../domain/run_state.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { listTime } from '../paging.ts';

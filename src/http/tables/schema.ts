@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { pathId, responseTimestampSchema } from '../schemas.ts';
 
 export const tablePath = z.object({ project_id: z.string(), batch_export_id: pathId });

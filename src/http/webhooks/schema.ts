@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { deliveryStatuses } from '../../notifications/delivery_log.ts';
 import { notificationTypes, payloadFormats } from '../../notifications/notification.ts';
 import { isWebhookSecret } from '../../notifications/send_webhook.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { JsonValue } from '../../domain/event.ts';
 import { dateRangeSchema } from '../dates.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { QueryError } from '../query_errors.ts';

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import { z } from 'zod';
+import * as z from 'zod';
 import type { Expression } from '../../dialect/ast.ts';
 import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
 import { parseAbsoluteDate } from '../../filters/condition.ts';

@@ -1,4 +1,4 @@
-import { z } from 'zod';
+import * as z from 'zod';
 import { RelationNotFound } from '../../source/relations.ts';
 import type { QueryStatement, ReadColumns, TextRow } from '../query_kind.ts';
 import { QueryError, type QueryPosition } from '../query_errors.ts';
