@@ -8,6 +8,18 @@ import { constants, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
+const [command = 'up', ...args] = process.argv.slice(2);
+/** The programs of npm scripts that are no commands of exportd. */
+const programs = {
+  test: 'src/local_stack/test_command/main.ts',
+  bench: 'test/bench/main.ts',
+  histories: 'test/histories/record.ts',
+  build: 'src/build/build.ts',
+  client: 'src/build/write_client_types.ts',
+};
+/** Whether the command starts servers at once. */
+const startsServers = ['up', 'test', 'bench'].includes(command) && args[0] !== '--quick';
+
 /** The oldest that this file was tried on, with its npm. */
 const minNode = 20;
 /** The version that runs exportd. */
@@ -37,9 +49,10 @@ function fail(message) {
   process.exit(1);
 }
 
-/** Prints one line of progress. */
+/** Prints one line of progress. What packs a clone reads stdout. */
 function report(line) {
-  process.stdout.write(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s  ${line}\n`);
+  const stream = command === 'build' ? process.stderr : process.stdout;
+  stream.write(`${((Date.now() - startedAt) / 1_000).toFixed(1).padStart(6)} s  ${line}\n`);
 }
 
 function readText(file) {
@@ -67,7 +80,7 @@ function matchesLockFile(lockText) {
 }
 
 /** Installs the packages unless those of the current lock file are installed. */
-async function ensurePackages(needsServers) {
+async function ensurePackages() {
   const lockText = readText(lockFile);
   if (lockText === undefined) fail(`${lockFile} is missing: clone the repository again.`);
   const stamp = createHash('sha256').update(lockText).digest('hex');
@@ -78,7 +91,7 @@ async function ensurePackages(needsServers) {
   const isInstalled = existsSync(hasNode() ? node : packages);
   if (isInstalled && readText(stampFile) === stamp) return;
   if (!isInstalled || !matchesLockFile(lockText)) {
-    if (needsServers) void prefetchServers();
+    if (startsServers) void prefetchServers();
     await install();
   }
   writeFileSync(stampFile, stamp);
@@ -114,9 +127,9 @@ async function installNode() {
   nodeFolder = mkdtempSync(join(tmpdir(), 'exportd-node-'));
   writeFileSync(join(nodeFolder, 'package.json'), JSON.stringify(manifest));
   writeFileSync(join(nodeFolder, 'package-lock.json'), JSON.stringify(lock));
-  const [command, ...args] = npmCommand();
+  const [npm, ...npmArguments] = npmCommand();
   const options = ['ci', `--prefix=${nodeFolder}`, '--ignore-scripts', '--no-audit', '--no-fund'];
-  const { output, closed } = startPrefetch(command, [...args, ...options]);
+  const { output, closed } = startPrefetch(npm, [...npmArguments, ...options]);
   output.resume();
   return (await closed) === 0 ? join(nodeFolder, 'node_modules', '.bin', 'node') : undefined;
 }
@@ -140,11 +153,12 @@ async function install() {
   const seconds = () => ((Date.now() - installing) / 1_000).toFixed(1);
   report('Installing packages (npm ci), once per clone');
   const progress = setInterval(() => report(`Still installing packages, ${seconds()} s so far`), 10_000);
-  const options = ['ci', '--include=dev', '--no-audit', '--no-fund', '--loglevel=error'];
-  const [command, ...args] = [...npmCommand(), ...options];
+  // Not as `npm pack --dry-run` runs scripts.
+  const options = ['ci', '--include=dev', '--dry-run=false', '--no-audit', '--no-fund', '--loglevel=error'];
+  const [npm, ...npmArguments] = [...npmCommand(), ...options];
   const { code, output } = await new Promise((resolve) => {
     let output = '';
-    current = spawn(command, args, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
+    current = spawn(npm, npmArguments, { cwd: root, stdio: ['ignore', 'pipe', 'pipe'] });
     for (const stream of [current.stdout, current.stderr])
       stream.setEncoding('utf8').on('data', (text) => (output += text));
     current.once('error', (error) => resolve({ code: 1, output: String(error) }));
@@ -161,7 +175,7 @@ async function install() {
       'npm installed no Node 24, which is an optional package: run "npm ci --include=optional" and start again.',
     );
   report(`Packages installed in ${seconds()} s`);
-  writeTypes();
+  if (!['build', 'client'].includes(command)) writeTypes();
 }
 
 /** Writes the types of the client, which are not in git, for editors. Nothing waits: what runs does not need them. */
@@ -211,8 +225,6 @@ if (majorVersion < minNode)
   fail(
     `a clone needs Node ${minNode} or newer to install the Node ${exportdNode} that runs it, found ${process.version}: see https://nodejs.org.`,
   );
-const [command = 'up', ...args] = process.argv.slice(2);
-await ensurePackages(['up', 'test', 'bench'].includes(command) && args[0] !== '--quick');
-if (command === 'test') run('src/local_stack/test_command/main.ts', args);
-else if (command === 'bench') run('test/bench/main.ts', args);
+await ensurePackages();
+if (command in programs) run(programs[command], args);
 else run('src/cli/main.ts', [command, ...args]);

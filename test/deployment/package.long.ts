@@ -1,5 +1,6 @@
 import { type ChildProcess, execFile, execFileSync, spawn, spawnSync } from 'node:child_process';
 import {
+  cpSync,
   existsSync,
   mkdirSync,
   mkdtempSync,
@@ -31,14 +32,43 @@ const nodeVersions = ['22.15.0', '24.21.0'];
 
 let folder: string;
 let installed: string;
+let archive: string;
+
+/** What has changed in a clone since its commit. */
+const statusOf = async (clone: string): Promise<string> =>
+  (await run('git', ['status', '--porcelain'], { cwd: clone })).stdout;
+
+/** Packs a clone without packages, with the changes of this one, by the npm and Node of the machine. @returns the path */
+async function packFreshClone(): Promise<string> {
+  const clone = join(folder, 'clone');
+  await run('git', ['clone', '--quiet', root, clone]);
+  const changed = await run('git', ['ls-files', '--modified', '--others', '--exclude-standard'], {
+    cwd: root,
+  });
+  for (const path of changed.stdout.split('\n').filter(Boolean)) {
+    const target = join(clone, path);
+    rmSync(target, { force: true });
+    if (existsSync(join(root, path))) cpSync(join(root, path), target);
+  }
+  const before = await statusOf(clone);
+  const PATH = (process.env.PATH ?? '').split(delimiter).filter((one) => !one.startsWith(root));
+  // Its output begins with that of the script that builds.
+  const { stdout } = await run('npm', ['pack', '--silent', '--pack-destination', folder], {
+    cwd: clone,
+    env: { ...process.env, PATH: PATH.join(delimiter), npm_execpath: undefined },
+    maxBuffer: 2 ** 26,
+  });
+  expect(await statusOf(clone)).toBe(before);
+  return join(folder, stdout.trim());
+}
+
 beforeAll(async () => {
   folder = mkdtempSync(join(tmpdir(), 'exportd-installed-'));
   installed = join(folder, 'installed');
   mkdirSync(installed);
   writeFileSync(join(installed, 'package.json'), '{"private": true}');
-  await run('npm', ['pack', '--pack-destination', folder], { cwd: root, maxBuffer: 2 ** 26 });
-  const [archive = ''] = readdirSync(folder).filter((name) => name.endsWith('.tgz'));
-  await run('npm', ['install', '--no-audit', '--no-fund', join(folder, archive)], { cwd: installed });
+  archive = await packFreshClone();
+  await run('npm', ['install', '--no-audit', '--no-fund', archive], { cwd: installed });
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
@@ -164,6 +194,13 @@ describe('the package, installed in an empty folder', () => {
       sizeOf(join(installed, 'node_modules')) -
       sizeOf(join(installed, 'node_modules/@temporalio/core-bridge/releases'));
     expect([beside < maxInstalledBesideNativeLibrary, beside]).toEqual([true, beside]);
+  });
+
+  it('has a README that needs no other page, and begins with the demo', () => {
+    const text = readFileSync(join(installed, 'node_modules/exportd/README.md'), 'utf8');
+    expect(text).not.toMatch(/\]\(/);
+    const [first] = /(?<=^```sh\n).*?(?=```$)/ms.exec(text) ?? [];
+    expect(first).toBe('npx exportd up\n');
   });
 
   it('repeats the licences of what became part of it', () => {
