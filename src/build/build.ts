@@ -60,14 +60,14 @@ const shared: BuildOptions = {
   logLevel: 'warning',
 };
 
-/** Leaves out what no program uses of packages: languages of messages, and migrations in TypeScript or by a pattern. */
+/** Leaves out what no program uses of packages: languages of messages, migrations in TypeScript or by a pattern, browsers. */
 const withoutUnusedParts: Plugin = {
   name: 'without unused parts',
   setup: (builder) => {
     builder.onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, ({ path, resolveDir }) => ({
       path: join(resolveDir, dirname(path), 'en.js'),
     }));
-    builder.onResolve({ filter: /^(glob|jiti)$/ }, ({ path }) => ({ path, namespace: 'empty' }));
+    builder.onResolve({ filter: /^(glob|jiti|bowser)$/ }, ({ path }) => ({ path, namespace: 'empty' }));
     builder.onLoad({ filter: /./, namespace: 'empty' }, () => ({
       contents: 'export const glob = undefined, createJiti = () => undefined;',
     }));
@@ -192,28 +192,38 @@ interface SourceMap {
 
 /** Keeps the lines of our sources in a map and drops columns, names and packages, which are most of it. */
 function withLinesAlone<Map extends SourceMap>(map: Map): Map {
+  const sources = map.sources.filter((source) => !source.includes('node_modules/'));
+  const numbers = map.sources.map((source) => sources.indexOf(source));
   const mappings = decode(map.mappings).map((segments) => {
     let [file, line] = [-1, -1];
     return segments.flatMap(([column, segmentFile, segmentLine]): SourceMapSegment[] => {
       if (segmentFile === undefined || segmentLine === undefined) return [];
-      if (map.sources[segmentFile]?.includes('node_modules/') === true) {
+      const ours = numbers[segmentFile] ?? -1;
+      if (ours === -1) {
         const endsOurs = file !== -1;
         file = -1;
         return endsOurs ? [[column]] : [];
       }
-      if (segmentFile === file && segmentLine === line) return [];
-      [file, line] = [segmentFile, segmentLine];
+      if (ours === file && segmentLine === line) return [];
+      [file, line] = [ours, segmentLine];
       return [[column, file, line, 0]];
     });
   });
-  return { ...map, names: [], mappings: encode(mappings) };
+  return { ...map, sources, names: [], mappings: encode(mappings) };
 }
 
 function shortenSourceMaps(): void {
   for (const path of readdirSync(output, { recursive: true, encoding: 'utf8' }))
     if (path.endsWith('.map')) {
-      const map = JSON.parse(readFileSync(join(output, path), 'utf8')) as SourceMap;
-      writeFileSync(join(output, path), JSON.stringify(withLinesAlone(map)));
+      const file = join(output, path);
+      const map = withLinesAlone(JSON.parse(readFileSync(file, 'utf8')) as SourceMap);
+      if (map.sources.length > 0) {
+        writeFileSync(file, JSON.stringify(map));
+        continue;
+      }
+      rmSync(file);
+      const code = file.replace(/\.map$/, '');
+      writeFileSync(code, readFileSync(code, 'utf8').replace(/\n\/\/# sourceMappingURL=.*\n$/, '\n'));
     }
 }
 
@@ -229,9 +239,12 @@ async function buildWorkflows(): Promise<void> {
     sourcefile: 'workflows.js',
     legalComments: 'none',
   });
-  for (const path of (JSON.parse(map) as SourceMap).sources) bundled.add(path);
-  const short = withLinesAlone(JSON.parse(map) as SourceMap);
-  const base64 = Buffer.from(JSON.stringify({ ...short, file: 'workflows.js' })).toString('base64');
+  const whole = JSON.parse(map) as SourceMap;
+  for (const path of whole.sources) bundled.add(path);
+  const short = withLinesAlone(whole);
+  // The same in every folder: Temporal knows the bundle by its hash.
+  const sources = short.sources.map((path) => path.replace(`${root}/`, ''));
+  const base64 = Buffer.from(JSON.stringify({ ...short, sources, file: 'workflows.js' })).toString('base64');
   writeFileSync(
     join(output, 'workflows.js'),
     `${code}\n//# sourceMappingURL=data:application/json;base64,${base64}`,
