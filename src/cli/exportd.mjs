@@ -14,7 +14,7 @@ function fail(message) {
 if (existsSync(source)) {
   if (major < 24)
     fail(
-      `a clone runs on Node 24, found ${process.version}: call "npx exportd", which uses the Node of "npm ci".`,
+      `a clone runs on Node 24, found ${process.version}: run "npm ci", then call "npx exportd", which uses the Node that npm brings.`,
     );
   await import(source.href);
 } else {

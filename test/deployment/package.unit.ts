@@ -78,7 +78,7 @@ describe('a clone', () => {
     [
       'src/cli/exportd.mjs',
       '22.18.0',
-      /^exportd: a clone runs on Node 24, found v22\.18\.0: call "npx exportd"/,
+      /^exportd: a clone runs on Node 24, found v22\.18\.0: run "npm ci", then call "npx exportd"/,
     ],
     [
       'src/local_stack/bootstrap.mjs',
