@@ -274,25 +274,28 @@ function writeNotices(): void {
       (path) => /node_modules\/(?:.*node_modules\/)?(?:@[^/]+\/)?[^/]+(?=\/)/.exec(path)?.[0] ?? [],
     ),
   );
-  // Many have the same text, but for who has the copyright.
-  const ownersOf = new Map<string, string[]>();
-  for (const path of [...packages].sort()) {
+  const licences = [...packages].sort().map((path) => {
     const folder = join(root, path);
     const { name, version, license } = JSON.parse(
       readFileSync(join(folder, 'package.json'), 'utf8'),
     ) as Record<'name' | 'version' | 'license', string>;
-    const texts = readdirSync(folder)
+    const lines = readdirSync(folder)
       .filter((file) => licenceFiles.test(file))
-      .map((file) => readFileSync(join(folder, file), 'utf8').trim());
-    const lines = (texts.length > 0 ? texts.join('\n\n') : `Licence: ${license}`).split('\n');
-    const isOwner = (line: string): boolean => /^\s*copyright\b.*\d{4}/i.test(line);
+      .flatMap((file) => readFileSync(join(folder, file), 'utf8').trim().split('\n'));
+    const owners = lines.filter((line) => /^\s*copyright\b.*\d{4}/i.test(line));
     const text = lines
-      .filter((line) => !isOwner(line))
+      .filter((line) => !owners.includes(line))
       .join(' ')
       .replaceAll(/\s+/g, ' ')
       .trim();
-    const owners = [`${name} ${version}`, ...lines.filter(isOwner).map((line) => `  ${line.trim()}`)];
-    ownersOf.set(text, [...(ownersOf.get(text) ?? []), ...owners]);
+    return { license, text, owners: [`${name} ${version}`, ...owners.map((line) => `  ${line.trim()}`)] };
+  });
+  // Many have the same text, but for who has the copyright. Some of the AWS SDK have none of their own.
+  const ownersOf = new Map<string, string[]>();
+  for (const { license, text, owners } of licences) {
+    const licence = text || licences.find((one) => one.license === license && one.text !== '')?.text;
+    if (licence === undefined) throw new Error(`${owners.join()} has no text of the licence ${license}.`);
+    ownersOf.set(licence, [...(ownersOf.get(licence) ?? []), ...owners]);
   }
   const notices = [...ownersOf].map(([text, owners]) => `${owners.join('\n')}\n\n${text}\n`);
   writeFileSync(
