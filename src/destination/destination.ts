@@ -68,7 +68,7 @@ export interface FileUpload extends UploadReference {
 /** The object under the key of a manifest, which may be anything. */
 export interface PresentManifest {
   readonly state: 'present';
-  readonly etag: string | undefined;
+  readonly etag: string;
   /** In a bucket that keeps versions; `null` is the name of one from before it did. */
   readonly version_id: string | undefined;
   readonly text: string;

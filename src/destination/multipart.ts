@@ -11,7 +11,8 @@ import {
   ListPartsCommand,
   UploadPartCommand,
 } from '@aws-sdk/client-s3';
-import { bounds, boundText } from '../config/bounds.ts';
+import { bounds } from '../config/bounds.ts';
+import { provenParts, requireField, unproven, unprovenAnswer, withoutQuotes } from './answers.ts';
 import {
   DestinationError,
   type FileUpload,
@@ -25,6 +26,7 @@ import {
   findFile,
   isErrorType,
   listProgress,
+  lookForFile,
   parseExpiration,
   reportUnconditionalWrites,
   tokenMetadata,
@@ -36,6 +38,7 @@ const maxPartBytes = 64 * 1024 * 1024;
 /** The part size increases after this many parts. */
 const partsPerStep = 128;
 
+const { max: maxToken } = bounds.s3Token;
 /** S3's limit of the part number. */
 const maxPartNumber = 10_000;
 
@@ -126,7 +129,7 @@ async function listUploads(
 ): Promise<{ readonly key: string; readonly upload_id: string }[]> {
   const found: { key: string; upload_id: string }[] = [];
   const advance = listProgress('ListMultipartUploads', bounds.listedUploads);
-  let marker: { KeyMarker: string | undefined; UploadIdMarker: string | undefined } | undefined;
+  let marker: { KeyMarker: string; UploadIdMarker: string | undefined } | undefined;
   do {
     const input = { Bucket: requests.bucket, Prefix: prefix, ...marker };
     const page = await sendCommand(requests, ListMultipartUploadsCommand, input, signal);
@@ -134,7 +137,10 @@ async function listUploads(
       if (Key !== undefined && UploadId !== undefined && matches(Key))
         found.push({ key: Key, upload_id: UploadId });
     marker = page.IsTruncated
-      ? { KeyMarker: page.NextKeyMarker, UploadIdMarker: page.NextUploadIdMarker }
+      ? {
+          KeyMarker: requireField('ListMultipartUploads', page.NextKeyMarker, 'NextKeyMarker'),
+          UploadIdMarker: page.NextUploadIdMarker,
+        }
       : undefined;
     if (marker) advance(page.Uploads?.length ?? 0, `${marker.KeyMarker} ${marker.UploadIdMarker}`);
   } while (marker);
@@ -193,7 +199,7 @@ export async function createUpload(
       await abortAfterLostResponse(requests, key, error);
       throw error;
     });
-  const upload_id = requireField(created.UploadId, 'an upload id');
+  const upload_id = requireField('CreateMultipartUpload', created.UploadId, 'an upload id', maxToken);
   if (signal.aborted) {
     await abortUpload(requests, key, upload_id, AbortSignal.timeout(abortTimeoutMs)).catch(() => undefined);
     signal.throwIfAborted();
@@ -255,7 +261,10 @@ function openUpload(
       const input = { ...upload, PartNumber: partNumber, Body: bytes };
       const options = { wastesParts: await wastesParts(signal) };
       const sent = await sendCommand(requests, UploadPartCommand, input, signal, options);
-      return { part_number: partNumber, etag: requireField(sent.ETag, 'the ETag of a part') };
+      return {
+        part_number: partNumber,
+        etag: requireField('UploadPart', sent.ETag, 'the ETag of a part', maxToken),
+      };
     },
     complete: (parts, bytes, signal) => completeUpload(requests, reference, { parts, bytes }, signal),
   };
@@ -274,13 +283,18 @@ export async function listParts(
   do {
     const input = { Bucket: requests.bucket, Key: key, UploadId: uploadId, PartNumberMarker: marker };
     const page = await sendCommand(requests, ListPartsCommand, input, signal);
-    for (const part of page.Parts ?? [])
+    for (const { PartNumber: part_number, ETag, Size: bytes } of page.Parts ?? []) {
+      if (part_number === undefined || bytes === undefined)
+        throw unprovenAnswer('ListParts', 200, 'the number and the size of a part');
       listed.push({
-        part_number: part.PartNumber ?? 0,
-        etag: requireField(part.ETag, 'the ETag of a part'),
-        bytes: part.Size ?? 0,
+        part_number,
+        etag: requireField('ListParts', ETag, 'the ETag of a part', maxToken),
+        bytes,
       });
-    marker = page.IsTruncated ? page.NextPartNumberMarker : undefined;
+    }
+    marker = page.IsTruncated
+      ? requireField('ListParts', page.NextPartNumberMarker, 'NextPartNumberMarker')
+      : undefined;
     if (marker !== undefined) advance(page.Parts?.length ?? 0, marker);
   } while (marker !== undefined);
   return listed;
@@ -297,17 +311,34 @@ async function completeUpload(
   const { key: Key, upload_id: UploadId } = upload;
   const Parts = completion.parts.map(({ part_number, etag }) => ({ PartNumber: part_number, ETag: etag }));
   const input = { Bucket: requests.bucket, Key, UploadId, MultipartUpload: { Parts } };
-  const complete = (conditions: { IfNoneMatch?: string }) =>
-    sendCommand(requests, CompleteMultipartUploadCommand, { ...input, ...conditions }, signal);
+  const complete = (conditions: { IfNoneMatch?: string }): Promise<WrittenObject> =>
+    requests.send('CompleteMultipartUpload', signal, async (client, call) => {
+      let claimed: WrittenObject | null = null;
+      try {
+        const command = new CompleteMultipartUploadCommand({ ...input, ...conditions });
+        const { ETag, Expiration } = await client.send(command, call);
+        const proof = provenParts(ETag, completion.parts);
+        const written = { expires_at: parseExpiration(Expiration) };
+        if (proof === 'joined') return written;
+        if (proof === 'as many') claimed = written;
+        throw unprovenAnswer('CompleteMultipartUpload', 200, 'the ETag of the joined parts');
+      } catch (error) {
+        if (!isErrorType(error, unproven)) throw error;
+        const found = await lookForFile(requests, upload, completion.bytes, signal);
+        // Encrypted objects have other ETags, and credentials that may only write can ask for no more than that.
+        const object = found === 'unreadable' ? claimed : found;
+        if (!object) throw error;
+        return object;
+      }
+    });
   try {
-    const { Expiration } = await complete({ IfNoneMatch: '*' }).catch(async (error: unknown) => {
+    return await complete({ IfNoneMatch: '*' }).catch(async (error: unknown) => {
       // The server does not support conditional writes. The journal assigned the generation in the key to this
       // attempt only, and the keys of further files have a mark.
       if (!isErrorType(error, 'NotImplemented')) throw error;
       await reportUnconditionalWrites(requests, { conditional_complete: false });
       return complete({});
     });
-    return { expires_at: parseExpiration(Expiration) };
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
     if (partRefusals.has(error.type))
@@ -357,7 +388,6 @@ async function isPartMissing(
   { key, upload_id, parts }: { key: string; upload_id: string; parts: readonly UploadedPart[] },
   signal: AbortSignal,
 ): Promise<boolean> {
-  const withoutQuotes = (etag: string): string => etag.replaceAll('"', '');
   try {
     const listed = await listParts(requests, key, upload_id, signal);
     const etags = new Map(listed.map(({ part_number, etag }) => [part_number, withoutQuotes(etag)]));
@@ -367,15 +397,4 @@ async function isPartMissing(
     if (isErrorType(error, 'NoSuchUpload')) return true;
     throw error;
   }
-}
-
-/** A value that is stored or sent again, from a response. */
-function requireField(value: string | undefined, what: string): string {
-  if (value === undefined || value.length > bounds.s3Token.max)
-    throw new DestinationError(
-      'UnexpectedResponse',
-      `The response of the S3 server lacks ${what} of at most ${boundText(bounds.s3Token)}; check that endpoint_url is an S3 server.`,
-      { transient: true },
-    );
-  return value;
 }

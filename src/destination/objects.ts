@@ -23,6 +23,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
+import { provesBytes, requireField, unproven, unprovenAnswer } from './answers.ts';
 import type { ObjectEncryption, S3Config } from './config.ts';
 import {
   DestinationError,
@@ -121,25 +122,36 @@ export async function isFromUpload(
   return found !== 'absent' && tokenOf(found) === upload_token;
 }
 
+/** The object, if it was created with this upload token and has `bytes` bytes; null otherwise. */
+export async function lookForFile(
+  requests: S3Requests,
+  { key, upload_token }: FileReference,
+  bytes: number,
+  signal: AbortSignal,
+): Promise<WrittenObject | 'unreadable' | null> {
+  try {
+    const found = await headObject(requests, key, signal);
+    if (typeof found !== 'object') return found === 'unreadable' ? found : null;
+    if (found.ContentLength !== bytes || tokenOf(found) !== upload_token) return null;
+    return { expires_at: parseExpiration(found.Expiration) };
+  } catch (error) {
+    if (error instanceof DestinationError && !error.transient) return null;
+    throw error;
+  }
+}
+
 /**
  * The object, if it was created with this upload token and has `bytes` bytes. Null otherwise, and when it may not be
  * read: the file is then exported again in the next generation, which is always safe.
  */
 export async function findFile(
   requests: S3Requests,
-  { key, upload_token }: FileReference,
+  file: FileReference,
   bytes: number,
   signal: AbortSignal,
 ): Promise<WrittenObject | null> {
-  try {
-    const found = await headObject(requests, key, signal);
-    if (typeof found !== 'object' || found.ContentLength !== bytes || tokenOf(found) !== upload_token)
-      return null;
-    return { expires_at: parseExpiration(found.Expiration) };
-  } catch (error) {
-    if (error instanceof DestinationError && !error.transient) return null;
-    throw error;
-  }
+  const found = await lookForFile(requests, file, bytes, signal);
+  return found === 'unreadable' ? null : found;
 }
 
 /** Reads what is stored under the key of a manifest. @throws DestinationError `ManifestTooLarge` */
@@ -164,7 +176,8 @@ async function readText(
       const output = await client.send(new GetObjectCommand({ Bucket: requests.bucket, Key: key }), call);
       const bytes = await collectObject(output, { maxBytes, silenceMs }, tooLarge);
       return {
-        ...{ etag: output.ETag, version_id: output.VersionId, text: bytes.toString() },
+        etag: requireField('GetObject', output.ETag, 'the ETag of the object'),
+        ...{ version_id: output.VersionId, text: bytes.toString() },
         expires_at: parseExpiration(output.Expiration),
       };
     });
@@ -194,8 +207,8 @@ const tooLargeError = (
 const otherObject = 'OtherObject';
 
 /**
- * Writes an object in one request, unless it exists already.
- * @returns false when an object with other bytes exists; one that may not be read is assumed to be ours
+ * Writes an object in one request, unless it exists already. Unless the answer proves that, the object is read.
+ * @returns false when an object with other bytes exists, or one that may not be read
  */
 export async function putSmallObject(
   requests: S3Requests,
@@ -207,23 +220,26 @@ export async function putSmallObject(
   const input = { Bucket: requests.bucket, Key: key, Body: bytes, ...options };
   const put = (conditions: { IfNoneMatch?: string }) =>
     sendCommand(requests, PutObjectCommand, { ...input, ...conditions }, signal);
+  let failure: DestinationError;
   try {
-    await put({ IfNoneMatch: '*' });
-  } catch (error) {
-    if (!(error instanceof DestinationError)) throw error;
-    if (error.type === 'NotImplemented') {
+    const written = await put({ IfNoneMatch: '*' }).catch(async (error: unknown) => {
+      if (!isErrorType(error, 'NotImplemented')) throw error;
       await reportUnconditionalWrites(requests, { conditional_put: false });
-      await put({});
-    } else if (conditionFailureCodes.has(error.type)) {
-      const bound = { maxBytes: bytes.length, type: otherObject };
-      const found = await readText(requests, key, bound, signal).catch((failure: unknown) => {
-        if (isErrorType(failure, otherObject)) return null;
-        throw failure;
-      });
-      return found !== null && (found.state !== 'present' || found.text === bytes.toString());
-    } else throw error;
+      return put({});
+    });
+    if (provesBytes(written, bytes)) return true;
+    failure = unprovenAnswer('PutObject', 200, 'the MD5 of the object as its ETag');
+  } catch (error) {
+    if (!(error instanceof DestinationError) || !conditionFailureCodes.has(error.type)) throw error;
+    failure = error;
   }
-  return true;
+  const bound = { maxBytes: bytes.length, type: otherObject };
+  const found = await readText(requests, key, bound, signal).catch((error: unknown) => {
+    if (isErrorType(error, otherObject)) return null;
+    throw error;
+  });
+  if (found?.state === 'absent') throw failure;
+  return found?.state === 'present' && found.text === bytes.toString();
 }
 
 /**
@@ -354,7 +370,7 @@ export async function deleteIfUnchanged(
     return version_id === undefined ? 'version_stays' : deleteHeldVersion(requests, key, version_id, signal);
   };
   try {
-    return await deleteWith(etag === undefined ? {} : { IfMatch: etag });
+    return await deleteWith({ IfMatch: etag });
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
     if (error.type === 'NotImplemented') return deleteWith({});
@@ -404,18 +420,20 @@ export async function putWholeFile(
   };
   for (let conflicts = 0; ; conflicts++)
     try {
-      const { Expiration } = await requests.send('PutObject', signal, async (client, call) => {
+      return await requests.send('PutObject', signal, async (client, call) => {
         try {
-          return await client.send(new PutObjectCommand(input), call);
+          const written = await client.send(new PutObjectCommand(input), call);
+          if (provesBytes(written, bytes)) return { expires_at: parseExpiration(written.Expiration) };
+          throw unprovenAnswer('PutObject', 200, 'the MD5 of the object as its ETag');
         } catch (error) {
-          if (toDestinationError(error, 'PutObject').type !== 'S3Unreachable') throw error;
+          const { type } = toDestinationError(error, 'PutObject');
+          if (type !== 'S3Unreachable' && type !== unproven) throw error;
           // A server may refuse a key that is taken before it has read the body, and its response is lost with the
           // connection. Repeating the request would not help.
           if (await isStored(client, input, call)) throw keyTaken();
           throw error;
         }
       });
-      return { expires_at: parseExpiration(Expiration) };
     } catch (error) {
       if (!(error instanceof DestinationError)) throw error;
       if (error.type === 'PreconditionFailed')
@@ -464,10 +482,18 @@ async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSign
     };
     const page: ListObjectsV2CommandOutput = await sendCommand(requests, ListObjectsV2Command, input, signal);
     const keys = (page.Contents ?? []).flatMap(({ Key }) => Key ?? []);
-    token = page.IsTruncated ? page.NextContinuationToken : undefined;
+    token = nextToken(page);
     if (token !== undefined) advance(keys.length, token, keys.at(-1));
     yield* keys;
   } while (token !== undefined);
+}
+
+/** Where a list continues; undefined at its end. @throws DestinationError for a page that is neither */
+export function nextToken({
+  IsTruncated,
+  NextContinuationToken: token,
+}: Pick<ListObjectsV2CommandOutput, 'IsTruncated' | 'NextContinuationToken'>): string | undefined {
+  return IsTruncated === true ? requireField('ListObjectsV2', token, 'NextContinuationToken') : undefined;
 }
 
 /**
@@ -518,12 +544,7 @@ export async function openObject(
   try {
     const first = await get(undefined, 0);
     const { ContentLength: bytes } = first;
-    if (bytes === undefined)
-      throw new DestinationError(
-        'UnexpectedResponse',
-        'The S3 server sent an object without its length; check that endpoint_url is an S3 server.',
-        { transient: true },
-      );
+    if (bytes === undefined) throw unprovenAnswer('GetObject', 200, 'the length of the object');
     const chunks = readWithResume(first, { bytes, silenceMs: requests.silenceMs }, (from) =>
       get(first.ETag, from),
     );
@@ -717,7 +738,7 @@ async function replaceManifest(
     const writesBefore = sending.writes;
     try {
       const conditions = conditional ? conditionsOn(current, overwrites) : {};
-      const { Expiration } = await requests.send('PutObject', signal, (client, call) => {
+      const written = await requests.send('PutObject', signal, (client, call) => {
         const put = new PutObjectCommand({
           Bucket: requests.bucket,
           Key: key,
@@ -727,10 +748,11 @@ async function replaceManifest(
         });
         return observed.run(sending, () => client.send(put, call));
       });
-      expires_at = parseExpiration(Expiration);
-      if (provesWrites && conditional) return { verified: true, expires_at };
+      expires_at = parseExpiration(written.Expiration);
+      const isProven = provesBytes(written, body);
+      if (isProven && provesWrites && conditional) return { verified: true, expires_at };
       // What could not be read may have been absent, so it is read once more.
-      writtenUnread = current.state === 'unreadable';
+      writtenUnread = isProven && current.state === 'unreadable';
     } catch (error) {
       if (!(error instanceof DestinationError)) throw error;
       // The SDK may have sent it twice: then only the last of them is known to be refused.
@@ -804,7 +826,7 @@ function conditionsOn(
 ): { IfMatch?: string; IfNoneMatch?: string } {
   if (current.state === 'unreadable') return overwrites ? {} : { IfNoneMatch: '*' };
   if (current.state === 'absent') return { IfNoneMatch: '*' };
-  return current.etag === undefined ? {} : { IfMatch: current.etag };
+  return { IfMatch: current.etag };
 }
 
 /** Whether the run, or one whose files it inherited, wrote a manifest for the same files: a response was lost. */

@@ -21,6 +21,7 @@ import {
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import type { Settings } from '../config/settings.ts';
 import { inSpan, SpanKind } from '../tracing/spans.ts';
+import { requireAnswers } from './answers.ts';
 import { type CircuitReporter, DestinationError } from './destination.ts';
 import { endpointLookup, endpointProblem, type S3Config } from './config.ts';
 import {
@@ -100,6 +101,7 @@ export function outcomeOf(error: unknown): S3Outcome {
   const { name, $metadata } = error as { name?: string; $metadata?: { httpStatusCode?: number } };
   const status = $metadata?.httpStatusCode;
   if (name === 'AbortError') return 'aborted';
+  if (error instanceof DestinationError) return outcomeOfAnswer(error);
   if (status === undefined) return 'no_response';
   // A condition of a read that does not hold.
   if (status < 400) return 'ok';
@@ -118,6 +120,10 @@ export function outcomeOf(error: unknown): S3Outcome {
       return 'rejected';
   }
 }
+
+/** The outcome of an answer that the client does not believe, or of an address that it does not connect to. */
+const outcomeOfAnswer = ({ type }: DestinationError): S3Outcome =>
+  type === 'EndpointNotAllowed' ? 'no_response' : 'server_error';
 
 /** The fields of requests that spans show. */
 interface TracedInput {
@@ -302,6 +308,7 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
   publishRequests(client);
   traceRequests(client);
   observeStore(client);
+  requireAnswers(client);
   return client;
 }
 

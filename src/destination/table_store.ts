@@ -9,7 +9,14 @@ import { bounds, boundText } from '../config/bounds.ts';
 import { DestinationError } from './destination.ts';
 import { conditionFailureCodes } from './errors.ts';
 import type { PartitionColumn } from './keys.ts';
-import { deleteObject, isErrorType, listProgress, type ObjectOptions, openObject } from './objects.ts';
+import {
+  deleteObject,
+  isErrorType,
+  listProgress,
+  nextToken,
+  type ObjectOptions,
+  openObject,
+} from './objects.ts';
 import { type S3Requests, sendCommand } from './requests.ts';
 
 /** An object of a table that was read. */
@@ -147,7 +154,7 @@ export function openTableStore(
           signal,
         );
         const contents = page.Contents ?? [];
-        token = page.IsTruncated ? page.NextContinuationToken : undefined;
+        token = nextToken(page);
         if (token !== undefined) advance(contents.length, token, contents.at(-1)?.Key);
         for (const { Key, ETag = '', LastModified = new Date() } of contents)
           if (Key !== undefined)

@@ -62,7 +62,8 @@ describe('requests', () => {
     return { outcome: error, waits };
   }
 
-  const emptyList = '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult></ListBucketResult>';
+  const emptyList =
+    '<?xml version="1.0" encoding="UTF-8"?><ListBucketResult><Name>bucket</Name></ListBucketResult>';
 
   const s3Config = (config: object) => parseS3Config(config, s3Settings());
 
