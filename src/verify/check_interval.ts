@@ -26,9 +26,18 @@ export interface IntervalCheck {
   readonly notes: readonly Note[];
 }
 
+/** What is found in an answer of the store, which may be wrong once: whatever is between it and exportd can answer too. */
+const readingProblems: ReadonlySet<FindingKind> = new Set([
+  'manifest_unreadable',
+  'file_missing',
+  'file_changed',
+  'file_unreadable',
+]);
+
 /**
  * Checks the manifest of an interval. If there are problems and the manifest has been replaced meanwhile, they may
- * concern the files of the old one, so the interval is checked again.
+ * concern the files of the old one, so the interval is checked again; also if objects could not be read as they should be,
+ * once.
  */
 export async function checkInterval(
   context: CheckContext,
@@ -36,10 +45,11 @@ export async function checkInterval(
 ): Promise<IntervalCheck> {
   for (let round = 1; ; round += 1) {
     const { current, findings, notes } = await chooseManifest(context, interval);
-    if (!current) return { interval, check: null, findings, notes };
-    const check = await checkManifest(context, current);
-    const hasNoProblems = check.collector.findings().length === 0 && check.misplacedRows.length === 0;
-    if (hasNoProblems || round === maxRounds || !(await isReplaced(context, current)))
+    const check = current && (await checkManifest(context, current));
+    const problems = [...findings, ...(check?.collector.findings() ?? [])];
+    if (round === 1 && (!current || problems.some(({ kind }) => readingProblems.has(kind)))) continue;
+    const hasNoProblems = problems.length === 0 && check?.misplacedRows.length === 0;
+    if (!current || hasNoProblems || round === maxRounds || !(await isReplaced(context, current)))
       return { interval, check, findings, notes };
   }
 }
