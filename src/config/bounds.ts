@@ -92,6 +92,11 @@ export const boundGroups = {
       'The least average speed of a transfer that takes longer than six times `EXPORTD_S3_REQUEST_TIMEOUT`',
       'the request is repeated as after no response',
     ),
+    takenKeys: items(
+      50,
+      'Keys of files in one attempt that objects of others have',
+      'the attempt fails, `KeysTaken`',
+    ),
     s3Token: characters(1_024, 'An upload id or an ETag', 'the request fails, `UnexpectedResponse`'),
     listedKeys: items(10_000_000, 'Keys of a list', 'the list fails, `ListTooLong`'),
     listedUploads: items(10_000, 'Open uploads under a prefix of a file', 'the list fails, `ListTooLong`'),

@@ -1,16 +1,18 @@
+import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Pool } from '../journal/database.ts';
-import type {
-  CircuitBreaker,
-  ManifestPublication,
-  NewFile,
-  PresentManifest,
-  ProbeWait,
-  UploadReference,
+import {
+  type CircuitBreaker,
+  DestinationError,
+  type ManifestPublication,
+  type NewFile,
+  type PresentManifest,
+  type ProbeWait,
+  type UploadReference,
 } from './destination.ts';
 import { readConfig } from './config_versions.ts';
 import { abortMatchingUploads, abortUpload, createUpload, resumeUpload } from './multipart.ts';
@@ -68,6 +70,17 @@ export function openS3(config: S3Config, context: DestinationContext) {
   };
   const folder = fileFolder(config);
   const tables = new Map<string, TableStore>();
+  let takenKeys = 0;
+  /** Counts keys that others have: a server that has an object for every key would use up generations without an end. */
+  const countTaken = (key: string): void => {
+    takenKeys += 1;
+    if (takenKeys >= bounds.takenKeys.max)
+      throw new DestinationError(
+        'KeysTaken',
+        `Objects that this run did not write have ${boundText(bounds.takenKeys)} keys of its files, the last of them ${key}. Check what else writes under the prefix, and what serves endpoint_url of the destination.`,
+        { transient: true },
+      );
+  };
   return {
     encoding: encodingOf(config) satisfies EncodingOptions,
     /** Maximum file size in bytes, checked after each block; null is unlimited. */
@@ -96,7 +109,11 @@ export function openS3(config: S3Config, context: DestinationContext) {
     /** The full name of an object for messages, e.g. `s3://bucket/key`. */
     nameOf: (key: string) => `s3://${config.bucket_name}/${key}`,
     /** Call it before an upload is created. When the object is unreadable, the store decides once the file is complete. */
-    isTaken: (key: string, signal: AbortSignal) => isTaken(requests, key, signal),
+    isTaken: async (key: string, signal: AbortSignal) => {
+      const taken = await isTaken(requests, key, signal);
+      if (taken) countTaken(key);
+      return taken;
+    },
     createUpload: ({ key, contentType, upload_token, resumable }: NewFile, signal: AbortSignal) =>
       createUpload(
         requests,
@@ -121,12 +138,19 @@ export function openS3(config: S3Config, context: DestinationContext) {
     isFromUpload: (upload: Pick<UploadReference, 'key' | 'upload_token'>, signal: AbortSignal) =>
       isFromUpload(requests, upload, signal),
     /** Only if `writesWholeFiles`. */
-    putFile: (file: NewFile, bytes: Buffer, signal: AbortSignal) =>
-      putWholeFile(requests, file, bytes, encryption, signal),
+    putFile: async (file: NewFile, bytes: Buffer, signal: AbortSignal) => {
+      const written = await putWholeFile(requests, file, bytes, encryption, signal);
+      if (!written) countTaken(file.key);
+      return written;
+    },
     findFile: (file: Pick<NewFile, 'key' | 'upload_token'>, bytes: number, signal: AbortSignal) =>
       findFile(requests, file, bytes, signal),
-    putObject: (key: string, contentType: string, bytes: Buffer, signal: AbortSignal) =>
-      putSmallObject(requests, key, bytes, { ...encryption, ContentType: contentType }, signal),
+    putObject: async (key: string, contentType: string, bytes: Buffer, signal: AbortSignal) => {
+      const options = { ...encryption, ContentType: contentType };
+      const written = await putSmallObject(requests, key, bytes, options, signal);
+      if (!written) countTaken(key);
+      return written;
+    },
     openObject: (key: string, signal: AbortSignal) => openObject(requests, key, signal),
     deleteObject: (key: string, signal: AbortSignal) => deleteObject(requests, key, signal),
     deleteHeldVersion: (key: string, versionId: string, signal: AbortSignal) =>
