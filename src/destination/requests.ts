@@ -33,6 +33,7 @@ import {
 } from './errors.ts';
 import { safeText } from '../config/bounds.ts';
 import { constantPrefix } from './keys.ts';
+import { followRedirects } from './redirects.ts';
 import { S3RequestHandler } from './responses.ts';
 import { unknownTraits, type StoreTraits } from './store_traits.ts';
 
@@ -122,8 +123,10 @@ export function outcomeOf(error: unknown): S3Outcome {
 }
 
 /** The outcome of an answer that the client does not believe, or of an address that it does not connect to. */
-const outcomeOfAnswer = ({ type }: DestinationError): S3Outcome =>
-  type === 'EndpointNotAllowed' ? 'no_response' : 'server_error';
+function outcomeOfAnswer({ type }: DestinationError): S3Outcome {
+  if (type === 'EndpointNotAllowed') return 'no_response';
+  return type.endsWith('Redirect') ? 'rejected' : 'server_error';
+}
 
 /** The fields of requests that spans show. */
 interface TracedInput {
@@ -309,6 +312,7 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
   traceRequests(client);
   observeStore(client);
   requireAnswers(client);
+  followRedirects(client, config, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
   return client;
 }
 
