@@ -1,9 +1,11 @@
 /** What an answer of a store has to say before exportd believes it. Its status alone proves nothing: any server sends one. */
 import { createHash } from 'node:crypto';
+import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import type { PutObjectCommandOutput, S3Client } from '@aws-sdk/client-s3';
 import { DestinationError } from './destination.ts';
-import { notAnS3Server } from './errors.ts';
+import { notAnS3Server, proxyLoginMissing } from './errors.ts';
+import { redirectOf } from './redirects.ts';
 
 /** The least that a true success has. README.md says what follows from each. */
 interface Success {
@@ -25,10 +27,9 @@ const successes: Readonly<Record<string, Success>> = {
   ListParts: { status: 200, root: 'ListPartsResult', oneOf: ['UploadId', 'Key', 'Bucket'] },
   ListMultipartUploads: { status: 200, root: 'ListMultipartUploadsResult', oneOf: ['Bucket'] },
   ListObjectsV2: { status: 200, root: 'ListBucketResult', oneOf: ['Name', 'KeyCount'] },
-  ListObjectVersions: { status: 200, root: 'ListVersionsResult', oneOf: ['Name'] },
   GetObject: { status: 200, header: 'etag' },
   GetObjectRetention: { status: 200, root: 'Retention' },
-  HeadObject: { status: 200 },
+  HeadObject: { status: 200, header: 'etag' },
   DeleteObject: deleted,
 };
 
@@ -42,6 +43,10 @@ export const unprovenAnswer = (operation: string, status: number, lacks: string)
     `The response to ${operation} (status ${status}) lacks ${lacks}, so it proves nothing; check that endpoint_url of the destination is an S3 server, and what is in front of it.`,
     { transient: true },
   );
+
+/** The answer to a write lacks what `provesBytes` asks for, and the object is not there. */
+export const unprovenBytes = (): DestinationError =>
+  unprovenAnswer('PutObject', 200, 'the MD5 of the object as its ETag');
 
 /** A response, as the SDK has it before it reads it. Bodies are complete, except those of objects. */
 interface Answer {
@@ -67,7 +72,14 @@ export function requireAnswers(client: S3Client): void {
       async (args) => {
         const received = await next(args);
         const { headers } = args.request as { readonly headers: Readonly<Record<string, string>> };
-        requireAnswer(commandName.replace(/Command$/, ''), headers.range, received.response as Answer);
+        const answer = received.response as Answer;
+        try {
+          requireAnswer(commandName.replace(/Command$/, ''), headers.range, answer);
+        } catch (error) {
+          // An object that is not read would keep its connection.
+          if (answer.body instanceof Readable) answer.body.destroy();
+          throw error;
+        }
         return received;
       },
     // Next to the connection: the SDK has not read the response yet.
@@ -83,8 +95,11 @@ function requireAnswer(operation: string, range: string | undefined, answer: Ans
   const success = successes[operation];
   const { statusCode: status } = answer;
   const isObject = operation === 'GetObject' && status < 300;
+  const redirect = redirectOf(operation, status, answer.headers);
+  if (redirect) throw redirect;
+  if (status === 407) throw proxyLoginMissing();
   // An answer to HEAD has no body.
-  if (!success || (operation === 'HeadObject' && status >= 300)) return;
+  if (!success || (operation === 'HeadObject' && status >= 400)) return;
   // S3 sends blanks in front while it joins the parts of a large file.
   const text = isObject
     ? ''

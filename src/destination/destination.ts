@@ -81,7 +81,7 @@ export interface PresentManifest {
  */
 export interface OpenObject {
   readonly bytes: number;
-  readonly etag: string | undefined;
+  readonly etag: string;
   readonly chunks: AsyncIterable<Buffer>;
   /** Ends the request of an object that is not read. */
   close(): void;

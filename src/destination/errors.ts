@@ -82,7 +82,6 @@ export const isRefusal = ({ type }: DestinationError): boolean =>
 const aliases: Readonly<Record<string, string>> = {
   Forbidden: 'AccessDenied',
   '403': 'AccessDenied',
-  '301': 'PermanentRedirect',
   '409': 'ConditionalRequestConflict',
   '412': 'PreconditionFailed',
   // versitygw's code for an unknown access key.
@@ -164,6 +163,13 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
     unavailable: transient && status >= 500,
   });
 }
+
+/** What is between exportd and the internet asks for a login, which no owner of a bucket has. */
+export const proxyLoginMissing = (): DestinationError =>
+  ofOperator(
+    'ProxyAuthenticationRequired',
+    "The proxy of exportd's machine asks for a login (status 407); put a user and a password into HTTPS_PROXY and HTTP_PROXY.",
+  );
 
 /** The response is not an S3 error. It comes from a web server, gateway or proxy. */
 export const notAnS3Server = (operation: string, status: number): DestinationError =>

@@ -23,7 +23,7 @@ import {
   type S3Client,
 } from '@aws-sdk/client-s3';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
-import { provesBytes, requireField, unproven, unprovenAnswer } from './answers.ts';
+import { provesBytes, requireField, unproven, unprovenAnswer, unprovenBytes } from './answers.ts';
 import type { ObjectEncryption, S3Config } from './config.ts';
 import {
   DestinationError,
@@ -228,7 +228,7 @@ export async function putSmallObject(
       return put({});
     });
     if (provesBytes(written, bytes)) return true;
-    failure = unprovenAnswer('PutObject', 200, 'the MD5 of the object as its ETag');
+    failure = unprovenBytes();
   } catch (error) {
     if (!(error instanceof DestinationError) || !conditionFailureCodes.has(error.type)) throw error;
     failure = error;
@@ -424,7 +424,7 @@ export async function putWholeFile(
         try {
           const written = await client.send(new PutObjectCommand(input), call);
           if (provesBytes(written, bytes)) return { expires_at: parseExpiration(written.Expiration) };
-          throw unprovenAnswer('PutObject', 200, 'the MD5 of the object as its ETag');
+          throw unprovenBytes();
         } catch (error) {
           const { type } = toDestinationError(error, 'PutObject');
           if (type !== 'S3Unreachable' && type !== unproven) throw error;
@@ -544,13 +544,12 @@ export async function openObject(
   try {
     const first = await get(undefined, 0);
     const { ContentLength: bytes } = first;
+    const etag = requireField('GetObject', first.ETag, 'the ETag of the object');
     if (bytes === undefined) throw unprovenAnswer('GetObject', 200, 'the length of the object');
-    const chunks = readWithResume(first, { bytes, silenceMs: requests.silenceMs }, (from) =>
-      get(first.ETag, from),
-    );
+    const chunks = readWithResume(first, { bytes, silenceMs: requests.silenceMs }, (from) => get(etag, from));
     return {
       bytes,
-      etag: first.ETag,
+      etag,
       chunks,
       close: () => void (first.Body as Readable | undefined)?.destroy(),
     };

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand } from '@aws-sdk/client-s3';
 import { bounds, boundText } from '../config/bounds.ts';
+import { provesBytes, requireField, unprovenBytes } from './answers.ts';
 import { DestinationError } from './destination.ts';
 import { conditionFailureCodes } from './errors.ts';
 import type { PartitionColumn } from './keys.ts';
@@ -61,15 +62,34 @@ export function openTableStore(
   refusesOverwrites: boolean | null,
 ) {
   const keyOf = (name: string): string => `${root}/${name}`;
+  const read = async (name: string, signal: AbortSignal): Promise<TableObject | null> => {
+    const object = await openObject(requests, keyOf(name), signal);
+    if (!object) return null;
+    if (object.bytes > bounds.tableObject.max) {
+      object.close();
+      throw new DestinationError(
+        'TableTooLarge',
+        `The object ${keyOf(name)} of the log of the table has ${object.bytes} bytes, and at most ${boundText(bounds.tableObject)} are read.`,
+        { transient: false },
+      );
+    }
+    const chunks: Buffer[] = [];
+    for await (const chunk of object.chunks) chunks.push(chunk);
+    return { bytes: Buffer.concat(chunks), etag: object.etag };
+  };
+  /** Writes an object, and reads it unless the answer proves that. @returns its ETag */
   const put = async (
     name: string,
     bytes: Buffer,
     conditions: { IfNoneMatch?: string },
     signal: AbortSignal,
-  ) => {
+  ): Promise<string> => {
     const input = { Bucket: requests.bucket, Key: keyOf(name), Body: bytes, ...options, ...conditions };
-    const { ETag } = await sendCommand(requests, PutObjectCommand, input, signal);
-    return ETag ?? '';
+    const written = await sendCommand(requests, PutObjectCommand, input, signal);
+    if (provesBytes(written, bytes)) return requireField('PutObject', written.ETag, 'an ETag');
+    const found = await read(name, signal);
+    if (!found?.bytes.equals(bytes)) throw unprovenBytes();
+    return found.etag;
   };
   /** @returns the ETag; null if the object exists, which a request that was repeated after a lost response may have made */
   const create = async (name: string, bytes: Buffer, signal: AbortSignal): Promise<string | null> => {
@@ -106,9 +126,11 @@ export function openTableStore(
       if (isProven) return;
       const name = `_exportd_test/${randomUUID()}`;
       const bytes = Buffer.from('exportd tests whether an object can be overwritten.\n');
-      await create(name, bytes, signal);
+      const isNew = (await create(name, bytes, signal)) !== null;
       try {
-        if ((await create(name, bytes, signal)) !== null) throw unconditional();
+        // The key is random: if the first request was refused, the second one may be the first that arrived.
+        const overwrites = async (): Promise<boolean> => (await create(name, bytes, signal)) !== null;
+        if ((await overwrites()) && (isNew || (await overwrites()))) throw unconditional();
       } finally {
         await deleteObject(requests, keyOf(name), signal).catch(() => undefined);
       }
@@ -120,21 +142,7 @@ export function openTableStore(
       await put(name, bytes, {}, signal);
     },
     /** Reads an object; null if it does not exist. @throws DestinationError `TableTooLarge` */
-    read: async (name: string, signal: AbortSignal): Promise<TableObject | null> => {
-      const object = await openObject(requests, keyOf(name), signal);
-      if (!object) return null;
-      if (object.bytes > bounds.tableObject.max) {
-        object.close();
-        throw new DestinationError(
-          'TableTooLarge',
-          `The object ${keyOf(name)} of the log of the table has ${object.bytes} bytes, and at most ${boundText(bounds.tableObject)} are read.`,
-          { transient: false },
-        );
-      }
-      const chunks: Buffer[] = [];
-      for await (const chunk of object.chunks) chunks.push(chunk);
-      return { bytes: Buffer.concat(chunks), etag: object.etag ?? '' };
-    },
+    read,
     /** Lists the objects below a folder in the order of their names, after a name. */
     list: async (folder: string, after: string, signal: AbortSignal): Promise<ListedTableObject[]> => {
       const advance = listProgress('ListObjectsV2', bounds.tableLog);
