@@ -33,7 +33,7 @@ import { DestinationError } from './destination.ts';
 import {
   fileFolder,
   fileKey,
-  folderLengthProblem,
+  keyLengthProblem,
   type KeySpec,
   manifestKey,
   partitionColumns,
@@ -495,7 +495,7 @@ function checkPrefix(config: Pick<Fields, 'prefix' | 'table_format' | 'partition
   const problem =
     prefixProblem(prefix) ??
     partitionProblem(config) ??
-    folderLengthProblem(config) ??
+    keyLengthProblem(fileFolder(config)) ??
     (table_format && tablePrefixProblem(prefix));
   if (problem !== null) throw rejectField('prefix', problem);
 }

@@ -6,7 +6,6 @@ import {
   type EncodingOptions,
   type ParquetCompression,
   parquetCompressions,
-  type TableFormat,
   type TextCompression,
   textCompressions,
   type TextFileFormat,
@@ -98,7 +97,7 @@ export type FileFormat = (
 ) & {
   readonly compression_level: number | null;
   readonly bloom_filters: boolean;
-  readonly table_format: TableFormat | null;
+  readonly table_format: 'delta' | null;
 };
 
 /** The file formats; the first is the default. */
@@ -121,7 +120,7 @@ export function fileFormatOf({
   readonly compression: string | null;
   readonly compression_level: number | null;
   readonly bloom_filters: boolean;
-  readonly table_format: TableFormat | null;
+  readonly table_format: 'delta' | null;
 }): FileFormat {
   const options = { compression_level, bloom_filters, table_format };
   const format =
@@ -168,11 +167,11 @@ function supported<Compression extends string>(
 
 /** The encoding options of a config. */
 export function encodingOf(config: FileFormat & Pick<EncodingOptions, 'on_bad_row'>): EncodingOptions {
-  const { compression_level, bloom_filters, table_format, on_bad_row } = config;
+  const { compression_level, bloom_filters, on_bad_row } = config;
   return config.file_format === 'Parquet'
     ? {
         ...{ file_format: config.file_format, compression: config.compression },
-        ...{ compression_level, bloom_filters, table_format, on_bad_row },
+        ...{ compression_level, bloom_filters, on_bad_row },
       }
     : { file_format: config.file_format, compression: config.compression, compression_level, on_bad_row };
 }

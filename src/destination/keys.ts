@@ -230,13 +230,6 @@ const join = (...segments: readonly string[]): string =>
 export const fileKey = (prefix: string, spec: KeySpec, file: FileIdentity, extension: string): string =>
   intervalKey(prefix, spec, `${fileSuffix(file)}${generationSuffix(file)}.${extension}`);
 
-/** The key of the file with the rejected rows of a generation. */
-export const rejectedKey = (
-  prefix: string,
-  spec: KeySpec,
-  file: Pick<FileIdentity, 'generation' | 'mark'>,
-): string => intervalKey(prefix, spec, `${generationSuffix(file)}-rejected.jsonl`);
-
 /** Matches the keys of a file, with any mark or none. */
 export function fileKeyPattern(
   prefix: string,
@@ -306,7 +299,7 @@ export function keyLengthProblem(prefix: string): string | null {
   const file = { generation: maxNumber, range: maxNumber, file: maxNumber, mark: 'ffffffff' };
   const keys = [
     fileKey(prefix, longest, file, longestExtension),
-    rejectedKey(prefix, longest, file),
+    rejectedKey({ prefix }, longest, file),
     manifestKey(prefix, longest),
   ];
   const length = Math.max(...keys.map((key) => Buffer.byteLength(key)));
@@ -416,32 +409,19 @@ export function tablePrefixProblem(template: string): string | null {
   return null;
 }
 
-/** Returns why keys of files and of rejected rows may exceed S3's limit; null if they fit. */
-export const folderLengthProblem = (fields: FolderFields & TableFields): string | null =>
-  keyLengthProblem(
-    hidesRejected(fields) ? `${fileFolder(fields).replace(/\/$/, '')}/${rejectedFolder}` : fileFolder(fields),
-  );
-
-interface TableFields {
-  readonly table_format: string | null;
-}
-
 /**
- * What reads or maintains a table takes every file in its folders for one of it, except below a name that begins with an
- * underscore.
+ * Readers take every file in a folder for one with its rows, except below a name that begins with an underscore: Spark and
+ * pyarrow open no folder of Parquet with another file in it, and one of JSON lines would count the rejected rows.
  */
 const rejectedFolder = '_rejected';
-const hidesRejected = ({ table_format, partition_by = [] }: FolderFields & TableFields): boolean =>
-  table_format !== null || partition_by.length > 0;
 
 /** The key of the file with the rejected rows of a generation. */
-export function rejectedKeyOf(
-  fields: FolderFields & TableFields,
+export function rejectedKey(
+  fields: FolderFields,
   spec: KeySpec,
   file: Pick<FileIdentity, 'generation' | 'mark'>,
 ): string {
-  const key = rejectedKey(fileFolder(fields), spec, file);
-  if (!hidesRejected(fields)) return key;
+  const key = intervalKey(fileFolder(fields), spec, `${generationSuffix(file)}-rejected.jsonl`);
   const root = tableRoot(fields.prefix, spec.model);
   return root === '' ? `${rejectedFolder}/${key}` : `${root}/${rejectedFolder}${key.slice(root.length)}`;
 }

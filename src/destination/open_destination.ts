@@ -41,7 +41,7 @@ import {
   type KeySpec,
   locationOf,
   manifestKey,
-  rejectedKeyOf,
+  rejectedKey,
   tableLocationOf,
   tableRoot,
 } from './keys.ts';
@@ -104,7 +104,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
     partitionColumns: config.partition_by,
     /** The key of the rejected rows of a generation. */
     rejectedKey: (spec: KeySpec, file: Pick<FileIdentity, 'generation' | 'mark'>) =>
-      rejectedKeyOf(config, spec, file),
+      rejectedKey(config, spec, file),
     manifestKey: (spec: KeySpec) => manifestKey(config.prefix, spec),
     /** The full name of an object for messages, e.g. `s3://bucket/key`. */
     nameOf: (key: string) => `s3://${config.bucket_name}/${key}`,

@@ -5,12 +5,12 @@
 import { type Model, models } from '../domain/batch_export.ts';
 import { fileExtension } from '../encoding/encode_block.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
-import { fileFolder, fileKey, type FileIdentity, type KeySpec, locationOf, rejectedKeyOf } from './keys.ts';
+import { fileFolder, fileKey, type FileIdentity, type KeySpec, locationOf, rejectedKey } from './keys.ts';
 import type { Manifest } from './manifest.ts';
 
 /** The fields of a stored config that decide about keys. */
 type StoredConfig = Readonly<Record<string, unknown>>;
-type KeyFields = Parameters<typeof rejectedKeyOf>[0] & Pick<EncodingOptions, 'file_format' | 'compression'>;
+type KeyFields = Parameters<typeof rejectedKey>[0] & Pick<EncodingOptions, 'file_format' | 'compression'>;
 
 const keyPattern =
   /^\d{8}T\d{6}Z-\d{8}T\d{6}Z(?:-(?:(?<range>\d{1,6})\.)?(?<file>\d{1,6}))?(?:-g(?<generation>\d{1,6}))?(?:-(?<mark>[0-9a-f]{8}))?(?:-rejected)?\.[a-z.]+$/;
@@ -35,7 +35,7 @@ function leadsTo(key: string, identity: FileIdentity, fields: KeyFields, interva
     const spec = { ...interval, model };
     return (
       key === fileKey(fileFolder(fields), spec, identity, extension) ||
-      key === rejectedKeyOf(fields, spec, identity)
+      key === rejectedKey(fields, spec, identity)
     );
   });
 }

@@ -310,10 +310,7 @@ function athena({ id, model, columns, store, folder, partitions }: Recipe): stri
   const { bucket_name: bucket } = store;
   const suffix = id.slice(0, 8);
   const root = folder.slice(0, folder.indexOf('_manifests/'));
-  const typed = columns.map(
-    ({ name, type }) =>
-      `\`${name}\` ${type === 'uuid' && !store.table_format ? 'binary' : types.spark[type].toLowerCase()}`,
-  );
+  const typed = columns.map(({ name, type }) => `\`${name}\` ${types.spark[type].toLowerCase()}`);
   return `create external table manifests_${suffix} (
   created_at string, files array<struct<key:string>>, earlier array<struct<key:string>>)
 row format serde 'org.openx.data.jsonserde.JsonSerDe'

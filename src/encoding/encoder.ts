@@ -16,9 +16,6 @@ export type TextCompression = (typeof textCompressions)[number];
 export const parquetCompressions = ['zstd', 'snappy', 'gzip', 'brotli', 'lz4'] as const;
 export type ParquetCompression = (typeof parquetCompressions)[number];
 
-/** The format of tables, whose files are Parquet. */
-export type TableFormat = 'delta';
-
 /** Encoding options of a destination. */
 export type EncodingOptions = (
   | { readonly file_format: TextFileFormat; readonly compression: TextCompression | null }
@@ -27,8 +24,6 @@ export type EncodingOptions = (
       readonly compression: ParquetCompression | null;
       /** Whether the columns uuid and distinct_id have bloom filters. */
       readonly bloom_filters?: boolean;
-      /** The format of the table that the file belongs to; its columns then have types that every reader of tables knows. */
-      readonly table_format?: TableFormat | null;
     }
 ) & {
   /** The level of the compression; its usual one when it is absent or null. Only for compressions with levels. */

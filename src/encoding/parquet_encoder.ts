@@ -11,7 +11,7 @@ import { parseRowGroup, type RowGroup } from './parquet/row_group_state.ts';
  */
 function assembleParquet(
   columns: readonly ExportedColumn[],
-  { compression, table_format }: ParquetOptions,
+  { compression }: ParquetOptions,
   resumed: readonly EncoderState[],
 ): FileAssembly {
   const rowGroups = resumed.flatMap(parseRowGroups);
@@ -43,9 +43,7 @@ function assembleParquet(
       return state;
     },
     finish: () =>
-      Promise.resolve(
-        Buffer.concat([...start(), parquetFooter(columns, compression, rowGroups, table_format)]),
-      ),
+      Promise.resolve(Buffer.concat([...start(), parquetFooter(columns, compression, rowGroups)])),
     close: () => undefined,
   };
 }

@@ -7,7 +7,7 @@ import type { CompletedFile } from '../domain/exported_files.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { requireGeneration, withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
-import { writesTableFiles } from '../encoding/parquet/file.ts';
+import { writesParquet } from '../encoding/parquet/file.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
 import { additionOf, commitOf, type NewCommit, type TablePublication } from '../tables/commit.ts';
@@ -242,7 +242,7 @@ async function publicationOf(
       files: await recorder.readReplacedFiles(replaced),
       areInTable: isInTable(replaced, table.location),
       areUnknown: replaced.adopted_by !== null,
-      canBeAdded: writesTableFiles(replaced.run.finished?.encoder ?? ''),
+      canBeAdded: writesParquet(replaced.run.finished?.encoder ?? ''),
     },
     fingerprint: listedFingerprint(exportedFingerprint(withBase(run))),
     now: Date.now(),

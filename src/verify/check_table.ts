@@ -6,7 +6,7 @@ import type { Manifest } from '../destination/manifest.ts';
 import { openS3 } from '../destination/open_destination.ts';
 import type { TableStore } from '../destination/table_store.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { writesTableFiles } from '../encoding/parquet/file.ts';
+import { writesParquet } from '../encoding/parquet/file.ts';
 import type { Pool } from '../journal/database.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
@@ -111,7 +111,7 @@ export async function compareTable(
     const interval = intervalOf(manifest);
     if (
       manifest.model !== model ||
-      !writesTableFiles(manifest.encoder) ||
+      !writesParquet(manifest.encoder) ||
       !manifest.files.every(({ key }) => isBelow(key))
     )
       left.set(keyOf(interval), interval);

@@ -14,7 +14,6 @@ import {
   prefixesOverlap,
   prefixProblem,
   rejectedKey,
-  rejectedKeyOf,
 } from '../../src/destination/keys.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { randomCases } from '../setup/effort.ts';
@@ -132,14 +131,12 @@ describe('the names of objects', () => {
         'a/events/date=2026-11-01/hour=10',
         'a/events/_rejected/date=2026-11-01/hour=10',
       ],
-      [{ prefix: 'events/{year}', partition_by: [] }, 'events/2026', 'events/2026'],
-      [{ prefix: 'events' }, 'events', 'events'],
+      [{ prefix: 'events/{year}', partition_by: [] }, 'events/2026', 'events/_rejected/2026'],
+      [{ prefix: 'events' }, 'events', 'events/_rejected'],
     ] as const)('of %j', (fields, folder, rejected) => {
       const name = '20261101T100000Z-20261101T110000Z';
       expect(fileKey(fileFolder(fields), spec, file, 'parquet')).toBe(`${folder}/${name}-g2.parquet`);
-      expect(rejectedKeyOf({ table_format: null, ...fields }, spec, identity)).toBe(
-        `${rejected}/${name}-rejected.jsonl`,
-      );
+      expect(rejectedKey(fields, spec, identity)).toBe(`${rejected}/${name}-rejected.jsonl`);
     });
 
     it('have the values of their interval', () => {
@@ -178,8 +175,8 @@ describe('the names of objects', () => {
       [1, '-rejected.jsonl'],
       [2, '-g2-rejected.jsonl'],
     ])('name generation %i', (generation, ending) => {
-      expect(rejectedKey('{table}/{hour}', spec, { generation, mark: null })).toBe(
-        `events/10/20261101T100000Z-20261101T110000Z${ending}`,
+      expect(rejectedKey({ prefix: '{table}/{hour}' }, spec, { generation, mark: null })).toBe(
+        `events/_rejected/10/20261101T100000Z-20261101T110000Z${ending}`,
       );
     });
   });

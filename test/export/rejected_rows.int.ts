@@ -186,7 +186,7 @@ describe('rows that the file format cannot represent', () => {
       const { run_id, batchExportId } = await harness.createRun({ config });
       const maintenance = createMaintenanceHarness(harness);
       await maintenance.createExport(batchExportId, 1);
-      const key = `${batchExportId}/2026/20260101T100000Z-20260101T110000Z-rejected.jsonl`;
+      const key = `${batchExportId}/_rejected/2026/20260101T100000Z-20260101T110000Z-rejected.jsonl`;
       const foreign = { Bucket: harness.bucket.bucket, Key: key, Body: 'foreign' };
       await harness.bucket.client.send(new PutObjectCommand(foreign));
       expect(

@@ -1,7 +1,7 @@
 import { ByteWriter } from 'hyparquet-writer';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
-import type { ExportedColumn } from '../../source/row_selection.ts';
 import type { Hash64 } from '../../source/sort_key.ts';
+import type { FileColumn } from './uuid_text.ts';
 
 /** The primes of xxHash64 as two halves. */
 const [p1High, p1Low] = [0x9e37_79b1, 0x85eb_ca87];
@@ -137,8 +137,7 @@ function multiply(otherHigh: number, otherLow: number): void {
 const filteredNames: ReadonlySet<string> = new Set(['uuid', 'distinct_id']);
 
 /** Whether a column gets a bloom filter in files that have them. */
-export const isFiltered = ({ name, type }: ExportedColumn): boolean =>
-  filteredNames.has(name) && (type === 'uuid' || type === 'text');
+export const isFiltered = ({ name, type }: FileColumn): boolean => filteredNames.has(name) && type === 'text';
 
 /** Bits per value, for one false positive in a hundred. */
 const bitsPerValue = 9.68;

@@ -1,5 +1,6 @@
 import { appendBytes, createGrowingBuffer, type GrowingBuffer } from '../memory.ts';
-import { type ColumnValues, jsonbVersion } from './field_index.ts';
+import { jsonbVersion } from './field_index.ts';
+import type { FileColumnValues } from './uuid_text.ts';
 
 /** A column with more distinct values, or more bytes of them, gets no dictionary. */
 const maxEntries = 16_000;
@@ -54,10 +55,9 @@ export interface Dictionary {
   ids(): Int32Array;
 }
 
-/** Starts the dictionary of a column of strings, JSON or uuids, which uses the buffers of `memory`. */
-export function createDictionary(values: ColumnValues, memory: DictionaryMemory): Dictionary {
+/** Starts the dictionary of a column of strings or JSON, which uses the buffers of `memory`. */
+export function createDictionary(values: FileColumnValues, memory: DictionaryMemory): Dictionary {
   const { column, positions } = values;
-  const prefix = column.type === 'uuid' ? 0 : 4;
   const json = column.type === 'json';
   if (memory.ids.length < positions.length) memory.ids = new Int32Array(positions.length);
   memory.table.fill(0);
@@ -65,7 +65,7 @@ export function createDictionary(values: ColumnValues, memory: DictionaryMemory)
   let added = 0;
   let entries = 0;
   const add = (until: number, limit: number): boolean => {
-    entries = addValues(values, memory, added, until, entries, limit, prefix, json);
+    entries = addValues(values, memory, added, until, entries, limit, json);
     added = until;
     return entries >= 0;
   };
@@ -85,13 +85,12 @@ export function createDictionary(values: ColumnValues, memory: DictionaryMemory)
 
 /** Adds the values from `from` to `until`. @returns the number of entries, or -1 when there are more than `limit` */
 function addValues(
-  { block, view, positions }: ColumnValues,
+  { block, view, positions }: FileColumnValues,
   memory: DictionaryMemory,
   from: number,
   until: number,
   entriesBefore: number,
   limit: number,
-  prefix: number,
   json: boolean,
 ): number {
   const { plain, table, ends, hashes, ids } = memory;
@@ -106,16 +105,13 @@ function addValues(
     const hash = hashOf(view, start, end);
     let slot = hash & (slots - 1);
     let entry = table[slot] ?? 0;
-    while (
-      entry !== 0 &&
-      (hashes[entry - 1] !== hash || !isEntry(memory, entry, prefix, view, start, length))
-    ) {
+    while (entry !== 0 && (hashes[entry - 1] !== hash || !isEntry(memory, entry, view, start, length))) {
       slot = (slot + 1) & (slots - 1);
       entry = table[slot] ?? 0;
     }
     if (entry === 0) {
-      if (entries === limit || plain.length + prefix + length > maxBytes) return -1;
-      if (prefix > 0) plain.length = plain.bytes.writeInt32LE(length, plain.length);
+      if (entries === limit || plain.length + 4 + length > maxBytes) return -1;
+      plain.length = plain.bytes.writeInt32LE(length, plain.length);
       appendBytes(plain, block, start, end);
       ends[entries] = plain.length;
       hashes[entries] = hash;
@@ -157,12 +153,11 @@ const addWord = (hash: number, word: number): number =>
 function isEntry(
   { plainView, ends }: DictionaryMemory,
   entry: number,
-  prefix: number,
   view: DataView,
   start: number,
   length: number,
 ): boolean {
-  const from = (entry === 1 ? 0 : (ends[entry - 2] ?? 0)) + prefix;
+  const from = (entry === 1 ? 0 : (ends[entry - 2] ?? 0)) + 4;
   if ((ends[entry - 1] ?? 0) - from !== length) return false;
   let at = 0;
   for (; at + 4 <= length; at += 4)

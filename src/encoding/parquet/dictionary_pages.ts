@@ -1,4 +1,4 @@
-import type { ColumnType } from '../../source/row_selection.ts';
+import type { FileColumnType } from './uuid_text.ts';
 import { appendBytes, createGrowingBuffer, type GrowingBuffer, reserve } from '../memory.ts';
 import { InvalidText, isValidText } from '../rows.ts';
 import { type Dictionary, hashOf } from './dictionary.ts';
@@ -19,7 +19,7 @@ import type { ColumnFragment, DictionaryFragment } from './row_group_state.ts';
  */
 export function writeDictionaryFragment(
   output: GrowingBuffer,
-  type: ColumnType,
+  type: FileColumnType,
   dictionary: Dictionary,
   present: Uint8Array,
   nulls: number,
@@ -32,32 +32,29 @@ export function writeDictionaryFragment(
     output.bytes.set(bytes, output.length);
     output.length += bytes.length;
   }
-  if (type !== 'uuid') checkTexts(plain, type);
+  checkTexts(plain);
   const range = type === 'json' ? undefined : rangeOf(plain, type);
   return { entries: dictionary.entries, entryBytes: plain.length, ...(range && { range }) };
 }
 
-function checkTexts(plain: Buffer, type: ColumnType): void {
+function checkTexts(plain: Buffer): void {
   const view = new DataView(plain.buffer, plain.byteOffset, plain.length);
-  for (const { start, end } of entriesOf(plain, type))
+  for (const { start, end } of entriesOf(plain))
     if (!isValidText(plain, view, start, end)) throw new InvalidText();
 }
 
-function rangeOf(plain: Buffer, type: ColumnType): ValueRange | undefined {
+function rangeOf(plain: Buffer, type: FileColumnType): ValueRange | undefined {
   const range = createPageRange();
   const view = new DataView(plain.buffer, plain.byteOffset, plain.length);
-  for (const { start, end } of entriesOf(plain, type)) addBytes(range, view, start, end);
+  for (const { start, end } of entriesOf(plain)) addBytes(range, view, start, end);
   return valueRangeOf(type, range, plain);
 }
 
-/** The entries of a dictionary in PLAIN encoding: where each value starts and ends, after its length if it has one. */
-export function* entriesOf(
-  plain: Buffer,
-  type: ColumnType,
-): Generator<{ readonly start: number; readonly end: number }> {
+/** The entries of a dictionary in PLAIN encoding: where each value starts and ends, after its length. */
+export function* entriesOf(plain: Buffer): Generator<{ readonly start: number; readonly end: number }> {
   for (let at = 0; at < plain.length;) {
-    const start = type === 'uuid' ? at : at + 4;
-    const end = type === 'uuid' ? at + 16 : start + plain.readInt32LE(at);
+    const start = at + 4;
+    const end = start + plain.readInt32LE(at);
     yield { start, end };
     at = end;
   }
@@ -129,7 +126,7 @@ const memory = {
 };
 
 /** Starts the dictionary of a column of a row group. There can be only one at a time. */
-export function createJointDictionary(type: ColumnType): JointDictionary {
+export function createJointDictionary(): JointDictionary {
   let entries = 0;
   const { plain, table, ends, hashes } = memory;
   plain.length = 0;
@@ -149,7 +146,7 @@ export function createJointDictionary(type: ColumnType): JointDictionary {
     const indexes = new Uint16Array(count);
     let start = 0;
     for (let entry = 0; entry < count; entry += 1) {
-      const end = type === 'uuid' ? start + 16 : start + 4 + source.readInt32LE(start);
+      const end = start + 4 + source.readInt32LE(start);
       const hash = hashOf(view, start, end);
       let slot = hash & (table.length - 1);
       let found = table[slot] ?? 0;
@@ -215,15 +212,13 @@ function startPage(present: Uint8Array, nulls: number): GrowingBuffer {
 /** Writes a block whose entries did not fit as a PLAIN page. */
 export function writeExpandedPage(
   writer: PageWriter,
-  type: ColumnType,
   { plain, ids, present, described }: DictionaryBlock,
 ): void {
   const page = startPage(present, described.nulls);
-  const prefix = type === 'uuid' ? 0 : 4;
-  const entries = [...entriesOf(plain, type)];
+  const entries = [...entriesOf(plain)];
   for (const id of ids) {
     const entry = entries[id];
-    if (entry) appendBytes(page, plain, entry.start - prefix, entry.end);
+    if (entry) appendBytes(page, plain, entry.start - 4, entry.end);
   }
   writeDataPage(writer, page.bytes.subarray(0, page.length), described, 'PLAIN');
 }

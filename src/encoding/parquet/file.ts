@@ -9,20 +9,20 @@ import type {
 import { ByteWriter } from 'hyparquet-writer';
 import { writeMetadata } from 'hyparquet-writer/src/metadata.js';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
-import type { ColumnType, ExportedColumn } from '../../source/row_selection.ts';
+import type { ExportedColumn } from '../../source/row_selection.ts';
 import { nameWithLevel } from '../compression.ts';
-import type { ParquetCompression, TableFormat } from '../encoder.ts';
+import type { ParquetCompression } from '../encoder.ts';
 import { codecOf } from './compression.ts';
 import { compareBounds, type ValueRange } from './page_range.ts';
-import { writtenColumns } from './uuid_text.ts';
+import { type FileColumn, fileColumns, type FileColumnType } from './uuid_text.ts';
 import type { PageOptions } from './row_group.ts';
 import type { ColumnChunk, RowGroup } from './row_group_state.ts';
 
 /** `converted_type` is included for readers that do not know logical types. */
-const elements: Record<ColumnType, Omit<SchemaElement, 'name'>> = {
-  uuid: { type: 'FIXED_LEN_BYTE_ARRAY', type_length: 16, logical_type: { type: 'UUID' } },
+const elements: Record<FileColumnType, Omit<SchemaElement, 'name'>> = {
   text: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
-  json: { type: 'BYTE_ARRAY', converted_type: 'JSON', logical_type: { type: 'JSON' } },
+  // Not as JSON, which polars returns as bytes.
+  json: { type: 'BYTE_ARRAY', converted_type: 'UTF8', logical_type: { type: 'STRING' } },
   timestamp: {
     type: 'INT64',
     converted_type: 'TIMESTAMP_MICROS',
@@ -36,15 +36,11 @@ const elements: Record<ColumnType, Omit<SchemaElement, 'name'>> = {
 };
 
 /** The schema element of a column. Every column is nullable. */
-const schemaElementOf = ({ name, type }: ExportedColumn): SchemaElement => ({
+const schemaElementOf = ({ name, type }: FileColumn): SchemaElement => ({
   ...elements[type],
   name,
   repetition_type: 'OPTIONAL',
 });
-
-/** The same in the file of a table: polars and others refuse JSON columns. */
-const tableElementOf = (column: ExportedColumn): SchemaElement =>
-  schemaElementOf(column.type === 'json' ? { ...column, type: 'text' } : column);
 
 /** Where the index of a column chunk is stored, as its metadata says. */
 interface IndexLocation {
@@ -56,7 +52,7 @@ interface IndexLocation {
 
 /** A column chunk whose pages are indexed. */
 interface IndexedChunk {
-  readonly column: ExportedColumn;
+  readonly column: FileColumn;
   readonly chunk: ColumnChunk;
   /** The offset of its first data page in the file. */
   readonly pagesAt: number;
@@ -89,7 +85,7 @@ const orders = { unordered: 0, ascending: 1, descending: 2 };
 /** Every page with values needs a range. @returns whether the index was written */
 function writeColumnIndex(
   writer: ByteWriter,
-  { type }: ExportedColumn,
+  { type }: FileColumn,
   { pages }: Pick<RowGroup['columns'][number], 'pages'>,
 ): boolean {
   if (pages.some(({ rows, nulls, range }) => nulls < rows && !range)) return false;
@@ -132,16 +128,13 @@ const magic = Buffer.from('PAR1');
 
 /** The identity of the encoder. The version changes when the same rows make other bytes. */
 export const parquetIdentity = (options: PageOptions): string => {
-  const { compression, compression_level, bloom_filters, table_format } = options;
+  const { compression, compression_level, bloom_filters } = options;
   const compressed = compression === null ? '' : `+${nameWithLevel(compression, compression_level)}`;
-  return `parquet${compressed}/2${bloom_filters ? ' bloom filters' : ''}${table_format ? `${tableMark}3` : ''}`;
+  return `parquet${compressed}/3${bloom_filters ? ' bloom filters' : ''}`;
 };
 
-/** Is in the identity of the encoder of a table's files, before the version of what only they have. */
-const tableMark = ' table/';
-
-/** Whether an encoder with this identity writes files that a table can have. */
-export const writesTableFiles = (identity: string): boolean => identity.includes(tableMark);
+/** Whether an encoder with this identity writes Parquet, so that a table can have its files. */
+export const writesParquet = (identity: string): boolean => /^parquet[+/]/.test(identity);
 
 /** The bytes before the first row group. */
 export const parquetHeader = (): Buffer => Buffer.from(magic);
@@ -154,9 +147,8 @@ export function parquetFooter(
   given: readonly ExportedColumn[],
   compression: ParquetCompression | null,
   rowGroups: readonly RowGroup[],
-  table_format: TableFormat | null = null,
 ): Buffer {
-  const columns = writtenColumns(given, table_format);
+  const columns = fileColumns(given);
   let at = magic.length;
   const row_groups: RowGroupMetadata[] = [];
   const indexed: IndexedChunk[] = [];
@@ -195,10 +187,7 @@ export function parquetFooter(
   writePageIndex(writer, at, indexed);
   writeMetadata(writer, {
     version: 2,
-    schema: [
-      { name: 'schema', num_children: columns.length },
-      ...columns.map(table_format ? tableElementOf : schemaElementOf),
-    ],
+    schema: [{ name: 'schema', num_children: columns.length }, ...columns.map(schemaElementOf)],
     num_rows: row_groups.reduce((sum, { num_rows }) => sum + num_rows, 0n),
     row_groups,
     created_by: 'exportd',
@@ -209,7 +198,7 @@ export function parquetFooter(
 }
 
 function columnMetadata(
-  column: ExportedColumn,
+  column: FileColumn,
   chunk: ColumnChunk,
   compression: ParquetCompression | null,
   rows: number,
@@ -236,7 +225,7 @@ function columnMetadata(
 }
 
 /** A bound that was cut is none of the values. */
-function boundsOf(type: ColumnType, { min, max, cut }: ValueRange): Statistics {
+function boundsOf(type: FileColumnType, { min, max, cut }: ValueRange): Statistics {
   const is_exact = cut !== true;
   return {
     min_value: boundOf(type, Buffer.from(min, 'base64')),
@@ -247,11 +236,10 @@ function boundsOf(type: ColumnType, { min, max, cut }: ValueRange): Statistics {
 }
 
 /** A bound as the writer expects it. */
-function boundOf(type: ColumnType, bytes: Buffer): NonNullable<Statistics['min_value']> {
+function boundOf(type: FileColumnType, bytes: Buffer): NonNullable<Statistics['min_value']> {
   switch (type) {
     case 'text':
     case 'json':
-    case 'uuid':
       return new Uint8Array(bytes);
     case 'timestamp':
     case 'bigint':

@@ -17,7 +17,7 @@ import { joinRanges } from './page_range.ts';
 import { createPageWriter, type DataPage } from './page_writer.ts';
 import type { EncodedFragment, PageOptions } from './row_group.ts';
 import type { ColumnChunk, ColumnFragment, RowGroup, RowGroupFragment } from './row_group_state.ts';
-import { writtenColumns } from './uuid_text.ts';
+import { type FileColumn, fileColumns } from './uuid_text.ts';
 
 /** An encoded row group, and its metadata for the footer. */
 export interface EncodedRowGroup {
@@ -49,7 +49,7 @@ export function joinRowGroup(
   given: readonly ExportedColumn[],
   options: PageOptions,
 ): EncodedRowGroup {
-  const columns = writtenColumns(given, options.table_format);
+  const columns = fileColumns(given);
   // A block may consist of rejected rows only.
   const blocks = fragments.filter(({ fragment }) => fragment.rows > 0);
   const ends = blocks.map(() => 0);
@@ -65,7 +65,7 @@ export function joinRowGroup(
     const output = (memory[position] ??= createGrowingBuffer(64 * 1024));
     const { slices, chunk } = joinColumn(column, ofBlocks, codec, output);
     if (!options.bloom_filters || !isFiltered(column)) return { slices, chunk };
-    const filter = bloomFilterOf(ofBlocks.map((block) => hashesOf(column, block)));
+    const filter = bloomFilterOf(ofBlocks.map((block) => hashesOf(block)));
     return { slices, filter, chunk: { ...chunk, filter: filter.length } };
   });
   // Bloom filters follow the last chunk, in the order of their columns.
@@ -87,12 +87,12 @@ export function joinRowGroup(
 }
 
 function joinColumn(
-  { type }: ExportedColumn,
+  { type }: FileColumn,
   blocks: readonly ColumnOfBlock[],
   codec: Codec,
   output: GrowingBuffer,
 ): JoinedColumn {
-  const dictionary = createJointDictionary(type);
+  const dictionary = createJointDictionary();
   const writer = createPageWriter(codec, output);
   /** Pages of blocks, or the ends of pages in `output`. */
   const parts: (Buffer | number)[] = [];
@@ -113,7 +113,7 @@ function joinColumn(
     };
     const ids = dictionary.add(block);
     if (ids) writeIndexPage(writer, block, ids, dictionary.entries);
-    else writeExpandedPage(writer, type, block);
+    else writeExpandedPage(writer, block);
     parts.push(output.length);
     pages.push(...writer.pages.slice(-1));
   }
@@ -141,7 +141,7 @@ function joinColumn(
 }
 
 /** The hashes of the values of a block, or of its dictionary's. */
-function hashesOf({ type }: ExportedColumn, { bytes, fragment }: ColumnOfBlock): ValueHashes {
+function hashesOf({ bytes, fragment }: ColumnOfBlock): ValueHashes {
   const { dictionary, hashes: size = 0 } = fragment;
   // Copied, because they may start at any offset.
   if (!dictionary) return new Uint32Array(new Uint8Array(bytes.subarray(bytes.length - size)).buffer);
@@ -149,7 +149,7 @@ function hashesOf({ type }: ExportedColumn, { bytes, fragment }: ColumnOfBlock):
   const view = new DataView(plain.buffer, plain.byteOffset, plain.length);
   const hashes = new Uint32Array(dictionary.entries * 2);
   let entry = 0;
-  for (const { start, end } of entriesOf(plain, type)) {
+  for (const { start, end } of entriesOf(plain)) {
     hashValue(hashes, entry, view, start, end);
     entry += 1;
   }

@@ -1,7 +1,7 @@
-import type { ColumnType } from '../../source/row_selection.ts';
+import type { FileColumnType } from './uuid_text.ts';
 
 /**
- * How many bytes of a text are compared and stored: those of a uuid, and no more than the writer of the footer keeps. A
+ * How many bytes of a text are compared and stored: no more than the writer of the footer keeps. A
  * longer value is cut, which keeps it a bound.
  */
 const maxBoundBytes = 16;
@@ -95,12 +95,11 @@ export function addBytes(range: PageRange, view: DataView, start: number, end: n
  * @param memory what has the strings
  * @returns undefined without values, and if the maximum has only bytes that cannot be increased
  */
-export function valueRangeOf(type: ColumnType, range: PageRange, memory: Buffer): ValueRange | undefined {
+export function valueRangeOf(type: FileColumnType, range: PageRange, memory: Buffer): ValueRange | undefined {
   if (!range.filled) return undefined;
   switch (type) {
     case 'text':
     case 'json':
-    case 'uuid':
       return stringRange(memory.subarray(range.min, range.minEnd), memory.subarray(range.max, range.maxEnd));
     case 'timestamp':
     case 'bigint':
@@ -170,7 +169,7 @@ function doubleBytes(value: number): Buffer {
 
 /** The range of all values of several pages; undefined without values, or if a page with values has none. */
 export function joinRanges(
-  type: ColumnType,
+  type: FileColumnType,
   pages: readonly { readonly hasValues: boolean; readonly range?: ValueRange | undefined }[],
 ): ValueRange | undefined {
   let joint: ValueRange | undefined;
@@ -184,19 +183,18 @@ export function joinRanges(
   return joint;
 }
 
-function widened(type: ColumnType, one: ValueRange, other: ValueRange): ValueRange {
+function widened(type: FileColumnType, one: ValueRange, other: ValueRange): ValueRange {
   const min = compareBounds(type, one.min, other.min) <= 0 ? one.min : other.min;
   const max = compareBounds(type, one.max, other.max) >= 0 ? one.max : other.max;
   return { min, max, ...((one.cut ?? other.cut) && { cut: true }) };
 }
 
 /** Compares two bounds in the order of the column's type. */
-export function compareBounds(type: ColumnType, one: string, other: string): number {
+export function compareBounds(type: FileColumnType, one: string, other: string): number {
   const [first, second] = [Buffer.from(one, 'base64'), Buffer.from(other, 'base64')];
   switch (type) {
     case 'text':
     case 'json':
-    case 'uuid':
     case 'boolean':
       return Buffer.compare(first, second);
     case 'timestamp':

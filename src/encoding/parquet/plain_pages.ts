@@ -1,7 +1,8 @@
 import { isUtf8 } from 'node:buffer';
 import { appendBytes, type GrowingBuffer, reserve } from '../memory.ts';
 import { InvalidText } from '../rows.ts';
-import { type ColumnValues, epochDays, epochShift, jsonbVersion } from './field_index.ts';
+import { epochDays, epochShift, jsonbVersion } from './field_index.ts';
+import type { FileColumnValues } from './uuid_text.ts';
 import { addBytes, createPageRange, type PageRange, valueRangeOf } from './page_range.ts';
 import {
   definitionLevels,
@@ -23,7 +24,7 @@ const epochShiftHigh = Math.floor(epochShift / 0x1_0000_0000);
  */
 function appendPlain(
   page: GrowingBuffer,
-  values: ColumnValues,
+  values: FileColumnValues,
   from: number,
   until: number,
   limit: number,
@@ -36,8 +37,6 @@ function appendPlain(
         : appendEntries(page, values, values.entryBytes, from, until, limit, range);
     case 'json':
       return appendByteArrays(page, values, from, until, limit, range, true);
-    case 'uuid':
-      return appendUuids(page, values, from, until, limit, range);
     case 'timestamp':
       return appendLongs(page, values, from, until, limit, range, epochShiftHigh, epochShiftLow);
     case 'bigint':
@@ -59,7 +58,7 @@ function appendPlain(
  */
 function appendByteArrays(
   page: GrowingBuffer,
-  { block, view, positions }: ColumnValues,
+  { block, view, positions }: FileColumnValues,
   from: number,
   until: number,
   limit: number,
@@ -96,7 +95,7 @@ function appendByteArrays(
 /** The same for entries of one size, which are copied together. */
 function appendEntries(
   page: GrowingBuffer,
-  { block, view }: ColumnValues,
+  { block, view }: FileColumnValues,
   size: number,
   from: number,
   until: number,
@@ -113,33 +112,10 @@ function appendEntries(
   return end;
 }
 
-function appendUuids(
-  page: GrowingBuffer,
-  { view, positions }: ColumnValues,
-  from: number,
-  until: number,
-  limit: number,
-  range: PageRange,
-): number {
-  const end = lastFitting(page, from, until, limit, 16);
-  const target = page.view;
-  let to = page.length;
-  for (let index = from; index < end; index += 1, to += 16) {
-    const start = (positions[index] ?? 0) + 4;
-    addBytes(range, view, start, start + 16);
-    target.setInt32(to, view.getInt32(start));
-    target.setInt32(to + 4, view.getInt32(start + 4));
-    target.setInt32(to + 8, view.getInt32(start + 8));
-    target.setInt32(to + 12, view.getInt32(start + 12));
-  }
-  page.length = to;
-  return end;
-}
-
 /** Writes an int64 as two halves, to avoid BigInt. */
 function appendLongs(
   page: GrowingBuffer,
-  { view, positions }: ColumnValues,
+  { view, positions }: FileColumnValues,
   from: number,
   until: number,
   limit: number,
@@ -177,7 +153,7 @@ function appendLongs(
 
 function appendIntegers(
   page: GrowingBuffer,
-  { view, positions }: ColumnValues,
+  { view, positions }: FileColumnValues,
   from: number,
   until: number,
   limit: number,
@@ -202,7 +178,7 @@ function appendIntegers(
 
 function appendDoubles(
   page: GrowingBuffer,
-  { view, positions }: ColumnValues,
+  { view, positions }: FileColumnValues,
   from: number,
   until: number,
   limit: number,
@@ -230,7 +206,7 @@ function addNumber(range: PageRange, value: number): void {
 /** Eight booleans per byte, the first in the lowest bit. */
 function appendBooleans(
   page: GrowingBuffer,
-  { block, positions }: ColumnValues,
+  { block, positions }: FileColumnValues,
   from: number,
   until: number,
   limit: number,
@@ -266,7 +242,11 @@ interface PlainPages {
 }
 
 /** Starts the pages of a column. `page` holds the current page. */
-export function createPlainPages(values: ColumnValues, writer: PageWriter, page: GrowingBuffer): PlainPages {
+export function createPlainPages(
+  values: FileColumnValues,
+  writer: PageWriter,
+  page: GrowingBuffer,
+): PlainPages {
   const { type } = values.column;
   let range = createPageRange();
   let value = 0;

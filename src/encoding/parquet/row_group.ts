@@ -12,7 +12,7 @@ import { type ColumnValues, createFieldIndex, type FieldIndex, type IndexMemory 
 import { createPageWriter } from './page_writer.ts';
 import { createPlainPages } from './plain_pages.ts';
 import type { ColumnFragment, RowGroupFragment } from './row_group_state.ts';
-import { writtenValues } from './uuid_text.ts';
+import { type FileColumnValues, writtenValues } from './uuid_text.ts';
 
 const initialBytes = 64 * 1024;
 
@@ -48,7 +48,7 @@ interface ColumnEncoder {
 
 /** Starts a column, which uses the buffers of `memory`. @param hashed whether values are hashed for a bloom filter */
 function createColumnEncoder(
-  values: ColumnValues,
+  values: FileColumnValues,
   codec: Codec,
   memory: ColumnMemory,
   hashed: boolean,
@@ -58,7 +58,7 @@ function createColumnEncoder(
   const writer = createPageWriter(codec, output);
   const plain = createPlainPages(values, writer, memory.page);
   let dictionary =
-    type === 'text' || type === 'json' || type === 'uuid'
+    type === 'text' || type === 'json'
       ? createDictionary(values, (memory.dictionary ??= createDictionaryMemory()))
       : undefined;
 
@@ -120,7 +120,7 @@ let memory = createMemory();
 /** How pages are compressed. */
 export type PageOptions = Pick<
   Extract<EncodingOptions, { file_format: 'Parquet' }>,
-  'compression' | 'compression_level' | 'bloom_filters' | 'table_format'
+  'compression' | 'compression_level' | 'bloom_filters'
 >;
 
 /** What is known about the rows of a block. */
@@ -151,7 +151,7 @@ export function encodeFragment(
   block: Buffer,
   rows: number,
   columns: readonly ExportedColumn[],
-  { compression, compression_level, bloom_filters = false, table_format }: PageOptions,
+  { compression, compression_level, bloom_filters = false }: PageOptions,
   onUnrepresentable: (bad: UnrepresentableValue) => void,
   { sorted, fingerprint }: BlockKeys = { sorted: [] },
 ): EncodedFragment {
@@ -160,7 +160,7 @@ export function encodeFragment(
     const codec = codecOf(compression, compression_level);
     const visible = index.columns
       .filter(({ column }) => column.hidden !== true)
-      .map((values) => writtenValues(values, rows, table_format));
+      .map((values) => writtenValues(values, rows));
     const encoders = visible.map(({ values }, position) =>
       createColumnEncoder(
         values,

@@ -1,22 +1,34 @@
-import type { ExportedColumn } from '../../source/row_selection.ts';
-import type { TableFormat } from '../encoder.ts';
+import type { ColumnType, ExportedColumn } from '../../source/row_selection.ts';
 import type { ColumnValues } from './field_index.ts';
 
-/**
- * The columns as a file has them. In the file of a table a uuid is its text: of the readers of tables only some know Parquet's
- * type UUID, and Spark finds no row by a value of it.
- */
-export const writtenColumns = (
-  columns: readonly ExportedColumn[],
-  table_format: TableFormat | null | undefined,
-): readonly ExportedColumn[] =>
-  table_format ? columns.map((column) => (column.type === 'uuid' ? asText(column) : column)) : columns;
+/** The types of columns of a file. */
+export type FileColumnType = Exclude<ColumnType, 'uuid'>;
 
-const asText = (column: ExportedColumn): ExportedColumn => ({ ...column, type: 'text' });
+/** A column of a file. */
+export interface FileColumn extends Omit<ExportedColumn, 'type'> {
+  readonly type: FileColumnType;
+}
+
+/** The values of a column of a file. */
+export interface FileColumnValues extends Omit<ColumnValues, 'column'> {
+  readonly column: FileColumn;
+}
+
+/**
+ * The columns as a file has them. A uuid is its text: Spark opens no file with Parquet's type UUID, polars and pandas return it
+ * as bytes.
+ */
+export const fileColumns = (columns: readonly ExportedColumn[]): readonly FileColumn[] =>
+  columns.map(asFileColumn);
+
+const asFileColumn = ({ type, ...column }: ExportedColumn): FileColumn => ({
+  ...column,
+  type: type === 'uuid' ? 'text' : type,
+});
 
 /** The values of a column as a file has them. `update` follows the index after it has advanced. */
 interface WrittenValues {
-  readonly values: ColumnValues;
+  readonly values: FileColumnValues;
   readonly update: () => void;
 }
 
@@ -43,17 +55,17 @@ function memoryOf(name: string, rows: number): TextMemory {
   return memory;
 }
 
-/** The values of a column of at most `rows` rows as a file has them; see `writtenColumns`. They are valid until the next block. */
-export function writtenValues(
-  values: ColumnValues,
-  rows: number,
-  table_format: TableFormat | null | undefined,
-): WrittenValues {
-  if (!table_format || values.column.type !== 'uuid') return { values, update: () => undefined };
+/** Whether a file has the values as the index has them. */
+const areInFile = (values: ColumnValues): values is ColumnValues & FileColumnValues =>
+  values.column.type !== 'uuid';
+
+/** The values of a column of at most `rows` rows as a file has them; see `fileColumns`. They are valid until the next block. */
+export function writtenValues(values: ColumnValues, rows: number): WrittenValues {
+  if (areInFile(values)) return { values, update: () => undefined };
   const { block, view, positions } = memoryOf(values.column.name, rows);
-  const texts: ColumnValues = {
+  const texts: FileColumnValues = {
     ...values,
-    column: asText(values.column),
+    column: asFileColumn(values.column),
     block,
     view,
     positions,
