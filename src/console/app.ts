@@ -17,7 +17,7 @@ import {
 } from './api/client.ts';
 import { pollWhileVisible, useRequest } from './api/resource.ts';
 import { Button, Dialog, Toasts } from './components/actions.ts';
-import { EmptyState, FailureNotice, Page, useShownCurrent } from './components/page.ts';
+import { EmptyState, FailureNotice, LacksScope, Page, useShownCurrent } from './components/page.ts';
 import { Facts } from './components/table.ts';
 import { formatMoment } from './formatting/format.ts';
 import { type Content, html, type View } from './html.ts';
@@ -329,6 +329,8 @@ function CurrentPage(): View {
 async function viewOf(path: string): Promise<View> {
   try {
     const page = await loadPage(path);
+    if (page && !page.scopes.every(may))
+      return html`<${LacksScope} title=${page.title} scopes=${page.scopes} />`;
     if (page) return html`<${page.PageView} key=${path} params=${page.params} />`;
   } catch {
     return html`<${Page} title="This page did not load">

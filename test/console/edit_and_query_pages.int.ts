@@ -389,9 +389,9 @@ describe('a person', () => {
     const narrow = await openConsole(browser, baseUrl, { key });
     try {
       await narrow.page.goto('/exports/new');
-      await narrow.page.getByText('This key may not change exports').waitFor();
+      await narrow.page.getByText('This key lacks the scope batch_export:write').waitFor();
       await narrow.page.goto('/query');
-      await narrow.page.getByText('This key may not query').waitFor();
+      await narrow.page.getByText('This key lacks the scope query:read').waitFor();
       expect(narrow.problems).toEqual([]);
     } finally {
       await narrow.close();

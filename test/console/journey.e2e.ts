@@ -18,6 +18,7 @@ import {
   type ConsolePage,
 } from './browser.ts';
 
+const root = join(import.meta.dirname, '../..');
 const rowsPerHour = 40;
 const hours = 3;
 
@@ -78,6 +79,10 @@ describe('the way through the console', () => {
     await button('Sign in').click();
     await page.getByText('This API key is unknown, expired or revoked.').waitFor();
     await expectSoundPage('sign in');
+    // Its line for a lost key works as it is copied.
+    const line = await page.getByLabel('command that creates a key', { exact: true }).inputValue();
+    expect(line).toMatch(/^npx exportd /);
+    expect(await stack.runCommand(root, ...line.split(' ').slice(2))).toMatch(/exk_[\w-]{43}/);
     await page.getByLabel('API key').fill(key);
     await button('Sign in').click();
     await page.getByText('No exports yet').waitFor();

@@ -345,9 +345,14 @@ describe('without their scopes', () => {
       for (const [path, scope] of [
         ['/keys', 'key:admin'],
         ['/audit', 'audit:read'],
+        ['/query', 'query:read'],
       ] as const) {
         await page.goto(path);
         await page.getByText(`This key lacks the scope ${scope}`).waitFor();
+        const line = page.getByLabel('command that creates a key', { exact: true });
+        expect(await line.inputValue()).toBe(
+          `npx exportd key create --database --project ${api.projectId} --scopes batch_export:read,${scope}`,
+        );
         expect(await findViolations(page)).toEqual([]);
       }
       const links = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts();

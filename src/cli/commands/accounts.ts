@@ -219,11 +219,11 @@ export function addKeyCommands(program: Command): void {
       'owner of the key; by default the user of the API key, which otherwise needs installation:admin, or with the database the first user',
       parseId,
     )
-    .requiredOption('--scopes <list>', `separated by commas: ${scopes.join(', ')}`)
+    .requiredOption('--scopes <list>', `all, or these, separated by commas: ${scopes.join(', ')}`)
     .option('--expires-at <time>', 'ISO 8601; by default it does not expire')
     .action(async (options: CreateKeyOptions) => {
       const { name, project, expiresAt: expires_at } = options;
-      const list = options.scopes.split(',').map((scope) => scope.trim());
+      const list = options.scopes === 'all' ? scopes : options.scopes.split(',').map((scope) => scope.trim());
       if (usesService(options)) {
         const service = openService({ ...options, project: project?.[0] });
         const { body } = await service.call('POST', 'keys/', {

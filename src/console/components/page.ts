@@ -1,12 +1,12 @@
 import { useEffect, useRef } from 'preact/hooks';
 import type { Scope } from '../../http/accounts.ts';
-import { type ExportdError, type ListOf, timezone } from '../api/client.ts';
+import { type ExportdError, type ListOf, may, projectId, session, timezone } from '../api/client.ts';
 import type { Resource } from '../api/resource.ts';
 import { withLocalTimes } from '../formatting/format.ts';
 import { type Content, html, type View } from '../html.ts';
 import { setQuery } from '../router/location.ts';
 import { paths } from '../router/paths.ts';
-import { Button } from './actions.ts';
+import { Button, CopyLine } from './actions.ts';
 
 /** A page: its title, also of the document, what stands above and beside it, and the content. */
 export function Page({
@@ -78,11 +78,23 @@ export function EmptyState({
   </div>`;
 }
 
-/** A page that the key may not see. */
-export function LacksScope({ title, scope }: { readonly title: string; readonly scope: Scope }): View {
+/** A page that the key may not see: what it lacks, and the command that makes a key with that and all that this one has. */
+export function LacksScope({
+  title,
+  scopes,
+}: {
+  readonly title: string;
+  readonly scopes: readonly Scope[];
+}): View {
+  const lacking = scopes.filter((scope) => !may(scope));
+  const all = [...(session.value?.scopes ?? []), ...lacking].join(',');
   return html`<${Page} title=${title}>
-    <${EmptyState} title="This key lacks the scope ${scope}">
-      Sign in with a key that has it. To create one: npx exportd key create --scopes ${scope}
+    <${EmptyState} title="This key lacks the scope${lacking.length > 1 ? 's' : ''} ${lacking.join(' and ')}">
+      <p>Sign in with a key that has it. Who has the database creates one:</p>
+      <${CopyLine}
+        label="command that creates a key"
+        text="npx exportd key create --database --project ${projectId.value} --scopes ${all}"
+      />
     <//>
   <//>`;
 }

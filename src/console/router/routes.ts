@@ -1,4 +1,5 @@
 import type { ComponentType } from 'preact';
+import type { Scope } from '../../http/accounts.ts';
 import type { PageProps } from './paths.ts';
 
 /** The module of a page: `pages/<name>/page.ts`, whose default export is its component. */
@@ -10,27 +11,54 @@ interface PageModule {
 interface Route {
   readonly pattern: string;
   readonly load: () => Promise<PageModule>;
+  /** Its title for a key that may not see it. */
+  readonly title: string;
+  /** What a key needs to see it. */
+  readonly scopes: readonly Scope[];
 }
+
+const read: readonly Scope[] = ['batch_export:read'];
+const write: readonly Scope[] = ['batch_export:write'];
 
 /**
  * Every page of the console; the first pattern that matches wins. The server reads these lines, to preload the modules of a
  * page (src/http/console/console_files.ts).
  */
 const routes: readonly Route[] = [
-  { pattern: '/', load: () => import('../pages/exports/page.ts') },
-  { pattern: '/exports/new', load: () => import('../pages/edit/page.ts') },
-  { pattern: '/exports/:id', load: () => import('../pages/export/page.ts') },
-  { pattern: '/exports/:id/edit', load: () => import('../pages/edit/page.ts') },
-  { pattern: '/exports/:id/intervals/:start', load: () => import('../pages/interval/page.ts') },
-  { pattern: '/query', load: () => import('../pages/query/page.ts') },
-  { pattern: '/keys', load: () => import('../pages/keys/page.ts') },
-  { pattern: '/webhooks', load: () => import('../pages/webhooks/page.ts') },
-  { pattern: '/source', load: () => import('../pages/source/page.ts') },
-  { pattern: '/audit', load: () => import('../pages/audit/page.ts') },
+  { pattern: '/', load: () => import('../pages/exports/page.ts'), title: 'Exports', scopes: read },
+  {
+    pattern: '/exports/new',
+    load: () => import('../pages/edit/page.ts'),
+    title: 'New export',
+    scopes: write,
+  },
+  { pattern: '/exports/:id', load: () => import('../pages/export/page.ts'), title: 'Export', scopes: read },
+  {
+    pattern: '/exports/:id/edit',
+    load: () => import('../pages/edit/page.ts'),
+    title: 'Edit',
+    scopes: [...read, ...write],
+  },
+  {
+    pattern: '/exports/:id/intervals/:start',
+    load: () => import('../pages/interval/page.ts'),
+    title: 'Interval',
+    scopes: read,
+  },
+  { pattern: '/query', load: () => import('../pages/query/page.ts'), title: 'Query', scopes: ['query:read'] },
+  { pattern: '/keys', load: () => import('../pages/keys/page.ts'), title: 'API keys', scopes: ['key:admin'] },
+  { pattern: '/webhooks', load: () => import('../pages/webhooks/page.ts'), title: 'Webhooks', scopes: read },
+  { pattern: '/source', load: () => import('../pages/source/page.ts'), title: 'Map a table', scopes: write },
+  {
+    pattern: '/audit',
+    load: () => import('../pages/audit/page.ts'),
+    title: 'Audit trail',
+    scopes: ['audit:read'],
+  },
 ];
 
 /** The component of a page, and the parameters of its path. */
-interface FoundPage {
+interface FoundPage extends Pick<Route, 'title' | 'scopes'> {
   readonly PageView: ComponentType<PageProps>;
   readonly params: PageProps['params'];
 }
@@ -42,7 +70,8 @@ const retryMs = 500;
 export async function loadPage(path: string): Promise<FoundPage | undefined> {
   for (const route of routes) {
     const params = matchRoute(route.pattern, path);
-    if (params) return { PageView: await loadTwice(route), params };
+    const { title, scopes } = route;
+    if (params) return { PageView: await loadTwice(route), params, title, scopes };
   }
   return undefined;
 }

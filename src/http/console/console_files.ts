@@ -73,7 +73,7 @@ function pageModules(
   first: ReadonlySet<string>,
 ): readonly PageModules[] {
   const routes = modules.get(routesModule) ?? '';
-  return [...routes.matchAll(/pattern: '([^']+)', load: \(\) => import\('([^']+)'\)/g)].map(
+  return [...routes.matchAll(/pattern: '([^']+)',\s*load: \(\) => import\('([^']+)'\)/g)].map(
     ([, pattern = '', specifier = '']) => ({
       path: new RegExp(`^${pattern.replaceAll(/:\w+/g, '[^/]+').replace(/\/$/, '')}/?$`),
       modules: [...staticImports(resolve(routesModule, specifier), modules)].filter(

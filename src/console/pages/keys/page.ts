@@ -12,7 +12,7 @@ import {
 } from '../../components/actions.ts';
 import { SelectField, TextField } from '../../components/field.ts';
 import { Moment } from '../../components/moment.ts';
-import { EmptyState, LacksScope, Loaded, OffsetPages, Page } from '../../components/page.ts';
+import { EmptyState, Loaded, OffsetPages, Page } from '../../components/page.ts';
 import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Table } from '../../components/table.ts';
 import { momentOfClocks } from '../../formatting/format.ts';
@@ -29,15 +29,11 @@ const statusChoices = [
   { value: 'active,revoked,expired', label: 'All' },
 ];
 
-/** The API keys of the project: who has one, for what, and until when. */
-export default function KeysPage(): View {
-  return may('key:admin') ? html`<${Keys} />` : html`<${LacksScope} title="API keys" scope="key:admin" />`;
-}
-
 /** What a dialog is open for: the new key, or the key that gets a successor. */
 type Opened = 'new' | ApiKey | undefined;
 
-function Keys(): View {
+/** The API keys of the project: who has one, for what, and until when. */
+export default function KeysPage(): View {
   const opened = useSignal<Opened>(undefined);
   const status = currentQuery.value.get('status') ?? '';
   const offset = Number(currentQuery.value.get('offset') ?? 0);

@@ -1,8 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useCallback } from 'preact/hooks';
-import { may } from '../../api/client.ts';
 import { Button } from '../../components/actions.ts';
-import { EmptyState, Page } from '../../components/page.ts';
+import { Page } from '../../components/page.ts';
 import { useCompletionSource } from '../../editor/completion.ts';
 import { DialectEditor } from '../../editor/dialect_editor.ts';
 import { errorRangeOf, summaryOfError } from '../../editor/marked_text.ts';
@@ -20,16 +19,6 @@ ORDER BY events DESC`;
 
 /** Writes and runs queries in the dialect. The address holds the query that was run last, so that it can be shared. */
 export default function QueryPage(): View {
-  if (!may('query:read'))
-    return html`<${Page} title="Query"
-      ><${EmptyState} title="This key may not query"
-        >Create one that may: npx exportd key create --scopes query:read<//
-      ><//
-    >`;
-  return html`<${QueryWorkbench} />`;
-}
-
-function QueryWorkbench(): View {
   const query = useSignal(currentQuery.peek().get('sql') ?? example);
   const vocabulary = useCompletionSource();
   const recent = useRecentQueries();

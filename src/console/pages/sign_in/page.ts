@@ -43,7 +43,7 @@ export function SignInPage(): View {
         <p>The demo's key is <code>api_key</code> in <code>.exportd/demo.json</code>. To create one:</p>
         <${CopyLine}
           label="command that creates a key"
-          text="npx exportd key create --scopes batch_export:read,batch_export:write,query:read"
+          text="npx exportd key create --database --project 1 --scopes all"
         />
       </div>
     </form>

@@ -4,25 +4,19 @@ import type { SourceMappingResponse } from '../../../http/console/schema.ts';
 import { api, type ExportdError, may, toFailure } from '../../api/client.ts';
 import { Button, CopyBlock } from '../../components/actions.ts';
 import { SelectField } from '../../components/field.ts';
-import { EmptyState, FailureNotice, LacksScope, Page, Section } from '../../components/page.ts';
+import { EmptyState, FailureNotice, Page, Section } from '../../components/page.ts';
 import { type Column, Table } from '../../components/table.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
-
-/** Gives the columns of a table to those of events, and shows the view, its index and its grants as one script. */
-export default function SourcePage(): View {
-  return may('batch_export:write')
-    ? html`<${Source} />`
-    : html`<${LacksScope} title="Map a table" scope="batch_export:write" />`;
-}
 
 type Mapping = NonNullable<SourceMappingResponse['mapping']>;
 type Role = Mapping['roles'][number];
 /** Columns of the table by the columns of events that they are given to. */
 type Chosen = Readonly<Record<string, string>>;
 
-function Source(): View {
+/** Gives the columns of a table to those of events, and shows the view, its index and its grants as one script. */
+export default function SourcePage(): View {
   const table = currentQuery.value.get('table') ?? '';
   const chosen = useSignal<Chosen>({});
   const state = useSignal<{ readonly data?: SourceMappingResponse; readonly failure?: ExportdError }>({});
