@@ -3,8 +3,17 @@
 // packages, or on that of the machine where npm has none, such as macOS.
 import { spawn } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
-import { constants, tmpdir } from 'node:os';
+import {
+  accessSync,
+  constants as modes,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readFileSync,
+  rmSync,
+  writeFileSync,
+} from 'node:fs';
+import { constants, homedir, tmpdir } from 'node:os';
 import { delimiter, join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
@@ -95,6 +104,18 @@ async function ensurePackages() {
     await install();
   }
   writeFileSync(stampFile, stamp);
+}
+
+/** Gives npm a cache among those of exportd where its own cannot be written to, such as in a home that is read-only. */
+function ensureNpmCache() {
+  const cache = process.env.npm_config_cache ?? join(homedir(), '.npm');
+  try {
+    mkdirSync(cache, { recursive: true });
+    accessSync(cache, modes.W_OK);
+  } catch {
+    const folder = process.env.EXPORTD_CACHE_DIR ?? join(homedir(), '.cache', 'exportd');
+    process.env.npm_config_cache = join(folder, 'npm');
+  }
 }
 
 /** How to run npm, which passes the path of its program: it may not be on PATH. */
@@ -225,6 +246,7 @@ if (majorVersion < minNode)
   fail(
     `a clone needs Node ${minNode} or newer to install the Node ${exportdNode} that runs it, found ${process.version}: see https://nodejs.org.`,
   );
+ensureNpmCache();
 await ensurePackages();
 if (command in programs) run(programs[command], args);
 else run('src/cli/main.ts', [command, ...args]);

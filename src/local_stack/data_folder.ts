@@ -58,7 +58,11 @@ export function openDataFolder(path: string): DataFolder {
 }
 
 /** The message for a file system error that the user can fix; undefined for any other error. */
-export function asLaunchError(error: unknown, path: string): LaunchError | undefined {
+export function asLaunchError(
+  error: unknown,
+  path: string,
+  kind: 'data' | 'cache' = 'data',
+): LaunchError | undefined {
   switch ((error as NodeJS.ErrnoException).code) {
     case 'ENOSPC':
     case 'EDQUOT':
@@ -70,7 +74,7 @@ export function asLaunchError(error: unknown, path: string): LaunchError | undef
     case 'EEXIST':
     case 'ENOENT':
       return new LaunchError(
-        `The data folder ${path} is not writable: change its owner or permissions, or set EXPORTD_DATA_DIR to another folder.`,
+        `The ${kind} folder ${path} is not writable: change its owner or permissions, or set EXPORTD_${kind.toUpperCase()}_DIR to another folder.`,
       );
     default:
       return undefined;

@@ -5,6 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { exportBody, openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { scopes as allScopes } from '../../src/http/accounts.ts';
 import { version } from '../../src/telemetry/version.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
@@ -37,6 +38,7 @@ describe('exportd', () => {
     expect([all.code, one.code]).toEqual([0, 0]);
     for (const name of [
       'up',
+      'demo',
       'server',
       'worker',
       'bundle',
@@ -156,6 +158,14 @@ describe('exportd', () => {
     });
     expect(await jsonOutputOf(service, 'project', 'list')).toMatchObject({
       results: [{ id: api.projectId }],
+    });
+    const whole = (await jsonOutputOf(
+      database,
+      ...['key', 'create', '--project', `${api.projectId}`, '--scopes', 'all'],
+    )) as { key: string };
+    const ownerOf = { ...service, EXPORTD_API_KEY: whole.key };
+    expect(await jsonOutputOf(ownerOf, 'key', 'list')).toMatchObject({
+      results: expect.arrayContaining([expect.objectContaining({ scopes: [...allScopes] })]),
     });
     const bootstrap = { ...database, ...service };
     const first = await jsonOutputOf(

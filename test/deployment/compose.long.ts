@@ -8,8 +8,8 @@ import { programPath } from '../setup/programs.ts';
 const run = promisify(execFile);
 const root = join(import.meta.dirname, '../..');
 
-it('docker-compose accepts docker-compose.yml', async () => {
-  const compose = await programPath('docker-compose');
+it.each(['docker-compose', 'docker-compose-2'] as const)('%s accepts docker-compose.yml', async (program) => {
+  const compose = await programPath(program);
   await expect(
     run(compose, ['--profile', 'monitoring', 'config', '--quiet'], {
       cwd: root,

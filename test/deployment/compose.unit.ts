@@ -24,7 +24,7 @@ const { services, networks } = parse(text, { merge: true }) as {
   services: Readonly<Record<string, Service>>;
   networks: { storage: { ipam: { config: readonly { subnet: string }[] } } };
 };
-const parts = ['server', 'worker', 'migrate', 'query-role'];
+const parts = ['server', 'worker', 'migrate', 'query-role', 'demo'];
 
 /** The variables that the file takes from `.env`, as `exportd secrets create` writes them. */
 const secrets = createSecrets(new Date());
@@ -65,7 +65,7 @@ describe('docker-compose.yml', () => {
 
   it('gives the key that decrypts secrets to workers only', () => {
     expect(createKeyRing(variablesOf('worker').EXPORTD_ENCRYPTION_KEYS).opens).toBe(true);
-    for (const name of ['server', 'query-role'])
+    for (const name of ['server', 'query-role', 'demo'])
       expect(createKeyRing(variablesOf(name).EXPORTD_ENCRYPTION_KEYS).opens).toBe(false);
     expect(services.migrate?.environment).not.toHaveProperty('EXPORTD_ENCRYPTION_KEYS');
   });

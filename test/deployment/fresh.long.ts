@@ -1,5 +1,4 @@
-import { mkdirSync } from 'node:fs';
-import { chmod } from 'node:fs/promises';
+import { chownSync, mkdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { cloneForContainers, type Engine, openEngine } from './containers/containers.ts';
@@ -8,14 +7,14 @@ import { cloneForContainers, type Engine, openEngine } from './containers/contai
 
 let engine: Engine;
 let clone: string;
-let cache: string;
 beforeAll(async () => {
   engine = await openEngine();
   clone = await cloneForContainers(engine);
-  // What the servers are built from is fetched once for all cells that are not about it.
-  cache = join(engine.folder, 'cache');
-  mkdirSync(cache);
-  await chmod(cache, 0o777);
+  // Servers are built once for all cells of a user that are not about that.
+  for (const user of [0, 1000]) {
+    mkdirSync(join(engine.folder, `cache-${user}`));
+    chownSync(join(engine.folder, `cache-${user}`), user, user);
+  }
 });
 afterAll(() => engine.close());
 
@@ -31,7 +30,7 @@ interface Cell {
 /** Runs Bash in a container of the cell, in a fresh clone. @returns what it printed @throws Error with it */
 const inCell = ({ node = 24, options = [], path }: Cell, script: string): Promise<string> =>
   engine.podman(
-    ...['run', '--rm', '--init', '--volume', `${clone}:/clone:ro`, ...options, '--env', `CLONE=${path}`],
+    ...['run', '--rm', '--volume', `${clone}:/clone:ro`, ...options, '--env', `CLONE=${path}`],
     ...[`localhost/fresh:${node}`, 'bash', '-euc', `git clone -q /clone "$CLONE"; cd "$CLONE"\n${script}`],
   );
 
@@ -45,27 +44,30 @@ SECONDS=0
 npm start > /tmp/output 2>&1 & npm=$!
 until grep -q 'Everything is ready' /tmp/output || ! kill -0 $npm; do sleep 0.5; done
 echo "ready after $SECONDS s"
-kill -INT -$npm || true
+kill -INT -$npm 2> /dev/null || true
 wait $npm && code=0 || code=$?
 cat /tmp/output
 echo "exit code $code"
 `;
 
-/** The cache of servers that cells share, which user 1000 may write to. */
-const shared = (): string[] => ['--volume', `${cache}:/cache`, '--env', 'EXPORTD_CACHE_DIR=/cache'];
+/** The options of a user, with the cache that their cells share. */
+const ofUser = (user: 0 | 1000): string[] => [
+  `--user=${user}`,
+  ...['--volume', `${join(engine.folder, `cache-${user}`)}:/cache`, '--env', 'EXPORTD_CACHE_DIR=/cache'],
+];
 
 const cells: readonly (readonly [string, () => Cell])[] = [
   // The first one fills the shared cache: Go comes from PyPI and builds versitygw where release pages are out of reach.
   [
     'of root in its home, with the capabilities of a container and no Go',
-    () => ({ path: '/root/exportd', options: shared() }),
+    () => ({ path: '/root/exportd', options: ofUser(0) }),
   ],
-  ['of root in a folder of all users', () => ({ path: '/srv/exportd', options: shared() })],
+  ['of root in a folder of all users', () => ({ path: '/srv/exportd', options: ofUser(0) })],
   [
     'of root without the capability to read all folders',
-    () => ({ path: '/srv/exportd', options: [...shared(), '--cap-drop=DAC_OVERRIDE'] }),
+    () => ({ path: '/srv/exportd', options: [...ofUser(0), '--cap-drop=DAC_OVERRIDE'] }),
   ],
-  ['of user 1000', () => ({ path: '/home/node/exportd', options: ['--user=1000', ...shared()] })],
+  ['of user 1000', () => ({ path: '/home/node/exportd', options: ofUser(1000) })],
   [
     'with a home that is read-only but for its cache',
     () => ({
@@ -80,9 +82,9 @@ const cells: readonly (readonly [string, () => Cell])[] = [
   ],
   [
     'in a path with blanks and umlauts',
-    () => ({ path: '/home/node/Eigene Übungen/größer & mehr', options: ['--user=1000', ...shared()] }),
+    () => ({ path: '/home/node/Eigene Übungen/größer & mehr', options: ofUser(1000) }),
   ],
-  ['with Node 22', () => ({ node: 22, path: '/home/node/exportd', options: ['--user=1000', ...shared()] })],
+  ['with Node 22', () => ({ node: 22, path: '/home/node/exportd', options: ofUser(1000) })],
 ];
 
 describe('npm start in a fresh clone', () => {
@@ -94,7 +96,10 @@ describe('npm start in a fresh clone', () => {
   });
 
   it('says what to do where neither releases, PyPI nor Go are in reach', async () => {
-    const unreachable = ['--add-host=github.com:127.0.0.1', '--env=PIP_INDEX_URL=http://127.0.0.1:9/simple'];
+    const unreachable = [
+      '--add-host=github.com:127.0.0.1',
+      '--env=PIP_INDEX_URL=http://127.0.0.1:65000/simple',
+    ];
     const output = await inCell({ path: '/root/exportd', options: unreachable }, startAndStop);
     expect(output).toContain('Temporal is missing, and no source has it:');
     expect(output).toContain('Do one of these: install Go 1.24 or newer');
@@ -102,7 +107,7 @@ describe('npm start in a fresh clone', () => {
   });
 
   it('says what root lacks that cannot become another user', async () => {
-    const options = [...shared(), '--cap-drop=ALL'];
+    const options = [...ofUser(0), '--cap-drop=ALL'];
     const output = await inCell({ path: '/srv/exportd', options }, startAndStop);
     expect(output).toContain('this root may not switch to the user nobody');
     expect(output).toContain('exit code 1\n');
@@ -111,7 +116,7 @@ describe('npm start in a fresh clone', () => {
 
 it('npm test passes in a fresh clone', async () => {
   const output = await inCell(
-    { path: '/home/node/exportd', options: ['--user=1000', ...shared()] },
+    { path: '/home/node/exportd', options: ofUser(1000) },
     'npm test 2>&1 | tail -n 400',
   );
   expect(output).toMatch(/^\d+ passed, 0 failed$/m);

@@ -2,10 +2,12 @@ import { execFile } from 'node:child_process';
 import {
   copyFileSync,
   cpSync,
+  existsSync,
   globSync,
   mkdirSync,
   mkdtempSync,
   readdirSync,
+  readFileSync,
   renameSync,
   rmSync,
   symlinkSync,
@@ -26,6 +28,7 @@ export type ProgramName =
   | 'promtool'
   | 'helm'
   | 'docker-compose'
+  | 'docker-compose-2'
   | 'chromium'
   | 'schemathesis'
   | 'table-readers'
@@ -103,6 +106,11 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     version: 'debian',
     command: 'apt-get install docker-compose',
     install: installCompose,
+  },
+  'docker-compose-2': {
+    version: 'debian',
+    command: 'install the plugin "docker compose" as docker-compose-2',
+    install: installCompose2,
   },
   helm: {
     version: helmVersion,
@@ -219,10 +227,12 @@ function temporalProgramOf(name: ProgramName, folder: string): TestProgram {
 /**
  * Unpacks Debian packages into a folder, which needs neither root nor the packages that they depend on, and asks for the newest
  * lists of packages.
+ * @param sources where to look for them, in place of the sources of the machine
  */
 async function unpackFromDebian(
   names: readonly string[],
   use: (folder: string) => void | Promise<void>,
+  sources?: string,
 ): Promise<void> {
   const folder = mkdtempSync(join(tmpdir(), 'exportd-package-'));
   const unpacked = join(folder, 'unpacked');
@@ -235,6 +245,13 @@ async function unpackFromDebian(
       `--option=Dir::Cache=${join(folder, 'cache')}`,
       '--option=APT::Sandbox::User=root',
     ];
+    if (sources !== undefined) {
+      writeFileSync(join(folder, 'own.sources'), sources);
+      options.push(
+        `--option=Dir::Etc::sourcelist=${join(folder, 'own.sources')}`,
+        `--option=Dir::Etc::sourceparts=${join(folder, 'none')}`,
+      );
+    }
     await run('apt-get', [...options, 'update'], { cwd: folder, maxBuffer: Infinity });
     await run('apt-get', [...options, 'download', ...names], { cwd: folder, maxBuffer: Infinity });
     for (const archive of readdirSync(folder).filter((entry) => entry.endsWith('.deb')))
@@ -260,6 +277,30 @@ function installCompose(folder: string): Promise<void> {
     const script = `#!/bin/sh\nPYTHONPATH="$(dirname "$0")/modules" exec /usr/bin/python3 -c '${main}' "$@"\n`;
     writeFileSync(join(folder, 'docker-compose'), script, { mode: 0o755 });
   });
+}
+
+/** Version 2 of Compose, which Debian 12 lacks: that of Debian 13 runs there too. */
+function installCompose2(folder: string): Promise<void> {
+  const found = [
+    '/etc/apt/sources.list',
+    ...globSync('/etc/apt/sources.list.d/*').filter((path) => /\.(list|sources)$/.test(path)),
+  ].flatMap((path) => (existsSync(path) ? [readFileSync(path, 'utf8')] : []));
+  const [mirror = 'http://deb.debian.org/debian'] =
+    /https?:\/\/\S+\/debian(?=[/\s]|$)/.exec(found.join('\n')) ?? [];
+  const sources = `Types: deb
+URIs: ${mirror}
+Suites: trixie
+Components: main
+Signed-By: /usr/share/keyrings/debian-archive-keyring.gpg
+`;
+  return unpackFromDebian(
+    ['docker-compose'],
+    (unpacked) => {
+      const plugin = join(unpacked, 'usr/libexec/docker/cli-plugins/docker-compose');
+      cpSync(plugin, join(folder, 'docker-compose-2'));
+    },
+    sources,
+  );
 }
 
 /** A Python package with its modules, and a script that runs it with them. */

@@ -10,7 +10,7 @@ import { describeSwitch, rebuildOptions } from './projections.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.
 
-/** `up`, `server`, `worker`, `bundle` and `migrate`. */
+/** `up`, `demo`, `server`, `worker`, `bundle` and `migrate`. */
 export function addProcessCommands(program: Command): void {
   program
     .command('up')
@@ -19,6 +19,29 @@ export function addProcessCommands(program: Command): void {
     .action(async (options: { demo: boolean }) => {
       const { up } = await import('../../local_stack/up.ts');
       await withOwnSignals(() => up(options));
+    });
+
+  program
+    .command('demo')
+    .description('fill a trial that runs: a project with rows, a bucket, an hourly export and a key')
+    .requiredOption('--base-url <url>', 'of the HTTP API, as this command reaches it')
+    .requiredOption('--console-url <url>', 'of the console, as a browser reaches it')
+    .requiredOption(
+      '--endpoint-url <url>',
+      'of the S3 server, whose keys are AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY',
+    )
+    .option('--region <name>', 'of the S3 server', 'us-east-1')
+    .action(async (options: DemoOptions) => {
+      const [{ fillTrial }, { createReport }] = await Promise.all([
+        import('../../local_stack/demo/trial.ts'),
+        import('../../local_stack/report.ts'),
+      ]);
+      const { AWS_ACCESS_KEY_ID: accessKeyId = '', AWS_SECRET_ACCESS_KEY: secretAccessKey = '' } =
+        process.env;
+      const { baseUrl, consoleUrl, endpointUrl: endpoint, region } = options;
+      const objectStore = { endpoint, region, accessKeyId, secretAccessKey };
+      const settings = await commandSettings(process.env);
+      await fillTrial({ settings, baseUrl, consoleUrl, objectStore }, createReport());
     });
 
   program
@@ -77,6 +100,13 @@ export function addProcessCommands(program: Command): void {
             ],
       );
     });
+}
+
+interface DemoOptions {
+  readonly baseUrl: string;
+  readonly consoleUrl: string;
+  readonly endpointUrl: string;
+  readonly region: string;
 }
 
 function pendingChangeLines({ migrations, rebuilt_read_models: rebuilt }: PendingChanges): string[] {

@@ -226,6 +226,8 @@ async function waitForCompletedRun(
   return undefined;
 }
 
+/** The name of the demo's project. */
+export const demoProject = 'Demo';
 /** The bucket that the demo exports to. */
 export const demoBucket = 'exportd-demo';
 /** An arbitrary number. The demo data depends only on it and the start time. */
@@ -241,7 +243,7 @@ export async function prepareDemo(
   report: Report,
   onTablesAdded: () => Promise<void>,
 ): Promise<DemoAccounts> {
-  const accounts = await ensureAccounts(databaseUrl, folder, 'Demo', ensureDemoDashboards);
+  const accounts = await ensureAccounts(databaseUrl, folder, demoProject, ensureDemoDashboards);
   const saved = readDemoState(folder);
   if (saved.anchor === undefined || saved.project_id !== accounts.projectId) {
     report('Writing demo data: 48 hours of events, persons, groups and session replays');
@@ -286,10 +288,13 @@ export const serviceFileOf = (stack: DemoStack, accounts: DemoAccounts): Service
   worker_pid: stack.workerPid(),
 });
 
-/** Creates an export, starts a backfill, waits for a completed run and prints instructions. */
-export async function runDemo(stack: DemoStack, accounts: DemoAccounts, report: Report): Promise<DemoFile> {
-  const { folder, objectStore } = stack;
-  const client = createApiClient(stack.baseUrl, accounts.projectId, accounts.apiKey);
+/** Creates an export, starts a backfill, and waits for a completed run. @returns the id of the export */
+export async function exportDemo(
+  client: ApiClient,
+  folder: DataFolder,
+  objectStore: ObjectStore,
+  report: Report,
+): Promise<string> {
   const id = await ensureExport(client, folder, objectStore, demoBucket, report);
   await ensureBackfill(client, folder, id, report);
   const completed = await waitForCompletedRun(client, id, report);
@@ -304,6 +309,14 @@ export async function runDemo(stack: DemoStack, accounts: DemoAccounts, report: 
         `  file s3://${demoBucket}/${key}: ${rows.toLocaleString('en')} rows, ${bytes.toLocaleString('en')} bytes`,
       );
   }
+  return id;
+}
+
+/** Exports the rows of the demo, and prints what to try next. */
+export async function runDemo(stack: DemoStack, accounts: DemoAccounts, report: Report): Promise<DemoFile> {
+  const { folder, objectStore } = stack;
+  const client = createApiClient(stack.baseUrl, accounts.projectId, accounts.apiKey);
+  const id = await exportDemo(client, folder, objectStore, report);
   const demo: DemoFile = { ...serviceFileOf(stack, accounts), batch_export_id: id, bucket: demoBucket };
   writeDemoFile(folder, demo);
   report('Everything is ready');

@@ -89,7 +89,7 @@ export async function installOnce(installation: Installation, report: Report): P
       if (isExecutable(program)) break;
       await installIntoDraft(installation);
     } catch (error) {
-      if (!(error instanceof LockHeld)) throw asLaunchError(error, dirname(folder)) ?? error;
+      if (!(error instanceof LockHeld)) throw asLaunchError(error, dirname(folder), 'cache') ?? error;
       if (!isWaiting) report(`Waiting for process ${error.holder.pid}, which is installing ${title}`);
       isWaiting = true;
       await delay(500);

@@ -290,7 +290,8 @@ async function createDatabaseCluster(
     ...['--no-instructions', ...(durable ? [] : ['--no-sync'])],
     ...(durable || version < 16 ? [] : ['-c', 'scram_iterations=1']),
   ];
-  const initdb = spawn(command, args, { cwd: draft, stdio: ['ignore', 'ignore', 'pipe'], ...user.spawn });
+  // Not in the draft, which a root without DAC_OVERRIDE cannot enter.
+  const initdb = spawn(command, args, { cwd: '/', stdio: ['ignore', 'ignore', 'pipe'], ...user.spawn });
   const end = () => initdb.kill('SIGKILL');
   process.once('exit', end);
   let output = '';
