@@ -3,6 +3,7 @@ import fastifySwagger from '@fastify/swagger';
 import fastify, {
   type FastifyBaseLogger,
   type FastifyInstance,
+  type FastifyReply,
   type FastifyRequest,
   LogController,
 } from 'fastify';
@@ -12,7 +13,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { Socket } from 'node:net';
 import { Transform } from 'node:stream';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
-import { Counter, Histogram, type Registry } from 'prom-client';
+import { Histogram, type Registry } from 'prom-client';
 import { searchAttributes } from '../../workflows/activity_options.ts';
 import { createTurns } from '../concurrency/keyed_semaphore.ts';
 import { bounds, boundText } from '../config/bounds.ts';
@@ -281,34 +282,18 @@ function countRequests(app: HttpApp, metrics: Registry): void {
     labelNames: ['method', 'route', 'status'],
     registers: [metrics],
   });
-  const failures = new Counter({
-    name: 'exportd_http_server_errors_total',
-    help: 'Responses with status 500 and above.',
-    labelNames: ['route', 'status'],
-    registers: [metrics],
-  });
-  const unmatched = new Counter({
-    name: 'exportd_http_unmatched_requests_total',
-    help: 'Requests whose path or method no route has.',
-    registers: [metrics],
-  });
   app.addHook('onResponse', (request, reply, done) => {
-    const { url } = request.routeOptions;
-    if (url === undefined || reply.statusCode === 405) {
-      unmatched.inc();
-      done();
-      return;
-    }
     const method = knownMethods.has(request.method) ? request.method : 'other';
-    const route =
-      url.startsWith('/api/') && request.caller === null && reply.statusCode !== 200
-        ? 'unauthenticated'
-        : url;
-    const status = String(reply.statusCode);
-    seconds.observe({ method, route, status }, reply.elapsedTime / 1_000);
-    if (reply.statusCode >= 500) failures.inc({ route, status });
+    const labels = { method, route: routeOf(request, reply), status: String(reply.statusCode) };
+    seconds.observe(labels, reply.elapsedTime / 1_000);
     done();
   });
+}
+
+/** The route of a request for metrics: `unmatched` if no route has its path and method, `unauthenticated` without a key. */
+function routeOf({ routeOptions: { url }, caller }: FastifyRequest, { statusCode }: FastifyReply): string {
+  if (url === undefined || statusCode === 405) return 'unmatched';
+  return url.startsWith('/api/') && caller === null && statusCode !== 200 ? 'unauthenticated' : url;
 }
 
 /**

@@ -1,7 +1,6 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import type { Condition } from '../domain/condition.ts';
-import { nominalLengthMs } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { readStandings, sourceUnavailable } from '../projections/export_conditions.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -174,7 +173,6 @@ interface ExportHealth {
   readonly id: string;
   readonly team_id: number;
   readonly interval: string;
-  readonly paused: boolean;
   readonly condition: Condition;
   /**
    * Seconds since the end of the newest interval that is exported or skipped, or since the creation of the export if that is
@@ -202,7 +200,7 @@ async function readExportHealth(
   onUnreadable: (id: string, error: unknown) => void,
 ): Promise<ExportHealth[]> {
   const { rows } = await pool.query<Row>(
-    `select export.id, export.team_id, export.interval, export.paused,
+    `select export.id, export.team_id, export.interval,
        case when not export.paused and coalesce(export.start_at <= now, true) and coalesce(export.end_at > now, true)
          then greatest(0, extract(epoch from
            now - greatest(decided.until, export.created_at, export.start_at)))::float8
@@ -342,15 +340,9 @@ export function registerExportMetrics(
   );
   gaugeOf(
     'exportd_freshness_seconds',
-    'Time since the end of the newest exported interval: how far behind the slowest export is. Without paused exports.',
+    'Time since the end of the newest exported interval: how far behind the slowest export is. It rises to the length of the interval and the duration of a run, and falls again. Without paused exports.',
     max,
     ({ freshness_seconds }) => freshness_seconds,
-  );
-  gaugeOf(
-    'exportd_interval_seconds',
-    'Length of the interval. `exportd_freshness_seconds` rises to it and to the duration of a run, and falls again.',
-    max,
-    ({ interval }) => nominalLengthMs(interval) / 1_000,
   );
   gaugeOf(
     'exportd_missing_intervals',
@@ -382,13 +374,6 @@ export function registerExportMetrics(
     max,
     ({ comparison_overdue_seconds }) => comparison_overdue_seconds,
   );
-  for (const [name, isPaused] of [
-    ['exportd_active_exports', false],
-    ['exportd_paused_exports', true],
-  ] as const)
-    gaugeOf(name, `Exports that are ${isPaused ? 'paused' : 'not paused'}.`, sum, ({ paused }) =>
-      paused === isPaused ? 1 : 0,
-    );
   addGauge(
     metrics,
     'exportd_differing_intervals',

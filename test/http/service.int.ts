@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/backfills.ts';
 import { runStatusLabels } from '../../src/domain/run_state.ts';
@@ -46,6 +47,22 @@ describe('the service', () => {
     expect(await api.metrics()).toContain(
       'exportd_http_request_duration_seconds_count{method="GET",route="/api/environments/:project_id/batch_exports",status="200"}',
     );
+  });
+
+  it('counts requests that a client without a key can send in few series', async () => {
+    await api.call('GET', `/nothing/${randomUUID()}`, undefined, open);
+    await api.call('PROPFIND', 'batch_exports/', undefined, open);
+    await api.call('GET', 'batch_exports/', undefined, { authorization: 'Bearer exk_unknown' });
+    const labels = [
+      ...(await api.metrics()).matchAll(/^exportd_http_request_duration_seconds_count(\{.+\})/gm),
+    ]
+      .map(([, found]) => found)
+      .filter((found) => /unmatched|unauthenticated/.test(found ?? ''));
+    expect(labels.sort()).toEqual([
+      '{method="GET",route="unauthenticated",status="401"}',
+      '{method="GET",route="unmatched",status="404"}',
+      '{method="other",route="unmatched",status="405"}',
+    ]);
   });
 
   it("reports an operator's fault in readiness, metrics and the runs that wait for it", async () => {
