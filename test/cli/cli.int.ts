@@ -286,7 +286,7 @@ describe('exportd', () => {
     const dry = await exportd(service, 'export', 'backfill', id, ...range, '--dry-run');
     expect(dry.stdout).toMatch(/^2026-11-01T10:00:00.000Z +2026-11-01T10:02:00.000Z +2 +0$/m);
     await exportd(service, 'export', 'backfill', id, ...range, '--allow-shrink');
-    const runs = ['export', 'runs', id, '--limit', '1'];
+    const runs = ['run', 'list', id, '--limit', '1'];
     const { results } = (await jsonOutputOf(service, ...runs)) as { results: { id: string }[] };
     expect(results).toMatchObject([{ allow_shrink: true }]);
     const retry = await exportd(service, 'export', 'retry', id, results[0]?.id ?? '', '--allow-shrink');

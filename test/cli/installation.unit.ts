@@ -1,4 +1,3 @@
-import { execFileSync, spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -71,40 +70,6 @@ describe('a command that only asks', () => {
     });
     expect(stdout + stderr).toContain(printed);
     expect(stderr).toMatch(/^packages: commander(,luxon)?$/m);
-  });
-});
-
-describe('exportd completion', () => {
-  /** What bash offers for the words of a line, of which the last is incomplete. */
-  const completed = (script: string, ...words: readonly string[]): string[] => {
-    writeFileSync(join(folder, 'completion.bash'), script);
-    const quoted = words.map((word) => `'${word}'`).join(' ');
-    const program = `. '${folder}/completion.bash'; COMP_WORDS=(exportd ${quoted}); COMP_CWORD=${words.length}; _exportd; printf '%s\\n' "\${COMPREPLY[@]}"`;
-    return execFileSync('bash', ['-c', program], { encoding: 'utf8' }).split('\n').filter(Boolean);
-  };
-
-  it('completes commands, subcommands and flags in bash', async () => {
-    const { stdout } = await exportd({}, 'completion', 'bash');
-    expect(completed(stdout, 'ver')).toEqual(['verify', 'version']);
-    expect(completed(stdout, 'export', 'pau')).toEqual(['pause']);
-    expect(completed(stdout, 'export', '--json', 'unp')).toEqual(['unpause']);
-    expect(completed(stdout, 'export', 'backfill', '--start')).toEqual(['--start-at']);
-    expect(completed(stdout, 'export', 'list', 'nothing')).toEqual([]);
-  });
-
-  it.each([
-    ['zsh', "'backfill:"],
-    ['fish', `complete -c exportd -n '__exportd_command_is "export"' -f -a 'backfill' -d '`],
-  ])('prints a script for %s', async (shell, line) => {
-    const { code, stdout } = await exportd({}, 'completion', shell);
-    expect([code, stdout]).toEqual([0, expect.stringContaining(line)]);
-  });
-
-  it('rejects other shells', async () => {
-    expect(await exportd({}, 'completion', 'csh')).toMatchObject({
-      code: 1,
-      stderr: expect.stringContaining('Allowed choices are bash, zsh, fish') as unknown,
-    });
   });
 });
 

@@ -327,7 +327,7 @@ export function addTableCommands(program: Command): void {
     });
 }
 
-/** `export list|show|create|update|delete|pause|unpause|backfill|retry|runs|intervals|manifests|reading|acknowledge|logs`. */
+/** `export list|show|create|update|delete|pause|unpause|backfill|retry|intervals|manifests|reading|acknowledge|logs`. */
 export function addExportCommands(program: Command): void {
   const exports = program.command('export').description('manage batch exports (uses the HTTP API)');
 
@@ -406,15 +406,6 @@ export function addExportCommands(program: Command): void {
     });
 
   addRetryCommand(exports);
-
-  serviceCommand(exports, 'runs', 'list the newest runs of a batch export')
-    .argument('<id>')
-    .option('--limit <number>', 'maximum number', '100')
-    .action(async (id: string, options: Options & { limit: string }) => {
-      const path = `batch_exports/${encodeURIComponent(id)}/runs/?limit=${encodeURIComponent(options.limit)}`;
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () => runTable(results(body)));
-    });
 
   serviceCommand(exports, 'intervals', 'list what is known of each interval of a batch export, newest first')
     .argument('<id>')

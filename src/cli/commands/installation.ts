@@ -1,16 +1,15 @@
 import { randomBytes } from 'node:crypto';
 import { mkdirSync, readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { join, resolve } from 'node:path';
-import { Argument, type Command } from 'commander';
+import type { Command } from 'commander';
 import { installedPath, root } from '../../config/installation.ts';
 import { readBuildInformation, version } from '../../telemetry/version.ts';
 import { CliError } from '../cli_error.ts';
-import { completionScript, shells } from '../completion.ts';
 import { printer } from '../output.ts';
 import { runDoctor } from './doctor.ts';
 import { createSecrets } from './secrets.ts';
 
-/** `version`, `init` and `completion`. */
+/** `version` and `init`. */
 export function addInstallationCommands(program: Command): void {
   program
     .command('version')
@@ -36,14 +35,6 @@ export function addInstallationCommands(program: Command): void {
       Object.assign(process.env, variablesOf(files));
       const failed = await runDoctor({});
       if (failed.length > 0) process.stdout.write(`Still to do: ${failed.join(', ')}.\n`);
-    });
-
-  program
-    .command('completion')
-    .addArgument(new Argument('<shell>', 'the shell').choices(shells))
-    .description('print a script that completes commands and flags')
-    .action((shell: (typeof shells)[number]) => {
-      process.stdout.write(completionScript(program, shell));
     });
 }
 
