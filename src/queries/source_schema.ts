@@ -7,7 +7,7 @@ import {
   type UniqueKeys,
   uniqueKeysOf,
 } from '../source/relations.ts';
-import { sourceContract, type RelationRole } from '../source/contract.ts';
+import { contractCasts, sourceContract, type RelationRole, unconvertedTypes } from '../source/contract.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 import { querySchema } from './query_role/query_role.ts';
@@ -46,7 +46,8 @@ export async function readSourceSchema(
   const present = relations.hasQueryRole
     ? await readableRelations(connection, [...names, ...warehouse_tables.map(quotedName)])
     : await existingRelations(connection, names);
-  const required = (name: string): SourceRelation => present.get(name) ?? missingRelation(name);
+  const required = (name: string, role: RelationRole): SourceRelation =>
+    withContractTypes(present.get(name) ?? missingRelation(name), role);
   const optional = (name: string): SourceRelation | null => present.get(name) ?? null;
   const complete = (name: string, columns: readonly string[]): SourceRelation | null => {
     const found = optional(name);
@@ -59,10 +60,10 @@ export async function readSourceSchema(
       property_definitions.filter(({ scope }) => scope === owner).map(({ name, type }) => [name, type]),
     );
   return {
-    events: required(relations.events),
-    persons: hasPersons ? required(relations.persons) : withoutRows('persons', ['team_id', 'id']),
+    events: required(relations.events, 'events'),
+    persons: hasPersons ? required(relations.persons, 'persons') : withoutRows('persons', ['team_id', 'id']),
     personDistinctIds: hasPersons
-      ? required(relations.person_distinct_ids)
+      ? required(relations.person_distinct_ids, 'person_distinct_ids')
       : withoutRows('person_distinct_ids', ['team_id', 'distinct_id']),
     sessionReplayEvents: optional(optionalRelations.sessionReplayEvents),
     groups: complete(optionalRelations.groups, groupColumns),
@@ -72,6 +73,36 @@ export async function readSourceSchema(
       : await readWarehouse(connection, warehouse_tables),
     eventProperties: propertyTypes('event'),
     personProperties: propertyTypes('person'),
+  };
+}
+
+/**
+ * A relation whose columns have the types of the contract: others are converted as exports convert them. PostgreSQL flattens the
+ * subquery, so that the indexes of columns that are not converted are used.
+ */
+function withContractTypes(source: SourceRelation, role: RelationRole): SourceRelation {
+  const types = new Map(
+    sourceContract[role].columns
+      .filter(({ name, type }) => {
+        const found = source.columns.get(name);
+        return found !== undefined && !unconvertedTypes[type].includes(found);
+      })
+      .map(({ name, type }) => [name, contractCasts[type]]),
+  );
+  if (types.size === 0) return source;
+  const selected = [...source.columns.keys()].map((name) => {
+    const type = types.get(name);
+    return type === undefined ? quoted(name) : `${quoted(name)}::${type} as ${quoted(name)}`;
+  });
+  const columns = [...source.columns].map(([name, found]): [string, string] => {
+    const type = sourceContract[role].columns.find((column) => column.name === name)?.type;
+    // A cast to `json` is read like a column of that type.
+    return [name, types.has(name) ? (type === 'jsonb' ? 'json' : (type ?? found)) : found];
+  });
+  return {
+    ...source,
+    relation: `(select ${selected.join(', ')} from ${source.relation}) as ${quoted(`typed_${role}`)}`,
+    columns: new Map(columns),
   };
 }
 

@@ -65,21 +65,32 @@ export const unconvertedTypes: Readonly<Record<ContractType, readonly string[]>>
   'timestamp with time zone': ['timestamp with time zone', 'timestamp without time zone'],
 };
 
+/** The cast of a column of another type, in exports and in queries. JSON is not parsed into `jsonb`, which cannot hold all of it. */
+export const contractCasts: Readonly<Record<ContractType, string>> = {
+  integer: 'int',
+  bigint: 'bigint',
+  uuid: 'uuid',
+  text: 'text',
+  boolean: 'boolean',
+  jsonb: 'json',
+  'timestamp with time zone': 'timestamptz',
+};
+
 const anyUuid = `'00000000-0000-0000-0000-000000000000'::uuid`;
-const converted = (type: string) => (column: string) => [`${column}::${type}`];
-const compared = (type: string, value: string) => (column: string) => [
-  `${column}::${type}`,
+const converted = (type: ContractType) => (column: string) => [`${column}::${contractCasts[type]}`];
+const compared = (type: ContractType, value: string) => (column: string) => [
+  `${column}::${contractCasts[type]}`,
   `${column} > ${value}`,
 ];
 
 const text = { type: 'text', uses: converted('text') } as const;
-const json = { type: 'jsonb', uses: converted('json') } as const;
+const json = { type: 'jsonb', uses: converted('jsonb') } as const;
 const version = { type: 'bigint', uses: converted('bigint'), nullable: false } as const;
 const id = { type: 'uuid', uses: compared('uuid', anyUuid), nullable: false } as const;
-const time = { type: 'timestamp with time zone', uses: converted('timestamptz') } as const;
+const time = { type: 'timestamp with time zone', uses: converted('timestamp with time zone') } as const;
 const sortedTime = {
   type: 'timestamp with time zone',
-  uses: compared('timestamptz', 'now()'),
+  uses: compared('timestamp with time zone', 'now()'),
 } as const;
 
 const teamId: ContractColumn = {

@@ -14,9 +14,12 @@ export function queryRoleSettings(databaseUrl: string) {
   };
 }
 
-/** Creates the role, or lets it read the relations that exist now. */
-export async function prepareQueryRole(databaseUrl: string): Promise<void> {
-  const settings = readSettings({ DATABASE_URL: databaseUrl, ...queryRoleSettings(databaseUrl) });
+/** Creates the role, or lets it read the relations that exist now. @param more settings, such as names of relations */
+export async function prepareQueryRole(
+  databaseUrl: string,
+  more: Readonly<Record<string, string>> = {},
+): Promise<void> {
+  const settings = readSettings({ DATABASE_URL: databaseUrl, ...queryRoleSettings(databaseUrl), ...more });
   const role = queryRoleOf(settings);
   if (!role) throw new Error('The settings of the test name no role of queries.');
   const pool = createPool(databaseUrl, { max: 1 });
