@@ -7,7 +7,8 @@ import {
   type UniqueKeys,
   uniqueKeysOf,
 } from '../source/relations.ts';
-import { contractCasts, sourceContract, type RelationRole, unconvertedTypes } from '../source/contract.ts';
+import { sourceContract, type RelationRole } from '../source/contract.ts';
+import { withContractTypes } from '../source/contract_types.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 import { querySchema } from './query_role/query_role.ts';
@@ -73,36 +74,6 @@ export async function readSourceSchema(
       : await readWarehouse(connection, warehouse_tables),
     eventProperties: propertyTypes('event'),
     personProperties: propertyTypes('person'),
-  };
-}
-
-/**
- * A relation whose columns have the types of the contract: others are converted as exports convert them. PostgreSQL flattens the
- * subquery, so that the indexes of columns that are not converted are used.
- */
-function withContractTypes(source: SourceRelation, role: RelationRole): SourceRelation {
-  const types = new Map(
-    sourceContract[role].columns
-      .filter(({ name, type }) => {
-        const found = source.columns.get(name);
-        return found !== undefined && !unconvertedTypes[type].includes(found);
-      })
-      .map(({ name, type }) => [name, contractCasts[type]]),
-  );
-  if (types.size === 0) return source;
-  const selected = [...source.columns.keys()].map((name) => {
-    const type = types.get(name);
-    return type === undefined ? quoted(name) : `${quoted(name)}::${type} as ${quoted(name)}`;
-  });
-  const columns = [...source.columns].map(([name, found]): [string, string] => {
-    const type = sourceContract[role].columns.find((column) => column.name === name)?.type;
-    // A cast to `json` is read like a column of that type.
-    return [name, types.has(name) ? (type === 'jsonb' ? 'json' : (type ?? found)) : found];
-  });
-  return {
-    ...source,
-    relation: `(select ${selected.join(', ')} from ${source.relation}) as ${quoted(`typed_${role}`)}`,
-    columns: new Map(columns),
   };
 }
 

@@ -26,6 +26,7 @@ import {
   sortKeyColumns,
 } from './row_query/selected_rows.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
+import { withContractTypes } from './contract_types.ts';
 import type { ExportedColumn } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 
@@ -56,15 +57,25 @@ interface EventColumnTypes {
   readonly events: ColumnTypes;
   /** Columns of the persons relation; absent when it does not exist. */
   readonly persons?: ColumnTypes | undefined;
+  /** Those of the distinct ids, likewise. */
+  readonly distinctIds?: ColumnTypes | undefined;
 }
+
+/** Of a relation that does not exist. */
+const noColumns: ColumnTypes = new Map();
 
 /** Reads the columns from the catalog. The relations of persons may be missing. @throws RelationNotFound */
 export async function eventColumnTypes(
   connection: CatalogConnection,
   relations: Relations,
 ): Promise<EventColumnTypes> {
-  const present = await columnTypesOfExisting(connection, [relations.events, relations.persons]);
-  return { events: requireColumns(present, relations.events), persons: present.get(relations.persons) };
+  const { events, persons, person_distinct_ids } = relations;
+  const present = await columnTypesOfExisting(connection, [events, persons, person_distinct_ids]);
+  return {
+    events: requireColumns(present, events),
+    persons: present.get(persons),
+    distinctIds: present.get(person_distinct_ids),
+  };
 }
 
 /**
@@ -80,7 +91,7 @@ export function eventsQuery(
   let readsPerson = !carriesPerson && !selection.query;
   const person = carriesPerson
     ? { expression: 'e.person_properties', type: types.events.get('person_properties') }
-    : { expression: joinedPersonProperties(relations), type: types.persons?.get('properties') };
+    : { expression: joinedPersonProperties(relations, types), type: types.persons?.get('properties') };
   const event = { expression: 'e.properties', type: types.events.get('properties') };
   const rowColumns: ColumnAccess = {
     sql: (name) => {
@@ -91,9 +102,15 @@ export function eventsQuery(
     jsonType: (name) => (name === 'person_properties' ? person.type : event.type),
   };
   const sources = {
-    events: { relation: relations.events, columns: types.events },
-    persons: { relation: relations.persons, columns: types.persons ?? new Map<string, string>() },
-    personDistinctIds: { relation: relations.person_distinct_ids, columns: new Map<string, string>() },
+    events: withContractTypes({ relation: relations.events, columns: types.events }, 'events'),
+    persons: withContractTypes(
+      { relation: relations.persons, columns: types.persons ?? noColumns },
+      'persons',
+    ),
+    personDistinctIds: withContractTypes(
+      { relation: relations.person_distinct_ids, columns: types.distinctIds ?? noColumns },
+      'person_distinct_ids',
+    ),
   };
   const rowQuery =
     selection.query &&
@@ -186,8 +203,14 @@ const readsJoinedPerson = ({ joins, conditionJoins }: RowQueryStatement): boolea
  * The current properties of the person, for events that do not store them. A subquery instead of a join: it neither
  * drops nor duplicates events, whatever the person relations contain.
  */
-const joinedPersonProperties = ({ persons, person_distinct_ids }: Relations): string =>
-  `(select p.properties from ${persons} p where p.team_id = e.team_id and not p.is_deleted and p.id = coalesce(
+const joinedPersonProperties = (
+  { persons, person_distinct_ids }: Relations,
+  { events, distinctIds }: EventColumnTypes,
+): string => {
+  // Equal types are compared as they are, for an index of them.
+  const type = events.get('distinct_id') === distinctIds?.get('distinct_id') ? '' : '::text';
+  return `(select p.properties from ${persons} p where p.team_id = e.team_id and not p.is_deleted and p.id = coalesce(
      (select m.person_id from ${person_distinct_ids} m
-      where m.team_id = e.team_id and m.distinct_id = e.distinct_id and not m.is_deleted limit 1),
-     e.person_id) limit 1)`;
+      where m.team_id = e.team_id and m.distinct_id${type} = e.distinct_id${type} and not m.is_deleted limit 1),
+     e.person_id::uuid) limit 1)`;
+};

@@ -9,6 +9,7 @@ import {
   type ModelQuery,
   type PageKeys,
 } from './model_query.ts';
+import { withContractTypes } from './contract_types.ts';
 import type { ColumnTypes, Relations } from './relations.ts';
 import type { ColumnAccess } from './row_query/model_row.ts';
 import { rowQueryStatement, sortKeyColumns, selectionConditions } from './row_query/selected_rows.ts';
@@ -43,7 +44,7 @@ export function personsQuery(
   { team_id, selection }: Pick<RowRange, 'team_id' | 'selection'>,
 ): ModelQuery {
   const properties = { expression: 'p.properties', type: types.get('properties') };
-  const persons = { relation: relations.persons, columns: types };
+  const persons = withContractTypes({ relation: relations.persons, columns: types }, 'persons');
   const filtered: ColumnAccess = {
     sql: (name) => branchColumns[name] ?? 'null',
     jsonType: () => properties.type,

@@ -1,4 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
+import { allRows, type RowSelection } from '../../src/source/row_selection.ts';
+import { blocksOf, hourOf, rowsOf, sourceOf } from '../source/rows.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { prepareQueryRole } from '../setup/query_role.ts';
 
@@ -39,6 +42,10 @@ beforeAll(async () => {
     create view typed.events as select team_id::numeric as team_id, uuid, event::typed.name as event, distinct_id::bigint as distinct_id,
       person_id::text as person_id, properties::text as properties, null::typed.document as person_properties,
       elements_chain, timestamp::typed.moment as timestamp, created_at::text as created_at, inserted_at from public.events;
+    create view typed.bare_events as select team_id, uuid, event, distinct_id, person_id, properties, elements_chain, timestamp,
+      created_at, inserted_at from typed.events;
+    create view typed.varchar_events as select team_id, uuid, event, distinct_id::varchar as distinct_id, person_id, properties,
+      elements_chain, timestamp, created_at, inserted_at from typed.events;
     create view typed.persons as select team_id, id, properties::typed.document as properties, created_at, updated_at,
       version::numeric as version, is_deleted from public.persons;
     create view typed.person_distinct_ids as select team_id, distinct_id::bigint as distinct_id, person_id, version::text as version,
@@ -101,4 +108,45 @@ it.each([
 it('the check of the source accepts them', async () => {
   const { body } = await other.call('GET', 'source/check');
   expect(body).toMatchObject({ ok: true });
+});
+
+const relations = {
+  EXPORTD_PERSONS_RELATION: 'typed.persons',
+  EXPORTD_PERSON_DISTINCT_IDS_RELATION: 'typed.person_distinct_ids',
+};
+const country: RowSelection = {
+  ...allRows,
+  query: readRowQuery('events', {
+    dialect_query: 'select uuid, event, person.properties.country as country from events',
+    timezone: 'UTC',
+    week_start_day: 'monday',
+  }),
+};
+
+it.each([
+  ['events', 'typed.events', allRows],
+  ['events', 'typed.bare_events', allRows],
+  ['events', 'typed.varchar_events', allRows],
+  ['events', 'typed.bare_events', country],
+  ['persons', 'typed.events', allRows],
+] as const)('exports read the same %s of %s (%#)', async (model, events, selection) => {
+  const bare = events !== 'typed.events';
+  if (bare)
+    await own.database.pool.query(
+      'create or replace view bare as select team_id, uuid, event, distinct_id, person_id, properties, elements_chain, timestamp, created_at, inserted_at from events',
+    );
+  const sources = [
+    sourceOf(own.database.url, bare ? { EXPORTD_EVENTS_RELATION: 'bare' } : {}),
+    sourceOf(other.database.url, { ...relations, EXPORTD_EVENTS_RELATION: events }),
+  ];
+  const found = await Promise.all(
+    sources.map(async (source, index) => {
+      const team_id = [own, other][index]?.projectId ?? 0;
+      const rows = (await blocksOf(source, { ...hourOf(model), team_id, selection })).flatMap(rowsOf);
+      return rows.map((row) => ({ ...row, ...('team_id' in row && { team_id: 0 }) }));
+    }),
+  );
+  await Promise.all(sources.map((source) => source.close()));
+  expect(found[0]?.length).toBeGreaterThan(0);
+  expect(found[1]).toEqual(found[0]);
 });

@@ -1,0 +1,34 @@
+import type { SourceRelation } from '../dialect/schema.ts';
+import { contractCasts, type RelationRole, sourceContract, unconvertedTypes } from './contract.ts';
+
+const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+
+/**
+ * A relation whose columns have the types of the contract: others are converted as exports convert them. PostgreSQL flattens the
+ * subquery, so that the indexes of columns that are not converted are used.
+ */
+export function withContractTypes(source: SourceRelation, role: RelationRole): SourceRelation {
+  const types = new Map(
+    sourceContract[role].columns
+      .filter(({ name, type }) => {
+        const found = source.columns.get(name);
+        return found !== undefined && !unconvertedTypes[type].includes(found);
+      })
+      .map(({ name, type }) => [name, contractCasts[type]]),
+  );
+  if (types.size === 0) return source;
+  const selected = [...source.columns.keys()].map((name) => {
+    const type = types.get(name);
+    return type === undefined ? quoted(name) : `${quoted(name)}::${type} as ${quoted(name)}`;
+  });
+  const columns = [...source.columns].map(([name, found]): [string, string] => {
+    const type = sourceContract[role].columns.find((column) => column.name === name)?.type;
+    // A cast to `json` is read like a column of that type.
+    return [name, types.has(name) ? (type === 'jsonb' ? 'json' : (type ?? found)) : found];
+  });
+  return {
+    ...source,
+    relation: `(select ${selected.join(', ')} from ${source.relation}) as ${quoted(`typed_${role}`)}`,
+    columns: new Map(columns),
+  };
+}
