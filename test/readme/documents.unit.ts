@@ -1,5 +1,5 @@
 import { existsSync, readdirSync, readFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { dirname, join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 
 const root = join(import.meta.dirname, '../..');
@@ -55,18 +55,5 @@ describe('a Markdown file', () => {
   it.each(documents)('names only source files that exist: $path', ({ text }) => {
     const exists = (named: string) => files.some((path) => `/${path}`.endsWith(`/${named}`));
     expect(namedFilesOf(text).filter((named) => !exists(named))).toEqual([]);
-  });
-});
-
-describe('the index of decisions in src/README.md', () => {
-  const links = documents.flatMap(({ path, text }) =>
-    [...text.matchAll(/^### ((.+) \(\d{4}-\d\d-\d\d\))$/gm)].map(
-      ([, heading = '', title = '']) => `[${title}](${relative('src', path)}#${anchorOf(heading)})`,
-    ),
-  );
-
-  it('has a link to every decision of a README', () => {
-    expect(links).not.toEqual([]);
-    expect(links.filter((link) => !textOf('src/README.md').includes(link))).toEqual([]);
   });
 });
