@@ -392,7 +392,8 @@ describe('without a key', () => {
     const text = await read();
     expect(text.length).toBeLessThan(200_000);
     for (const method of ['MKCALENDAR', 'BIND']) expect(text).not.toContain(`method="${method}"`);
-    expect(text).not.toContain('status="405"');
+    expect(text).toContain('route="unmatched",status="405"');
+    expect(text).not.toMatch(/route="(?!unmatched")[^"]*",status="405"/);
   });
 
   /** fetch sends no such methods. */
