@@ -6,8 +6,6 @@ import {
   readConfigVersions,
   readPublicConfig,
 } from '../destination/config_versions.ts';
-import { ManifestForeign } from '../destination/destination.ts';
-import { manifestKey } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { configsOfBucket, foreignBecause } from '../destination/own_keys.ts';
 import {
@@ -430,19 +428,23 @@ export async function findReplacedRun(
   return { run_id: found.id, run, adopted_by: null };
 }
 
-/**
- * The facts of a manifest of the bucket that a run adopts.
- * @throws ManifestForeign when exportd cannot have written it: what it names would be read, and deleted by the clean-up
- */
+/** Returns why exportd cannot have written a manifest of a run's interval, as a sentence; null if it may have. */
+export async function foreignManifestBecause(
+  pool: Pool,
+  spec: RunSpec,
+  manifest: Manifest,
+): Promise<string | null> {
+  const { config } = await readPublicConfig(pool, spec.batch_export_id, spec.config_version);
+  const versions = await readConfigVersions(pool, spec.batch_export_id);
+  return foreignBecause(manifest, spec, configsOfBucket(versions, config));
+}
+
+/** The facts of a manifest of the bucket that a run adopts. */
 export async function readAdoptedManifest(
   pool: Pool,
   spec: RunSpec,
   manifest: Manifest,
 ): Promise<Omit<AdoptedManifest, 'raised_to'>> {
-  const { config } = await readPublicConfig(pool, spec.batch_export_id, spec.config_version);
-  const versions = await readConfigVersions(pool, spec.batch_export_id);
-  const reason = foreignBecause(manifest, spec, configsOfBucket(versions, config));
-  if (reason !== null) throw new ManifestForeign(manifestKey(String(config.prefix), spec), reason);
   const { run_id, generation, model, settled, source_rows, fingerprint, encoder, created_at } = manifest;
   const { files, rejected_file, kept, earlier } = manifest;
   const facts = { run_id, generation, model, settled, source_rows, fingerprint, encoder, created_at };

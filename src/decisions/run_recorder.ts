@@ -30,6 +30,7 @@ import {
 import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
 import { startComparisons } from './comparisons.ts';
 import {
+  foreignManifestBecause,
   findReplacedRun,
   hasPublished,
   isCollapsedRun,
@@ -118,6 +119,9 @@ const createPublishRecorder = (
     isCollapsedRun(journal.pool, run.spec, otherRunId),
   /** Whether another run of the interval has claimed publishing, so that its manifest may be stored. */
   mayHavePublished: (run: ExistingRun, runId: string) => mayHavePublished(journal.pool, run.spec, runId),
+  /** Why exportd cannot have written a manifest of the run's interval, as a sentence; null if it may have. */
+  foreignManifestBecause: ({ spec }: ExistingRun, manifest: Manifest) =>
+    foreignManifestBecause(journal.pool, spec, manifest),
   /**
    * Records that another manifest than the journal knows is the current one. The run keeps its files, continues with a
    * generation above the manifest's and can be cancelled again.

@@ -173,10 +173,11 @@ export class ManifestReplaced extends DestinationError {
 
 /** The bucket has a manifest at the key of the interval's that exportd has not written, or that was changed. */
 export class ManifestForeign extends DestinationError {
-  constructor(name: string, reason: string) {
+  /** @param interval the interval, for people */
+  constructor(interval: string, reason: string) {
     super(
       'ManifestForeign',
-      `${name} is not a manifest that exportd wrote for this interval. ${reason} Look who may write below this prefix. Delete the ` +
+      `The manifest of ${interval} in the bucket is not one that exportd wrote. ${reason} Look who may write below this prefix. Delete the ` +
         'object and retry the run; if exportd wrote it with a prefix or format that its restored database does not know, set that ' +
         'in the destination once before the retry.',
       { transient: false },

@@ -1,6 +1,6 @@
 import { bounds } from '../config/bounds.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
-import { type ManifestPublication, ManifestReplaced } from '../destination/destination.ts';
+import { ManifestForeign, type ManifestPublication, ManifestReplaced } from '../destination/destination.ts';
 import { type Manifest, manifestOf } from '../destination/manifest.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import {
@@ -464,7 +464,7 @@ export async function publishOpened(
   });
 }
 
-/** Publishes again after the manifest of somebody else was adopted. */
+/** Publishes again after a manifest that the journal does not know was adopted. */
 async function untilAdopted(
   dependencies: PublishDependencies,
   runId: string,
@@ -592,7 +592,7 @@ async function requireAllRows(recorder: PublishDependencies['recorder'], runId: 
  * Records a manifest that the journal does not know as the current one of its interval. The control database may have
  * been restored from a backup, a run may have ended before it could record that it had published, or its history was
  * collapsed, which is no reason to warn.
- * @throws RunEnded, GenerationSuperseded
+ * @throws ManifestForeign, RunEnded, GenerationSuperseded
  */
 async function adoptManifest(
   { recorder }: Pick<PublishDependencies, 'recorder'>,
@@ -600,6 +600,9 @@ async function adoptManifest(
   manifest: Manifest,
 ): Promise<void> {
   const run = requireActive(await recorder.read(runId));
+  // What it names would be read, and deleted by the clean-up.
+  const foreign = await recorder.foreignManifestBecause(run, manifest);
+  if (foreign !== null) throw new ManifestForeign(formatInterval(run), foreign);
   const isCollapsed = await recorder.isCollapsedRun(run, manifest.run_id);
   const adopted = await recorder.adoptManifest(runId, run.generation, manifest);
   if (isCollapsed) return;

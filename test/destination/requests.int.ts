@@ -203,7 +203,7 @@ describe('requests to an endpoint', () => {
   });
 
   describe('a server that redirects', () => {
-    it.each([301, 302, 307, 308])('with %i to another server is not followed', async (status) => {
+    it.each([301, 302, 308])('with %i to another server is not followed', async (status) => {
       const inner = await startFakeServer((_, response) => response.end());
       const outer = await startFakeServer((_, response) =>
         response.writeHead(status, { location: `${inner.endpoint}/bucket` }).end(),
