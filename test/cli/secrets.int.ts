@@ -242,7 +242,9 @@ describe('a server with a public key', () => {
         ),
       );
     expect(await changed({})).toEqual([]);
-    expect(await changed({ aws_secret_access_key: 'another' })).toEqual(['aws_secret_access_key']);
+    expect(await changed({ aws_secret_access_key: 'another' })).toMatchObject([
+      { field: 'destination.config.aws_secret_access_key', secret: true },
+    ]);
   });
 });
 

@@ -140,9 +140,9 @@ export type SmallKillPoint = keyof typeof smallKillPoints;
 
 const isCommit = ({ key }: ProxiedRequest): boolean => key.includes(tableLog);
 
-/** The same for the file and the commit of a table. */
+/** The same for the file and the commit of a table. Its rows fill one part, or more when memory is short. */
 export const tableKillPoints = {
-  'in a part': killPoints['in a part'],
+  'in a part': atRequest('during', 'UploadPart', hasBegun),
   'before the commit': atRequest('before', 'PutObject', isCommit),
   'after the commit, before it is recorded': atRequest('after', 'PutObject', isCommit),
 } as const satisfies Record<string, KillPointGateFactory>;
