@@ -122,6 +122,9 @@ async function backfill(
   }, `the backfill of ${name} is Completed`);
 }
 
+/** The check of the page. @throws Error with what it prints if it has findings */
+const verify = (id: string): Promise<string> => stack.runCommand('.', 'verify', id, '--deep');
+
 /** What the page says with other ids: it is SQL, in which a quote is doubled. */
 const ofPerson = (sql: string): string =>
   sql
@@ -235,6 +238,8 @@ describe('a person who leaves', () => {
       [hour(4), 3],
     ]);
     await stack.pool.query(ofPerson(deletion));
+    // The check of the page finds what is left to do.
+    for (const id of exportIds.values()) await expect(verify(id)).rejects.toThrow(/unexpected/);
     for (const [at] of found)
       for (const name of ['plain', 'delta'] as const)
         await backfill(name, [String(at), new Date(Date.parse(String(at)) + 3_600_000).toISOString()]);
@@ -261,7 +266,7 @@ describe('a person who leaves', () => {
     expect(persons.map((row) => /other \d/.exec(row)?.[0]).sort()).toEqual(
       Array.from({ length: others }, (_, index) => `other ${index + 1}`),
     );
-    for (const id of exportIds.values()) await stack.runCommand('.', 'verify', id, '--deep');
+    for (const id of exportIds.values()) await verify(id);
 
     // What stays, as the page says. A deletion is recorded after it.
     let stays: readonly string[] = [];
