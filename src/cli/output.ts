@@ -2,7 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { CliError } from './cli_error.ts';
 
 /** Prints the result of a command, as JSON or as lines of text. */
-export type Print = (result: unknown, lines: () => readonly string[]) => void;
+type Print = (result: unknown, lines: () => readonly string[]) => void;
 
 const write = (text: string): void => {
   process.stdout.write(`${text}\n`);

@@ -98,7 +98,7 @@ export async function abortUpload(
  * with a connection or a process. If the credentials may not list uploads, they remain; without parts they cost
  * nothing.
  */
-export const abortOrphanedUploads = (
+const abortOrphanedUploads = (
   requests: S3Requests,
   key: string,
   known: string | null,

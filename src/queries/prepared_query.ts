@@ -23,7 +23,7 @@ export interface Variable {
 }
 
 /** A variable that cannot be stored. The message explains why. */
-export class InvalidVariable extends Error {
+class InvalidVariable extends Error {
   override readonly name = 'InvalidVariable';
 }
 

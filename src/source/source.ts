@@ -7,8 +7,6 @@ import type { ListedMapping, SourceReport } from './check/report.ts';
 import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';
 
-export type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
-
 /** The selected rows of one model of one project in an interval of insertion time, `[start, end)`. */
 export interface RowRange {
   readonly model: Model;

@@ -8,7 +8,7 @@ import { definitionOf, requireWritable } from './metadata.ts';
 import { applyActions, emptyState } from './state.ts';
 
 /** A commit that makes a table what the manifests say. */
-export interface TableRepair {
+interface TableRepair {
   readonly batch_export_id: string;
   readonly repair_id: string;
   /** The columns of the files that are added. */

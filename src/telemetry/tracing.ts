@@ -3,8 +3,6 @@ import type { Settings } from '../config/settings.ts';
 import type { Logger } from './logger.ts';
 import type { Tracing } from './trace_provider.ts';
 
-export type { Tracing } from './trace_provider.ts';
-
 export type TracingSettings = Pick<Settings, 'OTEL_EXPORTER_OTLP_ENDPOINT'>;
 
 /** Whether this process sends traces. */

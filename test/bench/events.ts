@@ -51,7 +51,7 @@ const personProperties = `'{' || ${jsonFields({
 })} || '}'`;
 
 /** The rows that a statement inserts. */
-export interface EventRows {
+interface EventRows {
   readonly first: number;
   /** The first row after them. */
   readonly end: number;

@@ -205,7 +205,7 @@ export interface ExportHours {
 }
 
 /** How backfills of these hours ended. */
-export interface Backfilled {
+interface Backfilled {
   /** From the first run that became Running to the last that became Completed, by the journal. */
   readonly seconds: number;
   /** From the command to the last run that became Completed, and to the end of the last backfill. */

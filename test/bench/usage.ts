@@ -64,7 +64,7 @@ function secondsByProgram(folder: DataFolder): ReadonlyMap<string, number> {
 }
 
 /** Memory of a process in bytes. */
-export interface ProcessMemory {
+interface ProcessMemory {
   readonly resident: number;
   /** Maximum resident memory since the start of the process, or since `resetPeakMemory`. */
   readonly peak: number;

@@ -89,7 +89,7 @@ async function keepKey(context: BrowserContext, baseUrl: string, key: string): P
 const axe = readFileSync(createRequire(import.meta.url).resolve('axe-core/axe.min.js'), 'utf8');
 
 /** A rule of axe-core that a page breaks. */
-export interface Violation {
+interface Violation {
   readonly rule: string;
   readonly help: string;
   readonly elements: readonly string[];

@@ -14,7 +14,7 @@ import {
 } from './grammar_terminals.ts';
 
 /** The texts that each grammar rule generates. */
-export type GrammarRules = {
+type GrammarRules = {
   readonly query: string;
   readonly expression: string;
   readonly select: string;

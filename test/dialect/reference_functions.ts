@@ -106,7 +106,7 @@ maxIntersectionsPositionIf windowFunnel md5 array_agg json_agg string_agg every`
 };
 const namesOf = (text: string): readonly string[] => text.split(/\s+/);
 /** The documented names of each section. */
-export const referenceFunctions: ReadonlyMap<string, readonly string[]> = new Map(
+const referenceFunctions: ReadonlyMap<string, readonly string[]> = new Map(
   Object.entries(documented).map(([section, names]) => [section, namesOf(names)]),
 );
 

@@ -1,7 +1,7 @@
 import { parse } from 'libpg-query';
 
 /** A relation that a statement reads, and the team it is filtered by. */
-export interface ReadRelation {
+interface ReadRelation {
   readonly name: string;
   /** The team in its WHERE, or null. */
   readonly team: string | null;

@@ -1,7 +1,7 @@
 import type { Pool } from '../../src/journal/database.ts';
 
 /** How many runs an interval has. */
-export interface IntervalStarts {
+interface IntervalStarts {
   readonly start: string;
   readonly started: number;
 }

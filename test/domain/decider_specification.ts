@@ -2,7 +2,7 @@ import { expect } from '@jest/globals';
 import type { Decider, DomainEvent, Recorded } from '../../src/domain/event.ts';
 
 /** The default `recorded_at` of the events in a specification. */
-export const recordedAt = '2026-11-01T10:20:00.000Z';
+const recordedAt = '2026-11-01T10:20:00.000Z';
 
 /** Specifies a decision: given past events, when deciding, then these events (or this rejection). */
 export function given<State, Event extends DomainEvent>(

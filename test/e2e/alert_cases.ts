@@ -1,5 +1,5 @@
 /** Series in which an alert is true, in the notation of `promtool test rules`, and the labels and value of its result. */
-export interface AlertCase {
+interface AlertCase {
   readonly alert: string;
   readonly when: string;
   readonly series: Readonly<Record<string, string>>;

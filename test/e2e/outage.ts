@@ -1,7 +1,7 @@
 import type { S3Proxy } from './s3_proxy.ts';
 
 /** An outage that starts once a part has arrived. */
-export interface Outage {
+interface Outage {
   readonly isActive: () => boolean;
   readonly end: () => void;
 }

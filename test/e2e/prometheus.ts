@@ -9,7 +9,7 @@ import { programPath } from '../setup/programs.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 /** A Prometheus server that scrapes every second. */
-export interface Prometheus {
+interface Prometheus {
   /** The values of an instant query, one for each series. */
   query(expression: string): Promise<number[]>;
   close(): Promise<void>;

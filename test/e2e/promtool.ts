@@ -24,7 +24,7 @@ export const checkMetrics = (scraped: string): Promise<string> => promtool(['che
 export const checkRules = (file: string): Promise<string> => promtool(['check', 'rules', file]);
 
 /** An expression with the series that it is evaluated on after 20 minutes, and its expected result. */
-export interface ExpressionTest {
+interface ExpressionTest {
   readonly name: string;
   readonly expression: string;
   readonly series: Readonly<Record<string, string>>;

@@ -32,7 +32,7 @@ export async function sourceUuids(pool: Pool, teamId: number, start: string, end
 }
 
 /** The fields of a manifest that tests use. */
-export interface ManifestFields {
+interface ManifestFields {
   readonly run_id: string;
   readonly generation: number;
   readonly rows: number;

@@ -11,7 +11,7 @@ export interface Sample {
 }
 
 /** Samples a worker and exportd's transactions several times a second until it is stopped. */
-export interface Sampling {
+interface Sampling {
   stop(): Promise<readonly Sample[]>;
 }
 

@@ -46,7 +46,7 @@ export interface ApiResponse {
  * What the fake of Temporal does with a signal. `decide`: decides the command. `deferred`: nothing, since the test decides
  * it. `silent`: nothing, and requests time out soon. `unreachable`: rejects.
  */
-export type SignalMode = 'decide' | 'deferred' | 'silent' | 'unreachable';
+type SignalMode = 'decide' | 'deferred' | 'silent' | 'unreachable';
 
 /** The HTTP API on a separate database. Signalled commands are decided immediately, without Temporal. */
 export interface ApiHarness {

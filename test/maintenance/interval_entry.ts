@@ -1,7 +1,7 @@
 import type { Pool } from '../../src/journal/database.ts';
 
 /** What the ledger says of an interval and its current manifest. */
-export interface IntervalEntry {
+interface IntervalEntry {
   readonly status: string;
   readonly rows: number;
   readonly kept_files: number;
@@ -12,7 +12,7 @@ export interface IntervalEntry {
 }
 
 /** A fingerprint's total. */
-export interface RowSum {
+interface RowSum {
   readonly rows: number;
   readonly sum: string;
 }

@@ -40,7 +40,7 @@ export interface Swap {
 }
 
 /** How an export of events differs from others. */
-export interface EventsOptions {
+interface EventsOptions {
   readonly rangeRows: number;
   /** Whether its files have the keys of their rows. */
   readonly hasKeys: boolean;

@@ -89,7 +89,7 @@ export async function readBucket(
 }
 
 /** Microseconds since 1970 of ISO 8601 text, or of such a number. */
-export function microsecondsOf(time: string): number {
+function microsecondsOf(time: string): number {
   if (/^-?\d+$/.test(time)) return Number(time);
   const [, seconds = '', fraction = ''] = /^(.*?)(?:\.(\d+))?Z$/.exec(time) ?? [];
   return Date.parse(`${seconds}Z`) * 1000 + Number(fraction.padEnd(6, '0'));

@@ -7,7 +7,7 @@ export interface JournalEvent {
 }
 
 /** The events of an export, its backfills and its runs, in journal order. */
-export type ExportJournal = readonly JournalEvent[];
+type ExportJournal = readonly JournalEvent[];
 
 interface CreatedRunData {
   readonly data_interval_start: string;

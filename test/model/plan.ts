@@ -1,7 +1,7 @@
 import fc from 'fast-check';
 
 /** The HTTP requests that a client can send. */
-export const requestNames = [
+const requestNames = [
   'pause',
   'unpause',
   'unpauseWithBackfill',

@@ -8,7 +8,7 @@ import { fromSetUp } from '../setup/environment.ts';
 import { databaseOf, onServer, templateDatabase } from '../setup/template_database.ts';
 
 /** A database of the source that can be backed up and restored, or replaced by a copy as after a failover. */
-export interface SourceDatabase {
+interface SourceDatabase {
   /** The source of exports, wherever the database is now. */
   readonly source: Source;
   pool(): Pool;

@@ -430,6 +430,3 @@ export async function startHistory(
     },
   };
 }
-
-/** An export whose source misbehaves. */
-export type History = Awaited<ReturnType<typeof startHistory>>;

@@ -3,7 +3,7 @@ import type { ServerResponse } from 'node:http';
 import { startFakeServer } from '../destination/fake_server.ts';
 
 /** A message that a receiver got. */
-export interface Message {
+interface Message {
   /** The header `webhook-id`. */
   readonly id: string;
   readonly path: string;

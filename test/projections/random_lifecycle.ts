@@ -256,7 +256,7 @@ export async function startLifecycle() {
   };
 }
 
-export type Lifecycle = Awaited<ReturnType<typeof startLifecycle>>;
+type Lifecycle = Awaited<ReturnType<typeof startLifecycle>>;
 
 /** An action in the lifecycle of an export. */
 interface LifecycleAction {

@@ -8,7 +8,7 @@ export interface KeyPair {
 }
 
 /** A certificate authority that no machine trusts unless it is told to. */
-export interface CertificateAuthority {
+interface CertificateAuthority {
   /** Its certificate, as PEM: what a client has to trust. */
   readonly certificate: string;
   /** Issues a certificate for host names and addresses, for a server or a client. */

@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 
 /** A process that a test has started, or that one of these has started. */
-export interface LeftProcess {
+interface LeftProcess {
   readonly pid: number;
   /** Its program and arguments. */
   readonly command: string;

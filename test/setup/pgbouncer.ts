@@ -8,7 +8,7 @@ import { programPath } from './programs.ts';
 import { waitFor } from './wait_for.ts';
 
 /** A PgBouncer before a database. */
-export interface Pgbouncer {
+interface Pgbouncer {
   /** The URL of the database through it. */
   readonly url: string;
   close(): Promise<void>;

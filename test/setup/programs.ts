@@ -23,7 +23,7 @@ import { findOnPath, installOnce } from '../../src/local_stack/servers/find_serv
 const run = promisify(execFile);
 
 /** A program that some tests need beside Node and the servers. */
-export type ProgramName =
+type ProgramName =
   | 'prometheus'
   | 'promtool'
   | 'helm'

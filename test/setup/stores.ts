@@ -13,7 +13,7 @@ import { waitFor } from './wait_for.ts';
 export const otherStores = ['minio', 'rclone', 'moto'] as const;
 
 /** A bucket of another S3 server. */
-export interface OtherStore {
+interface OtherStore {
   readonly bucket: TestBucket;
   close(): Promise<void>;
 }

@@ -11,20 +11,20 @@ import {
 import type { KeyPair } from './certificates.ts';
 
 /** A gRPC request on its way to Temporal. */
-export interface ProxiedCall {
+interface ProxiedCall {
   /** `/temporal.api.workflowservice.v1.WorkflowService/CountWorkflowExecutions` and the like. */
   readonly path: string;
   readonly headers: IncomingHttpHeaders;
 }
 
 /** An error that the proxy responds with: a gRPC status code and its message. */
-export interface GrpcStatus {
+interface GrpcStatus {
   readonly code: number;
   readonly message: string;
 }
 
 /** Returns the error to respond with, or undefined to forward the call. */
-export type CallCheck = (call: ProxiedCall) => GrpcStatus | undefined;
+type CallCheck = (call: ProxiedCall) => GrpcStatus | undefined;
 
 /** TLS of a proxy. With `clientAuthority`, it accepts only clients with a certificate of that authority. */
 export interface ProxyTls {

@@ -2,7 +2,7 @@ import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
 /** A proxy to PostgreSQL that plays an address which leads to another server after a failover. */
-export interface SwitchingProxy {
+interface SwitchingProxy {
   /** The URL of the database through the proxy. */
   readonly url: string;
   /** The number of connections that were opened so far. */

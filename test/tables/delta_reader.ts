@@ -9,7 +9,7 @@ import { compressors } from 'hyparquet-compressors';
 import type { TestBucket } from '../setup/bucket.ts';
 
 /** A line of a commit, as far as the tests read it. */
-export interface DeltaLine {
+interface DeltaLine {
   readonly add?: {
     readonly path: string;
     readonly stats: string;

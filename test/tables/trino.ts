@@ -7,7 +7,7 @@ import { programPath } from '../setup/programs.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 /** A Trino server. */
-export interface Trino {
+interface Trino {
   /** Returns the rows of a statement. */
   readonly query: (sql: string) => Promise<unknown[][]>;
   readonly close: () => void;

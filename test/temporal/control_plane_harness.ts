@@ -111,7 +111,7 @@ export interface ControlPlaneHarness {
 }
 
 /** A real source and real export activities. */
-export interface DataPlane {
+interface DataPlane {
   readonly source: Source;
   readonly exportActivities: ExportActivities;
 }

@@ -74,7 +74,7 @@ export function definitionFrom(base: WritableDefinition, body: UpdateBody): Writ
 }
 
 /** The value of a field of a definition: an omitted one keeps its value, null resets it to its default. */
-export const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
+const orDefault = <Value>(given: Value | null | undefined, kept: Value, fallback: Value): Value =>
   given === undefined ? kept : (given ?? fallback);
 
 const timeOr = (given: string | null | undefined, kept: string | null): string | null =>

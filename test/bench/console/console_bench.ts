@@ -16,7 +16,7 @@ import { medianOf, rounded, type ResultTable } from '../results.ts';
 import { createBenchAccount, measureOnScratch, type ScratchOptions } from '../scratch.ts';
 
 /** The options of the command line. */
-export interface ConsoleBenchOptions extends ScratchOptions {
+interface ConsoleBenchOptions extends ScratchOptions {
   readonly exports: number;
   readonly runs: number;
   readonly repeat: number;

@@ -25,7 +25,7 @@ export interface Written extends Moved {
 }
 
 /** Statements that read the same columns and rows of events as exportd, in the same order. */
-export interface ExportStatements {
+interface ExportStatements {
   /** The rows in order, as a query. */
   readonly rows: string;
   /** The rows as binary COPY, as exportd reads them. */

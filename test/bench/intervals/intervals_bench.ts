@@ -29,7 +29,7 @@ import {
 import { s3RequestsOf, watchPrograms, type ProgramSeconds } from '../usage.ts';
 
 /** The options of the command line. */
-export interface IntervalsBenchOptions extends ScratchOptions {
+interface IntervalsBenchOptions extends ScratchOptions {
   readonly intervals: number;
   readonly rows: number;
   readonly repeat: number;
@@ -37,7 +37,7 @@ export interface IntervalsBenchOptions extends ScratchOptions {
 }
 
 /** Result of `npm run bench -- intervals`. Times are in seconds. */
-export type IntervalsBenchResult = Awaited<ReturnType<typeof runIntervalsBench>>;
+type IntervalsBenchResult = Awaited<ReturnType<typeof runIntervalsBench>>;
 
 /** Intervals of each kind whose statements are counted from the log of the server. */
 const loggedIntervals = 20;

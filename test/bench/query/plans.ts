@@ -5,7 +5,7 @@ import type { QueryKinds } from '../../../src/queries/query_executor.ts';
 import type { Insight, InsightRange } from './insights.ts';
 
 /** A statement of exportd with its query plan. */
-export interface StatementPlan {
+interface StatementPlan {
   readonly statement: string;
   readonly plan: string;
 }

@@ -28,7 +28,7 @@ import { insights, type Insight, type InsightRange } from './insights.ts';
 import { plansOf, writePlans } from './plans.ts';
 
 /** The options of the command line. */
-export interface QueryBenchOptions extends ScratchOptions {
+interface QueryBenchOptions extends ScratchOptions {
   readonly events: number;
   readonly days: number;
   readonly repeat: number;

@@ -25,7 +25,7 @@ import type { NoopInput, noopWorkflow } from './noop_workflow.ts';
 import { measureTicks, type Delays, type ScheduleBench, type TicksResult } from './ticks.ts';
 
 /** The options of the command line. */
-export interface ScheduleBenchOptions extends ScratchOptions {
+interface ScheduleBenchOptions extends ScratchOptions {
   readonly exports: number;
   readonly interval: string;
   readonly ticks: number;

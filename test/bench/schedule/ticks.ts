@@ -23,7 +23,7 @@ const timeoutMs = 600_000;
 const samples = 50;
 
 /** The ticks to measure. */
-export interface TicksRequest {
+interface TicksRequest {
   readonly exports: number;
   readonly interval: string;
   readonly ticks: number;

@@ -10,12 +10,12 @@ import { measureOnScratch, type ScratchOptions } from '../scratch.ts';
 import { cpuSecondsOf, memoryOf } from '../usage.ts';
 
 /** The options of the command line. */
-export interface StartBenchOptions extends ScratchOptions {
+interface StartBenchOptions extends ScratchOptions {
   readonly repeat: number;
 }
 
 /** Result of `npm run bench -- start`. */
-export type StartBenchResult = Awaited<ReturnType<typeof runStartBench>>;
+type StartBenchResult = Awaited<ReturnType<typeof runStartBench>>;
 
 const root = join(import.meta.dirname, '../../..');
 /** What a package runs. */

@@ -86,7 +86,7 @@ export async function startThrottledLine(
 }
 
 /** A proxy of an S3 server that delays each request. */
-export interface DelayedStore {
+interface DelayedStore {
   readonly endpoint: string;
   /** How long each request waits, 0 at first. */
   delayMs: number;

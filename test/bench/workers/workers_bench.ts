@@ -21,7 +21,7 @@ import { watchWorkers } from '../usage.ts';
 import { startDelayedStore, startThrottledLine, type ThrottledLine } from './slow_servers.ts';
 
 /** The options of the command line. */
-export interface WorkersBenchOptions extends ScratchOptions {
+interface WorkersBenchOptions extends ScratchOptions {
   readonly workers: readonly number[];
   readonly slots: number;
   readonly format: string;

@@ -43,7 +43,7 @@ import {
 } from '../scratch.ts';
 
 /** The options of the command line. */
-export interface YearsBenchOptions extends ScratchOptions {
+interface YearsBenchOptions extends ScratchOptions {
   readonly runs: number;
   readonly repeat: number;
 }

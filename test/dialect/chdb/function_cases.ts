@@ -32,7 +32,7 @@ const read = (name: string): unknown => JSON.parse(readFileSync(join(import.meta
 const { cases: recorded } = read('functions.json') as { readonly cases: readonly Recorded[] };
 
 /** Cases where the dialect differs from ClickHouse, or ClickHouse fails, each with the reason. */
-export const manualCases = read('functions_manual.json') as readonly ManualCase[];
+const manualCases = read('functions_manual.json') as readonly ManualCase[];
 const manualQueries = new Set(manualCases.map(({ query }) => query));
 
 export const rejectedCases = manualCases.flatMap(({ query, rejected }) =>

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 /** A query and its rows. */
-export interface QueryCase {
+interface QueryCase {
   readonly query: string;
   readonly rows: readonly (readonly unknown[])[];
 }
@@ -21,7 +21,7 @@ interface ManualCase extends Recorded {
 }
 
 /** Rows of the tables that the queries read. */
-export interface QueryData {
+interface QueryData {
   readonly persons: readonly Person[];
   readonly person_distinct_ids: readonly { readonly distinct_id: string; readonly person_id: string }[];
   readonly events: readonly Event[];

@@ -4,7 +4,7 @@ import { printQuery } from '../../../src/dialect/print.ts';
 import { compileAsProduct, type CompileForTrial } from './trial.ts';
 
 /** A mistake that a compiler could make: it reads a node as if another were written. */
-export interface Fault {
+interface Fault {
   readonly name: string;
   /** The number of cases after which a search with seed 1 soon finds it. */
   readonly after: number;

@@ -6,7 +6,7 @@ import { type Data, insertData, randomData } from './tables.ts';
 import { type CompileForTrial, compileAsProduct, type Outcome, outcomeOf, type Trial } from './trial.ts';
 
 /** A query and rows for which the product and the reference interpreter differ. */
-export interface Difference {
+interface Difference {
   readonly seed: number;
   readonly text: string;
   readonly rows: Readonly<Record<string, readonly unknown[]>>;
@@ -14,7 +14,7 @@ export interface Difference {
   readonly difference: string;
 }
 
-export interface SearchResult {
+interface SearchResult {
   readonly differences: readonly Difference[];
   /** The number of queries that were compared. */
   readonly compared: number;
@@ -23,7 +23,7 @@ export interface SearchResult {
   readonly withRows: number;
 }
 
-export interface SearchOptions {
+interface SearchOptions {
   readonly seed: number;
   readonly cases: number;
   /** The number of cases to leave out before the first one. */

@@ -22,7 +22,7 @@ function struct(...fields: readonly (readonly [number, number, readonly number[]
 const [i32, i64, binary, lists, structs] = [5, 6, 8, 9, 12];
 
 /** A data page, which may say anything of itself. */
-export interface Page {
+interface Page {
   readonly body: Buffer;
   readonly uncompressed: number;
   readonly values: number;

@@ -3,7 +3,7 @@ import { waitFor } from '../../setup/wait_for.ts';
 import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 
 /** Records the history of an execution as it is now. Without a run id, that of the workflow's latest execution. */
-export type RecordHistory = (name: string, workflowId: string, runId?: string) => Promise<void>;
+type RecordHistory = (name: string, workflowId: string, runId?: string) => Promise<void>;
 
 /** Leads workflows to states whose histories are recorded, on a control plane of its own. */
 export interface Scenario {

@@ -8,14 +8,14 @@ import { fingerprintOf } from '../../domain/fingerprints.ts';
 import { minuteAgo } from '../../setup/minutes.ts';
 
 /** A file of a run that is completed without a bucket. */
-export interface SimulatedFile {
+interface SimulatedFile {
   readonly rows: number;
   readonly first?: SortKey;
   readonly last?: SortKey;
 }
 
 /** The rows of the last minute. */
-export const minuteFingerprint = (rows: number) =>
+const minuteFingerprint = (rows: number) =>
   fingerprintOf(rows, { interval: { start: minuteAgo(1).toISOString(), end: minuteAgo(0).toISOString() } });
 
 /** Completes a run of a minute with these files, as the activities record it. Without `sourceRows` the source has their rows. */

@@ -11,12 +11,12 @@ export interface ReferenceEvent {
 }
 
 /** The events of a step or an exclusion; null means any. */
-export interface ReferenceDefinition {
+interface ReferenceDefinition {
   readonly event: string | null;
   readonly size: string | null;
 }
 
-export interface ReferenceExclusion extends ReferenceDefinition {
+interface ReferenceExclusion extends ReferenceDefinition {
   /** Steps, counted from 0. */
   readonly from: number;
   readonly to: number;

@@ -1,7 +1,7 @@
 import type { ReferenceActor } from './reference_funnels.ts';
 import type { ReferenceFunnel } from './reference_events.ts';
 
-export interface ReferenceStep {
+interface ReferenceStep {
   readonly count: number;
   readonly average: number | null;
   readonly median: number | null;

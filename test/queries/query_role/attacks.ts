@@ -1,8 +1,8 @@
 /** What an attack may learn: nothing at all, or what its own project knows anyway. */
-export type Expectation = 'denied' | 'own rows';
+type Expectation = 'denied' | 'own rows';
 
 /** One attempt to cross tenants or to reach the catalogue, as a user would send it, and as SQL that got past exportd. */
-export interface Attack {
+interface Attack {
   readonly name: string;
   /** As text of a query; by default the same as the SQL. */
   readonly query?: string;

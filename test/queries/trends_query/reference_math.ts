@@ -18,7 +18,7 @@ const numberOf = (value: unknown): number | null => {
 const shares: Readonly<Record<string, number>> = { median: 0.5, p75: 0.75, p90: 0.9, p95: 0.95, p99: 0.99 };
 
 /** A statistic of numbers; 0 for none. */
-export function statistic(name: string, numbers: readonly number[]): number {
+function statistic(name: string, numbers: readonly number[]): number {
   if (numbers.length === 0) return 0;
   const total = numbers.reduce((sum, number) => sum + number, 0);
   if (name === 'sum') return total;

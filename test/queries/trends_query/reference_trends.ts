@@ -35,7 +35,7 @@ export interface ReferenceSample {
   readonly factor: number;
 }
 
-export interface ReferenceLine {
+interface ReferenceLine {
   readonly values: readonly string[];
   readonly data: readonly number[];
 }

@@ -30,7 +30,7 @@ export interface Result {
 }
 
 /** A query with its defaults, as parsed by the endpoint. */
-export const trendsQuery = (query: object): TrendsQuery =>
+const trendsQuery = (query: object): TrendsQuery =>
   kind.schema.parse({ kind: 'TrendsQuery', series: [{ kind: 'EventsNode' }], ...query });
 
 /** Runs a function like a query: in one READ ONLY transaction. */

@@ -6,7 +6,7 @@ import { itemOf, type ReferenceType, withNull } from './types.ts';
 import { AmbiguousResultError, defaultOf, listOf, unsupported, type Value } from './values.ts';
 
 /** The columns and rows of FROM. */
-export interface Source {
+interface Source {
   readonly columns: readonly ScopeColumn[];
   readonly rows: readonly Row[];
 }

@@ -3,7 +3,7 @@ import { typeOf } from './types.ts';
 import { compare, RangeError, type Value } from './values.ts';
 
 /** Halves are rounded to even. */
-export function roundHalfEven(value: number): number {
+function roundHalfEven(value: number): number {
   const floor = Math.floor(value);
   const rest = value - floor;
   if (rest !== 0.5) return Math.round(value);

@@ -42,7 +42,7 @@ export const toLocal = (moment: bigint, zone: string): LocalTime =>
  * The moment of a local time. A time that a clock change skips is that much later; of a repeated one the first occurrence
  * is taken.
  */
-export function toMoment({ year, month, day, time }: LocalTime, zone: string): bigint {
+function toMoment({ year, month, day, time }: LocalTime, zone: string): bigint {
   const local = dayNumber(year, month, day) * dayLength + time;
   const before = offsetAt(local - dayLength, zone);
   const after = offsetAt(local + dayLength, zone);
@@ -80,7 +80,7 @@ export function readDate(date: string): LocalTime {
 
 const padded = (value: number, length = 2): string => String(value).padStart(length, '0');
 
-export const dateText = ({ year, month, day }: LocalTime): string =>
+const dateText = ({ year, month, day }: LocalTime): string =>
   `${padded(year, 4)}-${padded(month)}-${padded(day)}`;
 
 export const dateOf = (moment: bigint, zone: string): string => dateText(toLocal(moment, zone));

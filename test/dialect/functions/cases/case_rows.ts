@@ -1,5 +1,5 @@
 /** A result as JSON. Times are in UTC; numbers that are not finite are `nan`, `inf` and `-inf`. */
-export type ExpectedValue =
+type ExpectedValue =
   | null
   | boolean
   | number
