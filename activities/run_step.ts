@@ -199,7 +199,7 @@ interface Step {
 /**
  * Runs one attempt of a step: every activity goes through this. What it applies, from the outside in, and why there:
  *
- * 1. **Retry budget.** It sees every failure with its delay, whoever caused it, and decides last whether there is another
+ * 1. **Retry budget.** It sees every failure with its delay, whatever caused it, and decides last whether there is another
  *    attempt. It counts all the time of the attempt.
  * 2. **Report.** Inside the budget, which says until when the step is retried. Around the waits, whose failures it has to
  *    tell from errors of the step.

@@ -267,7 +267,7 @@ export function lagLines(lag: Lag | null): string[] {
   ];
 }
 
-/** Whether somebody has to look at the service, or at one of these batch exports. */
+/** Whether the service, or one of these batch exports, needs attention. */
 export const needsAttention = (
   { status, operator_faults }: Readiness,
   exports: readonly JsonObject[],

@@ -41,7 +41,7 @@ export const printList =
 export const yesOption = ['--yes', 'do not ask before anything is deleted'] as const;
 
 /**
- * Asks on the terminal before something is deleted. Without a terminal, as in a script, nobody is asked.
+ * Asks on the terminal before something is deleted. Without a terminal, as in a script, it does not ask.
  * @throws CliError unless the reply is yes
  */
 export async function confirm(question: string, { yes = false }: { readonly yes?: boolean }): Promise<void> {

@@ -22,7 +22,7 @@ export function exitOnSignals(): void {
 /**
  * Starts a command, and leaves the signals to it. It has to handle them before it waits for anything. Never is there a moment
  * without a handler: a signal that arrived while modules were loaded is delivered afterwards, and Node forgets it with the last
- * handler. Then the process would run as if nobody had told it to stop.
+ * handler. Then the process would not stop.
  */
 export async function withOwnSignals(start: () => Promise<void>): Promise<void> {
   const running = start();

@@ -151,7 +151,7 @@ export const boundGroups = {
     exportsFile: bytes(4 * mib, 'A file of `exportd apply`', 'it is not read'),
     secretFile: bytes(64 * kib, 'A file that `!file` names', 'it is not read'),
   },
-  "Somebody else's text": {
+  'Foreign text': {
     errorCode: characters(64, 'The code of an error of S3 or STS', 'it is called `UnknownError`'),
     storedText: characters(
       2_000,
@@ -171,7 +171,7 @@ export const bounds = {
   ...boundGroups.Manifests,
   ...boundGroups['Objects that are read'],
   ...boundGroups['Webhooks, signals and files'],
-  ...boundGroups["Somebody else's text"],
+  ...boundGroups['Foreign text'],
 };
 
 /** A bound as messages and the table state it: `16 MiB`, `10 s`, `1,000 characters`. */
@@ -194,7 +194,7 @@ export function boundText({ max, unit }: Pick<Bound, 'max' | 'unit'>): string {
 /** Characters that break lines, or change the direction of text around them. */
 const unsafe = /[\p{Cc}\u{2028}\u{2029}\u{200E}\u{200F}\u{061C}\u{202A}-\u{202E}\u{2066}-\u{2069}]+/gu;
 
-/** Somebody else's text as it is stored or sent: on one line, and cut with an ellipsis. */
+/** Text of a foreign server as it is stored or sent: on one line, and cut with an ellipsis. */
 export function safeText(text: string): string {
   const { max } = bounds.storedText;
   // Cut before the rest: the text may have megabytes.

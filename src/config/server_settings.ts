@@ -147,7 +147,7 @@ export const httpApi = {
   EXPORTD_TRUSTED_PROXIES: networkList()
     .optional()
     .describe(
-      "Addresses and networks (`10.0.0.0/8`) of proxies, separated by commas. Their `X-Forwarded-For`, `-Proto` and `-Host` are believed; by default nobody's.",
+      'Addresses and networks (`10.0.0.0/8`) of proxies, separated by commas. Their `X-Forwarded-For`, `-Proto` and `-Host` are believed; by default those of no proxy.',
     )
     .meta({
       when: 'The server is behind a proxy: without it, all users have the address of the proxy, and one of them can use up the failed authentications of all.',

@@ -29,7 +29,7 @@ const isTyping = (target: EventTarget | null): boolean =>
   target instanceof HTMLElement &&
   (target.isContentEditable || ['INPUT', 'TEXTAREA', 'SELECT'].includes(target.tagName));
 
-/** Runs shortcuts, except while somebody types or a dialog is open. Call it once. */
+/** Runs shortcuts, except while the user types or a dialog is open. Call it once. */
 export function listenToKeys(): void {
   let first: { readonly key: string; readonly at: number } | undefined;
   document.addEventListener('keydown', (event) => {

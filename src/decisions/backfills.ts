@@ -127,7 +127,7 @@ async function createBackfillRuns(
   const { connection, now } = transaction;
   const state = backfill.state();
   const isRepair = state.status !== 'Absent' && state.spec.is_repair === true;
-  // Nobody asked for a repair, so it waits like the schedule.
+  // No user asked for a repair, so it waits like the schedule.
   if (isRepair && batchExport.paused) return;
   const allowShrink = state.status !== 'Absent' && state.spec.allow_shrink;
   const definition = state.status === 'Absent' ? undefined : state.spec.definition;
@@ -586,7 +586,7 @@ async function createBackfill(
 
 /**
  * Rejects a backfill above the project's limit. Those of failed runs do not count: there is at most one for each request
- * and export. Neither do repairs, which nobody requested. Exports of a project are decided concurrently, so it counts under
+ * and export. Neither do repairs, which no user requested. Exports of a project are decided concurrently, so it counts under
  * a lock of the project. In the lock order this lock is between those of an export and of its backfills.
  */
 async function requireBackfillCapacity(context: CommandContext): Promise<void> {

@@ -159,7 +159,7 @@ export async function createRun(
       : undefined;
   const inherited = progress && retryOf !== undefined && { run_id: retryOf, progress };
   if (former && failed?.cancel_requested && !inherited) {
-    // A run that starts over cannot show whether the failed one has published, and nobody wants its rows.
+    // A run that starts over cannot show whether the failed one has published, and its rows are not wanted.
     await former.append('cancelled', [
       { type: 'RunRetryCancelled', data: { reason: failed.cancel_requested } },
     ]);

@@ -139,7 +139,7 @@ export class DestinationError extends Error {
   readonly type: string;
   /** Whether the same request may succeed later. */
   readonly transient: boolean;
-  /** By default the tenant, who owns the bucket, or nobody if the error is transient. */
+  /** By default the tenant, who owns the bucket; `none` if the error is transient. */
   readonly owner: ErrorOwner;
   /** Whether the destination did not respond, or responded that it cannot serve any request. */
   readonly unavailable: boolean;

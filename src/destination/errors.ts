@@ -4,7 +4,7 @@ import { bounds } from '../config/bounds.ts';
 import type { S3Config } from './config.ts';
 import { DestinationError } from './destination.ts';
 
-/** Errors that concern whoever owns the credentials of a request. */
+/** Errors that concern the owner of the credentials of a request. */
 const credentialErrors: ReadonlySet<string> = new Set([
   'InvalidAccessKeyId',
   'SignatureDoesNotMatch',

@@ -368,7 +368,7 @@ export function serverOf({ endpoint_url }: Readonly<Record<string, unknown>>): s
 }
 
 const awsRegion = '[a-z]{2}(?:-[a-z]+)+-\\d';
-/** The endpoints of S3 itself. Anybody can have another host below amazonaws.com: a machine, a load balancer. */
+/** The endpoints of S3 itself. Any customer of AWS can have another host below amazonaws.com: a machine, a load balancer. */
 const amazonHost = new RegExp(
   `^(?:s3(?:-fips|-accelerate|-external-1)?(?:\\.dualstack)?(?:[.-]${awsRegion})?|` +
     `(?:bucket\\.)?vpce-[a-z0-9-]+\\.s3\\.${awsRegion}\\.vpce)\\.amazonaws\\.com(?:\\.cn)?$`,

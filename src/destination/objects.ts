@@ -191,7 +191,7 @@ async function readText(
 
 const mebibyte = 1_048_576;
 
-/** Permanent: the object stays as it is until somebody deletes it. */
+/** Permanent: the object stays as it is until it is deleted. */
 const tooLargeError = (
   type: string,
   key: string,

@@ -1,5 +1,5 @@
 /**
- * Which keys of a bucket exportd can have written for an interval of an export. Anybody who may write below its prefix can put
+ * Which keys of a bucket exportd can have written for an interval of an export. Who may write below its prefix can put
  * a manifest there: what it names is read, adopted and deleted only if it is one of these.
  */
 import { type Model, models } from '../domain/batch_export.ts';

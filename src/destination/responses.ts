@@ -1,4 +1,4 @@
-/** What exportd accepts of an S3 server: each response has a size and a time, whoever owns the server. */
+/** What exportd accepts of an S3 server: each response has a bounded size and time, whatever the server. */
 import type { Readable } from 'node:stream';
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
 import { bounds, boundText } from '../config/bounds.ts';

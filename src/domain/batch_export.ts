@@ -155,7 +155,6 @@ export type BatchExportEvent =
       type: 'BackfillRequested';
       data: { backfill_id: string; start_at: string; end_at: string; allow_shrink: boolean };
     }
-  /** `reason` is set only when exportd itself requests the retry. */
   | {
       type: 'RunRetryRequested';
       data: {

@@ -2,7 +2,7 @@ import type { OpenCircuit } from './circuit.ts';
 import type { ErrorOwner } from './errors.ts';
 import type { DataInterval } from './intervals.ts';
 
-/** How urgent a condition is. `ok` needs nobody. */
+/** How urgent a condition is. `ok` needs no action. */
 export const conditionSeverities = ['error', 'warning', 'ok'] as const;
 type ConditionSeverity = (typeof conditionSeverities)[number];
 
@@ -61,7 +61,7 @@ export interface Condition {
   readonly summary: string;
   /** ISO 8601; null if it is not known, and while all is well. */
   readonly since: string | null;
-  /** Who has to act: the owner of the export, the operator of exportd, or nobody. */
+  /** Who has to act: the owner of the export, the operator of exportd, or `none`. */
   readonly owner: ErrorOwner;
   readonly affected: {
     readonly intervals: number;
@@ -108,7 +108,7 @@ export interface ConditionFacts {
     /** Failed runs in a row after which exportd paused it; null if a person did. */
     readonly failed_runs: number | null;
   } | null;
-  /** Whether the schedule will create a run without anybody's action. */
+  /** Whether the schedule will create a run by itself. */
   readonly is_scheduled: boolean;
   /** Runs that have not ended. */
   readonly active_runs: number;

@@ -521,7 +521,7 @@ export function rangeOf({ ranges }: Pick<ExistingRun, 'ranges'>, position: numbe
 
 /**
  * Cancels a run. If its manifest may be stored, the cancellation is only requested: publishing asks the bucket first.
- * @param evenPublishing of a deleted export: nobody waits for its manifest, which may be visible already
+ * @param evenPublishing of a deleted export: no run waits for its manifest, which may be visible already
  * @returns no event if it was requested before
  * @throws CommandRejected when the run has ended
  */

@@ -398,7 +398,7 @@ class RangeExport {
   }
 
   /**
-   * Writes the range's next file in one request. The journal records key, token and part before that: whoever finds the
+   * Writes the range's next file in one request. The journal records key, token and part before that: the attempt that finds the
    * object later knows what is in it. The store refuses a key that is taken.
    */
   async #writeWholeFile({ part, body }: BuiltPart, signal: AbortSignal): Promise<CompletedFile> {

@@ -420,7 +420,7 @@ type FaultChange = OpenFault & { readonly resolved_at?: string };
 const minOpenMs = ({ EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: interval }: FaultAlarmSettings): number =>
   interval / 3;
 
-/** Sends one message to the operator's webhook. @returns whether it was delivered, or nobody has to be notified */
+/** Sends one message to the operator's webhook. @returns whether it was delivered, or there is no webhook */
 async function sendToOperator(
   settings: FaultAlarmSettings,
   logger: Logger,

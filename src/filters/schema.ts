@@ -42,7 +42,7 @@ export const filterOperators = [
 export type FilterOperator = (typeof filterOperators)[number];
 export type FilterScalar = string | number | boolean | null;
 
-/** Nobody searches for longer strings, and PostgreSQL's pattern matching on them can run past every time limit. */
+/** Longer strings are no search terms, and PostgreSQL's pattern matching on them can run past every time limit. */
 export const textValue = z.string().max(10_000, 'This must have at most 10,000 characters.');
 
 const scalarValue = z.union(

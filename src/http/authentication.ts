@@ -62,7 +62,7 @@ export interface Authentication {
    * @throws ApiError 429
    */
   callerOfKey(request: FastifyRequest, key: string): Promise<Caller | undefined>;
-  /** Who is signed in with the cookie of a request; undefined if nobody is. @throws ApiError 429 */
+  /** Who is signed in with the cookie of a request; undefined without a session. @throws ApiError 429 */
   callerOfSession(request: FastifyRequest): Promise<Caller | undefined>;
   /** Resolves when the last uses of keys are stored. */
   close(): Promise<void>;

@@ -179,7 +179,7 @@ function queryError(error: Error, request: FastifyRequest): ApiError | undefined
     );
   if (error instanceof BackgroundQueueFull)
     return new ApiError(429, 'throttled', error.message, retryAfter(error.retryAfterSeconds));
-  // Nobody receives it, but it must not be logged as an error of the server.
+  // No client receives it, but it must not be logged as an error of the server.
   if (error instanceof ClientDisconnected) return new ApiError(499, 'client_disconnected', error.message);
   return undefined;
 }

@@ -133,7 +133,7 @@ async function readPending(pool: Pool): Promise<Pending> {
        (select count(*) from exportd.webhook_deliveries where status = 'pending') as deliveries,
        exists (select from exportd.operator_faults
          where type = '${sourceUnavailable}' and resolved_at is null) as source_unavailable,
-       -- Nobody probes a destination that no export uses any more.
+       -- A destination that no export uses any more is not probed.
        (select count(distinct circuit.destination) from exportd.destination_circuits circuit
         join exportd.destination_configs config on config.circuit = circuit.destination
         join exportd.batch_exports export

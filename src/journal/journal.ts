@@ -346,7 +346,7 @@ async function lockStream<State, Event extends DomainEvent>(
   return { stream: { id, state: () => state, append }, write };
 }
 
-/** Fields of events whose text may be that of a server of somebody else. */
+/** Fields of events whose text may be that of a foreign server. */
 const foreignTexts: ReadonlySet<string> = new Set(['latest_error', 'reason']);
 
 /** The journal keeps every event, so no event has an error of any length. */

@@ -26,7 +26,7 @@ import {
   writeStreamVersion,
 } from './stream_states.ts';
 
-/** All read models. A new one is a folder and a line here. Each may read those above it. */
+/** All read models. A new one is a file and a line here. Each may read those above it. */
 export const projections: readonly Projection[] = [
   streamStatesProjection,
   batchExportsProjection,

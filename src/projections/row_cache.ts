@@ -34,7 +34,7 @@ interface RowChanges {
   write(connection: Connection): Promise<void>;
 }
 
-/** Rows of the tables of a rebuild, in memory. What has changed is written when somebody takes it. */
+/** Rows of the tables of a rebuild, in memory. `takeChanges` returns what is to be written. */
 export interface RowCache {
   /** Reads rows that the next events need, with one statement for each table and lookup. */
   prefetch(wanted: readonly WantedRows[]): Promise<void>;

@@ -263,7 +263,6 @@ export const runsProjection: Projection = {
   },
 };
 
-/** What an event sets in the row of its run, beside `last_updated_at`; undefined if it depends on the row, or on nothing. */
 /** A new generation, of which nothing is exported. */
 const inGeneration = (generation: number): Row => ({
   generation,
@@ -274,6 +273,7 @@ const inGeneration = (generation: number): Row => ({
   cursor: null,
 });
 
+/** What an event sets in the row of its run, beside `last_updated_at`; undefined if it depends on the row, or on nothing. */
 function changesOf(event: RunEvent, at: string): Row | undefined {
   const ended = (status: string, error: string | null) => ({
     status,

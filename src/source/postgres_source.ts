@@ -202,7 +202,7 @@ export function createSource({
       connections.read(timeout, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, all);
         await set(statementSettings(query, { ...all, interval }));
-        // The whole row, because PostgreSQL computes no column that nobody reads.
+        // The whole row, because PostgreSQL computes no column that is not read.
         const rows = query.page(everyRow, { after: false, until: false });
         await connection.query(`select count(source_row) from (${rows}) as source_row`);
       });

@@ -37,7 +37,7 @@ interface ReplacedFiles {
   readonly files: readonly CompletedFile[];
   /** Whether the journal says that the table has them. Then it is an error if it has not. */
   readonly areInTable: boolean;
-  /** Whether nobody knows if the table has them, because the manifest was found in the bucket. */
+  /** Whether it is not known if the table has them, because the manifest was found in the bucket. */
   readonly areUnknown: boolean;
   /** Whether they are files that a table can have. */
   readonly canBeAdded: boolean;

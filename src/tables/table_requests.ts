@@ -78,7 +78,7 @@ export async function recordTableResult(
   );
 }
 
-/** Deletes a request that nobody waits for. */
+/** Deletes a request that no client waits for. */
 export async function withdrawTableRequest(pool: Pool, id: string): Promise<void> {
   await pool.query('delete from exportd.table_requests where id = $1 and finished_at is null', [id]);
 }

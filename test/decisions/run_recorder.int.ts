@@ -75,8 +75,8 @@ async function createPartiallyExportedRun() {
     settled: true,
     split_keys: [],
   });
-  const createStartedRun = await recorder.startExport(id, 0);
-  const run = await recorder.reserveGeneration(id, attemptOf(createStartedRun, 0));
+  const started = await recorder.startExport(id, 0);
+  const run = await recorder.reserveGeneration(id, attemptOf(started, 0));
   const attempt = attemptOf(run, 0);
   await recorder.recordUpload(id, attempt, uploadOf('upload'));
   await recorder.planPart(id, attempt, 'key', partOf(1, 3));

@@ -67,7 +67,7 @@ describe('the metrics of a deployment', () => {
     expect(server).toContain('exportd_freshness_seconds');
     const used = `${readFileSync(ruleFile, 'utf8')}${read('.config/grafana_dashboard.json')}`;
     expect(namesIn(used).filter((name) => !isServed(name, server + worker))).toEqual([]);
-    const described = read('src/telemetry/metrics/README.md');
+    const described = read('src/telemetry/README.md');
     expect(ownNamesIn(server + worker).filter((name) => !described.includes(`\`${name}\``))).toEqual([]);
   });
 });

@@ -112,7 +112,7 @@ export function addBackfillCommands(program: Command): void {
       });
 }
 
-/** The exit code of `status` when somebody has to look; 1 is that of a command that failed. */
+/** The exit code of `status` when something needs attention; 1 is that of a command that failed. */
 const attentionExitCode = 2;
 
 /** `status`. */

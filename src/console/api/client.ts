@@ -16,7 +16,7 @@ const sessionPath = '/console/session';
 
 export type { ExportdError, Page as ListOf } from '../../client/client.ts';
 
-/** Who is signed in; null: nobody; undefined: not known yet. */
+/** Who is signed in; null without a session; undefined: not known yet. */
 export const session = signal<Session | null | undefined>(undefined);
 
 /** Whether the server has ended the session of this tab: the sign-in page says so instead of appearing without a word. */
@@ -62,7 +62,7 @@ export const chooseProject = (id: number | undefined): void => {
   chosenProject.value = id;
 };
 
-/** The project that pages show; undefined if nobody is signed in. */
+/** The project that pages show; undefined without a session. */
 export const project = computed(() => {
   const { projects, project: first } = session.value ?? {};
   return projects?.find(({ id }) => id === chosenProject.value) ?? first;
@@ -71,7 +71,7 @@ export const project = computed(() => {
 /** Its id, which stays the same when the session is read again. */
 export const projectId = computed(() => project.value?.id);
 
-/** @throws ExportdError 401 if nobody is signed in */
+/** @throws ExportdError 401 without a session */
 function requireProject(): number {
   const id = projectId.peek();
   if (id === undefined) throw new ApiError(401, { code: 'not_authenticated', detail: 'Sign in first.' });

@@ -58,7 +58,7 @@ export const cancelRunAction = (
   command: ['run', 'cancel', run.batch_export, run.id],
   confirm: {
     title: 'Cancel this run?',
-    text: 'Nothing of it is published. Its interval stays without these rows until somebody retries it.',
+    text: 'Nothing of it is published. Its interval stays without these rows until you retry it.',
   },
   done: 'The run was cancelled.',
   onDone,

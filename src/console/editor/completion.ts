@@ -28,7 +28,7 @@ export interface CompletionSource {
 const maxItems = 50;
 const nothing: Completions = { from: 0, items: [] };
 
-/** Completes the word, the path or the string before the caret. Without a word, `isAsked` says whether somebody asked for it. */
+/** Completes the word, the path or the string before the caret. Without a word, `isAsked` says whether the user asked for it. */
 export function completionsAt(
   text: string,
   caret: number,

@@ -52,7 +52,7 @@ function CompletionList({
 const closed: Completions = { from: 0, items: [] };
 
 /**
- * A text area for the dialect: highlighted, with the wrong part underlined, and completion while somebody types or on
+ * A text area for the dialect: highlighted, with the wrong part underlined, and completion while the user types or on
  * Ctrl+Space. Ctrl+Enter calls `onSubmit`. It grows with its text.
  */
 export function DialectEditor({

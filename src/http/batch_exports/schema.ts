@@ -59,14 +59,14 @@ export const conditionSchema = z
     severity: z
       .enum(conditionSeverities)
       .describe(
-        '`error`: somebody has to act. `warning`: it is late, incomplete or not certain yet. `ok`: neither.',
+        '`error`: the owner has to act. `warning`: it is late, incomplete or not certain yet. `ok`: neither.',
       ),
     cause: z.enum(conditionCauses).describe('Of several that hold, the most urgent one.'),
     summary: z.string().describe('One sentence.'),
     since: responseTimestampSchema.nullable().describe('Null if it is not known, and while all is well.'),
     owner: z
       .enum(['tenant', 'operator', 'none'])
-      .describe('Who has to act: the owner of the export, the operator of exportd, or nobody.'),
+      .describe('Who has to act: the owner of the export, the operator of exportd, or none.'),
     affected: z.object({
       intervals: z.number().int(),
       ranges: z

@@ -140,7 +140,7 @@ export const timelineQuery = z.strictObject({
   before: listTime.optional().describe('Only intervals that start before this time.'),
 });
 
-/** What a range of the coverage is. `paused` and `missing` ranges are exported by nobody; `owed` ones by a run that waits or is active. */
+/** What a range of the coverage is. `paused` and `missing` ranges have no run; `owed` ones have one that waits or is active. */
 export const coverageKinds = ['exported', 'held', 'failed', 'owed', 'missing', 'paused', 'excluded'] as const;
 export type CoverageKind = (typeof coverageKinds)[number];
 

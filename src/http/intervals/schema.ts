@@ -104,7 +104,7 @@ export const intervalSchema = z
           .object({ by: z.string(), at: responseTimestampSchema, reason: z.string() })
           .nullable()
           .describe(
-            'Who has acknowledged the differences, when and why. Null if nobody has, and once a comparison finds others.',
+            'Who has acknowledged the differences, when and why. Null if they are not acknowledged, and once a comparison finds others.',
           ),
       })
       .nullable()

@@ -76,7 +76,7 @@ const sessionSchema = z.object({
 });
 export type Session = z.infer<typeof sessionSchema>;
 
-/** Null when nobody is signed in: not an error, so that the browser logs none. */
+/** Null without a session: not an error, so that the browser logs none. */
 export const sessionResponse = z.object({ session: sessionSchema.nullable() });
 
 /** The number of sessions that signing out everywhere has ended. */

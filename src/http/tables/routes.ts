@@ -77,7 +77,7 @@ async function askWorker<Result>(
     if (typeof found?.error === 'string') throw new ApiError(409, 'table_unavailable', found.error);
     await wait(pollMs, undefined, { signal: disconnected });
   }
-  // A repair that has started is finished; the others are of no use to anybody.
+  // A repair that has started is finished; the others are of no more use.
   if (operation !== 'repair') await withdrawTableRequest(pool, id);
   throw new ApiError(
     503,

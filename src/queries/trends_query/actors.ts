@@ -72,7 +72,7 @@ export async function trendsActors(
 }
 
 /**
- * The events behind a point of a trend, whoever their actors are. A point of a cumulative display includes the whole
+ * The events behind a point of a trend, of all actors. A point of a cumulative display includes the whole
  * range up to it; one of weekly or monthly active users includes the days of its window.
  * @throws QueryError with the path of the invalid field of the point
  */

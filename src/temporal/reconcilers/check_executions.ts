@@ -48,7 +48,7 @@ export interface ReconcilerDependencies {
  */
 export type Reconciler = (dependencies: ReconcilerDependencies, pass: Pass) => Promise<void>;
 
-/** SQL condition: created so recently that Temporal may not list the execution yet, or nobody has started it. */
+/** SQL condition: created so recently that Temporal may not list the execution yet, or it is being started. */
 const isNew = `created_at > clock_timestamp() - interval '10 seconds'`;
 
 /** The oldest pending command of each export that this version knows, and whether it has been pending for longer than `oldAfterMs`. */

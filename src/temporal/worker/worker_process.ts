@@ -87,7 +87,7 @@ const metricNames = { countersTotalSuffix: true, unitSuffix: true, useSecondsFor
 
 /**
  * Installs the SDK's native runtime. Call it once per process, before any other use of the SDK.
- * @param metricsAddress where the SDK serves its own metrics, `host:port`; undefined if nobody reads them
+ * @param metricsAddress where the SDK serves its own metrics, `host:port`; undefined if they are not served
  */
 export function installRuntime(logger: Logger, metricsAddress?: string): void {
   Runtime.install({

@@ -34,7 +34,7 @@ export interface DescribedFile {
 
 /**
  * Reads the rows of a file of any format. Memory holds one row, or one block in formats with blocks. Reading ends where the
- * file is larger than its manifest says, or has many more rows: nobody else says how far a file unpacks.
+ * file is larger than its manifest says, or has many more rows: nothing else says how far a file unpacks.
  * @throws FileUnreadable, and errors of `chunks`
  */
 export async function* readRows(

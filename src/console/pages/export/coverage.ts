@@ -13,7 +13,7 @@ export interface TimeRange {
   readonly end: string;
 }
 
-/** A range of the coverage. `intervals` is null where nobody has counted them: before the first known interval. */
+/** A range of the coverage. `intervals` is null where they are not counted: before the first known interval. */
 type CoveragePart = Omit<CoverageSegment, 'intervals'> & { readonly intervals: number | null };
 
 const looks: Readonly<Record<CoverageKind, IntervalLook>> = {

@@ -117,7 +117,7 @@ const webhookEvents: Readonly<Record<WebhookEvent, string>> = {
 
 const allEvents = Object.keys(webhookEvents) as WebhookEvent[];
 
-/** What a new webhook receives, unless somebody chooses: what a person has to know. */
+/** What a new webhook receives by default: what a person has to know. */
 const incidentEvents = allEvents.filter((event) => event !== 'interval.published');
 
 const formats = [

@@ -93,8 +93,8 @@ function Verifications({
       ${({ results }: VerificationsResponse) =>
         results.length === 0
           ? html`<p class="muted">
-              Reads every file of the interval and compares its rows with the source. Nobody has requested it
-              yet.
+              Reads every file of the interval and compares its rows with the source. It has not been
+              requested yet.
             </p>`
           : html`<ol class="history">
               ${results.map((verification) => html`<${VerificationItem} key=${verification.id} found=${verification} />`)}

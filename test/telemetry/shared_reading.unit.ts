@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { shareReading } from '../../../src/telemetry/metrics.ts';
+import { shareReading } from '../../src/telemetry/metrics.ts';
 
 /** A reading that ends when the test says so, and how often it was started. */
 function readingOf() {
