@@ -28,7 +28,7 @@ const successes: Readonly<Record<string, Success>> = {
   ListMultipartUploads: { status: 200, root: 'ListMultipartUploadsResult', oneOf: ['Bucket'] },
   ListObjectsV2: { status: 200, root: 'ListBucketResult', oneOf: ['Name', 'KeyCount'] },
   GetObject: { status: 200, header: 'etag' },
-  GetObjectRetention: { status: 200, root: 'Retention' },
+  GetObjectRetention: { status: 200, oneOf: ['RetainUntilDate'] },
   HeadObject: { status: 200, header: 'etag' },
   DeleteObject: deleted,
 };
