@@ -163,6 +163,7 @@ describe('a source with rows that no transaction of its server shows', () => {
       title: `a view that ${title}`,
       sql: `${before} create view origins.events as select * from public.events ${rest}`,
       unseen: [`origins.events is a view that changes from one reading to the next (${changes})`],
+      options: undefined,
     })),
     {
       title: 'values that change in a view below another',
