@@ -6,6 +6,7 @@ import type { JsonValue } from '../domain/event.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
 import { compilerProject, type ProjectSchema, readRows, withFieldPath } from './dialect_reader.ts';
 import { QueryError, resultTooLarge } from './query_errors.ts';
+import { noticeOfPersons } from './source_schema.ts';
 import type {
   FiltersOverride,
   OutputResults,
@@ -335,7 +336,7 @@ export async function computeOutput(
   const timings = clock.timings();
   const explain = parsed.explains ? await costOf({ ...context, connection }, clock.statements) : null;
   const output = {
-    ...fieldsOf(ran, row_limit, project.timezone),
+    ...fieldsOf(ran, row_limit, project.timezone, noticeOfPersons(clock.statements.map(({ text }) => text))),
     timings,
     ...(explain !== null && { explain }),
   };
@@ -524,12 +525,26 @@ function stringify(output: object, byteLimit: number): string {
 
 const isRows = (results: OutputResults): results is readonly unknown[] => Array.isArray(results);
 
+/** The sentences that are not null; null without one. */
+const sentences = (all: readonly (string | null)[]): string | null => {
+  const present = all.filter((sentence) => sentence !== null);
+  return present.length === 0 ? null : present.join(' ');
+};
+
 /** The fields of a response that depend on the query alone. */
-function fieldsOf(output: QueryOutput, rowLimit: number, timezone: string): Record<string, unknown> {
+function fieldsOf(
+  output: QueryOutput,
+  rowLimit: number,
+  timezone: string,
+  ofPersons: string | null,
+): Record<string, unknown> {
   const { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} } = output;
   const rows = isRows(results) ? results : [];
   const isCut = rows.length > rowLimit;
-  const isFull = isCut || (hasMore && rows.length === rowLimit);
+  const remaining =
+    isCut || (hasMore && rows.length === rowLimit)
+      ? `The result is limited to ${rowLimit} rows, and there are more. Use a batch export to get them all.`
+      : null;
   return {
     ...more,
     results: isCut ? rows.slice(0, rowLimit) : results,
@@ -539,10 +554,7 @@ function fieldsOf(output: QueryOutput, rowLimit: number, timezone: string): Reco
     limit: limit ?? null,
     offset: offset ?? null,
     dialect_query: dialect_query ?? null,
-    // How to get the remaining rows.
-    notice: isFull
-      ? `The result is limited to ${rowLimit} rows, and there are more. Use a batch export to get them all.`
-      : null,
+    notice: sentences([ofPersons, remaining]),
     timezone,
   };
 }

@@ -60,8 +60,9 @@ export async function readSourceSchema(
     new Map(
       property_definitions.filter(({ scope }) => scope === owner).map(({ name, type }) => [name, type]),
     );
+  const events = required(relations.events, 'events');
   return {
-    events: required(relations.events, 'events'),
+    events: hasPersons ? events : withPersonOfDistinctId(events),
     persons: hasPersons ? required(relations.persons, 'persons') : withoutRows('persons', ['team_id', 'id']),
     personDistinctIds: hasPersons
       ? required(relations.person_distinct_ids, 'person_distinct_ids')
@@ -75,6 +76,32 @@ export async function readSourceSchema(
     eventProperties: propertyTypes('event'),
     personProperties: propertyTypes('person'),
   };
+}
+
+/** SQL of the person of an event in a source without persons: the one that the event names, else its distinct id. */
+const personOfDistinctId = `coalesce("person_id"::uuid, md5("team_id"::text || ' ' || "distinct_id"::text)::uuid) as "person_id"`;
+
+/** Events whose distinct ids are persons, where nothing says which persons there are. */
+function withPersonOfDistinctId(events: SourceRelation): SourceRelation {
+  const selected = [...events.columns.keys()].map((name) =>
+    name === 'person_id' ? personOfDistinctId : quoted(name),
+  );
+  return {
+    ...events,
+    relation: `(select ${selected.join(', ')} from ${events.relation}) as "events_without_persons"`,
+    columns: new Map(events.columns).set('person_id', 'uuid'),
+  };
+}
+
+/** What a result of these statements says of its persons; null if it counts none, or the source has persons. */
+export function noticeOfPersons(statements: readonly string[]): string | null {
+  const isAnswered = statements.some(
+    (text) =>
+      text.includes(personOfDistinctId) && text.replaceAll(personOfDistinctId, '').includes('"person_id"'),
+  );
+  return isAnswered
+    ? 'The source has no relation of persons, so that each distinct id counts as a person, unless its event names one.'
+    : null;
 }
 
 /** A relation of the contract without rows, with a unique key. */
