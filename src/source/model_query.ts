@@ -250,7 +250,17 @@ export const fingerprintByGroups = (hash: FingerprintHash, rows: string, seed = 
   );
 
 const hashOf = (hash: FingerprintHash, id: string, seed = '0'): string =>
-  hash === 'uuid_hash_extended/0' ? `uuid_hash_extended(${id}, ${seed})` : `hashtextextended(${id}, ${seed})`;
+  hash === 'uuid_hash_extended/0'
+    ? `uuid_hash_extended(${id}, ${seed})`
+    : `hashtextextended(${utf8Bytes(id)}, ${seed})`;
+
+/**
+ * SQL: a text whose bytes are those that the given one has in UTF-8, as files have it. PostgreSQL hashes the bytes of its own
+ * encoding; one of single bytes takes any others as text.
+ */
+export const utf8Bytes = (text: string): string =>
+  `(case getdatabaseencoding() when 'UTF8' then ${text} when 'SQL_ASCII' then ${text}
+    else convert_from(convert_to(${text}, 'UTF8'), getdatabaseencoding()) end) collate "C"`;
 
 /** Adds a known value of the hash to the rows: a pooler may connect each transaction to another server. */
 const withKnownHash = (hash: FingerprintHash, buckets: string): string => `

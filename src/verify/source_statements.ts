@@ -1,6 +1,7 @@
 import { readableJson } from '../dialect/resolve/relation.ts';
 import type { FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import { utf8Bytes } from '../source/model_query.ts';
 import type { ColumnTypes, Relations } from '../source/relations.ts';
 import { type CompiledField, compileRowQuery } from '../source/row_query/compile_row_query.ts';
 import type { ColumnAccess } from '../source/row_query/model_row.ts';
@@ -325,7 +326,7 @@ function personStatements(range: RowRange, relations: Relations, types: SourceCo
 
 /** Adds up the hashes of ids ($2) by bucket ($1), like `fingerprint`. */
 export const hashesOf = (hash: FingerprintHash, ids: readonly HashedId[]): Statement => ({
-  text: `select bucket::text, count(*)::text, sum(${hash === 'uuid_hash_extended/0' ? 'uuid_hash_extended(id::uuid, 0)' : 'hashtextextended(id collate "C", 0)'})::text
+  text: `select bucket::text, count(*)::text, sum(${hash === 'uuid_hash_extended/0' ? 'uuid_hash_extended(id::uuid, 0)' : `hashtextextended(${utf8Bytes('id')}, 0)`})::text
     from unnest($1::int[], $2::text[]) row(bucket, id) group by bucket`,
   values: [ids.map(({ bucket }) => bucket), ids.map(({ id }) => id)],
   settings: {},

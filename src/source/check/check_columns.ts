@@ -267,20 +267,30 @@ export interface SourceRole {
   readonly sees_sessions: boolean;
   /** The time zone of its sessions, unless they set another. */
   readonly zone: string;
+  /** The encoding of the database. */
+  readonly encoding: string;
 }
 
 /** Reads which role exportd has in the source. */
 export async function readSourceRole(read: ReadCatalog): Promise<SourceRole> {
   const [role] = await read<SourceRole>(
     `select quote_ident(current_user) as role, pg_has_role(current_user, 'pg_read_all_stats', 'usage') as sees_sessions,
-       (select reset_val from pg_catalog.pg_settings where name = 'TimeZone') as zone`,
+       (select reset_val from pg_catalog.pg_settings where name = 'TimeZone') as zone, getdatabaseencoding() as encoding`,
   );
-  return role ?? { role: 'current_user', sees_sessions: true, zone: 'UTC' };
+  return role ?? { role: 'current_user', sees_sessions: true, zone: 'UTC', encoding: 'UTF8' };
 }
 
+const uncheckedBytes = findingOf(
+  'warning',
+  'the database',
+  null,
+  `Its encoding is SQL_ASCII, so that PostgreSQL stores any bytes. Exports and queries read UTF-8: a text in another encoding fails the runs of its interval, whatever on_bad_row says. Convert such texts, or copy the database into one with the encoding UTF8.`,
+);
+
 /** Checks what the role needs besides the relations. */
-export const checkRole = ({ role, sees_sessions }: SourceRole): SourceFinding[] =>
-  sees_sessions
+export const checkRole = ({ role, sees_sessions, encoding }: SourceRole): SourceFinding[] => [
+  ...(encoding === 'SQL_ASCII' ? [uncheckedBytes] : []),
+  ...(sees_sessions
     ? []
     : [
         findingOf(
@@ -290,7 +300,8 @@ export const checkRole = ({ role, sees_sessions }: SourceRole): SourceFinding[] 
           'The role does not see when transactions of other roles started, so that runs wait for all of them.',
           `grant pg_read_all_stats to ${role};`,
         ),
-      ];
+      ]),
+];
 
 /** Checks that the role may read a relation, and that it sees all rows in time. */
 export function checkRelationRights(
