@@ -237,7 +237,7 @@ const fileParameters = ['sslrootcert', 'sslcert', 'sslkey'] as const;
 export const databaseUrl = (options: { readonly error?: string } = {}) =>
   z.string(options).transform((text, context) => {
     const url = urlWithTls(text);
-    const problem = url && tlsProblem(url.searchParams);
+    const problem = unsupportedUrl(text) ?? (url && tlsProblem(url.searchParams));
     if (problem) context.addIssue({ code: 'custom', message: problem });
     if (!url || problem) return text;
     // The certificates that the runtime trusts, which the driver uses without a file.
@@ -245,6 +245,76 @@ export const databaseUrl = (options: { readonly error?: string } = {}) =>
     url.searchParams.set('uselibpqcompat', 'true');
     return url.href;
   });
+
+/** Parameters of PostgreSQL's own clients that exportd does not take, and what to do instead. */
+const unsupportedParameters: readonly (readonly [names: readonly string[], instead: string])[] = [
+  [
+    ['target_session_attrs', 'load_balance_hosts', 'hostaddr'],
+    'exportd connects to the one host of the URL and finds out itself whether that is a standby: leave it out',
+  ],
+  [
+    ['application_name', 'fallback_application_name'],
+    'exportd recognizes its own sessions by their name: leave it out',
+  ],
+  [
+    [
+      ...['connect_timeout', 'keepalives', 'keepalives_idle', 'keepalives_interval', 'keepalives_count'],
+      ...['tcp_user_timeout', 'client_encoding', 'replication'],
+    ],
+    'exportd sets that itself: leave it out',
+  ],
+  [['service', 'servicefile', 'passfile', 'dbname'], 'write host, database, user and password into the URL'],
+  [
+    [
+      ...[
+        'channel_binding',
+        'require_auth',
+        'requirepeer',
+        'sslcompression',
+        'sslpassword',
+        'sslcertmode',
+        'sslcrl',
+      ],
+      ...[
+        'sslcrldir',
+        'sslsni',
+        'requiressl',
+        'sslkeylogfile',
+        'ssl_min_protocol_version',
+        'ssl_max_protocol_version',
+      ],
+      ...[
+        'min_protocol_version',
+        'max_protocol_version',
+        'gssencmode',
+        'krbsrvname',
+        'gsslib',
+        'gssdelegation',
+      ],
+      ...['scram_client_key', 'scram_server_key'],
+    ],
+    "exportd's driver does not have it: leave it out, and use sslmode=verify-full to be sure of the server",
+  ],
+];
+
+/** Why PostgreSQL's own clients take a text that exportd does not; undefined for others, which the driver checks. */
+function unsupportedUrl(text: string): string | undefined {
+  if (/^\s*\w+\s*=/.test(text))
+    return 'invalid: write it as a URL, postgresql://user:password@host:5432/database';
+  if (!/^postgres(?:ql)?:\/\//.test(text)) return undefined;
+  const [, hosts = ''] = /^\w+:\/\/(?:[^@/?#]*@)?([^/?#]*)/.exec(text) ?? [];
+  const several = `invalid: it names several hosts, and exportd connects to one. Name the primary, or an address that leads to it after a failover: HAProxy, PgBouncer or a virtual IP before them, or the name that your provider gives`;
+  if (hosts.includes(',')) return several;
+  if (!URL.canParse(text))
+    return 'invalid: it is not a URL of the form postgresql://user:password@host:5432/database. Characters such as @ : / ? # % in a password are percent-encoded';
+  const { searchParams } = new URL(text);
+  if (['host', 'port'].some((name) => searchParams.get(name)?.includes(','))) return several;
+  for (const [names, instead] of unsupportedParameters) {
+    const found = names.find((name) => searchParams.has(name));
+    if (found !== undefined) return `invalid: it has ${found}, and ${instead}`;
+  }
+  return undefined;
+}
 
 /** The URL, if it has TLS parameters. */
 function urlWithTls(text: string): URL | undefined {

@@ -144,8 +144,9 @@ export function createPool(
     preparesStatements = false,
   }: PoolOptions,
 ): Pool {
+  const { url, options } = withoutOptions(databaseUrl);
   const pool = new pg.Pool({
-    connectionString: databaseUrl,
+    connectionString: url,
     max,
     application_name: 'exportd',
     types: typeParsers,
@@ -155,7 +156,8 @@ export function createPool(
     statement_timeout: statementTimeoutMs ?? defaultStatementTimeoutMs,
     ...(statementTimeoutMs !== undefined && { query_timeout: statementTimeoutMs * queryTimeoutFactor }),
     maxLifetimeSeconds: maxConnectionSeconds,
-    options: startupOptions(sessionSettings),
+    // Ours come last, which then apply.
+    options: `${options} ${startupOptions(sessionSettings)}`.trim(),
     ...(!allowsStandby && { verify: rejectStandby }),
   });
   // The pool replaces a broken idle connection, and a broken connection in use fails its statement. Without these
@@ -165,6 +167,16 @@ export function createPool(
   if (preparesStatements) prepareStatements(pool);
   traceStatements(pool, 'control');
   return pool;
+}
+
+/** A URL and its parameter `options`, which would replace that of the driver. */
+function withoutOptions(databaseUrl: string): { readonly url: string; readonly options: string } {
+  if (!URL.canParse(databaseUrl)) return { url: databaseUrl, options: '' };
+  const url = new URL(databaseUrl);
+  const options = url.searchParams.get('options');
+  if (options === null) return { url: databaseUrl, options: '' };
+  url.searchParams.delete('options');
+  return { url: url.href, options };
 }
 
 /** How often a process sends a statement before its connections prepare it. */

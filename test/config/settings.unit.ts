@@ -20,7 +20,13 @@ describe('secured connections', () => {
 
   describe('the URL of a database', () => {
     it('stays as it is without TLS parameters', () => {
-      for (const url of [urlWith(''), urlWith('application_name=x'), 'postgresql:///exportd', 'no URL'])
+      for (const url of [
+        urlWith(''),
+        urlWith('options=-c%20search_path=app'),
+        'postgresql:///exportd',
+        'postgres:///app?host=/run/postgresql',
+        'no URL',
+      ])
         expect(read(url)).toBe(url);
     });
 
@@ -40,6 +46,15 @@ describe('secured connections', () => {
       ],
       ['sslmode=verify-full&sslcert=/nowhere/client.pem', 'sslkey'],
       ['sslrootcert=/nowhere/ca.pem', 'sslmode=verify-full'],
+      [
+        'target_session_attrs=read-write',
+        'it has target_session_attrs, and exportd connects to the one host',
+      ],
+      ['host=a,b', 'it names several hosts'],
+      ['application_name=x', 'exportd recognizes its own sessions'],
+      ['sslmode=require&channel_binding=require', 'it has channel_binding, and'],
+      ['connect_timeout=10', 'exportd sets that itself'],
+      ['service=main', 'write host, database, user and password into the URL'],
     ])('is rejected with %s, without its password', (parameters, message) => {
       const error: unknown = (() => {
         try {
@@ -52,6 +67,17 @@ describe('secured connections', () => {
       expect(String(error)).toContain(message);
       expect(String(error)).toContain('DATABASE_URL');
       expect(String(error)).not.toContain(password);
+    });
+
+    it.each([
+      [`postgres://${password}:5432,b:5432/app?target_session_attrs=any`, 'it names several hosts'],
+      [`postgres://u:${password}@a,b/app`, 'HAProxy, PgBouncer or a virtual IP'],
+      [`host=a password=${password} dbname=app`, 'write it as a URL'],
+      [`postgres://u:${password}#@a:5432/app`, 'Characters such as'],
+      [`postgres://a:54x/${password}`, 'it is not a URL'],
+    ])('is rejected as %s (%#)', (url, message) => {
+      expect(() => read(url)).toThrow(message);
+      expect(() => read(url)).not.toThrow(password);
     });
 
     it('names files that can be read', () => {

@@ -217,7 +217,7 @@ describe('What a role or database sets', () => {
       ignore_startup_parameters: 'options,statement_timeout',
     });
     closing.push(() => pooler.close());
-    for (const url of [api.database.url, pooler.url]) {
+    for (const url of [api.database.url, `${api.database.url}?options=-c%20datestyle=SQL`, pooler.url]) {
       const pool = createPool(url, { max: 1 });
       closing.push(() => pool.end());
       const { rows } = await pool.query<{ name: string; setting: string }>(
