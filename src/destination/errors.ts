@@ -168,7 +168,7 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
 export const proxyLoginMissing = (): DestinationError =>
   ofOperator(
     'ProxyAuthenticationRequired',
-    "The proxy of exportd's machine asks for a login (status 407); put a user and a password into HTTPS_PROXY and HTTP_PROXY.",
+    "A proxy between exportd's machine and the S3 server asks for a login (status 407); let the machine reach the server without one.",
   );
 
 /** The response is not an S3 error. It comes from a web server, gateway or proxy. */
