@@ -391,7 +391,7 @@ const fields = {
   }),
   bloom_filters: z.boolean().default(false).meta({
     description:
-      'Parquet: bloom filters of uuid and distinct_id, with which Spark, and DuckDB in a table, skip row groups without a value. Files get 4 % larger.',
+      'Parquet: bloom filters of uuid and distinct_id, with which Spark and DuckDB skip row groups without a value. Files get 4 % larger.',
   }),
   table_format: oneOf('table format', 'table formats', ['delta']).nullable().default(null).meta({
     description:

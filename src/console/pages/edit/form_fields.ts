@@ -187,8 +187,8 @@ export const fields: readonly FormField[] = [
   }),
   field('More', 'destination__config__bloom_filters', 'Bloom filters', 'checkbox', {
     hint:
-      'Parquet: bloom filters of uuid and distinct_id, with which Spark, and DuckDB in a table, skip row groups without a ' +
-      'value. Files get 4 % larger.',
+      'Parquet: bloom filters of uuid and distinct_id, with which Spark and DuckDB skip row groups without a value. Files ' +
+      'get 4 % larger.',
   }),
   field('More', 'destination__config__table_format', 'Table format', 'select', {
     hint:
