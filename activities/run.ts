@@ -119,7 +119,11 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     ...wrapActivities(
       // Where they take long, and after an operator's fault, they are no local activities, and send heartbeats.
       {
-        ...{ logger, context, recorder, outages, localLimitMs: localSourceLimitMs },
+        logger,
+        context,
+        recorder,
+        outages,
+        localLimitMs: localSourceLimitMs,
         heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT,
       },
       {

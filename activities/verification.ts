@@ -78,7 +78,8 @@ async function readTable(
       import('../src/export/repair_table.ts'),
     ]);
   const reading = {
-    ...{ pool, keyRing },
+    pool,
+    keyRing,
     settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: tableRetryBudgetMs },
     onError: ({ type, message }: { readonly type: string; readonly message: string }) => {
       logger.warn({ batch_export_id, type }, `Reading a table repeats a request. ${message}`);
@@ -134,7 +135,11 @@ async function verify(
       },
     },
     {
-      ...{ batchExportId: batch_export_id, from: start, to: end, deep, signal },
+      batchExportId: batch_export_id,
+      from: start,
+      to: end,
+      deep,
+      signal,
       manifestBounds: { count: bounds.verifiedManifests, bytes: bounds.verifiedManifestBytes },
     },
   );

@@ -143,8 +143,13 @@ export const tableLines = ({ columns, partition_columns, protocol, ...found }: T
     ['location', 'version', 'checkpoint', 'files', 'rows', 'bytes', 'protocol'],
     [
       [
-        ...[found.location, found.version, found.checkpoint, found.files, found.rows],
-        ...[found.bytes, `${protocol.reader}/${protocol.writer}`],
+        found.location,
+        found.version,
+        found.checkpoint,
+        found.files,
+        found.rows,
+        found.bytes,
+        `${protocol.reader}/${protocol.writer}`,
       ],
     ],
   ),

@@ -253,9 +253,17 @@ export async function requestRepair(
   const id = deterministicId('repair', run_id, transaction.now.toISOString());
   const repair = await transaction.lock(backfillDecider, id);
   const spec = {
-    ...{ batch_export_id: batchExportId, team_id, start_at: start, end_at: end },
-    ...{ first_start: start, last_end: end, total_runs: 0, revisions: live.revisions },
-    ...{ retry_of_run_id: null, allow_shrink: false, is_repair: true as const },
+    batch_export_id: batchExportId,
+    team_id,
+    start_at: start,
+    end_at: end,
+    first_start: start,
+    last_end: end,
+    total_runs: 0,
+    revisions: live.revisions,
+    retry_of_run_id: null,
+    allow_shrink: false,
+    is_repair: true as const,
   };
   await repair.append('requested', [{ type: 'BackfillStarted', data: spec }]);
   return repair.id;

@@ -103,7 +103,14 @@ export async function startComparisons(
      from (select greatest($3::timestamptz, clock_timestamp()) as at) as due
      left join exportd.destination_configs on batch_export_id = $1::uuid and version = $6::int`,
     [
-      ...[batch_export_id, start, end, runId, spec.team_id, spec.config_version, bucketRows, spec.model],
+      batch_export_id,
+      start,
+      end,
+      runId,
+      spec.team_id,
+      spec.config_version,
+      bucketRows,
+      spec.model,
       spec.model === 'events' ? '' : `${spec.model} `,
       // Late rows that the run had no room for are added by the next one, at once.
       replacement?.base?.has_more ?? false,
@@ -528,7 +535,10 @@ export const acknowledgeDifferences = (
     if (!acknowledged) return false;
     const { team_id, run_id, by } = acknowledged;
     await writeLogLine(connection, {
-      ...{ team_id, batch_export_id, run_id, level: 'INFO' },
+      team_id,
+      batch_export_id,
+      run_id,
+      level: 'INFO',
       message: `The differences of ${start} to ${end} were acknowledged by ${by}: ${reason}`,
     });
     return true;

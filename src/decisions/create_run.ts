@@ -331,10 +331,10 @@ const isWanted = (ended: readonly ('Cancelled' | 'Paused')[]): string => {
         and former.position <= run.position))`;
 };
 
-/** SQL condition: someone still wants the run `run`. Otherwise it ends, and is not retried. */
+/** SQL condition: the schedule or a backfill still wants the run `run`. Otherwise it ends, and is not retried. */
 export const isWantedRun = isWanted(['Cancelled']);
 
-/** SQL condition: someone who is not paused wants the run `run`, so that its automatic retry may start. */
+/** SQL condition: a schedule or backfill that is not paused wants the run `run`, so that its automatic retry may start. */
 const isRetryableRun = isWanted(['Cancelled', 'Paused']);
 
 /**

@@ -574,17 +574,19 @@ export interface DestinationPreview {
 /** The fields that decide about rows, files and keys. While a config is written, bucket and prefix may be missing. */
 const previewFields = configSchema
   .pick({
-    ...{ bucket_name: true, prefix: true, file_format: true, compression: true, max_file_size_mb: true },
-    ...{
-      compression_level: true,
-      bloom_filters: true,
-      table_format: true,
-      partition_by: true,
-      on_bad_row: true,
-      include_events: true,
-      exclude_events: true,
-      filters: true,
-    },
+    bucket_name: true,
+    prefix: true,
+    file_format: true,
+    compression: true,
+    max_file_size_mb: true,
+    compression_level: true,
+    bloom_filters: true,
+    table_format: true,
+    partition_by: true,
+    on_bad_row: true,
+    include_events: true,
+    exclude_events: true,
+    filters: true,
   })
   .partial({ bucket_name: true, prefix: true });
 

@@ -137,11 +137,13 @@ const without = <Value>(
 /** The tables with configs, and the id that the secrets of each row are sealed for. */
 const configTables = [
   {
-    ...{ table: 'exportd.destination_configs', ownerId: 'batch_export_id' },
+    table: 'exportd.destination_configs',
+    ownerId: 'batch_export_id',
     what: `'batch export ' || batch_export_id || ', config version ' || version`,
   },
   {
-    ...{ table: 'exportd.destination_tests', ownerId: 'owner_id' },
+    table: 'exportd.destination_tests',
+    ownerId: 'owner_id',
     what: `'destination test ' || id`,
   },
 ];
@@ -347,7 +349,11 @@ export async function readConfig(
 
 /** The fields that say how to reach a bucket and who asks. */
 const credentialFields: ReadonlySet<string> = new Set([
-  ...['region', 'endpoint_url', 'use_virtual_style_addressing', 'role_arn', 'external_id'],
+  'region',
+  'endpoint_url',
+  'use_virtual_style_addressing',
+  'role_arn',
+  'external_id',
   ...secretFields,
 ]);
 

@@ -170,8 +170,11 @@ export function encodingOf(config: FileFormat & Pick<EncodingOptions, 'on_bad_ro
   const { compression_level, bloom_filters, on_bad_row } = config;
   return config.file_format === 'Parquet'
     ? {
-        ...{ file_format: config.file_format, compression: config.compression },
-        ...{ compression_level, bloom_filters, on_bad_row },
+        file_format: config.file_format,
+        compression: config.compression,
+        compression_level,
+        bloom_filters,
+        on_bad_row,
       }
     : { file_format: config.file_format, compression: config.compression, compression_level, on_bad_row };
 }

@@ -177,7 +177,8 @@ async function readText(
       const bytes = await collectObject(output, { maxBytes, silenceMs }, tooLarge);
       return {
         etag: requireField('GetObject', output.ETag, 'the ETag of the object'),
-        ...{ version_id: output.VersionId, text: bytes.toString() },
+        version_id: output.VersionId,
+        text: bytes.toString(),
         expires_at: parseExpiration(output.Expiration),
       };
     });

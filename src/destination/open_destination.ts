@@ -175,8 +175,11 @@ export function openS3(config: S3Config, context: DestinationContext) {
         EXPORTD_TABLE_CHECKPOINT_INTERVAL: checkpointInterval,
       } = context.settings;
       const place = {
-        ...{ location, root: tableRoot(config.prefix, model), partitionColumns: config.partition_by },
-        ...{ fileRetentionMs, checkpointInterval },
+        location,
+        root: tableRoot(config.prefix, model),
+        partitionColumns: config.partition_by,
+        fileRetentionMs,
+        checkpointInterval,
       };
       const table = openTableStore(requests, place, encryption, traits.conditional_put);
       tables.set(location, table);

@@ -108,11 +108,15 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   const isPlain = /^[\w\-./={}]*$/.test(store.prefix);
   const isBrotliText = store.compression === 'brotli' && store.file_format !== 'Parquet';
   const sql = (reader: string, code: string, tested = false): ReadingRecipe => ({
-    ...{ reader, language: 'sql', tested },
+    reader,
+    language: 'sql',
+    tested,
     code: withNote(found.model, reader, '--', code),
   });
   const script = (reader: string, code: string, tested = false): ReadingRecipe => ({
-    ...{ reader, language: 'python', tested },
+    reader,
+    language: 'python',
+    tested,
     code: withNote(found.model, reader, '#', code),
   });
   return [

@@ -112,7 +112,10 @@ function printPath([first, ...rest]: readonly Name[]): string {
 /** Keywords whose parentheses are not those of a call. */
 const specialCalls: ReadonlySet<string> = new Set([
   ...[...reservedWords].filter((word) => !operatorFunctions.has(word)),
-  ...['COLUMNS', 'INTERVAL', 'ROLLUP', 'CUBE'],
+  'COLUMNS',
+  'INTERVAL',
+  'ROLLUP',
+  'CUBE',
 ]);
 
 /** The name of a function in a call. */

@@ -209,8 +209,19 @@ export class TimeZone extends Sql {
 
 /** The three-letter names that Node.js and PostgreSQL agree on. CST, for example, has no DST in PostgreSQL. */
 const shortNames = new Set([
-  ...['UTC', 'UCT', 'GMT', 'CET', 'EET', 'MET', 'WET'],
-  ...['EST', 'MST', 'HST', 'PRC', 'ROC', 'ROK'],
+  'UTC',
+  'UCT',
+  'GMT',
+  'CET',
+  'EET',
+  'MET',
+  'WET',
+  'EST',
+  'MST',
+  'HST',
+  'PRC',
+  'ROC',
+  'ROK',
 ]);
 
 /**

@@ -77,8 +77,12 @@ export function collectRejectedLines(
       reserved = text.bytes.length;
     },
     summary: () => ({
-      ...{ rows, fingerprint, bytes: text.length },
-      ...{ crc32: formatCrc32(crc32(bytes())), first: null, last: null },
+      rows,
+      fingerprint,
+      bytes: text.length,
+      crc32: formatCrc32(crc32(bytes())),
+      first: null,
+      last: null,
     }),
     bytes,
     close: () => memory.close(),

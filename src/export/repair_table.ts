@@ -54,8 +54,12 @@ export async function repairTable(
           const { version, etag, adds, removes } = commit;
           if (planned.etag === null)
             await repairs.record({
-              ...{ repair_id: repairId, location, version },
-              ...{ etag, adds, removes },
+              repair_id: repairId,
+              location,
+              version,
+              etag,
+              adds,
+              removes,
             });
           await finishRepair(table, version, signal);
           return { version, adds, removes };
@@ -72,8 +76,12 @@ export async function repairTable(
       const etag = await writeCommit(table, wanted, signal);
       if (etag === null) continue;
       await repairs.record({
-        ...{ repair_id: repairId, location, version },
-        ...{ etag, adds, removes },
+        repair_id: repairId,
+        location,
+        version,
+        etag,
+        adds,
+        removes,
       });
       await finishRepair(table, version, signal);
       return { version, adds, removes };
@@ -115,7 +123,8 @@ async function commitOf(
     );
   const adds = isWhole ? wanted : missing;
   const absent = await findMissingObjects(dependencies, definition, {
-    ...{ table, signal },
+    table,
+    signal,
     keys: adds.map(({ key }) => key),
   });
   if (absent.length > 0)

@@ -83,8 +83,16 @@ export async function recordAuditEvent(database: Pool | Connection, event: NewAu
        (team_id, user_id, key_id, address, client, action, object, outcome, status, detail, changes)
      values ($1, $2, $3, $4, $5, $6, $7, $8, $9, $10, $11)`,
     [
-      ...[event.team_id, event.user_id, event.key_id, event.address, safe(event.client), event.action],
-      ...[safe(event.object), event.outcome, event.status, event.detail],
+      event.team_id,
+      event.user_id,
+      event.key_id,
+      event.address,
+      safe(event.client),
+      event.action,
+      safe(event.object),
+      event.outcome,
+      event.status,
+      event.detail,
       event.changes.length === 0 ? null : JSON.stringify(event.changes),
     ],
   );

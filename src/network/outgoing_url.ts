@@ -60,7 +60,11 @@ const loopback = networks(loopbackNetworks);
 /** What `true` allows: loopback, and the networks that are meant for private use. */
 const ownNetworks = networks([
   ...loopbackNetworks,
-  ...['10.0.0.0/8', '172.16.0.0/12', '192.168.0.0/16', '100.64.0.0/10', 'fc00::/7'],
+  '10.0.0.0/8',
+  '172.16.0.0/12',
+  '192.168.0.0/16',
+  '100.64.0.0/10',
+  'fc00::/7',
 ]);
 
 /**
@@ -68,11 +72,22 @@ const ownNetworks = networks([
  * credentials of the machine, and the unspecified address, which means the machine itself.
  */
 const forbidden = networks([
-  ...['0.0.0.0/8', '169.254.0.0/16', '::', 'fe80::/10'],
+  '0.0.0.0/8',
+  '169.254.0.0/16',
+  '::',
+  'fe80::/10',
   // Azure, Alibaba, Oracle, AWS, Google.
-  ...['168.63.129.16', '100.100.100.200', '192.0.0.192', 'fd00:ec2::254', 'fd20:ce::254'],
+  '168.63.129.16',
+  '100.100.100.200',
+  '192.0.0.192',
+  'fd00:ec2::254',
+  'fd20:ce::254',
   // The link-local IPv4 addresses and Azure's inside of IPv6 ones, by NAT64, 6to4 and the old compatible form.
-  ...['64:ff9b::a9fe:0/112', '64:ff9b::a83f:8110', '2002:a9fe::/32', '2002:a83f:8110::/48', '::a9fe:0/112'],
+  '64:ff9b::a9fe:0/112',
+  '64:ff9b::a83f:8110',
+  '2002:a9fe::/32',
+  '2002:a83f:8110::/48',
+  '::a9fe:0/112',
 ]);
 
 /**

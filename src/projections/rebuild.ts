@@ -277,7 +277,7 @@ export function openSideFold(
     return { reached, write };
   }
 
-  const started = { at: performance.now(), ...{ events, position } };
+  const started = { at: performance.now(), events, position };
   /** What is folded so far, by the clock. */
   function progressOf(reached: { readonly position: number; readonly events: number }, until: number) {
     const seconds = (performance.now() - started.at) / 1_000;

@@ -110,7 +110,10 @@ export async function foldState(rows: RowCache, stored: StoredEvent): Promise<un
   const state = after ?? before;
   const unknown_event = after === undefined ? type : (row?.unknown_event ?? null);
   rows.set(table, {
-    ...{ stream_type, stream_id, version, unknown_event },
+    stream_type,
+    stream_id,
+    version,
+    unknown_event,
     state: new StateInMemory(stream_type, state),
   });
   return state;

@@ -22,8 +22,12 @@ export const optionalRelations = {
 
 /** Many databases have a relation named groups. One that lacks any of these columns is something else. */
 const groupColumns = [
-  ...['team_id', 'group_type_index', 'group_key'],
-  ...['group_properties', 'created_at', 'updated_at'],
+  'team_id',
+  'group_type_index',
+  'group_key',
+  'group_properties',
+  'created_at',
+  'updated_at',
 ];
 const cohortColumns = ['team_id', 'cohort_id', 'person_id'];
 
@@ -41,7 +45,9 @@ export async function readSourceSchema(
   { warehouse_tables, property_definitions }: ProjectTables,
 ): Promise<Schema> {
   const names = [
-    ...[relations.events, relations.persons, relations.person_distinct_ids],
+    relations.events,
+    relations.persons,
+    relations.person_distinct_ids,
     ...Object.values(optionalRelations),
   ];
   const present = relations.hasQueryRole

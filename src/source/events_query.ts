@@ -115,11 +115,14 @@ export function eventsQuery(
   const rowQuery =
     selection.query &&
     rowQueryStatement('events', selection.query, team_id, {
-      ...{ selected: rowColumns, filtered: rowColumns },
+      selected: rowColumns,
+      filtered: rowColumns,
       ...sources,
     });
   const conditions = selectionConditions(selection, {
-    ...{ model: 'events', team_id, access: rowColumns },
+    model: 'events',
+    team_id,
+    access: rowColumns,
     ...sources,
   });
   const only = selection.only && conditionOfKeys(selection.only);

@@ -50,8 +50,12 @@ export function personsQuery(
     jsonType: () => properties.type,
   };
   const conditions = selectionConditions(selection, {
-    ...{ model: 'persons', team_id, access: filtered },
-    ...{ events: persons, persons, personDistinctIds: persons },
+    model: 'persons',
+    team_id,
+    access: filtered,
+    events: persons,
+    persons,
+    personDistinctIds: persons,
   });
   const rowQuery =
     selection.query &&

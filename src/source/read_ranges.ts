@@ -631,8 +631,12 @@ export const readSample = (
     const page = query.page(rows, { after: false, until: false });
     const select = cutsValues ? cutValues(page, query.columns) : page;
     const limits = {
-      ...{ blockBytes: maxSampleBytes, maxBytes: maxSampleBytes, endsWithinKey: true, onFull: cancel },
-      ...{ maxRow: bounds.sampledRow, enoughMs: bounds.sampleTime.max },
+      blockBytes: maxSampleBytes,
+      maxBytes: maxSampleBytes,
+      endsWithinKey: true,
+      onFull: cancel,
+      maxRow: bounds.sampledRow,
+      enoughMs: bounds.sampleTime.max,
     };
     const [block] = (await copyOut(connection, select, query, limits)).blocks;
     return block === undefined ? null : { ...block, fingerprint: fingerprintPlanOf(query, range) };

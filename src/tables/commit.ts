@@ -104,7 +104,10 @@ const wantedOf = ({ interval, generation, hasKeys }: TablePublication, file: Com
 /** What the commit of a run says of itself. */
 const infoOf = ({ run_id, generation, interval, fingerprint }: TablePublication): object => ({
   operation: 'WRITE',
-  ...{ run_id, generation, interval, fingerprint },
+  run_id,
+  generation,
+  interval,
+  fingerprint,
 });
 
 /**
@@ -173,8 +176,12 @@ export function newCommit(
     { txn: { appId: `exportd-${batch_export_id}`, version, lastUpdated: now } },
     ...removes.map(({ path, partitionValues, size, removedAt = now }) => ({
       remove: {
-        ...{ path, deletionTimestamp: removedAt, dataChange: true },
-        ...{ extendedFileMetadata: true, partitionValues, size },
+        path,
+        deletionTimestamp: removedAt,
+        dataChange: true,
+        extendedFileMetadata: true,
+        partitionValues,
+        size,
       },
     })),
     ...adds.map((add) => ({ add })),

@@ -37,7 +37,12 @@ export function describeTable(
   }
   const columns = fieldsOf(state.metaData?.schemaString ?? '');
   return {
-    ...{ location: name, version, checkpoint, files: state.live.size, rows, bytes },
+    location: name,
+    version,
+    checkpoint,
+    files: state.live.size,
+    rows,
+    bytes,
     columns: columns.slice(0, bounds.queryColumns.max).map((column) => ({
       name: shownText(column.name),
       type: typeof column.type === 'string' ? shownText(column.type) : 'structure',
@@ -106,13 +111,22 @@ async function readVersion(
     const info = found.actions.find(({ commitInfo }) => commitInfo)?.commitInfo;
     if (publication)
       return {
-        ...{ ...known, ...nothing, writer: 'run', ...publication, adds, removes },
+        ...known,
+        ...nothing,
+        writer: 'run',
+        ...publication,
+        adds,
+        removes,
         interval: info?.interval ?? null,
       };
     if (repair_id !== null) return { ...known, ...nothing, writer: 'repair', adds, removes };
     const description = [info?.engineInfo, info?.operation].filter((part) => part !== undefined).join(', ');
     return {
-      ...{ ...known, ...nothing, writer: 'other', adds, removes },
+      ...known,
+      ...nothing,
+      writer: 'other',
+      adds,
+      removes,
       description: description === '' ? null : shownText(description),
     };
   } catch (error) {

@@ -119,15 +119,27 @@ export async function compareTable(
     for (const { name, type } of manifest.columns) columns.set(name, { name, type: type as ColumnType });
     for (const { key, rows, bytes, first, last, generation = manifest.generation } of manifest.files)
       wanted.set(key, {
-        ...{ key, rows, bytes, first, last, generation, interval },
+        key,
+        rows,
+        bytes,
+        first,
+        last,
+        generation,
+        interval,
         hasKeys: await hasKeys(manifest.config_version),
       });
     for (const { key, rows, bytes, generation } of manifest.earlier) {
       allowed.add(key);
       if (isBelow(key) && committed.has(`${keyOf(interval)} ${String(generation)}`))
         wanted.set(key, {
-          ...{ key, rows, bytes, generation, interval },
-          ...{ first: null, last: null, hasKeys: false },
+          key,
+          rows,
+          bytes,
+          generation,
+          interval,
+          first: null,
+          last: null,
+          hasKeys: false,
         });
     }
   }
@@ -325,12 +337,10 @@ export async function checkTable(
     return {
       ok: findings.length === 0,
       version: snapshot?.version ?? null,
-      ...{
-        manifests: manifests.length,
-        files: live.length,
-        left_intervals: differences.left.length,
-        findings,
-      },
+      manifests: manifests.length,
+      files: live.length,
+      left_intervals: differences.left.length,
+      findings,
     };
   } finally {
     opened.close();

@@ -198,14 +198,18 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
       if (length >= maxItems) unlisted.set(kind, (unlisted.get(kind) ?? 0) + count);
       else
         findings.push({
-          ...{ kind, start, end, count, rows: [] },
+          kind,
+          start,
+          end,
+          count,
+          rows: [],
           object: safeText(object),
           detail: safeText(detail),
         });
     },
     note: (detail) => {
       if (notes.length < maxItems)
-        notes.push({ ...{ start, end, reason: null, intervals: 0 }, detail: safeText(detail) });
+        notes.push({ start, end, reason: null, intervals: 0, detail: safeText(detail) });
     },
     expired: (detail) =>
       void expiredObjects.push({
@@ -218,7 +222,12 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
     findings: () => [
       ...findings,
       ...[...unlisted].map(([kind, count]) => ({
-        ...{ kind, start, end, object: manifest, count, rows: [] },
+        kind,
+        start,
+        end,
+        object: manifest,
+        count,
+        rows: [],
         detail: `${count} more of this kind are not listed.`,
       })),
       ...rowKinds.flatMap((kind) => {

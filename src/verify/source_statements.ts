@@ -224,7 +224,9 @@ const selectableRows = (
 ): SelectableRows => {
   const none: ReadonlyMap<string, string> = new Map();
   return {
-    ...{ model, team_id, access },
+    model,
+    team_id,
+    access,
     events: { relation: events, columns: types.events ?? none },
     persons: { relation: persons, columns: types.persons ?? none },
     personDistinctIds: { relation: person_distinct_ids, columns: none },

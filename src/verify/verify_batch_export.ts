@@ -118,8 +118,14 @@ async function verify(
   const expirations = createExpirations(pool, definition, now);
   const countManifest = manifestCounter(options.manifestBounds?.bytes);
   const context: CheckContext = {
-    ...{ source, definition, findVersion, expirations, deep, fast },
-    ...{ countManifest, signal },
+    source,
+    definition,
+    findVersion,
+    expirations,
+    deep,
+    fast,
+    countManifest,
+    signal,
   };
   const list = () => listManifests(locations, range, signal, options.manifestBounds?.count);
   const listing = await list();

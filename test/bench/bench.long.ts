@@ -58,9 +58,17 @@ describe('npm run bench', () => {
     saveResult(earlier, exportsResult([4]));
     const command = await runBench(
       folder,
-      ...['--events', String(events)],
-      ...['--json', '--formats', 'JSONLines+gzip,JSONLines+lzma', '--no-duckdb', '--no-peers'],
-      ...['--save', saved, '--compare', earlier],
+      '--events',
+      String(events),
+      '--json',
+      '--formats',
+      'JSONLines+gzip,JSONLines+lzma',
+      '--no-duckdb',
+      '--no-peers',
+      '--save',
+      saved,
+      '--compare',
+      earlier,
     );
     const { comparison, ...found } = JSON.parse(command.stdout) as ExportsBenchResult & {
       comparison: ReturnType<typeof compareResults>;
@@ -126,8 +134,15 @@ it('bench measures DuckDB and warm workers repeatedly, and writes a profile of e
   const profiles = join(folder, 'profiles');
   const command = await runBench(
     folder,
-    ...['--events', '3000'],
-    ...['--formats', 'JSONLines', '--warm', '--repeat', '2', '--profile', profiles],
+    '--events',
+    '3000',
+    '--formats',
+    'JSONLines',
+    '--warm',
+    '--repeat',
+    '2',
+    '--profile',
+    profiles,
   );
   expect(command.stdout).toMatch(
     /^export +seconds +min–max .*\nfloor .*\n(psql|shell) .*\nDuckDB [\d.]+ Parquet\+zstd .*\nADBC .*\nSling[: ].*\nexportd JSONLines .*\n$/,

@@ -75,8 +75,16 @@ describe('the events of the benchmark', () => {
     const [, select = ''] = /^copy \((.*)\) to stdout$/s.exec(copyJson) ?? [];
     const { rows } = await database.pool.query<{ row_to_json: Record<string, unknown> }>(select);
     expect(Object.keys(rows[0]?.row_to_json ?? {})).toEqual([
-      ...['uuid', 'timestamp', '_inserted_at', 'created_at', 'event', 'properties', 'distinct_id'],
-      ...['elements_chain', 'person_properties', 'person_id'],
+      'uuid',
+      'timestamp',
+      '_inserted_at',
+      'created_at',
+      'event',
+      'properties',
+      'distinct_id',
+      'elements_chain',
+      'person_properties',
+      'person_id',
     ]);
   });
 });

@@ -191,7 +191,10 @@ export async function createExport(
   const { type, config } = destinationFor(format, name, stack);
   const endpoint_url = endpoint ?? config.endpoint_url;
   const created = await api.request<{ id: string }>('POST', '', {
-    ...{ name, interval, paused, model: 'events' },
+    name,
+    interval,
+    paused,
+    model: 'events',
     destination: { type, config: { ...config, endpoint_url } },
   });
   return created?.id ?? '';

@@ -91,8 +91,16 @@ describe('exportd', () => {
     const name = `Shop ${randomUUID()}`;
     const project = await jsonOutputOf(
       database,
-      ...['project', 'create', '--name', name, '--timezone', 'Europe/Berlin', '--week-start-day', 'monday'],
-      ...['--test-account-filters', '[{"key": "email"}]'],
+      'project',
+      'create',
+      '--name',
+      name,
+      '--timezone',
+      'Europe/Berlin',
+      '--week-start-day',
+      'monday',
+      '--test-account-filters',
+      '[{"key": "email"}]',
     );
     expect(project).toMatchObject({ name, timezone: 'Europe/Berlin', week_start_day: 'monday' });
     const { id } = project as { id: number };
@@ -143,7 +151,14 @@ describe('exportd', () => {
     const scopes = 'batch_export:read,query:read';
     const created = (await jsonOutputOf(
       service,
-      ...['key', 'create', '--name', 'CI', '--scopes', scopes, '--expires-at', '2040-01-01T00:00:00Z'],
+      'key',
+      'create',
+      '--name',
+      'CI',
+      '--scopes',
+      scopes,
+      '--expires-at',
+      '2040-01-01T00:00:00Z',
     )) as { id: string; key: string };
     expect(created).toMatchObject({ name: 'CI', projects: [api.projectId], scopes: scopes.split(',') });
     const listed = await exportd(service, 'key', 'list');
@@ -161,7 +176,12 @@ describe('exportd', () => {
     });
     const whole = (await jsonOutputOf(
       database,
-      ...['key', 'create', '--project', `${api.projectId}`, '--scopes', 'all'],
+      'key',
+      'create',
+      '--project',
+      `${api.projectId}`,
+      '--scopes',
+      'all',
     )) as { key: string };
     const ownerOf = { ...service, EXPORTD_API_KEY: whole.key };
     expect(await jsonOutputOf(ownerOf, 'key', 'list')).toMatchObject({
@@ -170,7 +190,13 @@ describe('exportd', () => {
     const bootstrap = { ...database, ...service };
     const first = await jsonOutputOf(
       bootstrap,
-      ...['key', 'create', '--database', '--project', `${api.projectId}`, '--scopes', scopes],
+      'key',
+      'create',
+      '--database',
+      '--project',
+      `${api.projectId}`,
+      '--scopes',
+      scopes,
     );
     expect(Object.keys(first as object)).toEqual(['id', 'key']);
   });
@@ -179,12 +205,19 @@ describe('exportd', () => {
     const bootstrap = ['key', 'create', '--project', `${api.projectId}`];
     const { key } = (await jsonOutputOf(
       database,
-      ...[...bootstrap, '--scopes', 'installation:admin,key:admin,query:read'],
+      ...bootstrap,
+      '--scopes',
+      'installation:admin,key:admin,query:read',
     )) as { key: string };
     const installer = { EXPORTD_BASE_URL: service.EXPORTD_BASE_URL, EXPORTD_API_KEY: key };
     const user = (await jsonOutputOf(
       installer,
-      ...['user', 'create', '--email', 'hedy@example.com', '--first-name', 'Hedy'],
+      'user',
+      'create',
+      '--email',
+      'hedy@example.com',
+      '--first-name',
+      'Hedy',
     )) as { id: number };
     expect(user).toMatchObject({ email: 'hedy@example.com', first_name: 'Hedy' });
     expect(await jsonOutputOf(installer, 'user', 'list', '--all')).toMatchObject({
@@ -193,12 +226,24 @@ describe('exportd', () => {
     expect(
       await jsonOutputOf(
         installer,
-        ...['key', 'create', '--user', `${user.id}`, '--scopes', 'query:read', '--name', 'Hedy'],
+        'key',
+        'create',
+        '--user',
+        `${user.id}`,
+        '--scopes',
+        'query:read',
+        '--name',
+        'Hedy',
       ),
     ).toMatchObject({ user: { id: user.id }, scopes: ['query:read'] });
     const project = await jsonOutputOf(
       installer,
-      ...['project', 'create', '--name', 'Films', '--timezone', 'Europe/Vienna'],
+      'project',
+      'create',
+      '--name',
+      'Films',
+      '--timezone',
+      'Europe/Vienna',
     );
     expect(project).toMatchObject({ name: 'Films', timezone: 'Europe/Vienna', week_start_day: 'sunday' });
     expect(await jsonOutputOf(installer, 'project', 'list')).toMatchObject({
@@ -259,8 +304,14 @@ describe('exportd', () => {
     ]);
     const both = await jsonOutputOf(
       wide,
-      ...['key', 'create', '--name', 'Both', '--scopes', 'batch_export:read'],
-      ...['--project', `${projectId},${otherProjectId}`],
+      'key',
+      'create',
+      '--name',
+      'Both',
+      '--scopes',
+      'batch_export:read',
+      '--project',
+      `${projectId},${otherProjectId}`,
     );
     expect(both).toMatchObject({ projects: [projectId, otherProjectId] });
     const revoke = ['key', 'revoke', (both as { id: string }).id, '--project', `${otherProjectId}`];
@@ -354,7 +405,12 @@ describe('exportd', () => {
     const flags = ['--bucket', 'bucket', '--region', 'eu-west-1', '--prefix', 'flags', '--format', 'Parquet'];
     const created = await exportd(
       { ...service, ...keys },
-      ...['export', 'create', '--interval', 'day', '--paused', ...flags],
+      'export',
+      'create',
+      '--interval',
+      'day',
+      '--paused',
+      ...flags,
     );
     expect([created.code, created.stderr]).toEqual([0, '']);
     const [, id = ''] =
@@ -412,7 +468,13 @@ describe('exportd', () => {
     ]);
     const changed = await jsonOutputOf(
       service,
-      ...['webhook', 'update', id, '--events', 'run.failed,run.held', '--disable', '--rotate-secret'],
+      'webhook',
+      'update',
+      id,
+      '--events',
+      'run.failed,run.held',
+      '--disable',
+      '--rotate-secret',
     );
     expect(changed).toMatchObject({
       events: ['run.failed', 'run.held'],

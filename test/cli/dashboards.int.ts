@@ -20,9 +20,23 @@ describe('exportd dashboard', () => {
     const project = String(api.projectId);
     const user = (await jsonOutputOf('user', 'create', '--email', 'grace@example.com')) as { id: number };
     const created = await jsonOutputOf(
-      ...['dashboard', 'create', '--project', project, '--name', 'Sales', '--description', 'of shoes'],
-      ...['--pinned', '--tags', 'eu, Weekly, eu', '--restriction-level', '37'],
-      ...['--default-access-level', 'viewer', '--collaborator', `${user.id}=editor`],
+      'dashboard',
+      'create',
+      '--project',
+      project,
+      '--name',
+      'Sales',
+      '--description',
+      'of shoes',
+      '--pinned',
+      '--tags',
+      'eu, Weekly, eu',
+      '--restriction-level',
+      '37',
+      '--default-access-level',
+      'viewer',
+      '--collaborator',
+      `${user.id}=editor`,
     );
     expect(created).toMatchObject({
       id: expect.any(Number),
@@ -59,7 +73,12 @@ describe('exportd dashboard', () => {
 
   it('creates projects whose dashboards only collaborators can edit', async () => {
     const project = (await jsonOutputOf(
-      ...['project', 'create', '--name', 'Strict', '--dashboard-restriction-level', '37'],
+      'project',
+      'create',
+      '--name',
+      'Strict',
+      '--dashboard-restriction-level',
+      '37',
     )) as { id: number };
     await jsonOutputOf('dashboard', 'create', '--project', String(project.id), '--name', 'Kept');
     const { key } = await api.newKey(project.id);

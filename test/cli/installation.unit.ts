@@ -94,8 +94,14 @@ describe('exportd init', () => {
   it('writes files that only their owner can read, and says what to do', () => {
     const paths = readdirSync(join(folder, 'new'), { recursive: true, encoding: 'utf8' }).sort();
     expect(paths).toEqual([
-      ...['compose.yaml', 'exportd.env', 'server.env', 'systemd', 'systemd/exportd-migrate.service'],
-      ...['systemd/exportd-server.service', 'systemd/exportd-worker@.service', 'worker.env'],
+      'compose.yaml',
+      'exportd.env',
+      'server.env',
+      'systemd',
+      'systemd/exportd-migrate.service',
+      'systemd/exportd-server.service',
+      'systemd/exportd-worker@.service',
+      'worker.env',
     ]);
     for (const path of paths) expect(statSync(join(folder, 'new', path)).mode & 0o077).toBe(0);
     expect(stdout).toContain('npx exportd doctor');

@@ -14,7 +14,10 @@ it('exportd source check compares a relation without a setting and drafts the vi
   // No control database is needed.
   const { code, stdout, stderr } = await exportd(
     { SOURCE_DATABASE_URL: database.url },
-    ...['source', 'check', '--events', 'clicks'],
+    'source',
+    'check',
+    '--events',
+    'clicks',
   );
   expect(code).toBe(1);
   expect(stderr).toBe('exportd: Exports cannot read the source: 10 errors.\n');
@@ -25,7 +28,10 @@ it('exportd source check compares a relation without a setting and drafts the vi
 
   const checked = await exportd(
     { SOURCE_DATABASE_URL: database.url, EXPORTD_EVENTS_RELATION: 'exportd_events' },
-    ...['source', 'check', '--model', 'events'],
+    'source',
+    'check',
+    '--model',
+    'events',
   );
   expect([checked.code, checked.stderr]).toEqual([0, '']);
   expect(checked.stdout).toContain('create index concurrently on "public"."clicks" (received_at, id);');
@@ -34,7 +40,8 @@ it('exportd source check compares a relation without a setting and drafts the vi
 it('exportd doctor fails for a relation whose columns do not fit', async () => {
   const { stdout } = await exportd(
     { DATABASE_URL: database.url, EXPORTD_EVENTS_RELATION: 'clicks' },
-    ...['doctor', '--json'],
+    'doctor',
+    '--json',
   );
   const checks = JSON.parse(stdout) as { check: string; ok: boolean; detail: string }[];
   expect(checks.find(({ check }) => check === 'source')).toMatchObject({
@@ -81,7 +88,10 @@ it('exportd source map drafts view, index and grants from the catalogue, and sho
   await database.pool.query(index);
   const checked = await exportd(
     { SOURCE_DATABASE_URL: database.url, EXPORTD_EVENTS_RELATION: 'orders_events' },
-    ...['source', 'check', '--model', 'events'],
+    'source',
+    'check',
+    '--model',
+    'events',
   );
   expect([checked.code, checked.stderr]).toEqual([0, '']);
 

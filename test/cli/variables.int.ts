@@ -12,7 +12,15 @@ const run = (...args: string[]) => exportd({ DATABASE_URL: api.database.url }, '
 const set = async (codeName: string, value: string, ...more: string[]) => {
   const project = String(api.projectId);
   const { code, stdout, stderr } = await run(
-    ...['set', '--project', project, '--code-name', codeName, '--default', value, ...more, '--json'],
+    'set',
+    '--project',
+    project,
+    '--code-name',
+    codeName,
+    '--default',
+    value,
+    ...more,
+    '--json',
   );
   return code === 0 ? (JSON.parse(stdout) as Record<string, unknown>) : stderr;
 };

@@ -38,7 +38,10 @@ export const unknownManifest = ({ spec }: ExistingRun, generation: number): Mani
   const file = { key, rows, bytes, crc32 };
   return {
     version: 1,
-    ...{ batch_export_id, model, data_interval_start, data_interval_end },
+    batch_export_id,
+    model,
+    data_interval_start,
+    data_interval_end,
     run_id: randomUUID(),
     generation,
     config_version: 1,

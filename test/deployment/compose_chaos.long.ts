@@ -85,14 +85,19 @@ describe('three workers of Compose', () => {
 
   const withKey = (key: string, ...args: readonly string[]) =>
     opened().compose(
-      ...['exec', '-T', '-e', `EXPORTD_API_KEY=${key}`, '-e', 'EXPORTD_BASE_URL=http://127.0.0.1:8000'],
-      ...[
-        '-e',
-        'AWS_ACCESS_KEY_ID=exportd',
-        '-e',
-        `AWS_SECRET_ACCESS_KEY=${opened().secrets.S3_SECRET_ACCESS_KEY}`,
-      ],
-      ...['server', 'exportd', ...args],
+      'exec',
+      '-T',
+      '-e',
+      `EXPORTD_API_KEY=${key}`,
+      '-e',
+      'EXPORTD_BASE_URL=http://127.0.0.1:8000',
+      '-e',
+      'AWS_ACCESS_KEY_ID=exportd',
+      '-e',
+      `AWS_SECRET_ACCESS_KEY=${opened().secrets.S3_SECRET_ACCESS_KEY}`,
+      'server',
+      'exportd',
+      ...args,
     );
 
   it.each(seeds)('export every row once, whatever happens to them: seed %i', async (seed) => {
@@ -109,10 +114,23 @@ describe('three workers of Compose', () => {
     for (const format of formats) {
       const created = await withKey(
         key,
-        ...['export', 'create', '--json', '--name', `Chaos ${seed} ${format.file_format}`],
-        ...['--bucket', 'exportd-demo', '--region', 'us-east-1', '--endpoint-url', 'http://s3:8333'],
-        ...['--prefix', `chaos-${seed}-${format.file_format}`, '--format', format.file_format],
-        ...['--compression', format.compression],
+        'export',
+        'create',
+        '--json',
+        '--name',
+        `Chaos ${seed} ${format.file_format}`,
+        '--bucket',
+        'exportd-demo',
+        '--region',
+        'us-east-1',
+        '--endpoint-url',
+        'http://s3:8333',
+        '--prefix',
+        `chaos-${seed}-${format.file_format}`,
+        '--format',
+        format.file_format,
+        '--compression',
+        format.compression,
       );
       const { id } = JSON.parse(created) as { id: string };
       ids.push(id);

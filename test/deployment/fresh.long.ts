@@ -30,8 +30,17 @@ interface Cell {
 /** Runs Bash in a container of the cell, in a fresh clone. @returns what it printed @throws Error with it */
 const inCell = ({ node = 24, options = [], path }: Cell, script: string): Promise<string> =>
   engine.podman(
-    ...['run', '--rm', '--volume', `${clone}:/clone:ro`, ...options, '--env', `CLONE=${path}`],
-    ...[`localhost/fresh:${node}`, 'bash', '-euc', `git clone -q /clone "$CLONE"; cd "$CLONE"\n${script}`],
+    'run',
+    '--rm',
+    '--volume',
+    `${clone}:/clone:ro`,
+    ...options,
+    '--env',
+    `CLONE=${path}`,
+    `localhost/fresh:${node}`,
+    'bash',
+    '-euc',
+    `git clone -q /clone "$CLONE"; cd "$CLONE"\n${script}`,
   );
 
 /**
@@ -53,7 +62,10 @@ echo "exit code $code"
 /** The options of a user, with the cache that their cells share. */
 const ofUser = (user: 0 | 1000): string[] => [
   `--user=${user}`,
-  ...['--volume', `${join(engine.folder, `cache-${user}`)}:/cache`, '--env', 'EXPORTD_CACHE_DIR=/cache'],
+  '--volume',
+  `${join(engine.folder, `cache-${user}`)}:/cache`,
+  '--env',
+  'EXPORTD_CACHE_DIR=/cache',
 ];
 
 const cells: readonly (readonly [string, () => Cell])[] = [

@@ -161,7 +161,9 @@ describe('the Helm chart', () => {
   it('lets no pod reach link-local addresses, and only workers the internet and the listed networks', async () => {
     const policies = (await render(all)).filter(({ kind }) => kind === 'NetworkPolicy');
     expect(policies.map(({ metadata }) => metadata.name).toSorted()).toEqual([
-      ...['exportd-migrate', 'exportd-server', 'exportd-worker'],
+      'exportd-migrate',
+      'exportd-server',
+      'exportd-worker',
     ]);
     for (const { metadata, spec } of policies) {
       expect(spec.policyTypes).toEqual(['Ingress', 'Egress']);

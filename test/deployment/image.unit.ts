@@ -43,7 +43,9 @@ describe('the image', () => {
         .map((pair) => pair.split('=') as [string, string]),
     );
     expect(settingsOf(variables)).toMatchObject({
-      ...{ EXPORTD_PORT: 8000, EXPORTD_MONITORING_PORT: 8001, EXPORTD_WORKER_HTTP_PORT: 8001 },
+      EXPORTD_PORT: 8000,
+      EXPORTD_MONITORING_PORT: 8001,
+      EXPORTD_WORKER_HTTP_PORT: 8001,
     });
   });
 

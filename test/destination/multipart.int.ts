@@ -115,7 +115,10 @@ describe('multipart', () => {
       const tokens: unknown[] = [];
       const { accessKeyId, secretAccessKey, region } = bucket;
       const signer = new SignatureV4({
-        ...{ service: 's3', region, uriEscapePath: false, sha256: Sha256 },
+        service: 's3',
+        region,
+        uriEscapePath: false,
+        sha256: Sha256,
         credentials: { accessKeyId, secretAccessKey },
       });
       const store = await startFakeServer((request, response) => {
@@ -136,7 +139,10 @@ describe('multipart', () => {
         );
         const signed = await signer.sign(
           new HttpRequest({
-            ...{ method, path: url.pathname, query: Object.fromEntries(url.searchParams), body },
+            method,
+            path: url.pathname,
+            query: Object.fromEntries(url.searchParams),
+            body,
             headers: { ...(Object.fromEntries(sent) as Record<string, string>), host: url.host },
           }),
         );

@@ -103,7 +103,8 @@ it.each([
         .replace("'-infinity'::timestamptz", `'${since}'::timestamptz`);
       const read = [await rowsReadBy(recipe), await rowsReadBy({ ...recipe, code: newer })];
       expect([recipe.reader, ...read]).toEqual([
-        ...[recipe.reader, 2 * rowsOfHour],
+        recipe.reader,
+        2 * rowsOfHour,
         // A table has no `since`.
         recipe.reader === 'deltalake' ? 2 * rowsOfHour : rowsOfHour,
       ]);

@@ -12,8 +12,14 @@ const recipesOf = (config: object, model: 'events' | 'persons' = 'events') =>
     model,
     columns,
     config: {
-      ...{ bucket_name: 'exports', region: 'eu-west-1', prefix: 'events/{year}', endpoint_url: null },
-      ...{ use_virtual_style_addressing: false, file_format: 'Parquet', compression: null, ...config },
+      bucket_name: 'exports',
+      region: 'eu-west-1',
+      prefix: 'events/{year}',
+      endpoint_url: null,
+      use_virtual_style_addressing: false,
+      file_format: 'Parquet',
+      compression: null,
+      ...config,
     },
   });
 const codeOf = (reader: string, config: object, model?: 'events' | 'persons') =>

@@ -6,8 +6,11 @@ import { createS3Client } from '../../src/destination/requests.ts';
 import { s3Settings } from './bucket_requests.ts';
 
 const config = {
-  ...{ bucket_name: 'bucket', region: 'us-east-1', prefix: '' },
-  ...{ aws_access_key_id: 'id', aws_secret_access_key: 'secret' },
+  bucket_name: 'bucket',
+  region: 'us-east-1',
+  prefix: '',
+  aws_access_key_id: 'id',
+  aws_secret_access_key: 'secret',
 };
 
 /** A client of AWS whose first answer is a redirect, and the requests that it sends. */

@@ -85,8 +85,19 @@ describe('findFunction', () => {
   });
 
   it.each([
-    ...['uniqState', 'sumMerge', 'avgMergeIf', 'sumIfState', 'sumSimpleState', 'sumResample'],
-    ...['groupBitmapIf', 'h3ToGeo', 'geoToH3', 'medianTDigestIf', 'tuplePlus', 'cosineDistance', 'hop'],
+    'uniqState',
+    'sumMerge',
+    'avgMergeIf',
+    'sumIfState',
+    'sumSimpleState',
+    'sumResample',
+    'groupBitmapIf',
+    'h3ToGeo',
+    'geoToH3',
+    'medianTDigestIf',
+    'tuplePlus',
+    'cosineDistance',
+    'hop',
   ])('suggests an alternative to %s', (name) => {
     expect(unsupportedHint(name)).toMatch(/[.]$/);
   });

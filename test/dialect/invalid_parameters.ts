@@ -111,9 +111,21 @@ export const invalidParameters: readonly (readonly [call: string, column: number
 
 /** The same functions with arguments at their limits. */
 export const validParameters: readonly string[] = [
-  ...['topK(1)(number)', 'topK(16777215)(number)', 'groupArray(1)(number)', 'windowFunnel(0)(now(), true)'],
-  ...["ngrams('abc', 1)", "leftPad('abc', 0)", 'range(0)', 'range(0, 10, -1)', 'bitTest(number, 63)'],
-  ...['bar(number, 0, 10, 1000)', 'toStartOfWeek(now(), 255)', 'nth_value(number, 1) OVER ()'],
-  ...["match('abc', 'a{2,255}[[:alpha:]]')", "match('abc', '\\\\{256}[:letter:]')"],
-  ...['bitTest(number, number - 9)', "leftPad('abc', number - 9)", 'lag(number, -1) OVER ()'],
+  'topK(1)(number)',
+  'topK(16777215)(number)',
+  'groupArray(1)(number)',
+  'windowFunnel(0)(now(), true)',
+  "ngrams('abc', 1)",
+  "leftPad('abc', 0)",
+  'range(0)',
+  'range(0, 10, -1)',
+  'bitTest(number, 63)',
+  'bar(number, 0, 10, 1000)',
+  'toStartOfWeek(now(), 255)',
+  'nth_value(number, 1) OVER ()',
+  "match('abc', 'a{2,255}[[:alpha:]]')",
+  "match('abc', '\\\\{256}[:letter:]')",
+  'bitTest(number, number - 9)',
+  "leftPad('abc', number - 9)",
+  'lag(number, -1) OVER ()',
 ];

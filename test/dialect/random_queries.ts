@@ -11,9 +11,16 @@ interface Source extends Tables {
 
 const tables: Readonly<Record<string, readonly string[]>> = {
   events: [
-    ...['event', 'distinct_id', 'properties.plan', 'person.properties.email', 'session.$entry_current_url'],
-    ...['pdi.person.properties.email', '$session_id', 'poe.properties.email'],
-    ...['group_0.properties.plan', 'group_1.key'],
+    'event',
+    'distinct_id',
+    'properties.plan',
+    'person.properties.email',
+    'session.$entry_current_url',
+    'pdi.person.properties.email',
+    '$session_id',
+    'poe.properties.email',
+    'group_0.properties.plan',
+    'group_1.key',
   ],
   persons: ['properties.email', "properties['email']"],
   person_distinct_ids: ['distinct_id', 'person.properties.email'],
@@ -31,8 +38,19 @@ const outermost = 2;
 const unsampled = ['groups', 'warehouse.orders', 'plans'];
 
 const joins = [
-  ...['LEFT', 'INNER', 'RIGHT', 'FULL', 'LEFT SEMI', 'RIGHT SEMI', 'LEFT ANTI', 'RIGHT ANTI'],
-  ...['LEFT ANY', 'RIGHT ANY', 'INNER ANY', 'LEFT ASOF', 'INNER ASOF'],
+  'LEFT',
+  'INNER',
+  'RIGHT',
+  'FULL',
+  'LEFT SEMI',
+  'RIGHT SEMI',
+  'LEFT ANTI',
+  'RIGHT ANTI',
+  'LEFT ANY',
+  'RIGHT ANY',
+  'INNER ANY',
+  'LEFT ASOF',
+  'INNER ASOF',
 ];
 
 /**

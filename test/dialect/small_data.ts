@@ -83,13 +83,13 @@ export async function insertSmallData(pool: Pool): Promise<void> {
 /** Rows that every join without a team filter would match. */
 async function insertOtherTeam(pool: Pool, other: number): Promise<void> {
   const properties = {
-    ...{
-      plan: otherTeamMarker,
-      email: otherTeamMarker,
-      name: otherTeamMarker,
-      $current_url: `https://${otherTeamMarker}/`,
-    },
-    ...{ $session_id: 's1', $group_0: 'acme', $group_1: 'acme' },
+    plan: otherTeamMarker,
+    email: otherTeamMarker,
+    name: otherTeamMarker,
+    $current_url: `https://${otherTeamMarker}/`,
+    $session_id: 's1',
+    $group_0: 'acme',
+    $group_1: 'acme',
   };
   await pool.query(
     `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)

@@ -9,9 +9,17 @@ const tables = describeTables(project);
 describe('the described tables', () => {
   it('are those that a query can read', () => {
     expect(tables.map(({ name }) => name)).toEqual([
-      ...['events', 'persons', 'person_distinct_ids', 'sessions', 'session_replay_events', 'groups'],
-      ...['cohort_people', 'raw_person_distinct_ids', 'raw_session_replay_events'],
-      ...['warehouse.orders', 'plans'],
+      'events',
+      'persons',
+      'person_distinct_ids',
+      'sessions',
+      'session_replay_events',
+      'groups',
+      'cohort_people',
+      'raw_person_distinct_ids',
+      'raw_session_replay_events',
+      'warehouse.orders',
+      'plans',
     ]);
   });
 

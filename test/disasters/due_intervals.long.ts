@@ -54,8 +54,16 @@ describe('an export after all workers were down for some intervals', () => {
   it('continues after its schedule was reset to the first task, and runs no interval again', async () => {
     const workflowId = workflowIds(stack.settings).schedule(id);
     await run(await temporalCommand(), [
-      ...['workflow', 'reset', '--type', 'FirstWorkflowTask', '--reason', 'a test'],
-      ...['--workflow-id', workflowId, '--address', stack.temporalAddress],
+      'workflow',
+      'reset',
+      '--type',
+      'FirstWorkflowTask',
+      '--reason',
+      'a test',
+      '--workflow-id',
+      workflowId,
+      '--address',
+      stack.temporalAddress,
     ]);
     const { status } = await stack.call('POST', `/batch_exports/${id}/pause/`);
     expect(status).toBe(200);

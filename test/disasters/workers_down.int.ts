@@ -88,13 +88,16 @@ describe('a schedule that is reset to its first task after a hundred signals', (
     await decided(100);
     const before = { commands: await commands(), events: await journalOf(id) };
     await run(await temporalCommand(), [
-      ...['workflow', 'reset', '--type', 'FirstWorkflowTask', '--reason', 'a test'],
-      ...[
-        '--workflow-id',
-        workflowIds(stack.settings).schedule(id),
-        '--address',
-        stack.settings.TEMPORAL_ADDRESS,
-      ],
+      'workflow',
+      'reset',
+      '--type',
+      'FirstWorkflowTask',
+      '--reason',
+      'a test',
+      '--workflow-id',
+      workflowIds(stack.settings).schedule(id),
+      '--address',
+      stack.settings.TEMPORAL_ADDRESS,
     ]);
     const paused = await stack.command(id, 'pause');
     expect(paused.status).toBe('applied');

@@ -255,7 +255,13 @@ describe('a cancellation', () => {
     const { id, runs } = await startBackfill('afterwards', 3, 2);
     await stack.waitForRun(id, runs[0]?.id ?? '', 'Completed');
     expect([...requestsAtResponse.keys()]).toEqual([
-      ...['parts', 'created', 'statement', 'backfill', 'deleted', 'unconfirmed', 'stored'],
+      'parts',
+      'created',
+      'statement',
+      'backfill',
+      'deleted',
+      'unconfirmed',
+      'stored',
     ]);
     for (const [prefix, since] of requestsAtResponse) expect(writesBelow(prefix, since)).toEqual([]);
   });

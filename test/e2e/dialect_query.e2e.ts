@@ -107,8 +107,13 @@ describe('an export with a dialect_query', () => {
     const days = (day: unknown) => String(Date.parse(`${String(day)}T00:00:00Z`) / 86_400_000);
     expect(await duckDb.parquet(path, columns as ExportedColumn[])).toEqual(
       (await expectedRows()).map(({ uuid, n, part, day, list, quote, large }) => [
-        ...[uuid, String(n), String(part), days(day)],
-        ...[`["${(list as string[]).join('", "')}"]`, quote, String(large)],
+        uuid,
+        String(n),
+        String(part),
+        days(day),
+        `["${(list as string[]).join('", "')}"]`,
+        quote,
+        String(large),
       ]),
     );
     expect(await verifyExport(stack, id)).toMatchObject({ ok: true, findings: [] });

@@ -97,7 +97,9 @@ const smallCases: readonly KillCase[] = (Object.keys(smallKillPoints) as SmallKi
 const tableCases: readonly KillCase[] = (Object.keys(tableKillPoints) as TableKillPoint[]).map((point) => {
   const name = `a table, ${point}`;
   const format = {
-    ...{ file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
+    file_format: 'Parquet',
+    compression: 'zstd',
+    table_format: 'delta',
     partition_by: ['date', 'hour'],
   };
   const createGate = tableKillPoints[point];

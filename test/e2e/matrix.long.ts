@@ -185,8 +185,18 @@ async function startTemporalOnPostgresql(): Promise<string> {
   for (const [name, schema] of Object.entries(stores)) {
     const sql = (...args: string[]) =>
       runProgram(tool, [
-        ...['--plugin', 'postgres12', '--endpoint', database.hostname, '--port', database.port],
-        ...['--user', login.name, '--password', login.password, '--database', `${prefix}${name}`],
+        '--plugin',
+        'postgres12',
+        '--endpoint',
+        database.hostname,
+        '--port',
+        database.port,
+        '--user',
+        login.name,
+        '--password',
+        login.password,
+        '--database',
+        `${prefix}${name}`,
         ...args,
       ]);
     await sql('create-database');

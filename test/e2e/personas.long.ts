@@ -175,7 +175,8 @@ describe('an analyst', () => {
     const relation = { EXPORTD_EVENTS_RELATION: 'public.shop_events' };
     const done = await exportd(
       { DATABASE_URL: stack.databaseUrl, ...queryRoleSettings(stack.databaseUrl), ...relation },
-      ...['query', 'setup'],
+      'query',
+      'setup',
     );
     expect([done.code, done.stderr]).toEqual([0, '']);
     await page.goto('/query');
@@ -291,17 +292,17 @@ describe('every page', () => {
       const interval = `${exportPath}/intervals/${encodeURIComponent(hourAgo(2).toISOString())}`;
       const tabs = ['runs', 'backfills', 'log', 'read', 'table', 'settings', 'webhooks'];
       const paths = [
-        ...[
-          '/',
-          '/exports/new',
-          '/query',
-          '/keys',
-          '/audit',
-          '/webhooks',
-          '/source?table=public.orders_log',
-          '/nothing',
-        ],
-        ...[exportPath, `${exportPath}/edit`, interval],
+        '/',
+        '/exports/new',
+        '/query',
+        '/keys',
+        '/audit',
+        '/webhooks',
+        '/source?table=public.orders_log',
+        '/nothing',
+        exportPath,
+        `${exportPath}/edit`,
+        interval,
         ...tabs.map((tab) => `${exportPath}?tab=${tab}`),
       ];
       const unsound: unknown[] = [];

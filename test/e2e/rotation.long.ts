@@ -107,9 +107,12 @@ describe('a certificate for Temporal that is replaced', () => {
 
   it('is no longer accepted', async () => {
     const settings = readSettings({
-      ...{ DATABASE_URL: 'unused', EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '500ms' },
-      ...{ TEMPORAL_ADDRESS: temporal.address, TEMPORAL_TLS_SERVER_CA_CERT_PATH: authorityFile },
-      ...{ TEMPORAL_TLS_CLIENT_CERT_DATA: former.certificate, TEMPORAL_TLS_CLIENT_KEY_DATA: former.key },
+      DATABASE_URL: 'unused',
+      EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '500ms',
+      TEMPORAL_ADDRESS: temporal.address,
+      TEMPORAL_TLS_SERVER_CA_CERT_PATH: authorityFile,
+      TEMPORAL_TLS_CLIENT_CERT_DATA: former.certificate,
+      TEMPORAL_TLS_CLIENT_KEY_DATA: former.key,
     });
     const connected = await createClient(settings);
     try {

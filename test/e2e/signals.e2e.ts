@@ -31,8 +31,17 @@ afterAll(async () => {
 const workflowId = () => workflowIds(stack.settings).schedule(exportId);
 const signal = async (name: string, input: string, options: string[] = []) =>
   execute(await temporalCommand(), [
-    ...['workflow', 'signal', '--address', stack.temporalAddress, '--workflow-id', workflowId()],
-    ...['--name', name, '--input', input, ...options],
+    'workflow',
+    'signal',
+    '--address',
+    stack.temporalAddress,
+    '--workflow-id',
+    workflowId(),
+    '--name',
+    name,
+    '--input',
+    input,
+    ...options,
   ]);
 const readExport = async () => (await stack.call('GET', `/batch_exports/${exportId}/`)).body;
 

@@ -50,10 +50,9 @@ interface Strangeness {
 }
 
 const statuses = [
-  ...[200, 201, 202, 203, 204, 205, 206, 207, 226, 300, 301, 302, 303, 304, 305, 307, 308],
-  ...[400, 401, 402, 403, 404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418],
-  ...[421, 422, 423, 424, 425, 426, 428, 429, 431, 451],
-  ...[500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511, 520, 599],
+  200, 201, 202, 203, 204, 205, 206, 207, 226, 300, 301, 302, 303, 304, 305, 307, 308, 400, 401, 402, 403,
+  404, 405, 406, 407, 408, 409, 410, 411, 412, 413, 414, 415, 416, 417, 418, 421, 422, 423, 424, 425, 426,
+  428, 429, 431, 451, 500, 501, 502, 503, 504, 505, 506, 507, 508, 510, 511, 520, 599,
 ];
 const operations: readonly S3OperationName[] = [
   ...(['CreateMultipartUpload', 'UploadPart', 'CompleteMultipartUpload', 'AbortMultipartUpload'] as const),
@@ -225,7 +224,8 @@ describe('a store that answers with anything that HTTP allows', () => {
           await stream.append(randomUUID(), [{ type: 'BatchExportCreated', data }]);
         });
         const config = {
-          ...{ endpoint_url: proxy.endpoint, on_bad_row: 'reject' },
+          endpoint_url: proxy.endpoint,
+          on_bad_row: 'reject',
           ...(table_format !== null && { table_format, file_format: 'Parquet' }),
         };
         const createRun = () => harness.createRun({ batchExportId, config });
@@ -240,7 +240,10 @@ describe('a store that answers with anything that HTTP allows', () => {
         const { pool, url: sourceUrl } = harness.database;
         const report = await verifyBatchExport(
           {
-            ...{ pool, sourceUrl, keyRing: harness.keyRing, onError: () => undefined },
+            pool,
+            sourceUrl,
+            keyRing: harness.keyRing,
+            onError: () => undefined,
             settings: { ...harness.settings, EXPORTD_S3_RETRY_BUDGET: 60 },
           },
           { batchExportId },

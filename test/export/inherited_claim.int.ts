@@ -53,9 +53,13 @@ describe('a run that fails after it claimed publishing', () => {
         transaction,
         { team_id: spec.team_id, definition: spec } as unknown as Parameters<typeof createRun>[1],
         {
-          ...{ id, batch_export_id: spec.batch_export_id, backfill_id: null, retry_number: 1 },
+          id,
+          batch_export_id: spec.batch_export_id,
+          backfill_id: null,
+          retry_number: 1,
           interval: { start: spec.data_interval_start, end: spec.data_interval_end },
-          ...{ allow_shrink: false, retry_of_run_id: of },
+          allow_shrink: false,
+          retry_of_run_id: of,
         },
       ),
     );
@@ -68,7 +72,9 @@ describe('a run that fails after it claimed publishing', () => {
     const next = await retry(await retry(run_id));
     expect((await harness.recorder.read(next)).claimed_by).toEqual([run_id]);
     expect(await harness.attempt(second).exportInterval({ run_id: next })).toMatchObject({
-      ...{ finished: true, generation: 1, rows: eventCount },
+      finished: true,
+      generation: 1,
+      rows: eventCount,
     });
     const { manifest_key } = await harness.attempt(second).publishManifest({ run_id: next });
     expect(second.sent.size).toBe(0);

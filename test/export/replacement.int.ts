@@ -181,7 +181,9 @@ describe('a run that replaces a manifest', () => {
     );
     await insert(4, 4);
     expect((await run()).check).toMatchObject({
-      ...{ outcome: 'late_rows_added', missing_rows: 1, bucket_rows: 4 },
+      outcome: 'late_rows_added',
+      missing_rows: 1,
+      bucket_rows: 4,
       base: { late_rows: 1 },
     });
   });
@@ -208,7 +210,9 @@ describe('a run that replaces a manifest', () => {
     const third = await run({ config });
     expect(third.check).toMatchObject({ outcome: 'late_rows_added', missing_rows: 1 });
     expect(await harness.reader.manifestAt(third.manifest_key ?? '')).toMatchObject({
-      ...{ rows: 8, rejected: 1, rejected_file: { rows: 1 } },
+      rows: 8,
+      rejected: 1,
+      rejected_file: { rows: 1 },
     });
   });
 });

@@ -123,21 +123,28 @@ const operations: Readonly<Record<string, Expected>> = {
 
 /** What a server answers without a key, and the projects of a key. Everything else needs one. */
 const publicOperations = [
-  ...[
-    'GET /',
-    'GET /exports/*',
-    'GET /query',
-    'GET /keys',
-    'GET /audit',
-    'GET /source',
-    'GET /webhooks',
-    'GET /console/assets/*',
-  ],
-  ...['POST /console/session', 'GET /console/session', 'DELETE /console/session', 'DELETE /console/sessions'],
-  ...['GET /healthz', 'GET /livez', 'GET /readyz'],
-  ...['GET /api/schema', 'GET /api/docs', 'GET /api/docs/json', 'GET /api/docs/yaml'],
-  ...['GET /api/docs/static/index.html', 'GET /api/docs/static/swagger-initializer.js'],
-  ...['GET /api/docs/static/theme/exportd.css'],
+  'GET /',
+  'GET /exports/*',
+  'GET /query',
+  'GET /keys',
+  'GET /audit',
+  'GET /source',
+  'GET /webhooks',
+  'GET /console/assets/*',
+  'POST /console/session',
+  'GET /console/session',
+  'DELETE /console/session',
+  'DELETE /console/sessions',
+  'GET /healthz',
+  'GET /livez',
+  'GET /readyz',
+  'GET /api/schema',
+  'GET /api/docs',
+  'GET /api/docs/json',
+  'GET /api/docs/yaml',
+  'GET /api/docs/static/index.html',
+  'GET /api/docs/static/swagger-initializer.js',
+  'GET /api/docs/static/theme/exportd.css',
 ];
 const ofAnyKey = ['GET /api/projects'];
 /** Those that reach beyond the projects of a key: they need `installation:admin`. */

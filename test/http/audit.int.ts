@@ -152,7 +152,9 @@ describe('the trail', () => {
         'batch_export.update',
         [
           {
-            ...{ field: 'destination.config.aws_secret_access_key', before: null, after: null },
+            field: 'destination.config.aws_secret_access_key',
+            before: null,
+            after: null,
             secret: true,
           },
         ],
@@ -163,7 +165,9 @@ describe('the trail', () => {
           { field: 'name', before: 'Events to S3', after: 'Renamed', secret: false },
           { field: 'paused', before: true, after: false, secret: false },
           {
-            ...{ field: 'destination.config.file_format', before: 'JSONLines', after: 'Parquet' },
+            field: 'destination.config.file_format',
+            before: 'JSONLines',
+            after: 'Parquet',
             secret: false,
           },
           { field: 'destination.config.compression', before: null, after: 'zstd', secret: false },
@@ -174,7 +178,9 @@ describe('the trail', () => {
     const created = trail.at(-1)?.changes;
     expect(created).toContainEqual({ field: 'paused', before: null, after: true, secret: false });
     expect(created).toContainEqual({
-      ...{ field: 'destination.config.bucket_name', before: null, after: 'bucket' },
+      field: 'destination.config.bucket_name',
+      before: null,
+      after: 'bucket',
       secret: false,
     });
     const { body } = await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/' });

@@ -26,7 +26,9 @@ const signIn = (key: string, address: string) =>
     '/console/session',
     { key },
     {
-      ...{ authorization: '', 'x-exportd-console': '1', origin: 'http://localhost' },
+      authorization: '',
+      'x-exportd-console': '1',
+      origin: 'http://localhost',
       'x-forwarded-for': address,
     },
   );

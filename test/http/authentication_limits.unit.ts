@@ -4,7 +4,9 @@ import { createAuthenticationLimiter } from '../../src/http/authentication.ts';
 function createLimiter() {
   const state = { now: 0, outcomes: [] as string[] };
   const limiter = createAuthenticationLimiter({
-    ...{ maxFailures: 2, windowMs: 1_000, now: () => state.now },
+    maxFailures: 2,
+    windowMs: 1_000,
+    now: () => state.now,
     onFailure: (outcome, client) => state.outcomes.push(`${client} ${outcome}`),
   });
   /** Sends a key, valid or not. */
@@ -24,7 +26,12 @@ describe('failed authentications', () => {
     state.now = 1_000;
     expect(await attempt('a')).toBeUndefined();
     expect(state.outcomes).toEqual([
-      ...['a rejected', 'a rejected', 'a limited', 'b rejected', 'a limited', 'a rejected'],
+      'a rejected',
+      'a rejected',
+      'a limited',
+      'b rejected',
+      'a limited',
+      'a rejected',
     ]);
   });
 

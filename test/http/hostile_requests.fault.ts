@@ -260,8 +260,12 @@ describe('a body', () => {
     destination: {
       type: 'S3',
       config: {
-        ...{ bucket_name: 'bucket', region: 'us-east-1', prefix: 'wide' },
-        ...{ aws_access_key_id: 'id', aws_secret_access_key: 'secret', ...config },
+        bucket_name: 'bucket',
+        region: 'us-east-1',
+        prefix: 'wide',
+        aws_access_key_id: 'id',
+        aws_secret_access_key: 'secret',
+        ...config,
       },
     },
   });
@@ -323,8 +327,11 @@ describe('patterns', () => {
     destination: {
       type: 'S3',
       config: {
-        ...{ bucket_name: 'bucket', region: 'us-east-1', prefix: 'patterns' },
-        ...{ aws_access_key_id: 'id', aws_secret_access_key: 'secret' },
+        bucket_name: 'bucket',
+        region: 'us-east-1',
+        prefix: 'patterns',
+        aws_access_key_id: 'id',
+        aws_secret_access_key: 'secret',
         filters: [
           { type: 'event', key: 'v', operator: 'regex', value: Array.from({ length: count }, () => pattern) },
         ],

@@ -169,7 +169,8 @@ describe('the server', () => {
     const user = await createUser(database.pool, { email: `${randomUUID()}@example.com` });
     const project = await createProject(database.pool, { name: 'Busy' });
     const { key } = await createKey(database.pool, {
-      ...{ user_id: user.id, project_ids: [project.id] },
+      user_id: user.id,
+      project_ids: [project.id],
       scopes: ['batch_export:read'],
     });
     const list = (authorization: string) =>

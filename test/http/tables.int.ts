@@ -20,7 +20,10 @@ afterAll(() => api.close());
 async function createTable() {
   const root = randomUUID();
   const config = configOf(bucket, {
-    ...{ prefix: `${root}/{year}`, file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
+    prefix: `${root}/{year}`,
+    file_format: 'Parquet',
+    compression: 'zstd',
+    table_format: 'delta',
   });
   const id = await api.createExport({ destination: { type: 'S3', config } });
   const call = (method: 'GET' | 'POST', path = '') =>
@@ -43,7 +46,9 @@ describe('the table of an export', () => {
     expect((await call('GET', 'history/')).body).toEqual({ next_before: null, results: [] });
     expect((await call('POST', 'check/')).body).toMatchObject({ ok: true, version: null, findings: [] });
     expect((await call('POST', 'repair/')).body).toEqual({
-      ...{ version: null, files_added: 0, files_removed: 0 },
+      version: null,
+      files_added: 0,
+      files_removed: 0,
     });
   });
 
@@ -51,23 +56,39 @@ describe('the table of an export', () => {
     const { id, root, call, condition, table } = await createTable();
     const schema = { fields: [{ name: 'uuid', type: 'string', nullable: true, metadata: {} }] };
     const metaData = {
-      ...{ id, format: { provider: 'parquet', options: {} }, schemaString: JSON.stringify(schema) },
-      ...{ partitionColumns: [], configuration: {} },
+      id,
+      format: { provider: 'parquet', options: {} },
+      schemaString: JSON.stringify(schema),
+      partitionColumns: [],
+      configuration: {},
     };
     const add = {
-      ...{ path: 'part-0.parquet', partitionValues: {}, size: 10, modificationTime: 1, dataChange: true },
+      path: 'part-0.parquet',
+      partitionValues: {},
+      size: 10,
+      modificationTime: 1,
+      dataChange: true,
       stats: '{"numRecords":7}',
     };
     await table.commit({ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData });
     await table.commit({ add });
     expect((await call('GET')).body).toEqual({
-      ...{ location: `s3://${bucket.bucket}/${root}`, version: 1, files: 1, rows: 7 },
-      ...{ bytes: 10, columns: [{ name: 'uuid', type: 'string' }], partition_columns: [] },
-      ...{ protocol: { reader: 1, writer: 2 }, checkpoint: null },
+      location: `s3://${bucket.bucket}/${root}`,
+      version: 1,
+      files: 1,
+      rows: 7,
+      bytes: 10,
+      columns: [{ name: 'uuid', type: 'string' }],
+      partition_columns: [],
+      protocol: { reader: 1, writer: 2 },
+      checkpoint: null,
     });
     const found = await call('POST', 'check/');
     expect(found.body).toMatchObject({
-      ...{ ok: false, version: 1, manifests: 0, files: 1 },
+      ok: false,
+      version: 1,
+      manifests: 0,
+      files: 1,
       findings: [
         { kind: 'table_unexpected', object: `${root}/part-0.parquet` },
         { kind: 'table_file_missing', object: `${root}/part-0.parquet` },
@@ -79,7 +100,9 @@ describe('the table of an export', () => {
     expect(command).toBe(`exportd table repair ${id}`);
     // The button of the condition fixes it.
     expect((await api.call('POST', path, {})).body).toEqual({
-      ...{ version: 2, files_added: 0, files_removed: 1 },
+      version: 2,
+      files_added: 0,
+      files_removed: 1,
     });
     expect((await condition()).cause).not.toBe('table_changed');
     const { body } = await call('GET', 'history/?limit=2');
@@ -113,8 +136,11 @@ describe('the table of an export', () => {
     );
     const fields = ['uuid', 'date'].map((name) => ({ name, type: 'string', nullable: true, metadata: {} }));
     const metaData = {
-      ...{ id, format: { provider: 'parquet', options: {} }, schemaString: JSON.stringify({ fields }) },
-      ...{ partitionColumns: ['date'], configuration: {} },
+      id,
+      format: { provider: 'parquet', options: {} },
+      schemaString: JSON.stringify({ fields }),
+      partitionColumns: ['date'],
+      configuration: {},
     };
     await table.commit({ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData });
     const add = { path: 'part-0.parquet', partitionValues: { date: '2026-11-01' }, size: 2_048 };
@@ -123,7 +149,11 @@ describe('the table of an export', () => {
     for (const shown of [`s3://${bucket.bucket}/${root}`, 'uuid', 'date'])
       expect(described.stdout).toContain(shown);
     expect(JSON.parse((await run('describe', id, '--json')).stdout)).toMatchObject({
-      ...{ version: 1, files: 1, rows: 7, bytes: 2_048, partition_columns: ['date'] },
+      version: 1,
+      files: 1,
+      rows: 7,
+      bytes: 2_048,
+      partition_columns: ['date'],
     });
     const listed = await run('history', id, '--limit', '1');
     expect([listed.code, listed.stdout]).toEqual([0, expect.stringContaining('another, OPTIMIZE')]);

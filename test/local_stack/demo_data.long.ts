@@ -81,13 +81,15 @@ describe('the demo data', () => {
           select count(distinct properties->>'$group_0') as organisations from events where team_id = 1
           group by person_id) as each) as max_organisations`),
     ).toEqual({
-      ...{ persons: 20_000, ids: 2, replays: 2_000, replays_without_events: 0, events_of_unknown_persons: 0 },
-      ...{
-        organisations: 50,
-        organisations_without_events: 0,
-        events_of_unknown_organisations: 0,
-        max_organisations: 1,
-      },
+      persons: 20_000,
+      ids: 2,
+      replays: 2_000,
+      replays_without_events: 0,
+      events_of_unknown_persons: 0,
+      organisations: 50,
+      organisations_without_events: 0,
+      events_of_unknown_organisations: 0,
+      max_organisations: 1,
     });
   });
 

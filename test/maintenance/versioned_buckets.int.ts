@@ -73,7 +73,8 @@ async function exportTwice(config: object = {}) {
   if (Bucket === locked)
     await store.bucket.client.send(
       new PutObjectRetentionCommand({
-        ...{ Bucket, Key: first },
+        Bucket,
+        Key: first,
         Retention: { Mode: 'COMPLIANCE', RetainUntilDate: tomorrow },
       }),
     );

@@ -70,7 +70,11 @@ const scriptOf = (model: Model, config: object, steps: readonly Step[]): string 
   [`await play('${model}', ${JSON.stringify(config)}, [`, ...steps.map(lineOf), ']);'].join('\n');
 
 const change = (more: Partial<Change> = {}): Change => ({
-  ...{ kind: 'insert', choice: 0, rows: 1, second: 0, late: 0 },
+  kind: 'insert',
+  choice: 0,
+  rows: 1,
+  second: 0,
+  late: 0,
   ...more,
 });
 const endHour: Step = { step: 'end the hour', meanwhile: null };

@@ -78,8 +78,14 @@ async function losePart(): Promise<void> {
     data: {
       ...step,
       part: {
-        ...{ part_number, rows, bytes: rows * 30, crc32: '00000000', fingerprint: fingerprintOf(rows) },
-        ...{ rejected: 0, first: null, encoder_state: null },
+        part_number,
+        rows,
+        bytes: rows * 30,
+        crc32: '00000000',
+        fingerprint: fingerprintOf(rows),
+        rejected: 0,
+        first: null,
+        encoder_state: null,
         last: { inserted_at: `2026-11-01T10:00:0${part_number}.000000Z`, id: randomUUID() },
       },
     },

@@ -69,16 +69,14 @@ describe('a background query', () => {
     const { settings } = harness.control;
     const { kind, ...query } = endless();
     const { status } = await registerQuery(pool, {
-      ...{
-        id: randomUUID(),
-        team_id,
-        kind,
-        query,
-        variables: {},
-        cache_key: '',
-        user_id: 1,
-        query_async: true,
-      },
+      id: randomUUID(),
+      team_id,
+      kind,
+      query,
+      variables: {},
+      cache_key: '',
+      user_id: 1,
+      query_async: true,
     });
     const source = connectQueriesToSource(settings);
     const logger = createLogger('test', settings);
@@ -91,7 +89,12 @@ describe('a background query', () => {
     };
     const ran = runBackgroundQuery(
       {
-        ...{ pool, executor: createInlineExecutor(fakeKinds), source, running, logger, settings },
+        pool,
+        executor: createInlineExecutor(fakeKinds),
+        source,
+        running,
+        logger,
+        settings,
         yieldSlot: () => undefined,
       },
       status.execution_id,

@@ -75,14 +75,16 @@ it.each([
   dialect('select session_id, $start_timestamp from sessions order by 1'),
   dialect(`select count() from events where person_id = '00000000-0000-4000-8000-000000000003'`),
   {
-    ...{ kind: 'TrendsQuery', dateRange },
+    kind: 'TrendsQuery',
+    dateRange,
     series: [
       { kind: 'EventsNode', event: 'buy', math: 'dau', properties: [property('plan', 'event', 'free')] },
     ],
     breakdownFilter: { breakdown: 'country', breakdown_type: 'person' },
   },
   {
-    ...{ kind: 'FunnelsQuery', dateRange },
+    kind: 'FunnelsQuery',
+    dateRange,
     series: ['open', 'buy'].map((event) => ({ kind: 'EventsNode', event })),
     properties: [property('country', 'person', 'c1')],
   },

@@ -87,8 +87,23 @@ describe('warehouse tables', () => {
     ).toMatchObject({
       results: [
         [
-          ...[1, 2, 4e18, 0.1, 0.25, 12.5, true, '2026-11-20', '2026-11-20T10:00:00Z', 10, 36, 'first', true],
-          ...[['A', 'B'], 3, '\ufffdv', { k: [1] }],
+          1,
+          2,
+          4e18,
+          0.1,
+          0.25,
+          12.5,
+          true,
+          '2026-11-20',
+          '2026-11-20T10:00:00Z',
+          10,
+          36,
+          'first',
+          true,
+          ['A', 'B'],
+          3,
+          '\ufffdv',
+          { k: [1] },
         ],
       ],
     });
@@ -96,9 +111,23 @@ describe('warehouse tables', () => {
       types: readonly (readonly string[])[];
     };
     expect(types.types.map(([, type]) => type?.replace(/^Nullable\((.*)\)$/, '$1'))).toEqual([
-      ...['Int64', 'Int64', 'Int64', 'Float64', 'Float64', 'Decimal', 'Bool', 'Date'],
-      ...["DateTime64(6, 'UTC')", "DateTime64(6, 'UTC')", 'UUID', 'String', 'String'],
-      ...['Array(Nullable(String))', 'Array(Nullable(Int64))', 'JSON', 'JSON'],
+      'Int64',
+      'Int64',
+      'Int64',
+      'Float64',
+      'Float64',
+      'Decimal',
+      'Bool',
+      'Date',
+      "DateTime64(6, 'UTC')",
+      "DateTime64(6, 'UTC')",
+      'UUID',
+      'String',
+      'String',
+      'Array(Nullable(String))',
+      'Array(Nullable(Int64))',
+      'JSON',
+      'JSON',
     ]);
     expect(await runQuery('select count() from stripe.charges', other())).toMatch(
       'Unknown table `stripe.charges`.',

@@ -19,7 +19,12 @@ function openSlots(limits: Partial<SlotLimits> = {}) {
   let time = 0;
   const slots = createQuerySlots(
     {
-      ...{ slots: 4, projectSlots: 3, keySlots: 3, queueSize: 100, projectQueueSize: 50, timeoutMs: longMs },
+      slots: 4,
+      projectSlots: 3,
+      keySlots: 3,
+      queueSize: 100,
+      projectQueueSize: 50,
+      timeoutMs: longMs,
       ...limits,
     },
     () => time,

@@ -20,7 +20,10 @@ const worker = await Worker.create({
   taskQueue: taskQueues(settings).query,
   activities: createQueryActivities(
     createQueryActivityDependencies({
-      ...{ pool, executor: createInlineExecutor(fakeKinds), logger, settings },
+      pool,
+      executor: createInlineExecutor(fakeKinds),
+      logger,
+      settings,
       metrics: createMetrics('worker'),
     }),
   ),

@@ -264,8 +264,23 @@ async function unpackFromDebian(
 
 /** The Python modules that docker-compose imports. */
 const composeModules = [
-  ...['attr', 'certifi', 'chardet', 'charset-normalizer', 'distutils', 'docker', 'dockerpty', 'docopt'],
-  ...['dotenv', 'idna', 'jsonschema', 'pyrsistent', 'requests', 'six', 'texttable', 'urllib3', 'websocket'],
+  'attr',
+  'certifi',
+  'chardet',
+  'charset-normalizer',
+  'distutils',
+  'docker',
+  'dockerpty',
+  'docopt',
+  'dotenv',
+  'idna',
+  'jsonschema',
+  'pyrsistent',
+  'requests',
+  'six',
+  'texttable',
+  'urllib3',
+  'websocket',
   'yaml',
 ].map((module) => `python3-${module}`);
 

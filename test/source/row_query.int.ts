@@ -102,24 +102,21 @@ describe('a row query', () => {
       );
       expect(rows).toEqual(
         [1, 2, 3, 4, 5].map((n) => [
-          ...[
-            event(n),
-            `Ä${n}`,
-            { n, of: 1, tags: ['a', n], nothing: null },
-            String(n),
-            n * 2,
-            n / 4,
-            n % 2 === 0,
-          ],
+          event(n),
+          `Ä${n}`,
+          { n, of: 1, tags: ['a', n], nothing: null },
+          String(n),
+          n * 2,
+          n / 4,
+          n % 2 === 0,
           // 23:30 UTC is the next day in Berlin.
-          ...[
-            '2026-11-01',
-            `2026-11-01T10:0${n}:00.000000Z`,
-            `["a", ${n}]`,
-            [1, n],
-            expect.stringMatching(`^${n}`),
-          ],
-          ...[null, 'x'],
+          '2026-11-01',
+          `2026-11-01T10:0${n}:00.000000Z`,
+          `["a", ${n}]`,
+          [1, n],
+          expect.stringMatching(`^${n}`),
+          null,
+          'x',
         ]),
       );
     });
@@ -152,25 +149,24 @@ describe('a row query', () => {
     it('selects all columns of the model with a star, and can exclude some', async () => {
       const stars = rangeOf('events', 'select * except (elements_chain, person_properties) from events');
       expect(sources[name].columns('events', stars.selection).map((column) => column.name)).toEqual([
-        ...[
-          'uuid',
-          'timestamp',
-          '_inserted_at',
-          'created_at',
-          'event',
-          'properties',
-          'distinct_id',
-          'person_id',
-        ],
+        'uuid',
+        'timestamp',
+        '_inserted_at',
+        'created_at',
+        'event',
+        'properties',
+        'distinct_id',
+        'person_id',
       ]);
       expect((await exported(stars, sources[name]))[0]).toEqual([
-        ...[
-          event(1),
-          '2026-11-01T00:30:00.000000Z',
-          '2026-11-01T10:01:00.000000Z',
-          '2026-11-01T09:00:00.000000Z',
-        ],
-        ...['$pageview', { n: 1, of: 1, tags: ['a', 1], nothing: null }, 'Ä1', person(2)],
+        event(1),
+        '2026-11-01T00:30:00.000000Z',
+        '2026-11-01T10:01:00.000000Z',
+        '2026-11-01T09:00:00.000000Z',
+        '$pageview',
+        { n: 1, of: 1, tags: ['a', 1], nothing: null },
+        'Ä1',
+        person(2),
       ]);
     });
   });
@@ -342,8 +338,17 @@ describe('an installation with other relations', () => {
       'fails with the name of its column %s and the message of PostgreSQL',
       async (name, expression, message) => {
         const columns = [
-          ...['team_id', 'uuid', 'event', 'distinct_id', 'person_id', 'properties', 'person_properties'],
-          ...['elements_chain', '"timestamp"', 'created_at', 'inserted_at'],
+          'team_id',
+          'uuid',
+          'event',
+          'distinct_id',
+          'person_id',
+          'properties',
+          'person_properties',
+          'elements_chain',
+          '"timestamp"',
+          'created_at',
+          'inserted_at',
         ].map((column) => (column === name ? `${expression} as ${column}` : column));
         const view = `odd_${name}`;
         await database.pool.query(`create view ${view} as select ${columns.join(', ')} from events`);

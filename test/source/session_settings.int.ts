@@ -111,17 +111,21 @@ const queries: readonly object[] = [
   ),
   dialect(`select * from persons order by id`),
   {
-    ...{ kind: 'TrendsQuery', dateRange, interval: 'hour' },
+    kind: 'TrendsQuery',
+    dateRange,
+    interval: 'hour',
     series: [{ kind: 'EventsNode', event: 'sign up', math: 'dau' }],
     breakdownFilter: { breakdown: 'plan', breakdown_type: 'person' },
   },
   { kind: 'TrendsQuery', dateRange, series: [{ kind: 'EventsNode', event: 'sign up' }] },
   {
-    ...{ kind: 'TrendsQuery', dateRange },
+    kind: 'TrendsQuery',
+    dateRange,
     series: [{ kind: 'EventsNode', event: 'sign up', math: 'sum', math_property: 'number' }],
   },
   {
-    ...{ kind: 'FunnelsQuery', dateRange },
+    kind: 'FunnelsQuery',
+    dateRange,
     series: [
       { kind: 'EventsNode', event: 'sign up' },
       { kind: 'EventsNode', event: null },

@@ -51,7 +51,9 @@ describe('a table', () => {
     await fourth.insert(1, 5);
     const { run_id } = await fourth.run();
     expect(proxy.requests.slice(before).map(({ operation }) => operation)).toEqual([
-      ...['PutObject', 'PutObject', 'PutObject'],
+      'PutObject',
+      'PutObject',
+      'PutObject',
     ]);
     const empty = hour();
     await empty.run();
@@ -62,7 +64,8 @@ describe('a table', () => {
       { protocol: { minReaderVersion: 1, minWriterVersion: 2 } },
       {
         metaData: {
-          ...{ id: batchExportId, partitionColumns: [] },
+          id: batchExportId,
+          partitionColumns: [],
           configuration: { 'delta.dataSkippingStatsColumns': '_inserted_at' },
         },
       },
@@ -174,7 +177,11 @@ describe('a table', () => {
     expect((await table.linesOf(1)).filter(({ remove }) => remove)).toEqual([]);
     // A run that may shrink the interval removes all of them.
     const { run_id } = await harness.createRun({
-      ...{ batchExportId: one.batchExportId, model: 'persons', of: one.of, config, allow_shrink: true },
+      batchExportId: one.batchExportId,
+      model: 'persons',
+      of: one.of,
+      config,
+      allow_shrink: true,
     });
     expect(await one.proceed(run_id)).toMatchObject({ latest_error: null });
     expect((await table.rows()).map(({ distinct_id }) => distinct_id).sort()).toEqual(['p2', 'p3']);
@@ -274,9 +281,13 @@ describe('a commit to a table', () => {
           transaction,
           { team_id: spec.team_id, definition: spec } as unknown as Parameters<typeof createRun>[1],
           {
-            ...{ id: retry_id, batch_export_id: spec.batch_export_id, backfill_id: null, retry_number: 1 },
+            id: retry_id,
+            batch_export_id: spec.batch_export_id,
+            backfill_id: null,
+            retry_number: 1,
             interval: { start: spec.data_interval_start, end: spec.data_interval_end },
-            ...{ allow_shrink: false, retry_of_run_id: run_id },
+            allow_shrink: false,
+            retry_of_run_id: run_id,
           },
         ),
       );
@@ -580,8 +591,11 @@ describe('a table with another writer', () => {
       'another id',
       {
         metaData: {
-          ...{ id: randomUUID(), format: { provider: 'parquet', options: {} }, partitionColumns: [] },
-          ...{ schemaString: '{"type":"struct","fields":[]}', configuration: {} },
+          id: randomUUID(),
+          format: { provider: 'parquet', options: {} },
+          partitionColumns: [],
+          schemaString: '{"type":"struct","fields":[]}',
+          configuration: {},
         },
       },
       /^TableOfAnother: /,
@@ -691,7 +705,12 @@ describe('a repair of a table', () => {
   it('writes nothing while the table is what its manifests say', async () => {
     const { table, check, repair, recorded } = await damaged();
     expect(await check()).toEqual({
-      ...{ ok: true, version: 2, manifests: 2, files: 2, left_intervals: 0, kinds: [] },
+      ok: true,
+      version: 2,
+      manifests: 2,
+      files: 2,
+      left_intervals: 0,
+      kinds: [],
     });
     expect(await repair()).toEqual({ version: null, adds: 0, removes: 0 });
     expect([await table.versions(), await recorded()]).toEqual([[0, 1, 2], []]);

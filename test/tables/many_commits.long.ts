@@ -29,13 +29,11 @@ function createStore() {
     return etag;
   };
   const store: TableStore = {
-    ...{
-      location: 'here',
-      root: 'events',
-      fileRetentionMs: 7 * 86_400_000,
-      checkpointInterval: 10,
-      partitionColumns: [],
-    },
+    location: 'here',
+    root: 'events',
+    fileRetentionMs: 7 * 86_400_000,
+    checkpointInterval: 10,
+    partitionColumns: [],
     name: 's3://bucket/events',
     nameOf: (name) => `s3://bucket/events/${name}`,
     requireConditionalWrites: () => Promise.resolve(),
@@ -72,18 +70,25 @@ function publicationOf(hour: number): TablePublication {
   const interval = { start: start.toISOString(), end: new Date(start.getTime() + hourMs).toISOString() };
   const key = { inserted_at: interval.start.replace('000Z', '000000Z'), id: 'a' };
   return {
-    ...{ batch_export_id: 'export', run_id: `run ${hour}`, generation: 1, interval, fingerprint: {} },
-    ...{
-      columns: [{ name: '_inserted_at', type: 'timestamp' }],
-      hasKeys: true,
-      earlier: [],
-      kept: [],
-      replaced: null,
-    },
+    batch_export_id: 'export',
+    run_id: `run ${hour}`,
+    generation: 1,
+    interval,
+    fingerprint: {},
+    columns: [{ name: '_inserted_at', type: 'timestamp' }],
+    hasKeys: true,
+    earlier: [],
+    kept: [],
+    replaced: null,
     files: [
       {
-        ...{ key: `events/2026/${hour}.parquet`, rows: 100, bytes: 4_000, crc32: '00000000' },
-        ...{ first: key, last: key, fingerprint: { hash: 'h', width_ms: 1, encoded_buckets: '' } },
+        key: `events/2026/${hour}.parquet`,
+        rows: 100,
+        bytes: 4_000,
+        crc32: '00000000',
+        first: key,
+        last: key,
+        fingerprint: { hash: 'h', width_ms: 1, encoded_buckets: '' },
       } as unknown as TablePublication['files'][number],
     ],
     now: Date.now(),

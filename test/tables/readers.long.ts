@@ -260,7 +260,8 @@ describe('readers of a table', () => {
               opened: [
                 // It reads the columns from the first file, where no log says them.
                 ...(table_format === null && reader === 'DuckDB' ? ['date=2026-03-01/hour=05'] : []),
-                ...['date=2026-03-02/hour=05', 'date=2026-03-02/hour=17'],
+                'date=2026-03-02/hour=05',
+                'date=2026-03-02/hour=17',
               ],
             },
           ]);
@@ -342,7 +343,10 @@ print(polars.scan_delta(sys.argv[1], storage_options=options).select("team_id").
       batchExportId,
     );
     expect(output.trim().split('\n')).toEqual([
-      ...['int64 [1, 1, 1, 1, 1, 1]', 'BIGINT 6 6 6', 'BIGINT 6 6 6', '[1, 1, 1, 1, 1, 1]'],
+      'int64 [1, 1, 1, 1, 1, 1]',
+      'BIGINT 6 6 6',
+      'BIGINT 6 6 6',
+      '[1, 1, 1, 1, 1, 1]',
     ]);
   });
 
@@ -374,7 +378,10 @@ print(rows().count())`,
     );
     expect(output.trim().split('\n')).toEqual([
       "['string', 'timestamp', 'date', 'int']",
-      ...['42 42 20', expect.stringMatching(/^2026-01-3\d \d\d:00:05$/), '1', '42'],
+      '42 42 20',
+      expect.stringMatching(/^2026-01-3\d \d\d:00:05$/),
+      '1',
+      '42',
     ]);
     expect(await reader.rows()).toHaveLength(42);
     await one.insert(40, 41);

@@ -22,7 +22,10 @@ export function createTestedTable(
 ) {
   const batchExportId = randomUUID();
   const config = {
-    ...{ endpoint_url: endpoint, file_format: 'Parquet', compression: 'zstd', table_format: 'delta' },
+    endpoint_url: endpoint,
+    file_format: 'Parquet',
+    compression: 'zstd',
+    table_format: 'delta',
   };
   const table = createDeltaReader(harness.bucket, batchExportId);
   const hour = () => {
@@ -64,7 +67,12 @@ export function createTestedTable(
     return { one, other };
   };
   return {
-    ...{ batchExportId, config, table, hour, expectRows, twoHours },
+    batchExportId,
+    config,
+    table,
+    hour,
+    expectRows,
+    twoHours,
     /** The versions that a run has committed. */
     commitsOf: async (runId: string): Promise<number[]> => {
       const found: number[] = [];
@@ -86,9 +94,18 @@ export function createTestedTable(
           data: {
             team_id: spec.team_id,
             definition: {
-              ...{ name: 'Table', model: 'events', interval: 'hour', timezone: 'UTC', offset_hour: 0 },
-              ...{ offset_day: 0, destination_type: 'S3', config_version: spec.config_version },
-              ...{ start_at: null, end_at: null, dialect_query: null, retention_days: null },
+              name: 'Table',
+              model: 'events',
+              interval: 'hour',
+              timezone: 'UTC',
+              offset_hour: 0,
+              offset_day: 0,
+              destination_type: 'S3',
+              config_version: spec.config_version,
+              start_at: null,
+              end_at: null,
+              dialect_query: null,
+              retention_days: null,
             },
             scheduled_until: one.of.end,
             paused: true,
@@ -102,7 +119,11 @@ export function createTestedTable(
       const dependencies = { pool, keyRing, settings, journal, onError: () => undefined };
       const definition = () => readDefinition(pool, batchExportId);
       return {
-        ...{ one, other, dependencies, definition, signal },
+        one,
+        other,
+        dependencies,
+        definition,
+        signal,
         check: async () => {
           const { findings, ...rest } = await checkTable(dependencies, await definition(), signal);
           return { ...rest, kinds: [...new Set(findings.map(({ kind }) => kind))].sort() };

@@ -308,7 +308,8 @@ describe('an interval with files of more generations than connections', () => {
         for (let row = 1; row < generations; row += 1) {
           await insert(row, row);
           expect(await run({ config })).toMatchObject({
-            ...{ latest_error: null, check: { outcome: 'late_rows_added' } },
+            latest_error: null,
+            check: { outcome: 'late_rows_added' },
           });
         }
         const { files } = await exported.manifest(0);

@@ -132,8 +132,15 @@ export function addStatusCommand(program: Command): void {
         ? ['No batch exports. Create one with "exportd export create".']
         : table(
             [
-              ...['severity', 'condition', 'id', 'name', 'model', 'interval', 'lag'],
-              ...['newest completed interval', 'detail'],
+              'severity',
+              'condition',
+              'id',
+              'name',
+              'model',
+              'interval',
+              'lag',
+              'newest completed interval',
+              'detail',
             ],
             statusRows(exports),
           )),

@@ -217,13 +217,23 @@ const definitionRow =
     sql: string | Emit | typeof byCompiler,
     { parameters = [], ranges = [], ...options }: DefinitionOptions = {},
   ): FunctionDefinition => ({
-    ...{ ...parseSignature(signature), isCaseInsensitive, kind, description },
-    ...{ parameterRanges: [], gathers: null, sorts: false, isOrderSensitive: false, distinct: 'unsupported' },
+    ...parseSignature(signature),
+    isCaseInsensitive,
+    kind,
+    description,
+    parameterRanges: [],
+    gathers: null,
+    sorts: false,
+    isOrderSensitive: false,
+    distinct: 'unsupported',
     ...options,
     parameterTypes: parameters,
     argumentRanges: ranges,
     template: typeof sql === 'string' ? sql : null,
-    ...{ emit: null, emitAggregate: null, emitLambda: null, unsupported: null },
+    emit: null,
+    emitAggregate: null,
+    emitLambda: null,
+    unsupported: null,
     ...(typeof sql === 'function' && emitterOf(sql)),
   });
 
@@ -354,7 +364,7 @@ export function typeFromLiteral(site: CallSite, index: number): Type {
   const cast = parsed(`CAST(NULL AS ${name})`);
   if (cast?.kind !== 'cast' || cast.operand.kind !== 'null') throw wrong();
   // Spans of this text are not positions in the query.
-  return typeOfName({ ...cast.type, ...{ start: node.start, end: node.end } }, site.statement);
+  return typeOfName({ ...cast.type, start: node.start, end: node.end }, site.statement);
 }
 
 function parsed(text: string): ReturnType<typeof parseExpression> | null {

@@ -238,8 +238,19 @@ export const observedRelation = (relation: Relation, onRead: () => void): Relati
 
 /** Types that are read unchanged, so that indexes are used. */
 const plainTypes: ReadonlySet<string> = new Set([
-  ...['text', 'character varying', 'smallint', 'integer', 'bigint', 'double precision', 'numeric', 'boolean'],
-  ...['date', 'timestamp with time zone', 'uuid', 'interval', 'jsonb'],
+  'text',
+  'character varying',
+  'smallint',
+  'integer',
+  'bigint',
+  'double precision',
+  'numeric',
+  'boolean',
+  'date',
+  'timestamp with time zone',
+  'uuid',
+  'interval',
+  'jsonb',
 ]);
 
 /** The SQL that converts a column to its dialect type; null if no conversion is needed. */

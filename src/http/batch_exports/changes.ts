@@ -308,8 +308,14 @@ export async function prepareUpdate(
 const placeFields = ['bucket_name', 'region', 'endpoint_url', 'prefix'];
 /** Those that decide which rows and columns files have, and how they are written. */
 const contentFields = [
-  ...['model', 'dialect_query', 'include_events', 'exclude_events', 'filters'],
-  ...['file_format', 'compression', 'table_format'],
+  'model',
+  'dialect_query',
+  'include_events',
+  'exclude_events',
+  'filters',
+  'file_format',
+  'compression',
+  'table_format',
 ];
 
 /**

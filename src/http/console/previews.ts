@@ -121,7 +121,10 @@ async function estimateExport(
   if (rows === null)
     return {
       ...counted,
-      ...{ rows: null, rows_per_interval: null, bytes_per_interval: null, files_per_interval: null },
+      rows: null,
+      rows_per_interval: null,
+      bytes_per_interval: null,
+      files_per_interval: null,
       detail: `The source did not count the rows of ${range.start} to ${range.end} within ${service.settings.EXPORTD_DRY_RUN_TIMEOUT / 1_000} seconds (EXPORTD_DRY_RUN_TIMEOUT).`,
     };
   const { maxFileBytes } = previewed.destination;

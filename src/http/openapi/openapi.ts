@@ -298,7 +298,8 @@ const abilities = {
     items: {
       type: 'object',
       properties: {
-        ...{ type: text, message: text },
+        type: text,
+        message: text,
         opened_at: { type: 'string', format: 'date-time' },
         waiting_runs: { type: 'integer' },
       },
@@ -346,7 +347,9 @@ const monitoring = {
         },
         '503': report('It is not ready.', abilities, {
           status: 'unavailable',
-          ...{ ...able, queue: unable, act: unable },
+          ...able,
+          queue: unable,
+          act: unable,
         }),
       },
     },

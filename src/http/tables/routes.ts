@@ -166,12 +166,16 @@ export const tableRoutes: ProjectRoutes = (app, context) => {
     async (request, reply) => {
       const { batch_export_id } = request.params;
       const { findings, ...check } = await askWorker<TableCheck>(context, request, reply, {
-        ...{ batch_export_id, operation: 'check' },
+        batch_export_id,
+        operation: 'check',
       });
       return {
         ...check,
         findings: findings.map(({ kind, object, count, detail, start, end }) => ({
-          ...{ kind, object, count, detail },
+          kind,
+          object,
+          count,
+          detail,
           data_interval_start: start,
           data_interval_end: end,
         })),
@@ -195,7 +199,8 @@ export const tableRoutes: ProjectRoutes = (app, context) => {
     async (request, reply) => {
       const { batch_export_id } = request.params;
       const { version, adds, removes } = await askWorker<TableRepairOutcome>(context, request, reply, {
-        ...{ batch_export_id, operation: 'repair' },
+        batch_export_id,
+        operation: 'repair',
       });
       return { version, files_added: adds, files_removed: removes };
     },

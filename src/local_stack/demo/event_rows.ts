@@ -200,16 +200,18 @@ const eventName = (random: SeededRandom): string => `case
     when position = 0 then '$pageview'
     when position = length - 1 then '$pageleave'
     else ${random.oneOf(eventNumber, 'event', [
-      ...[
-        '$pageview',
-        '$pageview',
-        '$pageview',
-        '$autocapture',
-        '$autocapture',
-        '$autocapture',
-        '$autocapture',
-      ],
-      ...['search', 'feature_flag_called', 'report_viewed', 'signed_up', 'purchase'],
+      '$pageview',
+      '$pageview',
+      '$pageview',
+      '$autocapture',
+      '$autocapture',
+      '$autocapture',
+      '$autocapture',
+      'search',
+      'feature_flag_called',
+      'report_viewed',
+      'signed_up',
+      'purchase',
     ])} end`;
 
 const randomNumber = (random: SeededRandom, purpose: string, limit: number): string =>

@@ -60,8 +60,11 @@ function waysToSwitch(owner: { uid: number; gid: number }): readonly [Unprivileg
   const keeping = (capability: string): Unprivileged => ({
     owner,
     prefix: [
-      ...[setpriv, ...switches, '--securebits=+no_setuid_fixup'],
-      ...[`--inh-caps=+${capability}`, `--ambient-caps=+${capability}`],
+      setpriv,
+      ...switches,
+      '--securebits=+no_setuid_fixup',
+      `--inh-caps=+${capability}`,
+      `--ambient-caps=+${capability}`,
     ],
     spawn: {},
   });
@@ -282,12 +285,23 @@ async function createDatabaseCluster(
   const [command = '', ...args] = [
     ...user.prefix,
     join(binaries, 'initdb'),
-    ...['-D', draft, '-U', role, '--pwfile', passwordFile, '--auth', 'scram-sha-256'],
+    '-D',
+    draft,
+    '-U',
+    role,
+    '--pwfile',
+    passwordFile,
+    '--auth',
+    'scram-sha-256',
     // Sorts by code point and classifies Unicode letters, the same on every system.
-    ...['--encoding', 'UTF8', '--locale', 'C'],
+    '--encoding',
+    'UTF8',
+    '--locale',
+    'C',
     ...(version >= 17 ? ['--locale-provider', 'builtin', '--builtin-locale', 'C.UTF-8'] : []),
     // Tests open thousands of connections, and the hash of a password takes milliseconds of each.
-    ...['--no-instructions', ...(durable ? [] : ['--no-sync'])],
+    '--no-instructions',
+    ...(durable ? [] : ['--no-sync']),
     ...(durable || version < 16 ? [] : ['-c', 'scram_iterations=1']),
   ];
   // Not in the draft, which a root without DAC_OVERRIDE cannot enter.

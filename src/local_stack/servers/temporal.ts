@@ -73,23 +73,38 @@ export function temporalProgram(
     args: [
       'server',
       'start-dev',
-      ...['--ip', '127.0.0.1', '--port', String(ports.temporal)],
+      '--ip',
+      '127.0.0.1',
+      '--port',
+      String(ports.temporal),
       // The HTTP API cannot be switched off: it listens on a free port. A web page in the user's browser could send signals to
       // it, so it accepts no request but those to a host name that does not exist (RFC 2606).
-      ...['--dynamic-config-value', 'frontend.httpAllowedHosts=["none.invalid"]'],
-      ...['--log-level', 'warn'],
+      '--dynamic-config-value',
+      'frontend.httpAllowedHosts=["none.invalid"]',
+      '--log-level',
+      'warn',
       // New search attributes can be used at once.
-      ...['--dynamic-config-value', 'system.forceSearchAttributesCacheRefreshOnRead=true'],
+      '--dynamic-config-value',
+      'system.forceSearchAttributesCacheRefreshOnRead=true',
       // Scheduled runs have priority over backfills, and projects take turns.
-      ...['--dynamic-config-value', 'matching.enableFairness=true'],
+      '--dynamic-config-value',
+      'matching.enableFairness=true',
       // Priorities apply within a partition of a task queue, and one is enough for these rates.
-      ...['--dynamic-config-value', 'matching.numTaskqueueReadPartitions=1'],
-      ...['--dynamic-config-value', 'matching.numTaskqueueWritePartitions=1'],
+      '--dynamic-config-value',
+      'matching.numTaskqueueReadPartitions=1',
+      '--dynamic-config-value',
+      'matching.numTaskqueueWritePartitions=1',
       ...(durable
         ? [
-            ...['--ui-port', String(ports.temporalUi), '--db-filename', file],
+            '--ui-port',
+            String(ports.temporalUi),
+            '--db-filename',
+            file,
             // In WAL mode a crash of the process loses nothing, and commits need not wait for the disk.
-            ...['--sqlite-pragma', 'journal_mode=WAL', '--sqlite-pragma', 'synchronous=NORMAL'],
+            '--sqlite-pragma',
+            'journal_mode=WAL',
+            '--sqlite-pragma',
+            'synchronous=NORMAL',
           ]
         : ['--headless']),
     ],

@@ -45,8 +45,14 @@ export const actorsQueryKind = (relations: Relations): QueryKind<ActorsQuery> =>
         ? { ...query, source: overrideSource(query.source, filters) }
         : { ...query, properties: withOverride(query.properties, filters.properties, 'persons') },
     normalizeForCache: ({ source, select, search, properties, fixedProperties, orderBy, limit, offset }) => ({
-      ...{ source, select, search, properties, fixedProperties },
-      ...{ orderBy, limit, offset },
+      source,
+      select,
+      search,
+      properties,
+      fixedProperties,
+      orderBy,
+      limit,
+      offset,
     }),
     run: (query, context) => runActors(query, context, relations),
   };

@@ -196,7 +196,7 @@ interface Names {
 }
 
 const maxNameWords = 4;
-/** No one writes longer names in a prompt. */
+/** Longer names are in no prompt. */
 const maxNameLength = 100;
 
 /** Properties by their common names. */

@@ -125,7 +125,14 @@ interface PlanNode {
 
 /** Nodes that read or sort more rows than a page has. Incremental sorts read few. */
 const expensiveNodes: ReadonlySet<string> = new Set([
-  ...['Seq Scan', 'Sample Scan', 'Sort', 'Aggregate', 'WindowAgg', 'Unique', 'SetOp', 'Hash Join'],
+  'Seq Scan',
+  'Sample Scan',
+  'Sort',
+  'Aggregate',
+  'WindowAgg',
+  'Unique',
+  'SetOp',
+  'Hash Join',
 ]);
 
 /** With these, PostgreSQL plans an expensive node only if no index avoids it, however few rows there are now. */

@@ -59,7 +59,10 @@ export function draftView(
     setting: relationSettings[role],
     name,
     sql: [
-      ...[`create view ${name} as`, 'select', ...lines, `from ${facts.name} as source;`],
+      `create view ${name} as`,
+      'select',
+      ...lines,
+      `from ${facts.name} as source;`,
       ...(facts.owned ? [] : [`grant select on ${name} to ${options.reader};`]),
     ].join('\n'),
     to_choose: drafted.filter(({ sql }) => sql.startsWith('null::')).flatMap(({ column }) => chosen(column)),
@@ -201,7 +204,11 @@ export async function mapTable(
     script: [view.sql, indexOf(drafted, facts)].join('\n'),
     view,
     roles: drafted.map(({ column: { name, type, why }, sql, comment = null }) => ({
-      ...{ name, type, why, sql, comment },
+      name,
+      type,
+      why,
+      sql,
+      comment,
     })),
     columns: facts.columns.map(({ name, type }) => ({ name, type })),
     rows: view.to_choose.length > 0 || !readsRows ? null : await readMappedRows(read, drafted, facts),
@@ -282,7 +289,12 @@ const sourceColumn = ({ name }: FoundColumn): string =>
   /^[a-z_][a-z0-9_]*$/.test(name) ? `source.${name}` : `source.${quotedName(name)}`;
 
 const numbers: ReadonlySet<string> = new Set([
-  ...['smallint', 'integer', 'bigint', 'numeric', 'real', 'double precision'],
+  'smallint',
+  'integer',
+  'bigint',
+  'numeric',
+  'real',
+  'double precision',
 ]);
 const texts: ReadonlySet<string> = new Set(unconvertedTypes.text);
 

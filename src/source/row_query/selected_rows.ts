@@ -204,8 +204,12 @@ export function checkFilters(filters: readonly PropertyFilter[], model: Model): 
   compileSelection(
     { include_events: [], exclude_events: [], filters },
     {
-      ...{ model, team_id: 0, access: { sql: (name) => name, jsonType: () => 'jsonb' } },
-      ...{ events: anyRowSource, persons: anyRowSource, personDistinctIds: anyRowSource },
+      model,
+      team_id: 0,
+      access: { sql: (name) => name, jsonType: () => 'jsonb' },
+      events: anyRowSource,
+      persons: anyRowSource,
+      personDistinctIds: anyRowSource,
     },
   );
 }

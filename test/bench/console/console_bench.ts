@@ -91,8 +91,13 @@ export function pageRequests(exportId: string, start: string): Readonly<Record<s
   return {
     exports: ['console/overview/'],
     export: [
-      ...[`${own}/`, `${read}/timeline/`, `${read}/active_runs/`, `${own}/runs/?limit=50`],
-      ...[`${own}/backfills/`, `${own}/logs/`, 'webhooks/?limit=1000'],
+      `${own}/`,
+      `${read}/timeline/`,
+      `${read}/active_runs/`,
+      `${own}/runs/?limit=50`,
+      `${own}/backfills/`,
+      `${own}/logs/`,
+      'webhooks/?limit=1000',
     ],
     interval: [
       `${own}/`,

@@ -171,8 +171,13 @@ interface Measurements {
 }
 
 const defaultFormats = [
-  ...['JSONLines+gzip', 'JSONLines', 'JSONLines+zstd', 'CSV+gzip'],
-  ...['Parquet+zstd', 'Parquet+zstd+delta', 'Parquet+snappy'],
+  'JSONLines+gzip',
+  'JSONLines',
+  'JSONLines+zstd',
+  'CSV+gzip',
+  'Parquet+zstd',
+  'Parquet+zstd+delta',
+  'Parquet+snappy',
 ];
 
 /** An arbitrary hour in the past. */
@@ -243,7 +248,10 @@ async function measurePrograms(scratch: Scratch, request: Request): Promise<Meas
   const supported = formats.filter((format) => !skipped.has(format));
   const runs = new Map(supported.map((format): [string, MeasuredRun[]] => [format, []]));
   const measurements: Measurements = {
-    ...{ floor: [], pipeline: [], runs, skipped },
+    floor: [],
+    pipeline: [],
+    runs,
+    skipped,
     peers: { duckdb: [], adbc: [], sling: [] },
   };
   for (let number = 1; number <= repeat; number += 1) {
@@ -487,7 +495,10 @@ export function exportsTable({
           name,
           ...times(one),
           ...[
-            ...[one.ratio_to_floor, one.ratio_to_pipeline, one.ratio_to_duckdb, one.ratio_to_adbc],
+            one.ratio_to_floor,
+            one.ratio_to_pipeline,
+            one.ratio_to_duckdb,
+            one.ratio_to_adbc,
             one.ratio_to_files,
           ].map((ratio) => ratio?.median.toFixed(2) ?? '-'),
           one.cpu_seconds.median.toFixed(2),
@@ -501,14 +512,32 @@ export function exportsTable({
     row('version' in peer ? `${name} ${peer.version} ${format}` : '', peer, name);
   return {
     headings: [
-      ...['export', 'seconds', 'min–max', '÷ floor', '÷ pipeline', '÷ DuckDB', '÷ ADBC', '÷ files'],
-      ...['CPU s', 'peak MB', 'size MB', 'S3 requests', 'PostgreSQL CPU s', 'Temporal CPU s', 'S3 CPU s'],
+      'export',
+      'seconds',
+      'min–max',
+      '÷ floor',
+      '÷ pipeline',
+      '÷ DuckDB',
+      '÷ ADBC',
+      '÷ files',
+      'CPU s',
+      'peak MB',
+      'size MB',
+      'S3 requests',
+      'PostgreSQL CPU s',
+      'Temporal CPU s',
+      'S3 CPU s',
     ],
     rows: [
       [
         `floor (${floor.client}, binary COPY)`,
         ...times(floor),
-        ...['1.00', '-', '-', '-', '-', floor.cpu_seconds.median.toFixed(2)],
+        '1.00',
+        '-',
+        '-',
+        '-',
+        '-',
+        floor.cpu_seconds.median.toFixed(2),
       ],
       row('psql | gzip -6 | upload', pipeline, 'shell pipeline'),
       peerRow('DuckDB', 'Parquet+zstd', duckdb),

@@ -290,7 +290,8 @@ export const prepareSling = (stack: PeerStack, signal: AbortSignal): Promise<Pee
         SOURCE: environment.URI,
         SLING_DISABLE_TELEMETRY: 'true',
         // Its driver of Snowflake writes a cache into the home folder, or else into the current one.
-        ...{ SLING_HOME_DIR: environment.FOLDER, HOME: environment.FOLDER },
+        SLING_HOME_DIR: environment.FOLDER,
+        HOME: environment.FOLDER,
       },
       signal,
     );

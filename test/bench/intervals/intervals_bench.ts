@@ -243,8 +243,17 @@ export function intervalsTables({ intervals, kinds }: IntervalsBenchResult): rea
     {
       title: `An interval, average of ${String(intervals)}, times in milliseconds`,
       headings: [
-        ...['rows', 'worker CPU', 'PostgreSQL CPU', 'Temporal and server CPU', 'S3 CPU', 'time'],
-        ...['statements', 'commits', 'S3 requests', 'history events', 'actions'],
+        'rows',
+        'worker CPU',
+        'PostgreSQL CPU',
+        'Temporal and server CPU',
+        'S3 CPU',
+        'time',
+        'statements',
+        'commits',
+        'S3 requests',
+        'history events',
+        'actions',
       ],
       rows: kinds.map((one) => [
         String(one.rows),

@@ -488,8 +488,15 @@ const funnelByBrowser: Insight = {
 
 /** The measured insights, which `src/queries/README.md` lists. */
 export const insights: readonly Insight[] = [
-  ...[eventsByDay, topPages, usersByWeek],
-  ...[pageviewsByBrowser, dailyUsers, weeklyUsers],
-  ...[orderedFunnel, funnelByBrowser],
-  ...[actorsOfMonth, foundEvents, searchedPersons],
+  eventsByDay,
+  topPages,
+  usersByWeek,
+  pageviewsByBrowser,
+  dailyUsers,
+  weeklyUsers,
+  orderedFunnel,
+  funnelByBrowser,
+  actorsOfMonth,
+  foundEvents,
+  searchedPersons,
 ];

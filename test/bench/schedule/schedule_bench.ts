@@ -134,7 +134,8 @@ async function measureNoopRate(
       signal.throwIfAborted();
       const workflowId = `${prefix}-${randomUUID()}`;
       await client.workflow.execute<typeof noopWorkflow>('noopWorkflow', {
-        ...{ workflowId, taskQueue },
+        workflowId,
+        taskQueue,
         args: [input],
       });
     });
@@ -273,7 +274,12 @@ export function scheduleTables(found: ScheduleBenchResult): readonly ResultTable
       rows: [
         ...noop.map(({ workflows, concurrency, seconds, per_second }) => [
           `no-op workflows, one activity each, ${String(concurrency)} concurrent`,
-          ...[String(workflows), seconds.toFixed(1), per_second.toFixed(1), '-', '-', '-'],
+          String(workflows),
+          seconds.toFixed(1),
+          per_second.toFixed(1),
+          '-',
+          '-',
+          '-',
         ]),
         [
           `backfill, ${String(filled.concurrency)} concurrent`,
@@ -289,8 +295,14 @@ export function scheduleTables(found: ScheduleBenchResult): readonly ResultTable
     {
       title: `${String(found.exports)} exports ${found.interval}, settle delay ${String(found.settle_seconds)} s: seconds after due, p50 / p99 / max`,
       headings: [
-        ...['ticks', 'Completed', 'manifests', 'to created', 'to first task', 'to Completed'],
-        ...['events', 'actions'],
+        'ticks',
+        'Completed',
+        'manifests',
+        'to created',
+        'to first task',
+        'to Completed',
+        'events',
+        'actions',
       ],
       rows: found.ticks.map((one) => [
         one.jitter === 0 ? 'no jitter' : `jitter ${String(one.jitter)} of the interval`,

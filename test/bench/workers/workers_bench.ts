@@ -262,7 +262,12 @@ export function workersTables(result: WorkersBenchResult): readonly ResultTable[
     {
       title: `Small intervals of ${String(small.exports)} exports, ${perWorker}`,
       headings: [
-        ...['S3 delay', 'workers', 'seconds', 'intervals/s', 'ratio', 'intervals of each'],
+        'S3 delay',
+        'workers',
+        'seconds',
+        'intervals/s',
+        'ratio',
+        'intervals of each',
         ...sharedHeadings,
       ],
       rows: small.measurements.map((one) => [

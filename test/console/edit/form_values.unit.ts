@@ -93,8 +93,15 @@ describe('the fields of the form', () => {
     ]);
     const shown = new Set(fields.map(({ attr }) => attr.split('__')[0]));
     expect(Object.keys(updateBody.shape).filter((name) => !shown.has(name))).toEqual([
-      ...['last_paused_at', 'id', 'team_id', 'created_at'],
-      ...['last_updated_at', 'latest_runs', 'schema', 'lag', 'condition'],
+      'last_paused_at',
+      'id',
+      'team_id',
+      'created_at',
+      'last_updated_at',
+      'latest_runs',
+      'schema',
+      'lag',
+      'condition',
     ]);
   });
 
@@ -122,7 +129,10 @@ describe('the fields of the form', () => {
         );
         const { attr, label, control, minimum, maximum } = field;
         expect({
-          ...{ attr, label, minimum, maximum },
+          attr,
+          label,
+          minimum,
+          maximum,
           required: field.required ?? false,
           default: field.default ?? false,
           choices: field.choices ?? [],

@@ -43,8 +43,13 @@ interface StoredData {
 }
 
 const timezones = [
-  ...['UTC', 'Europe/Berlin', 'Europe/Berlin', 'America/New_York', 'Asia/Kolkata'],
-  ...['Atlantic/Azores', 'Australia/Lord_Howe'],
+  'UTC',
+  'Europe/Berlin',
+  'Europe/Berlin',
+  'America/New_York',
+  'Asia/Kolkata',
+  'Atlantic/Azores',
+  'Australia/Lord_Howe',
 ];
 const dataSets = 24;
 

@@ -50,8 +50,11 @@ describe('statistics', () => {
       ['text', ['é', 'z', 'zz'].map(sampleOf.text), 'z', 'é'],
     ])('%s are its minimum and maximum', (type, values, min_value, max_value) => {
       expect(columnOf(type, [...values, null])).toMatchObject({
-        ...{ min_value, max_value, null_count: 1n },
-        ...{ is_min_value_exact: true, is_max_value_exact: true },
+        min_value,
+        max_value,
+        null_count: 1n,
+        is_min_value_exact: true,
+        is_max_value_exact: true,
       });
     });
 
@@ -69,7 +72,8 @@ describe('statistics', () => {
       ).toMatchObject({
         min_value: 'a'.repeat(15),
         max_value: `${'b'.repeat(15)}c`,
-        ...{ is_min_value_exact: false, is_max_value_exact: false },
+        is_min_value_exact: false,
+        is_max_value_exact: false,
       });
       // No character can be increased.
       expect(columnOf('text', [sampleOf.text('😀'.repeat(10))])).not.toMatchObject({

@@ -13,7 +13,14 @@ async function startQuery(stack: ControlPlaneHarness, sql: string) {
   const { kind, ...query } = statement(sql);
   const id = randomUUID();
   const { status } = await registerQuery(stack.pool, {
-    ...{ id, team_id, kind, query, variables: {}, cache_key: '', user_id: 1, query_async: true },
+    id,
+    team_id,
+    kind,
+    query,
+    variables: {},
+    cache_key: '',
+    user_id: 1,
+    query_async: true,
   });
   await createQueryClient(stack.client, stack.settings).start({
     team_id,

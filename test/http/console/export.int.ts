@@ -207,7 +207,13 @@ async function sendPart(run: string): Promise<void> {
   const { first, last, crc32 } = fileOf(run);
   await recorder.planPart(run, attempt, run, {
     part_number: 1,
-    ...{ rows: 50, bytes: 6_000, fingerprint, rejected: 0, crc32, first, last },
+    rows: 50,
+    bytes: 6_000,
+    fingerprint,
+    rejected: 0,
+    crc32,
+    first,
+    last,
     encoder_state: null,
   });
 }

@@ -34,15 +34,21 @@ const resultsOf = async (query: object) => (await runQuery(query)).results;
 
 const [acme, globex, blue] = [
   {
-    ...{ id: 'acme', type: 'group', created_at: '2026-11-01T00:00:00Z' },
+    id: 'acme',
+    type: 'group',
+    created_at: '2026-11-01T00:00:00Z',
     properties: { name: 'Acme Corp', plan: 'pro', seats: 9 },
   },
   {
-    ...{ id: 'globex', type: 'group', created_at: '2026-11-03T00:00:00Z' },
+    id: 'globex',
+    type: 'group',
+    created_at: '2026-11-03T00:00:00Z',
     properties: { name: 'Globex', plan: 'free', seats: 30 },
   },
   {
-    ...{ id: 'blue', type: 'group', created_at: '2026-11-04T00:00:00Z' },
+    id: 'blue',
+    type: 'group',
+    created_at: '2026-11-04T00:00:00Z',
     properties: { name: 'Blue team' },
   },
 ];
@@ -118,7 +124,12 @@ describe('Actors that are groups', () => {
   it('are selected, sorted, paged and counted like persons', async () => {
     const source = cameOn20th;
     const select = [
-      ...['id', 'key', 'actor.key', 'index', 'properties.name', '`group`.properties.plan -- Plan'],
+      'id',
+      'key',
+      'actor.key',
+      'index',
+      'properties.name',
+      '`group`.properties.plan -- Plan',
       'toInt(actor.properties.seats) * 2 AS twice',
     ];
     expect(await runQuery({ source, select, orderBy: ['actor DESC'], limit: 2 })).toMatchObject({

@@ -4,8 +4,25 @@ import type { PropertyFilter, PropertyFilters, PropertyGroup } from '../../../sr
 
 /** Values of properties; few, so that filters often match. */
 export const storedValues: readonly JsonValue[] = [
-  ...['a', 'B', 'ab', 'A b', '', '10', '10.0', '2.5', 'true', '-1', '9'],
-  ...[10, 2.5, -1, 0, 9, true, false, null],
+  'a',
+  'B',
+  'ab',
+  'A b',
+  '',
+  '10',
+  '10.0',
+  '2.5',
+  'true',
+  '-1',
+  '9',
+  10,
+  2.5,
+  -1,
+  0,
+  9,
+  true,
+  false,
+  null,
 ];
 
 /** Names of properties, one of them with characters that SQL and JSON must quote. */
@@ -53,7 +70,9 @@ const filter: fc.Arbitrary<PropertyFilter> = fc.oneof(
           ...propertyKeys.slice(0, 2).map((key) => ({ type: 'person' as const, key })),
           { type: 'group' as const, key: 'plan' },
           ...['amount', propertyKeys[2], '$group_key'].map((key) => ({
-            ...{ type: 'group' as const, key, group_type_index: 1 },
+            type: 'group' as const,
+            key,
+            group_type_index: 1,
           })),
           { type: 'event_metadata' as const, key: 'distinct_id' },
           { type: 'event_metadata' as const, key: 'event' },

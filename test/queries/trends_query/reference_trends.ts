@@ -225,8 +225,14 @@ export class ReferenceTrends {
 }
 
 const counts = [
-  ...['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session', 'unique_group'],
-  ...['first_time_for_user', 'first_matching_event_for_user'],
+  'total',
+  'dau',
+  'weekly_active',
+  'monthly_active',
+  'unique_session',
+  'unique_group',
+  'first_time_for_user',
+  'first_matching_event_for_user',
 ];
 
 /** Extrapolates a number of a sample. */

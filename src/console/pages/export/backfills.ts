@@ -89,7 +89,13 @@ export function BackfillDialog({
       path: `batch_exports/${id}/backfills/`,
       body: { start_at, end_at, ...(shrink ? { allow_shrink: true } : {}) },
       command: [
-        ...['export', 'backfill', id, '--start-at', start_at, '--end-at', end_at],
+        'export',
+        'backfill',
+        id,
+        '--start-at',
+        start_at,
+        '--end-at',
+        end_at,
         ...(shrink ? ['--allow-shrink'] : []),
       ],
     };

@@ -31,7 +31,11 @@ export function withMissing(
       data_interval_end: new Date(from + (index + count) * length).toISOString(),
       intervals: count,
       status: kind === 'owed' ? 'due' : 'missing',
-      ...{ reason: null, generation: null, rows: null, bytes: null, landed_at: null },
+      reason: null,
+      generation: null,
+      rows: null,
+      bytes: null,
+      landed_at: null,
     });
     if (kind === 'missing') return [entryOf(first, last - first)];
     // Of what is owed, the timeline has what a run or the schedule has begun.

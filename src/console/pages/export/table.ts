@@ -26,7 +26,11 @@ export function Table({ found, reload }: PartProps): View {
     <div class="page-actions">
       <${ActionButton}
         action=${{
-          ...{ label: 'Check', method: 'POST', path: `${path}check/`, body: {}, command: command('check') },
+          label: 'Check',
+          method: 'POST',
+          path: `${path}check/`,
+          body: {},
+          command: command('check'),
           done: 'Checked.',
           onDone: (response: unknown) => {
             check.value = response as TableCheckResponse;
@@ -36,13 +40,11 @@ export function Table({ found, reload }: PartProps): View {
       />
       <${ActionButton}
         action=${{
-          ...{
-            label: 'Repair',
-            method: 'POST',
-            path: `${path}repair/`,
-            body: {},
-            command: command('repair'),
-          },
+          label: 'Repair',
+          method: 'POST',
+          path: `${path}repair/`,
+          body: {},
+          command: command('repair'),
           done: 'The table is what its manifests say.',
           confirm: {
             title: 'Repair the table?',

@@ -197,8 +197,15 @@ function WebhookDialog({
         path: `webhooks/${found.id}/`,
         body: fields,
         command: [
-          ...['webhook', 'update', found.id, '--url', url.value, '--format', format.value],
-          ...['--events', events.value.join(',')],
+          'webhook',
+          'update',
+          found.id,
+          '--url',
+          url.value,
+          '--format',
+          format.value,
+          '--events',
+          events.value.join(','),
         ],
       }
     : {
@@ -206,8 +213,14 @@ function WebhookDialog({
         path: 'webhooks/',
         body: { ...fields, ...(exportId !== null && { batch_export: exportId }) },
         command: [
-          ...['webhook', 'create', '--url', url.value, '--format', format.value],
-          ...['--events', events.value.join(',')],
+          'webhook',
+          'create',
+          '--url',
+          url.value,
+          '--format',
+          format.value,
+          '--events',
+          events.value.join(','),
           ...(exportId === null ? [] : ['--batch-export', exportId]),
         ],
       };

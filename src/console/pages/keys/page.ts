@@ -318,7 +318,12 @@ function NewKeyDialog({
         path: 'keys/',
         body,
         command: [
-          ...['key', 'create', '--name', body.name, '--scopes', scopes.value.join(',')],
+          'key',
+          'create',
+          '--name',
+          body.name,
+          '--scopes',
+          scopes.value.join(','),
           ...(projects.length > 1 ? ['--project', inProjects.value.join(',')] : []),
           ...(isForOther ? ['--user', String(owner.value)] : []),
           ...(expires_at === undefined ? [] : ['--expires-at', expires_at]),

@@ -247,7 +247,8 @@ function aggregateOperation(
 ): string {
   const words = [
     over === null ? 'aggregate' : 'window function',
-    ...[name, ...combinators],
+    name,
+    ...combinators,
     ...(distinct ? ['distinct'] : []),
     ...(nulls === null ? [] : [`${nulls} nulls`]),
   ];

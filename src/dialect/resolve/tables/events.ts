@@ -125,7 +125,10 @@ export class EventsRelation implements Relation {
   readonly names = (): readonly string[] => [
     ...Object.keys(eventFields),
     ...propertyColumns,
-    ...['person', 'session', 'pdi', 'poe'],
+    'person',
+    'session',
+    'pdi',
+    'poe',
     ...(this.#statement.project.schema.groups === null ? [] : groupFields),
   ];
   readonly star = (): readonly string[] => starFieldsOf(eventFields);

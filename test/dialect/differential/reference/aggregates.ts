@@ -6,9 +6,27 @@ import { arrayOf, isNumber, type ReferenceType, typeOf, withNull } from './types
 import { AmbiguousResultError, defaultOf, identityOf, unsupported, type Value } from './values.ts';
 
 const names = [
-  ...['count', 'countDistinct', 'sum', 'avg', 'min', 'max', 'any', 'argMin', 'argMax', 'uniq', 'uniqExact'],
-  ...['groupArray', 'groupUniqArray', 'groupBitAnd', 'groupBitOr', 'groupBitXor', 'median', 'quantile'],
-  ...['stddevPop', 'varPop', 'varSamp'],
+  'count',
+  'countDistinct',
+  'sum',
+  'avg',
+  'min',
+  'max',
+  'any',
+  'argMin',
+  'argMax',
+  'uniq',
+  'uniqExact',
+  'groupArray',
+  'groupUniqArray',
+  'groupBitAnd',
+  'groupBitOr',
+  'groupBitXor',
+  'median',
+  'quantile',
+  'stddevPop',
+  'varPop',
+  'varSamp',
 ] as const;
 const combinators = ['If', 'OrNull', 'OrDefault', 'Distinct'] as const;
 

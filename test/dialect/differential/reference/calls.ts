@@ -14,18 +14,23 @@ const entriesByName = Map.groupBy(scalarFunctions, ({ name }) => name);
 
 /** Functions whose result does not depend on the order of an array. */
 const ignoresOrder: ReadonlySet<string> = new Set([
-  ...[
-    'arraySort',
-    'arrayReverseSort',
-    'length',
-    'empty',
-    'notEmpty',
-    'has',
-    'hasAll',
-    'hasAny',
-    'countEqual',
-  ],
-  ...['arrayUniq', 'arraySum', 'arrayAvg', 'arrayMin', 'arrayMax', 'arrayExists', 'arrayAll', 'arrayCount'],
+  'arraySort',
+  'arrayReverseSort',
+  'length',
+  'empty',
+  'notEmpty',
+  'has',
+  'hasAll',
+  'hasAny',
+  'countEqual',
+  'arrayUniq',
+  'arraySum',
+  'arrayAvg',
+  'arrayMin',
+  'arrayMax',
+  'arrayExists',
+  'arrayAll',
+  'arrayCount',
 ]);
 
 /** A call of a function of single values. */
