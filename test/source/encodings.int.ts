@@ -15,7 +15,7 @@ beforeAll(async () => {
     const name = `encoding_${encoding.toLowerCase()}_${randomUUID().slice(0, 8)}`;
     await onServer(
       server,
-      `create database ${name} encoding '${encoding}' template template0 lc_collate 'C' lc_ctype 'C'`,
+      `create database ${name} encoding '${encoding}' template template0 locale_provider libc lc_collate 'C' lc_ctype 'C'`,
     );
     const url = databaseOf(server, name);
     urls.set(encoding, url);
