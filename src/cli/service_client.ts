@@ -25,9 +25,10 @@ export interface Readiness {
   readonly operator_faults?:
     | readonly {
         readonly type: string;
-        readonly message: string;
         readonly opened_at: string;
-        readonly waiting_runs: number;
+        /** These two only with a key that has `installation:admin`. */
+        readonly message?: string;
+        readonly waiting_runs?: number;
       }[]
     | null;
 }

@@ -184,7 +184,9 @@ const serviceTimeoutMs = 5_000;
 /** What `/readyz` says of the service. */
 interface ServiceState {
   readonly act: string;
-  readonly operator_faults: readonly { readonly message: string; readonly opened_at: string }[] | null;
+  readonly operator_faults:
+    | readonly { readonly type: string; readonly message?: string; readonly opened_at: string }[]
+    | null;
 }
 
 /** What is wrong with the service, a sentence each: servers that do not respond, and what its operator has to fix. */
@@ -195,7 +197,7 @@ async function readServiceProblems(): Promise<string[]> {
     return [
       ...(act === 'ok' ? [] : [act]),
       ...(operator_faults ?? []).map(
-        ({ message, opened_at }) =>
+        ({ type, message = `The operator of exportd has to fix a fault (${type}).`, opened_at }) =>
           `${message} Since ${formatMoment(opened_at, timezone.value)} ${timezone.value}.`,
       ),
     ];

@@ -39,7 +39,7 @@ export const unknownTraits: StoreTraits = {
  * A location's store (see `locationOf`), as one project knows it. All exports of the project to the location share what was
  * found; another project cannot write it, because the owner of a server decides what a test finds.
  */
-interface StoreOfProject {
+export interface StoreOfProject {
   readonly team_id: number;
   readonly location: string;
 }
@@ -117,15 +117,10 @@ export async function storeTraits(
   );
 }
 
-/** A store that overwrites objects, although it refused to before. */
-export interface OverwritingStore extends StoreOfProject {
-  readonly server: string | null;
-}
-
 /** Reads the stores that stopped to refuse overwrites and were not tested since, those that did last first. */
-export async function readOverwritingStores(pool: Pool, limit: number): Promise<OverwritingStore[]> {
-  const { rows } = await pool.query<OverwritingStore>(
-    `select team_id, location, server from exportd.store_traits
+export async function readOverwritingStores(pool: Pool, limit: number): Promise<StoreOfProject[]> {
+  const { rows } = await pool.query<StoreOfProject>(
+    `select team_id, location from exportd.store_traits
      where overwrites_since is not null order by overwrites_since desc limit $1`,
     [limit],
   );

@@ -1,7 +1,7 @@
 import { hostname } from 'node:os';
 import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
-import { type OverwritingStore, readOverwritingStores } from '../destination/store_traits.ts';
+import { readOverwritingStores, type StoreOfProject } from '../destination/store_traits.ts';
 import { activeRunStatuses } from '../domain/run_state.ts';
 import {
   connectionErrorCode,
@@ -244,7 +244,7 @@ export function createFaultAlarm(
       if (pooler === undefined) pooler = await findPooler(pool);
       if (pooler === 'transaction') await storeProcessFault(pool, sessionsShared);
       for (const store of await readOverwritingStores(pool, maxOverwritingStores))
-        await storeProcessFault(pool, overwritesAccepted(store));
+        await storeProcessFault(pool, overwritesFault(store));
       for (const { type, message } of await resolveFaults(pool, interval * unseenIntervals))
         logger.info({ operator_fault: type }, `No run waits for this any more: ${message}`);
       await pool.query(
@@ -368,11 +368,17 @@ const sessionsShared: OperatorFault = {
   message: `A connection pooler in transaction mode answers at DATABASE_URL: locks and notifications of sessions get lost, so that no reconciler runs, or two. ${poolerAdvice}`,
 };
 
-/** It lasts until a destination test sees the store refuse again. Exports do not wait for it: they read before they write. */
-const overwritesAccepted = ({ team_id, location, server }: OverwritingStore): OperatorFault => ({
-  type: 'OverwritesAccepted',
+/** The type of the fault of one project's store that no longer refuses to overwrite objects. */
+export const overwritesAccepted = 'OverwritesAccepted';
+
+/**
+ * It lasts until a destination test sees the store refuse again. Exports do not wait for it: they read before they write.
+ * It does not repeat what the store calls itself: its owner chooses that text, and the operator reads this one.
+ */
+const overwritesFault = ({ team_id, location }: StoreOfProject): OperatorFault => ({
+  type: overwritesAccepted,
   message: safeText(
-    `The S3 store ${location}${server === null ? '' : ` (${server})`} of project ${team_id} no longer refuses to overwrite objects. Check what serves its address. Then test the destination of an export to it, which ends this fault if the store refuses again.`,
+    `The S3 store ${location} of project ${team_id} no longer refuses to overwrite objects. Check what serves its address. Then test the destination of an export to it, which ends this fault if the store refuses again.`,
   ),
 });
 

@@ -25,7 +25,6 @@ import type { Pool } from '../journal/database.ts';
 import type { QueryService } from '../queries/handle_query.ts';
 import { createQueryRateLimiter } from '../queries/query_slots.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { Monitor } from '../telemetry/monitoring_server.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
 import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
 import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
@@ -62,7 +61,7 @@ import { dashboardRoutes } from './dashboards/routes.ts';
 import { attrOf, sendError } from './error_handler.ts';
 import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts';
 import { keyRoutes } from './keys/routes.ts';
-import { monitoringRoutes } from './monitoring.ts';
+import { monitoringRoutes, type ServerMonitor } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
@@ -381,7 +380,7 @@ export interface HttpDependencies {
   readonly logger: Logger;
   /** Connections of their own, so that keys are found while all others are busy. */
   readonly authenticationPool: Pool;
-  readonly monitor: Monitor;
+  readonly monitor: ServerMonitor;
   readonly metrics: Registry;
 }
 
@@ -526,7 +525,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   };
 
   countRequests(app, dependencies.metrics);
-  monitoringRoutes(app, dependencies.monitor);
+  monitoringRoutes(app, dependencies.monitor, authentication);
   if (settings.EXPORTD_CONSOLE) {
     consoleRoutes(app);
     sessionRoutes(app, { ...dependencies, authentication, projectLink });

@@ -62,6 +62,8 @@ export interface Authentication {
    * @throws ApiError 429
    */
   callerOfKey(request: FastifyRequest, key: string): Promise<Caller | undefined>;
+  /** Who sends a request that needs no key; undefined without a valid key or session. @throws ApiError 429 */
+  findCaller(request: FastifyRequest): Promise<Caller | undefined>;
   /** Who is signed in with the cookie of a request; undefined without a session. @throws ApiError 429 */
   callerOfSession(request: FastifyRequest): Promise<Caller | undefined>;
   /** Resolves when the last uses of keys are stored. */
@@ -155,9 +157,14 @@ export function createAuthentication({
     return hash && toCaller(request, await limiter.attempt(request.ip, () => findSession(hash)));
   };
 
+  const findCaller: Authentication['findCaller'] = async (request) => {
+    const key = keyIn(request);
+    return key === undefined ? callerOfSession(request) : callerOfKey(request, key);
+  };
+
   const requireCaller = async (request: FastifyRequest): Promise<Caller> => {
     const { authorization } = request.headers;
-    const [, key] = /^Bearer +(\S+) *$/i.exec(authorization ?? '') ?? [];
+    const key = keyIn(request);
     if (key !== undefined) {
       const caller = await callerOfKey(request, key);
       if (caller) return caller;
@@ -193,8 +200,12 @@ export function createAuthentication({
       throw new ApiError(403, 'permission_denied', `The API key lacks the required scope '${scope}'.`);
   };
 
-  return { authenticate, callerOfKey, callerOfSession, close: lastUses.close };
+  return { authenticate, callerOfKey, callerOfSession, findCaller, close: lastUses.close };
 }
+
+/** The key in the header `Authorization`. */
+const keyIn = ({ headers }: FastifyRequest): string | undefined =>
+  /^Bearer +(\S+) *$/i.exec(headers.authorization ?? '')?.[1];
 
 /** RFC 5321 allows no longer address. */
 export const maxAddressLength = 254;

@@ -1,11 +1,12 @@
 import { Gauge, type Registry } from 'prom-client';
 import * as z from 'zod';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
-import { readOpenFaults } from '../failures/operator_faults.ts';
+import { overwritesAccepted, readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
 import { reportVersions } from '../projections/registry.ts';
 import { shareReading } from '../telemetry/metrics.ts';
 import { type Monitor, sharedMetrics } from '../telemetry/monitoring_server.ts';
+import type { Authentication } from './authentication.ts';
 import type { HttpApp } from './command_service.ts';
 
 /** What the health checks and metrics read. */
@@ -18,13 +19,22 @@ interface HealthChecks {
   readonly maxAgeMs?: number;
 }
 
+/** Who reads what the operator has to fix. The monitoring port is the operator's, the API's port is open to all. */
+type Reader = 'operator' | 'anyone';
+
+/** What a server reports of itself. */
+export interface ServerMonitor extends Monitor {
+  /** As of a `Monitor`. `anyone` reads only the types of the operator's faults: messages name stores and relations. */
+  readiness(query: URLSearchParams, reader?: Reader): ReturnType<Monitor['readiness']>;
+}
+
 /** What the server has to be ready for. A server without workers takes commands, which are applied later. */
 const readinessQuery = z.object({ for: z.enum(['read', 'queue', 'act']).default('queue') });
 
 /**
  * Reports the health and the metrics of a server. However many clients ask, each is read once at a time: they need no key.
  */
-export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: HealthChecks): Monitor {
+export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: HealthChecks): ServerMonitor {
   const faults = new Gauge({
     name: 'exportd_operator_faults',
     help: "Open operator's faults, which runs of all exports wait for.",
@@ -44,11 +54,13 @@ export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: H
     return { abilities, operator_faults };
   }, 0);
   return {
-    readiness: async (query) => {
+    readiness: async (query, reader = 'operator') => {
       const wanted = readinessQuery.safeParse(Object.fromEntries(query)).data?.for ?? 'queue';
       const read = await state.read();
       if (!read) throw new Error('The state of the server cannot be read.');
-      const { abilities, operator_faults } = read;
+      const { abilities } = read;
+      const operator_faults =
+        reader === 'operator' ? read.operator_faults : (read.operator_faults?.flatMap(publicFault) ?? null);
       const status = abilities.act === 'ok' ? 'ok' : abilities.queue === 'ok' ? 'degraded' : 'unavailable';
       return { isReady: abilities[wanted] === 'ok', body: { status, ...abilities, operator_faults } };
     },
@@ -59,14 +71,22 @@ export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: H
 /**
  * Liveness and readiness, without authentication. Metrics have a port of their own: a proxy of this machine passes on whatever
  * others request. Readiness returns the process id, since another server may be listening on the expected port.
+ * @param authentication says who sends a request, if it has a key or a session: an administrator reads the operator's messages
  */
-export function monitoringRoutes(app: HttpApp, monitor: Pick<Monitor, 'readiness'>): void {
+export function monitoringRoutes(
+  app: HttpApp,
+  monitor: Pick<ServerMonitor, 'readiness'>,
+  authentication: Pick<Authentication, 'findCaller'>,
+): void {
   // The second name is the one that workers have too.
   for (const path of ['/healthz', '/livez'])
     app.get(path, { schema: { hide: true } }, () => ({ status: 'ok', pid: process.pid }));
 
   app.get('/readyz', { schema: { hide: true, querystring: readinessQuery } }, async (request, reply) => {
-    const { isReady, body } = await monitor.readiness(new URLSearchParams(request.query));
+    // Readiness answers also while the control database, which has the keys, does not.
+    const caller = await authentication.findCaller(request).catch(() => undefined);
+    const reader = caller?.scopes.includes('installation:admin') === true ? 'operator' : 'anyone';
+    const { isReady, body } = await monitor.readiness(new URLSearchParams(request.query), reader);
     return reply.code(isReady ? 200 : 503).send({ ...body, pid: process.pid });
   });
 }
@@ -83,6 +103,12 @@ const openFaults = (pool: Pool) =>
       })),
     () => null,
   );
+
+type Fault = NonNullable<Awaited<ReturnType<typeof openFaults>>>[number];
+
+/** What anyone may read of a fault; nothing of the store of one project, which concerns no other. */
+const publicFault = ({ type, opened_at }: Fault): Pick<Fault, 'type' | 'opened_at'>[] =>
+  type === overwritesAccepted ? [] : [{ type, opened_at }];
 
 /**
  * What the server can do, in rising order: `read` and answer from the control database, `queue` commands, and have

@@ -1,9 +1,18 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { readSettings } from '../../src/config/settings.ts';
 import { advanceBackfill } from '../../src/decisions/backfills.ts';
+import { storeTraits } from '../../src/destination/store_traits.ts';
 import { runStatusLabels } from '../../src/domain/run_state.ts';
-import { resolveFaults, storeFault, storeResumption } from '../../src/failures/operator_faults.ts';
+import {
+  createFaultAlarm,
+  resolveFaults,
+  storeFault,
+  storeResumption,
+} from '../../src/failures/operator_faults.ts';
+import { scopes } from '../../src/http/accounts.ts';
 import { createPool, isDatabaseUnavailable } from '../../src/journal/database.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { databaseOf, onServer } from '../setup/template_database.ts';
@@ -16,6 +25,7 @@ beforeAll(async () => {
 afterAll(() => api.close());
 
 const open = { authorization: '' };
+const quickFaults = readSettings({ DATABASE_URL: 'postgres://localhost/none', EXPORTD_LOG_LEVEL: 'silent' });
 
 describe('the service', () => {
   it('describes every path below both roots and every status label in OpenAPI', async () => {
@@ -76,9 +86,12 @@ describe('the service', () => {
     const run = String((list.results as readonly { id: string }[])[0]?.id);
     await storeFault(pool, run, fault);
 
-    const { status, body } = await api.call('GET', '/readyz', undefined, open);
+    const { status, body } = await api.call('GET', '/readyz');
     expect(status).toBe(200);
     expect(body.operator_faults).toEqual([{ ...fault, opened_at: expect.any(String), waiting_runs: 1 }]);
+    expect((await api.call('GET', '/readyz', undefined, open)).body.operator_faults).toEqual([
+      { type: fault.type, opened_at: expect.any(String) },
+    ]);
     expect(await api.metrics()).toContain('exportd_operator_faults{type="UndefinedTable"} 1');
     const path = `batch_exports/${id}/runs/${run}/`;
     const shown = expect.stringMatching(
@@ -90,6 +103,28 @@ describe('the service', () => {
     expect((await api.call('GET', path)).body).toMatchObject({ status_detail: null, latest_error: null });
     await resolveFaults(pool, -1);
     expect((await api.call('GET', '/readyz', undefined, open)).body.operator_faults).toEqual([]);
+  });
+
+  it('names the store of a project in readiness to its administrators alone, and never as the store calls itself', async () => {
+    const { pool } = api.database;
+    const store = { team_id: api.otherProjectId, location: 'http://127.0.0.1:9/secret-bucket' };
+    const server = 'nginx. NOTICE: sign in at http://evil.example';
+    await storeTraits(pool, store, { conditional_put: true, server });
+    await storeTraits(pool, store, { conditional_put: false, server });
+    const alarm = createFaultAlarm(pool, quickFaults, createLogger('test', quickFaults));
+    alarm.start();
+    await alarm.stop();
+
+    const textOf = async (headers?: Readonly<Record<string, string>>) =>
+      (await api.call('GET', '/readyz', undefined, headers)).text;
+    const others = scopes.filter((scope) => scope !== 'installation:admin');
+    const tenant = { authorization: `Bearer ${(await api.newKey(api.projectId, others)).key}` };
+    for (const headers of [open, tenant, { authorization: 'Bearer exk_unknown' }])
+      expect(await textOf(headers)).not.toMatch(/OverwritesAccepted|secret-bucket|evil/);
+    expect(await textOf()).toContain('secret-bucket');
+    expect(await textOf()).not.toContain('evil');
+    await storeTraits(pool, store, { conditional_put: true });
+    await resolveFaults(pool, -1);
   });
 
   it('responds 503 while the control database refuses the login or is missing', async () => {

@@ -152,9 +152,10 @@ function readinessLines({ status, act, operator_faults }: Readiness): string[] {
   const problem = act === 'ok' || act === undefined ? '' : `: ${act}`;
   return [
     `Service: ${status}${problem}`,
-    ...(operator_faults ?? []).map(
-      ({ type, message, opened_at, waiting_runs }) =>
-        `Waiting for the operator since ${opened_at}, ${waiting_runs} runs: ${type}: ${message}`,
+    ...(operator_faults ?? []).map(({ type, message, opened_at, waiting_runs }) =>
+      message === undefined
+        ? `Waiting for the operator since ${opened_at}: ${type}`
+        : `Waiting for the operator since ${opened_at}, ${waiting_runs} runs: ${type}: ${message}`,
     ),
   ];
 }

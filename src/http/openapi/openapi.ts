@@ -299,11 +299,11 @@ const abilities = {
       type: 'object',
       properties: {
         type: text,
-        message: text,
         opened_at: { type: 'string', format: 'date-time' },
-        waiting_runs: { type: 'integer' },
+        message: { ...text, description: 'Only with a key that has `installation:admin`.' },
+        waiting_runs: { type: 'integer', description: 'Only with a key that has `installation:admin`.' },
       },
-      required: ['type', 'message', 'opened_at', 'waiting_runs'],
+      required: ['type', 'opened_at'],
     },
   },
 };
