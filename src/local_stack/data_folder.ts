@@ -63,7 +63,8 @@ export function asLaunchError(
   path: string,
   kind: 'data' | 'cache' = 'data',
 ): LaunchError | undefined {
-  switch ((error as NodeJS.ErrnoException).code) {
+  const { code, message } = error as NodeJS.ErrnoException;
+  switch (code) {
     case 'ENOSPC':
     case 'EDQUOT':
       return diskFull(path);
@@ -74,7 +75,7 @@ export function asLaunchError(
     case 'EEXIST':
     case 'ENOENT':
       return new LaunchError(
-        `The ${kind} folder ${path} is not writable: change its owner or permissions, or set EXPORTD_${kind.toUpperCase()}_DIR to another folder.`,
+        `The ${kind} folder ${path} is not writable (${message}): change its owner or permissions, or set EXPORTD_${kind.toUpperCase()}_DIR to another folder.`,
       );
     default:
       return undefined;

@@ -16,7 +16,13 @@ beforeAll(async () => {
     chownSync(join(engine.folder, `cache-${user}`), user, user);
   }
 });
-afterAll(() => engine.close());
+/** The name of the container of a cell, of which one runs at a time. */
+const container = `exportd-fresh-${process.pid}`;
+afterAll(async () => {
+  // A cell that took too long runs on without podman.
+  await engine.podman('rm', '--force', '--ignore', container);
+  await engine.close();
+});
 
 /** A machine. */
 interface Cell {
@@ -32,6 +38,8 @@ const inCell = ({ node = 24, options = [], path }: Cell, script: string): Promis
   engine.podman(
     'run',
     '--rm',
+    '--name',
+    container,
     '--volume',
     `${clone}:/clone:ro`,
     ...options,
@@ -126,10 +134,18 @@ describe('npm start in a fresh clone', () => {
   });
 });
 
-it('npm test passes in a fresh clone', async () => {
-  const output = await inCell(
-    { path: '/home/node/exportd', options: ofUser(1000) },
-    'npm test 2>&1 | tail -n 400',
-  );
-  expect(output).toMatch(/^\d+ passed, 0 failed$/m);
-});
+/** What `npm test` may take on two cores that others use too. */
+const hoursOfTests = 3;
+
+it(
+  'npm test passes in a fresh clone',
+  async () => {
+    const output = await inCell(
+      { path: '/home/node/exportd', options: ['--user=1000'] },
+      'SECONDS=0; npm test 2>&1 || true; echo "npm test took $SECONDS s"',
+    );
+    expect(output).toMatch(/^\d+ passed, 0 failed$/m);
+    process.stdout.write(`npm test: ${/took \d+ s/.exec(output)?.[0] ?? ''}\n`);
+  },
+  hoursOfTests * 3_600_000,
+);

@@ -253,7 +253,11 @@ async function buildWithGo(
     const go = await bringGo(platform, goFolder, options);
     const downloaded = await runGo(go, ['mod', 'download', '-json', `${module}@${version}`], folder, modules);
     cpSync((JSON.parse(downloaded) as { Dir: string }).Dir, source, { recursive: true });
-    for (const [path, content] of Object.entries(replacements)) writeFileSync(join(source, path), content);
+    for (const [path, content] of Object.entries(replacements)) {
+      // Go makes the files of a module read-only, for all but root.
+      rmSync(join(source, path));
+      writeFileSync(join(source, path), content);
+    }
     // Without inlining and debug information, a build takes half of the CPU time.
     const flags = ['-buildvcs=false', '-gcflags=all=-l -dwarf=false', '-ldflags=-s -w'];
     await runGo(go, ['build', ...flags, '-o', join(folder, name), `./${program.folder}`], source, modules);
