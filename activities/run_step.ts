@@ -379,10 +379,10 @@ function createReport(
       await report(error.type, error.message);
     },
     /** From the second error of a type on: a file that cannot be resumed is retried within one attempt for minutes. */
-    requestFailed: ({ type, message }: DestinationError): void => {
+    requestFailed: ({ type, messageForOwner }: DestinationError): void => {
       const count = (requestFailures.get(type) ?? 0) + 1;
       requestFailures.set(type, count);
-      if (count >= failuresBeforeReport) void report(type, message);
+      if (count >= failuresBeforeReport) void report(type, messageForOwner);
     },
   };
 }

@@ -97,6 +97,11 @@ export const boundGroups = {
       'Keys of files in one attempt that objects of others have',
       'the attempt fails, `KeysTaken`',
     ),
+    serverText: characters(
+      500,
+      'What a server says of an error, for the owner of the export',
+      'it is cut with an ellipsis',
+    ),
     s3Token: characters(1_024, 'An upload id or an ETag', 'the request fails, `UnexpectedResponse`'),
     listedKeys: items(10_000_000, 'Keys of a list', 'the list fails, `ListTooLong`'),
     listedUploads: items(10_000, 'Open uploads under a prefix of a file', 'the list fails, `ListTooLong`'),

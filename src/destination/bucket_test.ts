@@ -88,7 +88,7 @@ async function runStep(
     return { status: 'Passed', message: null, ...(details !== undefined && { details }), usable: true };
   } catch (error) {
     if (error instanceof ToleratedError) return failed(error.message, true);
-    if (error instanceof DestinationError) return failed(error.message, false);
+    if (error instanceof DestinationError) return failed(error.messageForOwner, false);
     if (!deadline.aborted) throw error;
     return failed(
       'The destination did not respond in time (EXPORTD_DESTINATION_TEST_TIMEOUT); check its address and whether it is running.',
@@ -447,7 +447,8 @@ async function ifDenied<Result>(message: string, work: () => Promise<Result>): P
   try {
     return await work();
   } catch (error) {
-    if (error instanceof DestinationError && error.type === 'AccessDenied') throw new ToleratedError(message);
+    if (error instanceof DestinationError && error.type === 'AccessDenied')
+      throw new ToleratedError(error.withServerText(message));
     throw error;
   }
 }

@@ -127,6 +127,7 @@ export interface DestinationErrorOptions {
   readonly owner?: ErrorOwner;
   readonly unavailable?: boolean;
   readonly retry_delay_ms?: number;
+  readonly said?: string | undefined;
 }
 
 /**
@@ -145,6 +146,11 @@ export class DestinationError extends Error {
   readonly unavailable: boolean;
   /** When the next attempt may succeed, in milliseconds; by default the retry policy decides. */
   readonly retry_delay_ms: number | undefined;
+  /**
+   * What the server says of the error, cut and without secrets: for the owner of the export alone. The message is also shown to
+   * the operator, and to others who wait for the same server.
+   */
+  readonly said: string | undefined;
 
   constructor(type: string, message: string, options: DestinationErrorOptions) {
     super(message);
@@ -152,7 +158,20 @@ export class DestinationError extends Error {
     this.transient = options.transient;
     this.unavailable = options.unavailable ?? false;
     this.retry_delay_ms = options.retry_delay_ms;
+    this.said = options.said;
     this.owner = options.owner ?? (options.transient ? 'none' : 'tenant');
+  }
+
+  /** The message for the owner of the export, with what the server says. */
+  get messageForOwner(): string {
+    return this.withServerText(this.message);
+  }
+
+  /** Adds what the server says to another message for the owner of the export. */
+  withServerText(message: string): string {
+    return this.said === undefined || this.owner === 'operator'
+      ? message
+      : `${message} The server says: ${this.said}`;
   }
 }
 

@@ -1,6 +1,6 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import { isThrottlingError, isTransientError } from '@smithy/core/retry';
-import { bounds } from '../config/bounds.ts';
+import { bounds, safeText } from '../config/bounds.ts';
 import type { S3Config } from './config.ts';
 import { DestinationError } from './destination.ts';
 
@@ -41,6 +41,38 @@ export function withOwner(
       `${message} The server is AWS: check the certificates and the clock of exportd's machine.`,
     );
   return failure;
+}
+
+/** Tokens, signatures and keys of AWS, whoever owns them. */
+const secretShapes = /\b(?:AKIA|ASIA)[A-Z0-9]{8,}|[A-Za-z0-9+=]{40,}/g;
+
+/** The text of a server for the owner of an export: short, on one line, without markup and secrets. */
+function serverText(text: unknown, secrets: readonly (string | undefined)[]): string | undefined {
+  if (typeof text !== 'string') return undefined;
+  let shown = text.slice(0, bounds.storedText.max);
+  for (const secret of secrets) if (secret) shown = shown.replaceAll(secret, '…');
+  shown = safeText(shown.replace(secretShapes, '…').replace(/[<>]/g, ' ')).replace(/\s+/g, ' ').trim();
+  const { max } = bounds.serverText;
+  return shown === '' ? undefined : shown.length > max ? `${shown.slice(0, max - 1)}…` : shown;
+}
+
+/**
+ * Adds what a server says of an error.
+ * @param ofMachine whether the request was signed with the credentials of exportd's machine: then it may name the operator's account
+ */
+export function withServerText(
+  failure: DestinationError,
+  error: unknown,
+  { aws_access_key_id, aws_secret_access_key }: Pick<S3Config, 'aws_access_key_id' | 'aws_secret_access_key'>,
+  { ofMachine }: { readonly ofMachine: boolean },
+): DestinationError {
+  if (failure === error || failure.owner === 'operator' || ofMachine) return failure;
+  if (!(error instanceof Error) || !('$metadata' in error)) return failure;
+  // Without a message the SDK repeats the name.
+  if (['UnknownError', error.name].includes(error.message)) return failure;
+  const { type, message, transient, owner, unavailable } = failure;
+  const said = serverText(error.message, [aws_access_key_id, aws_secret_access_key]);
+  return new DestinationError(type, message, { transient, owner, unavailable, said });
 }
 
 /** An error that is retried when the operator may have fixed it, and never within an attempt. */

@@ -30,6 +30,7 @@ import {
   toAssumeRoleError,
   toDestinationError,
   withOwner,
+  withServerText,
 } from './errors.ts';
 import { safeText } from '../config/bounds.ts';
 import { constantPrefix } from './keys.ts';
@@ -265,11 +266,12 @@ function credentialsOf(
 const machineCredentials = () => fromNodeProviderChain({ ignoreCache: true });
 
 function assumeRole(
-  { external_id, endpoint_url, region }: S3Config,
+  config: S3Config,
   roleArn: string,
   keys: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined,
   { EXPORTD_S3_REQUEST_TIMEOUT: timeout }: Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT'>,
 ): NonNullable<S3ClientConfig['credentials']> {
+  const { external_id, endpoint_url, region } = config;
   const provider = fromTemporaryCredentials({
     params: {
       RoleArn: roleArn,
@@ -290,7 +292,10 @@ function assumeRole(
   });
   return (properties) =>
     provider(properties).catch((error: unknown) => {
-      throw toAssumeRoleError(error, { usesMachine: keys === undefined });
+      const usesMachine = keys === undefined;
+      throw withServerText(toAssumeRoleError(error, { usesMachine }), error, config, {
+        ofMachine: usesMachine,
+      });
     });
 }
 
@@ -537,6 +542,7 @@ export function createS3Requests(
     await onTraits?.(known);
   };
   let reusable = true;
+  const ofMachine = config.aws_access_key_id === undefined && config.role_arn === null;
   const {
     EXPORTD_S3_RETRY_BUDGET: retryBudget,
     EXPORTD_ACTIVITY_RETRY_INITIAL: initial,
@@ -561,7 +567,8 @@ export function createS3Requests(
           await learnObserved();
           return output;
         } catch (error) {
-          const failure = withOwner(toDestinationError(error, operation, config.bucket_name), config);
+          const described = withOwner(toDestinationError(error, operation, config.bucket_name), config);
+          const failure = withServerText(described, error, config, { ofMachine });
           if (signal.aborted || !isAboutObject(failure)) reusable = false;
           signal.throwIfAborted();
           const retriedFor = Date.now() + pause - started;

@@ -80,7 +80,7 @@ export async function withDestination<Result>(
   work: (destination: Destination) => Promise<Result>,
 ): Promise<Result> {
   const logged = new Set<string>();
-  const onError = ({ type, message, transient }: DestinationError): void => {
+  const onError = ({ type, messageForOwner: message, transient }: DestinationError): void => {
     if (logged.has(type)) return;
     logged.add(type);
     recorder

@@ -62,7 +62,7 @@ function classify(error: unknown): ErrorClassification {
   if (error instanceof DestinationError)
     return {
       type: error.type,
-      message: error.message,
+      message: error.messageForOwner,
       permanent: error.owner === 'tenant' && !error.transient,
       owner: error.owner,
       retry_delay_ms: error.retry_delay_ms,

@@ -179,6 +179,9 @@ function disturb(prefix: string, all: readonly Strangeness[]): () => void {
   });
 }
 
+/** A thousand cases take nine minutes on a busy machine. */
+const longTimeout = 3_600_000;
+
 const attempts = 5;
 
 /** Exports and publishes, as often as Temporal would. @returns whether the run is `Completed` */
@@ -210,55 +213,59 @@ async function readPublished(prefix: string) {
 }
 
 describe('a store that answers with anything that HTTP allows', () => {
-  it('never makes a run Completed without its objects, and never a gap of what is there', async () => {
-    await fc.assert(
-      fc.asyncProperty(scenario, async ({ isTested, isAgain, table_format, during, reading }) => {
-        await forgetTraits(harness);
-        const traits = { conditional_put: true, conditional_complete: true, checksums: true };
-        if (isTested) await knowTraits(harness, proxy, traits);
-        const batchExportId = randomUUID();
-        const definition = definitionOf({ end_at: interval.end });
-        await harness.journal.transaction(async (transaction) => {
-          const stream = await transaction.lock(batchExportDecider, batchExportId);
-          const data = { team_id: 1, definition, scheduled_until: interval.start, paused: false };
-          await stream.append(randomUUID(), [{ type: 'BatchExportCreated', data }]);
-        });
-        const config = {
-          endpoint_url: proxy.endpoint,
-          on_bad_row: 'reject',
-          ...(table_format !== null && { table_format, file_format: 'Parquet' }),
-        };
-        const createRun = () => harness.createRun({ batchExportId, config });
-        if (isAgain) await exportOnce((await createRun()).run_id);
+  it(
+    'never makes a run Completed without its objects, and never a gap of what is there',
+    async () => {
+      await fc.assert(
+        fc.asyncProperty(scenario, async ({ isTested, isAgain, table_format, during, reading }) => {
+          await forgetTraits(harness);
+          const traits = { conditional_put: true, conditional_complete: true, checksums: true };
+          if (isTested) await knowTraits(harness, proxy, traits);
+          const batchExportId = randomUUID();
+          const definition = definitionOf({ end_at: interval.end });
+          await harness.journal.transaction(async (transaction) => {
+            const stream = await transaction.lock(batchExportDecider, batchExportId);
+            const data = { team_id: 1, definition, scheduled_until: interval.start, paused: false };
+            await stream.append(randomUUID(), [{ type: 'BatchExportCreated', data }]);
+          });
+          const config = {
+            endpoint_url: proxy.endpoint,
+            on_bad_row: 'reject',
+            ...(table_format !== null && { table_format, file_format: 'Parquet' }),
+          };
+          const createRun = () => harness.createRun({ batchExportId, config });
+          if (isAgain) await exportOnce((await createRun()).run_id);
 
-        const stopRun = disturb(batchExportId, during);
-        const { run_id } = await createRun();
-        const isCompleted = await exportOnce(run_id).finally(stopRun);
-        const published = await readPublished(batchExportId);
+          const stopRun = disturb(batchExportId, during);
+          const { run_id } = await createRun();
+          const isCompleted = await exportOnce(run_id).finally(stopRun);
+          const published = await readPublished(batchExportId);
 
-        const stopReading = disturb(batchExportId, reading);
-        const { pool, url: sourceUrl } = harness.database;
-        const report = await verifyBatchExport(
-          {
-            pool,
-            sourceUrl,
-            keyRing: harness.keyRing,
-            onError: () => undefined,
-            settings: { ...harness.settings, EXPORTD_S3_RETRY_BUDGET: 60 },
-          },
-          { batchExportId },
-        )
-          .catch(() => null)
-          .finally(stopReading);
-        // A manifest that can never be read is none for anyone.
-        const isReadable = !reading.some(({ operation, times }) => operation === 'GetObject' && times > 5);
-        expect({
-          completed: isCompleted ? published?.run_id : run_id,
-          hasManifest: published !== null || !isAgain,
-          gaps: published && isReadable ? (report?.totals.gaps ?? 0) : 0,
-        }).toEqual({ completed: run_id, hasManifest: true, gaps: 0 });
-      }),
-      { numRuns: randomCases(50), endOnFailure: true },
-    );
-  });
+          const stopReading = disturb(batchExportId, reading);
+          const { pool, url: sourceUrl } = harness.database;
+          const report = await verifyBatchExport(
+            {
+              pool,
+              sourceUrl,
+              keyRing: harness.keyRing,
+              onError: () => undefined,
+              settings: { ...harness.settings, EXPORTD_S3_RETRY_BUDGET: 60 },
+            },
+            { batchExportId },
+          )
+            .catch(() => null)
+            .finally(stopReading);
+          // A manifest that can never be read is none for anyone.
+          const isReadable = !reading.some(({ operation, times }) => operation === 'GetObject' && times > 5);
+          expect({
+            completed: isCompleted ? published?.run_id : run_id,
+            hasManifest: published !== null || !isAgain,
+            gaps: published && isReadable ? (report?.totals.gaps ?? 0) : 0,
+          }).toEqual({ completed: run_id, hasManifest: true, gaps: 0 });
+        }),
+        { numRuns: randomCases(50), endOnFailure: true },
+      );
+    },
+    longTimeout,
+  );
 });
