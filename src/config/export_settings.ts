@@ -18,43 +18,33 @@ const cores = availableParallelism();
 
 /** Where and how rows are read. */
 export const source = {
-  EXPORTD_EVENTS_RELATION: text('public.events')
-    .describe('Table or view of the events.')
-    .meta({ when: 'Your table or view has another name.' }),
-  EXPORTD_PERSONS_RELATION: text('public.persons')
-    .describe('Table or view of the persons.')
-    .meta({ when: 'Your table or view has another name.' }),
-  EXPORTD_PERSON_DISTINCT_IDS_RELATION: text('public.person_distinct_ids')
-    .describe("Table or view of the persons' distinct ids.")
-    .meta({ when: 'Your table or view has another name.' }),
+  EXPORTD_EVENTS_RELATION: text('public.events').describe('Table or view of the events.'),
+  EXPORTD_PERSONS_RELATION: text('public.persons').describe('Table or view of the persons.'),
+  EXPORTD_PERSON_DISTINCT_IDS_RELATION: text('public.person_distinct_ids').describe(
+    "Table or view of the persons' distinct ids.",
+  ),
   EXPORTD_SOURCE_PAGE_ROWS: count(100_000).describe('Maximum rows of one page read from the source.'),
   EXPORTD_SOURCE_PAGE_SIZE: size('8MiB', { min: '1KiB' }).describe(
     'Maximum size of one page read from the source.',
   ),
-  EXPORTD_MAX_ROW_SIZE: size('64MiB', { min: '64KiB', max: '64MiB' })
-    .describe(
-      'Maximum size of a row of an export, all columns together. `on_bad_row` of the destination decides about a wider one.',
-    )
-    .meta({ when: 'A worker has little memory.' }),
+  EXPORTD_MAX_ROW_SIZE: size('64MiB', { min: '64KiB', max: '64MiB' }).describe(
+    'Maximum size of a row of an export. `on_bad_row` of the destination decides about a wider one.',
+  ),
   EXPORTD_SOURCE_STATEMENT_TIMEOUT: duration('5m', { min: '100ms' }).describe(
     'Timeout of a statement on the source: a page, a count, a check of the barrier.',
   ),
-  EXPORTD_SOURCE_CONNECTIONS: optionalCount({ min: 3 })
-    .describe(
-      'Maximum connections of a worker to read rows, and as many to count them; a project uses a third of each. Default: three for each of `EXPORTD_EXPORT_SLOTS`. More in [src/source](../source/README.md).',
-    )
-    .meta({ when: 'The source allows fewer, or exports wait for connections.' }),
+  EXPORTD_SOURCE_CONNECTIONS: optionalCount({ min: 3 }).describe(
+    'Maximum connections of a worker to read rows, and as many to count them; a project uses a third of each. Default: three for each of `EXPORTD_EXPORT_SLOTS`.',
+  ),
   EXPORTD_SETTLE_DELAY: duration('30s').describe(
     'How long after the end of its interval a run first checks for open transactions, by the clock of the source.',
   ),
   EXPORTD_SETTLE_POLL_INTERVAL: duration('2s', { min: '10ms' }).describe(
     'How often a run checks again while transactions are open.',
   ),
-  EXPORTD_SETTLE_TIMEOUT: duration('10m')
-    .describe(
-      'How long a run waits for open transactions, at most its interval. Then it exports without their rows (`"settled": false`), and again once they have ended.',
-    )
-    .meta({ when: 'Long transactions delay exports too much.' }),
+  EXPORTD_SETTLE_TIMEOUT: duration('10m').describe(
+    'How long a run waits for open transactions, at most its interval. Then it exports without their rows (`"settled": false`), and again once they have ended.',
+  ),
 };
 
 /** When runs start, and when a failed one starts again. */
@@ -65,29 +55,23 @@ export const schedules = {
   EXPORTD_JITTER_SHORT_FRACTION: fraction(0.2).describe(
     'Maximum random delay of a run of a shorter interval, as a fraction of the interval.',
   ),
-  EXPORTD_MAX_CONCURRENT_RUNS: count(3)
-    .describe('Maximum concurrent scheduled runs of one export.')
-    .meta({ when: 'Exports must catch up faster after an outage.' }),
-  EXPORTD_BACKFILL_CONCURRENCY: count(3)
-    .describe('Maximum concurrent runs of one backfill.')
-    .meta({ when: 'Backfills are too slow, or take slots from schedules.' }),
-  EXPORTD_REPAIR_CONCURRENCY: count(2, { max: 3 })
-    .describe('Maximum concurrent runs of one export that exportd itself repeats because of late rows.')
-    .meta({ when: 'Late rows arrive faster than they are exported, or take slots from schedules.' }),
+  EXPORTD_MAX_CONCURRENT_RUNS: count(3).describe('Maximum concurrent scheduled runs of one export.'),
+  EXPORTD_BACKFILL_CONCURRENCY: count(3).describe('Maximum concurrent runs of one backfill.'),
+  EXPORTD_REPAIR_CONCURRENCY: count(2, { max: 3 }).describe(
+    'Maximum concurrent runs of one export that exportd repeats because of late rows.',
+  ),
   EXPORTD_MAX_BACKFILL_INTERVALS: count(100_000).describe('Maximum intervals of one backfill.'),
   EXPORTD_MAX_BACKFILLS_PER_PROJECT: count(20).describe('Maximum unfinished backfills of one project.'),
-  EXPORTD_PAUSE_AFTER_FAILURES: count(3, { min: 0 })
-    .describe('Consecutive failed runs after which a schedule or backfill pauses. `0` disables the pause.')
-    .meta({ when: 'Failing exports should go on trying, or stop sooner.' }),
+  EXPORTD_PAUSE_AFTER_FAILURES: count(3, { min: 0 }).describe(
+    'Consecutive failed runs after which a schedule or backfill pauses. `0` disables the pause.',
+  ),
   EXPORTD_RUN_RETRY_INITIAL: duration('1m').describe(
     'Delay before a `FailedRetryable` run is retried. It doubles with each retry.',
   ),
   EXPORTD_RUN_RETRY_LIMIT: count(10, { min: 0 }).describe('Maximum retries of a run.'),
-  EXPORTD_COMPARISON_FIRST: duration('1h')
-    .describe(
-      'How long after its export an interval is first compared with the source, to find late and deleted rows. Then after 24 and 168 times as long, then ever later. `0s` disables comparisons.',
-    )
-    .meta({ when: 'The source cannot bear comparisons, or late rows must be found sooner.' }),
+  EXPORTD_COMPARISON_FIRST: duration('1h').describe(
+    'When an interval is first compared with the source after its export. Then after 24 and 168 times as long, then ever later. `0s`: never.',
+  ),
   EXPORTD_COMPARISON_MAX_INTERVAL: duration('365d', { min: '1ms', max: '3650d' }).describe(
     'Maximum time between two comparisons of an interval.',
   ),
@@ -126,21 +110,18 @@ export const workflows = {
     .string()
     .optional()
     .describe(
-      'File with the workflows, written by `exportd bundle` of the same version. Default: that of a package; in a clone each worker bundles them when it starts.',
-    )
-    .meta({ when: 'Workers of a clone must start in less time.' }),
+      'File with the workflows, written by `exportd bundle` of the same version, with which a worker of a clone starts faster.',
+    ),
 };
 
 /** How a run writes its files. */
 export const exports = {
-  EXPORTD_EXPORT_SLOTS: machineCount(Math.max(4, Math.floor(cores / 2)))
-    .describe(
-      'Intervals, or ranges of them, that a worker exports at the same time. Default: half its cores, at least 4.',
-    )
-    .meta({ when: 'Runs wait for slots while CPU and source have room.' }),
-  EXPORTD_SLOTS_PER_EXPORT: optionalCount()
-    .describe('Maximum slots of one export, to leave room for others. Default: all slots.')
-    .meta({ when: 'One large export delays the others.' }),
+  EXPORTD_EXPORT_SLOTS: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
+    'Intervals, or ranges of them, that a worker exports at the same time. Default: half its cores, at least 4.',
+  ),
+  EXPORTD_SLOTS_PER_EXPORT: optionalCount().describe(
+    'Maximum slots of one export, to leave room for others. Default: all slots.',
+  ),
   EXPORTD_RANGE_ROWS: count(10_000_000).describe(
     'An interval with more rows is split into ranges of this size, which are exported in parallel.',
   ),
@@ -153,23 +134,21 @@ export const exports = {
   EXPORTD_MAX_REJECTED_ROWS: count(10_000, { min: 0 }).describe(
     'With `on_bad_row: reject`, a run fails when it rejects more rows than this.',
   ),
-  EXPORTD_ENCODER_THREADS: machineCount(cores)
-    .describe('Threads of a worker that read, encode and compress rows. Default: its cores.')
-    .meta({ when: 'Other programs need cores of the machine.' }),
-  EXPORTD_MEMORY_BUDGET: machineSize(`${Math.max(64, 32 * cores)}MiB`, { min: '1MiB' })
-    .describe(
-      'Memory for the rows and encoded bytes of all exports of a worker. Above it, exports read and upload more slowly. Default: 32 MiB for each core, at least 64 MiB.',
-    )
-    .meta({ when: 'A container has less memory, or many cores wait for it.' }),
+  EXPORTD_ENCODER_THREADS: machineCount(cores).describe(
+    'Threads of a worker that read, encode and compress rows. Default: its cores.',
+  ),
+  EXPORTD_MEMORY_BUDGET: machineSize(`${Math.max(64, 32 * cores)}MiB`, { min: '1MiB' }).describe(
+    'Memory for the rows and encoded bytes of all exports of a worker. Above it, exports are slower. Default: 32 MiB for each core, at least 64 MiB.',
+  ),
   EXPORTD_PARTS_PER_EXECUTION: count(1_000).describe(
     'A run continues as new, with a new row in the list of runs, after this many parts.',
   ),
   EXPORTD_S3_PART_SIZE: size('5MiB', { min: '5MiB', max: '5GiB' }).describe(
     'Size of the first part of a multipart upload.',
   ),
-  EXPORTD_S3_CA_BUNDLE: caBundle()
-    .describe('PEM file with CAs of S3 servers, trusted besides the public ones.')
-    .meta({ when: 'The certificate of an S3 server is from a CA of your own.' }),
+  EXPORTD_S3_CA_BUNDLE: caBundle().describe(
+    'PEM file with CAs of S3 servers, trusted besides the public ones.',
+  ),
   EXPORTD_S3_REQUEST_TIMEOUT: duration('10s', { min: '100ms' }).describe(
     'A request to S3 fails when its connection is silent for this long; one that uploads, after six times as long.',
   ),
@@ -195,12 +174,12 @@ export const maintenance = {
   EXPORTD_MAINTENANCE_INTERVAL: duration('1m', { min: '100ms' }).describe(
     'How often exportd looks for objects to delete and intervals to compare.',
   ),
-  EXPORTD_OLD_GENERATION_RETENTION: duration('1h')
-    .describe('How long files stay in the bucket after a newer generation replaced them.')
-    .meta({ when: 'Readers take longer than that with the files of a manifest.' }),
-  EXPORTD_TABLE_FILE_RETENTION: duration('7d')
-    .describe('How long files stay in the bucket after a commit took them from their table.')
-    .meta({ when: 'Readers of tables travel back further in time, or rows have to be gone earlier.' }),
+  EXPORTD_OLD_GENERATION_RETENTION: duration('1h').describe(
+    'How long files stay in the bucket after a newer generation replaced them, for readers of older manifests.',
+  ),
+  EXPORTD_TABLE_FILE_RETENTION: duration('7d').describe(
+    'How long files stay in the bucket after a commit took them from their table.',
+  ),
   EXPORTD_TABLE_CHECKPOINT_INTERVAL: count(10).describe(
     'After how many commits a table gets a checkpoint, from which readers start.',
   ),

@@ -26,12 +26,15 @@ export const servers = {
     .meta({ when: "The rows are in another database than exportd's own tables." }),
   SOURCE_PRIMARY_DATABASE_URL: databaseUrl()
     .optional()
-    .describe('Primary of the source: only a primary knows its open transactions.')
-    .meta({ when: '`SOURCE_DATABASE_URL` is a standby.' }),
+    .describe(
+      'Primary of the source. Required if `SOURCE_DATABASE_URL` is a standby: only a primary knows its open transactions.',
+    ),
   EXPORTD_QUERY_DATABASE_URL: databaseUrl()
     .optional()
-    .describe('The source, with the role of queries. Default: the role of `SOURCE_DATABASE_URL`.')
-    .meta({ when: 'Users may send queries: create the role with `exportd query setup`.' }),
+    .describe(
+      'The source, with the role of queries that `exportd query setup` creates. Default: the role of `SOURCE_DATABASE_URL`.',
+    )
+    .meta({ when: 'Users may send queries.' }),
   EXPORTD_CONTROL_CONNECT_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'Timeout of a new connection to the control database.',
   ),
@@ -42,49 +45,41 @@ export const servers = {
 
 /** How a process runs and what it logs. */
 export const process = {
-  EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info')
-    .describe('Minimum level of the log lines on stderr.')
-    .meta({ when: 'You look for the cause of a fault (`debug`), or pay per log line.' }),
-  EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' })
-    .describe('How long the database keeps run logs, delivered notifications and reports of verifications.')
-    .meta({ when: 'The control database grows too large, or audits need more.' }),
+  EXPORTD_LOG_LEVEL: oneOf(['fatal', 'error', 'warn', 'info', 'debug', 'trace', 'silent'], 'info').describe(
+    'Minimum level of the log lines on stderr.',
+  ),
+  EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' }).describe(
+    'How long the database keeps run logs, delivered notifications and reports of verifications.',
+  ),
   EXPORTD_HISTORY_RETENTION: optionalDuration({ min: '30d', max: '36500d' })
     .describe(
-      'How long the database keeps runs with their logs, backfills and decided commands after their end. Of older runs the row of the interval stays. Unset: no limit.',
+      'How long the database keeps runs, their logs, backfills and commands after their end. The row of the interval stays. Unset: no limit.',
     )
-    .meta({ when: 'The control database grows too large.' }),
-  EXPORTD_DELETED_EXPORT_RETENTION: optionalDuration({ min: '1d', max: '36500d' })
-    .describe(
-      'How long the database keeps everything of a deleted export. Its files in the bucket stay. Unset: no limit.',
-    )
-    .meta({ when: 'Rules on data ask for it, or deleted exports take space.' }),
-  EXPORTD_AUDIT_RETENTION: duration('400d', { min: '1d', max: '36500d' })
-    .describe('How long the database keeps who changed what.')
-    .meta({ when: 'Audits need more, or rules on personal data less.' }),
+    .meta({ when: 'The control database must not grow without a limit.' }),
+  EXPORTD_DELETED_EXPORT_RETENTION: optionalDuration({ min: '1d', max: '36500d' }).describe(
+    'How long the database keeps everything of a deleted export. Its files in the bucket stay. Unset: no limit.',
+  ),
+  EXPORTD_AUDIT_RETENTION: duration('400d', { min: '1d', max: '36500d' }).describe(
+    'How long the database keeps who changed what.',
+  ),
   EXPORTD_OLD_READ_MODEL_RETENTION: duration('1d', { min: '0s', max: '36500d' }).describe(
     'How long read models stay in the database after `exportd migrate` switched to a newer version, to go back.',
   ),
-  EXPORTD_SHUTDOWN_TIMEOUT: duration('15s', { min: '11s', max: '1h' })
-    .describe(
-      'A process ends this long after SIGTERM. Until 10 s before, a worker lets its work finish; other workers resume the rest.',
-    )
-    .meta({
-      when: 'Exports should finish at a deployment. The grace period of the supervisor must be longer.',
-    }),
+  EXPORTD_SHUTDOWN_TIMEOUT: duration('15s', { min: '11s', max: '1h' }).describe(
+    "A process ends this long after SIGTERM. Until 10 s before, a worker lets its work finish. The supervisor's grace period must be longer.",
+  ),
   EXPORTD_RECONCILE_INTERVAL: duration('1m', { min: '100ms' }).describe(
     'How often the reconciler compares the journal with Temporal and starts missing workflows.',
   ),
-  EXPORTD_WORKER_HTTP_HOST: text('127.0.0.1')
-    .describe("Address of a worker's `/livez`, `/readyz` and `/metrics`. They need no key.")
-    .meta({ when: 'Probes or Prometheus come from another machine. Keep users away.' }),
-  EXPORTD_WORKER_HTTP_PORT: optionalCount({ min: 0, max: 65_535 })
-    .describe('Its port. `0` chooses a free one, which the log names. Default: the worker does not listen.')
-    .meta({ when: 'Workers are probed or scraped. Each of a machine needs its own.' }),
-  EXPORTD_METRICS_PER_EXPORT: flag(false)
-    .describe(
-      'Whether metrics have the labels `project_id` and `batch_export_id`: about 20 series for each export.',
-    )
-    .meta({ when: 'Dashboards or alerts need each export.' }),
+  EXPORTD_WORKER_HTTP_HOST: text('127.0.0.1').describe(
+    "Address of a worker's `/livez`, `/readyz` and `/metrics`. They need no key: keep users away.",
+  ),
+  EXPORTD_WORKER_HTTP_PORT: optionalCount({ min: 0, max: 65_535 }).describe(
+    'Its port, another for each worker of a machine. `0` chooses a free one, which the log names. Unset: the worker does not listen.',
+  ),
+  EXPORTD_METRICS_PER_EXPORT: flag(false).describe(
+    'Whether metrics have the labels `project_id` and `batch_export_id`: about 20 series for each export.',
+  ),
 };
 
 /** Where traces go. The SDK of OpenTelemetry reads its other settings from the environment. */
@@ -92,9 +87,8 @@ export const traces = {
   OTEL_EXPORTER_OTLP_ENDPOINT: url()
     .optional()
     .describe(
-      "Base URL of a collector of traces (OTLP over HTTP). OpenTelemetry's other variables have an effect too. Default: no traces.",
-    )
-    .meta({ when: 'You collect traces.' }),
+      "Base URL of a collector of traces (OTLP over HTTP). OpenTelemetry's other variables have an effect too. Unset: no traces.",
+    ),
 };
 
 /** Secrets and what the destinations of users may reach. */
@@ -107,27 +101,23 @@ export const security = {
     .meta({
       when: 'Servers and workers require it: `exportd secrets create`. To rotate, add a key in front.',
     }),
-  EXPORTD_KEY_MAX_LIFETIME: optionalDuration({ min: '1h', max: '36500d' })
-    .describe(
-      'How long a new API key lives at most. Default: a key without an expiry lives until it is revoked.',
-    )
-    .meta({ when: 'Keys must be rotated. Existing keys keep their expiry.' }),
-  EXPORTD_SESSION_LIFETIME: duration('30d', { min: '5m', max: '365d' })
-    .describe('How long a browser stays signed in to the console.')
-    .meta({ when: 'People should sign in more often.' }),
-  EXPORTD_SESSION_IDLE_TIMEOUT: duration('3d', { min: '5m', max: '365d' })
-    .describe('How long it stays signed in without a request.')
-    .meta({ when: 'Browsers are shared, or people come back weekly.' }),
+  EXPORTD_KEY_MAX_LIFETIME: optionalDuration({ min: '1h', max: '36500d' }).describe(
+    'How long a new API key lives at most. Existing keys keep their expiry. Unset: a key may have no expiry.',
+  ),
+  EXPORTD_SESSION_LIFETIME: duration('30d', { min: '5m', max: '365d' }).describe(
+    'How long a browser stays signed in to the console.',
+  ),
+  EXPORTD_SESSION_IDLE_TIMEOUT: duration('3d', { min: '5m', max: '365d' }).describe(
+    'How long it stays signed in without a request.',
+  ),
   EXPORTD_ALLOW_PRIVATE_ENDPOINTS: privateNetworks('false')
     .describe(
       'Private networks that destinations and webhooks may point at, separated by commas, such as `10.20.0.0/16,fd00:12::/64`. `loopback` is this machine, `true` all private networks and loopback. Link-local addresses and metadata services of clouds are never allowed.',
     )
     .meta({ when: 'The S3 server or webhooks are in your own network: list its addresses only.' }),
-  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(false)
-    .describe(
-      "Whether destinations in AWS without keys and role use the machine's credentials: every project can then write wherever the machine can.",
-    )
-    .meta({ when: 'All projects are yours.' }),
+  EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(false).describe(
+    "Whether destinations in AWS without keys and role use the machine's credentials: every project can then write wherever the machine can.",
+  ),
 };
 
 /** The HTTP API and its limits. */
@@ -135,38 +125,36 @@ export const httpApi = {
   EXPORTD_HOST: text('127.0.0.1')
     .describe('Address that the HTTP server listens on.')
     .meta({ when: 'Other machines send requests.' }),
-  EXPORTD_PORT: count(8_000, { min: 0, max: 65_535 })
-    .describe('Its port. `0` chooses a free one.')
-    .meta({ when: 'The port is taken.' }),
+  EXPORTD_PORT: count(8_000, { min: 0, max: 65_535 }).describe(
+    'Port of the HTTP server. `0` chooses a free one.',
+  ),
   EXPORTD_BASE_URL: url()
     .optional()
     .describe(
-      'Public base URL, for `next`, `previous` and `Location`. Default: the address that the request was sent to.',
-    )
-    .meta({ when: 'Clients use a host name, or the server is behind a proxy.' }),
+      'Public base URL, for `next`, `previous` and `Location`. Unset: the address that the request was sent to.',
+    ),
   EXPORTD_TRUSTED_PROXIES: networkList()
     .optional()
     .describe(
-      'Addresses and networks (`10.0.0.0/8`) of proxies, separated by commas. Their `X-Forwarded-For`, `-Proto` and `-Host` are believed; by default those of no proxy.',
+      'Addresses and networks (`10.0.0.0/8`) of proxies, separated by commas, whose `X-Forwarded-For`, `-Proto` and `-Host` are believed.',
     )
     .meta({
-      when: 'The server is behind a proxy: without it, all users have the address of the proxy, and one of them can use up the failed authentications of all.',
+      when: 'The server is behind a proxy: without it, all users share one address, and its limit of failed authentications.',
     }),
   EXPORTD_USER_HEADER: headerName()
     .optional()
     .describe(
-      "Header in which `EXPORTD_TRUSTED_PROXIES` send the e-mail address of the signed-in user, such as `X-Forwarded-Email`. The audit trail and `created_by` name that user; rights stay those of the API key. Others' headers are ignored.",
-    )
-    .meta({ when: 'A proxy with single sign-on is in front. It must replace the header of clients.' }),
-  EXPORTD_MONITORING_HOST: text('127.0.0.1')
-    .describe("Address of the server's `/livez`, `/readyz` and `/metrics`. They need no key.")
-    .meta({ when: 'Probes or Prometheus come from another machine. Keep users away.' }),
-  EXPORTD_MONITORING_PORT: optionalCount({ min: 0, max: 65_535 })
-    .describe('Its port. `0` chooses a free one, which the log names. Default: the server has no `/metrics`.')
-    .meta({ when: 'Prometheus scrapes the server, or probes shall not use `EXPORTD_PORT`.' }),
-  EXPORTD_CONSOLE: flag(true)
-    .describe('Whether the server serves the console at `/` and accepts its cookie.')
-    .meta({ when: 'Only programs may use the API.' }),
+      'Header in which `EXPORTD_TRUSTED_PROXIES` send the e-mail address of the signed-in user. They must replace that of clients. The audit trail and `created_by` name that user; rights stay those of the key.',
+    ),
+  EXPORTD_MONITORING_HOST: text('127.0.0.1').describe(
+    "Address of the server's `/livez`, `/readyz` and `/metrics`. They need no key: keep users away.",
+  ),
+  EXPORTD_MONITORING_PORT: optionalCount({ min: 0, max: 65_535 }).describe(
+    'Its port. `0` chooses a free one, which the log names. Unset: the server has no `/metrics`.',
+  ),
+  EXPORTD_CONSOLE: flag(true).describe(
+    'Whether the server serves the console at `/` and accepts its cookie.',
+  ),
   EXPORTD_HTTP_MAX_BODY_SIZE: size('1MiB', { min: '1KiB', max: '64MiB' }).describe(
     'Maximum size of a request body.',
   ),
@@ -176,9 +164,9 @@ export const httpApi = {
   EXPORTD_MAX_FAILED_AUTHENTICATIONS: count(30).describe(
     'Invalid API keys that an address may send per minute before it gets 429. Valid keys always pass.',
   ),
-  EXPORTD_MAX_EXPORTS_PER_PROJECT: count(10_000)
-    .describe('Batch exports of a project that are not deleted.')
-    .meta({ when: 'Projects belong to strangers.' }),
+  EXPORTD_MAX_EXPORTS_PER_PROJECT: count(10_000).describe(
+    'Maximum batch exports of a project that are not deleted.',
+  ),
   EXPORTD_COMMAND_TIMEOUT: duration('10s').describe(
     'How long the API waits for the outcome of a command before it responds with 202.',
   ),
@@ -199,16 +187,13 @@ export const webhooks = {
   EXPORTD_WEBHOOK_RETRY_BUDGET: duration('24h').describe('How long a delivery is retried.'),
   EXPORTD_OPERATOR_WEBHOOK_URL: url()
     .optional()
-    .describe(
-      "Webhook that is notified once of each operator's fault: what delays runs, and what to fix. Default: none.",
-    )
+    .describe("Webhook that is notified once of each operator's fault: what delays runs, and what to fix.")
     .meta({ when: 'Set it unless you alert on metrics.' }),
-  EXPORTD_OPERATOR_WEBHOOK_FORMAT: oneOf(['json', 'slack'], 'json')
-    .describe('The form of these messages. `slack` fits an incoming webhook of Slack.')
-    .meta({ when: 'The webhook is one of Slack.' }),
+  EXPORTD_OPERATOR_WEBHOOK_FORMAT: oneOf(['json', 'slack'], 'json').describe(
+    "Form of the operator's webhook. `slack` fits an incoming webhook of Slack.",
+  ),
   EXPORTD_OPERATOR_WEBHOOK_SECRET: secret()
     .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, 'invalid: write `whsec_` and 24 to 64 bytes in base64')
     .optional()
-    .describe('Signs these messages: `whsec_` and 24 to 64 bytes in base64.')
-    .meta({ when: 'The receiver checks signatures.' }),
+    .describe("Signs the operator's webhook: `whsec_` and 24 to 64 bytes in base64."),
 };

@@ -16,28 +16,26 @@ const markersOf = (name: string): Markers => ({
 type Settings = Readonly<Record<string, z.ZodType>>;
 
 const metaOf = (schema: z.ZodType): SettingMeta => schema.meta() ?? {};
-const isTuning = (schema: z.ZodType): boolean => metaOf(schema).when === undefined;
+/** A deployment decides a setting first when its schema says `when` to change it. */
+const isFirst = (schema: z.ZodType): boolean => metaOf(schema).when !== undefined;
 
-/**
- * All settings as Markdown: first those that an operator decides on, with a heading and a table for each group, then the
- * others in one table.
- */
+/** All settings as Markdown: the ten that a deployment decides first, then the others by group. */
 export function settingsTable(): string {
-  const select = (settings: Settings, tuning: boolean): Settings =>
-    Object.fromEntries(Object.entries(settings).filter(([, schema]) => isTuning(schema) === tuning));
-  const groups = Object.entries(settingGroups).flatMap(([heading, settings]) => {
-    const rows = Object.entries(select(settings, false)).map(([name, schema]) => [
-      ...cellsOf(name, schema),
-      metaOf(schema).when ?? '',
-    ]);
-    return rows.length === 0 ? [] : [`### ${heading}\n\n${tableOf([...columns, 'When to change it'], rows)}`];
-  });
-  const tuning = Object.values(settingGroups).flatMap((settings) =>
-    Object.entries(select(settings, true)).map(([name, schema]) => cellsOf(name, schema)),
+  const first = Object.values(settingGroups).flatMap((settings) =>
+    Object.entries(settings)
+      .filter(([, schema]) => isFirst(schema))
+      .map(([name, schema]) => [...cellsOf(name, schema), metaOf(schema).when ?? '']),
   );
+  const groups = Object.entries(settingGroups).map(([heading, settings]: readonly [string, Settings]) => {
+    const others = Object.entries(settings).filter(([, schema]) => !isFirst(schema));
+    return `### ${heading}\n\n${tableOf(
+      columns,
+      others.map(([name, schema]) => cellsOf(name, schema)),
+    )}`;
+  });
   return [
-    `## Settings of an operator\n\n${groups.join('\n\n')}`,
-    `## Tuning\n\nDefaults that deployments seldom change, and the other ways to reach Temporal.\n\n${tableOf(columns, tuning)}`,
+    `## Ten to decide first\n\n${tableOf([...columns, 'When to change it'], first)}`,
+    `## All other settings\n\n${groups.join('\n\n')}`,
   ].join('\n\n');
 }
 

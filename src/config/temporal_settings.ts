@@ -13,9 +13,7 @@ export const temporal = {
   TEMPORAL_ADDRESS: text('127.0.0.1:7233')
     .describe('Host and port of the Temporal server.')
     .meta({ when: 'Temporal runs on another machine.' }),
-  TEMPORAL_NAMESPACE: text('default')
-    .describe('Temporal namespace.')
-    .meta({ when: 'The server has a namespace for exportd.' }),
+  TEMPORAL_NAMESPACE: text('default').describe('Temporal namespace.'),
   TEMPORAL_CONFIG_FILE: z
     .string()
     .optional()
@@ -26,10 +24,7 @@ export const temporal = {
     .string()
     .optional()
     .describe('Profile in that file. The environment overrides its settings. Default: `default`.'),
-  TEMPORAL_API_KEY: secret()
-    .optional()
-    .describe('API key. It is sent over TLS unless `TEMPORAL_TLS=false`.')
-    .meta({ when: 'The server wants one, such as Temporal Cloud.' }),
+  TEMPORAL_API_KEY: secret().optional().describe('API key. It is sent over TLS unless `TEMPORAL_TLS=false`.'),
   TEMPORAL_TLS: optionalFlag().describe(
     'Whether to use TLS. Default: yes with an API key or another setting of TLS.',
   ),
@@ -56,19 +51,17 @@ export const temporal = {
     .describe("Name in the server's certificate, if it is not the host of the address."),
   TEMPORAL_UI_URL: url()
     .optional()
-    .describe('Base URL of the Temporal UI, for the links in responses. Default: no links.')
-    .meta({ when: 'Users may open the Temporal UI.' }),
-  EXPORTD_TASK_QUEUE_PREFIX: text('exportd')
-    .describe('Prefix of the task queues and, unless it is the default, of the workflow ids.')
-    .meta({ when: 'Several deployments share a namespace.' }),
+    .describe('Base URL of the Temporal UI, for links in responses. Unset: no links.'),
+  EXPORTD_TASK_QUEUE_PREFIX: text('exportd').describe(
+    'Prefix of the task queues and, unless it is the default, of workflow ids, for several deployments in one namespace.',
+  ),
   EXPORTD_DEPLOYMENT_NAME: z
     .string()
     .regex(deploymentNames, 'not a name of letters, digits, _ and -, such as exportd')
     .optional()
     .describe(
-      "Name of the workers' Worker Deployment: they use Temporal's Worker Versioning. Default: they are unversioned.",
-    )
-    .meta({ when: 'Workers of two versions run side by side during an upgrade.' }),
+      "Name of the Worker Deployment, for workers of two versions side by side (Temporal's Worker Versioning). Unset: unversioned.",
+    ),
   EXPORTD_BUILD_ID: z
     .string()
     .regex(buildIds, 'not an id of letters, digits, _, - and dots, such as 0.3.0')
@@ -76,22 +69,19 @@ export const temporal = {
     .describe(
       'Build ID of the workers in that deployment, different for each build. Default: the version of exportd.',
     ),
-  EXPORTD_MANUAL_SIGNALS: flag(false)
-    .describe(
-      'Whether schedules accept pause, unpause, backfill, retry and delete as signals from the Temporal UI or CLI, which need no API key. Otherwise they are logged and ignored.',
-    )
-    .meta({ when: 'Everyone who reaches Temporal may control every export. `npm start` allows them.' }),
+  EXPORTD_MANUAL_SIGNALS: flag(false).describe(
+    'Whether schedules accept pause, unpause, backfill, retry and delete as signals from the Temporal UI or CLI, which need no API key.',
+  ),
   EXPORTD_TEMPORAL_REQUEST_TIMEOUT: duration('5s', { min: '100ms' }).describe(
     'Timeout of a request to Temporal, including its retries.',
   ),
-  EXPORTD_REGISTER_SEARCH_ATTRIBUTES: flag(true)
-    .describe('Whether workers register missing search attributes.')
-    .meta({ when: 'Workers may not do that: run `exportd temporal setup` before the first one.' }),
+  EXPORTD_REGISTER_SEARCH_ATTRIBUTES: flag(true).describe(
+    'Whether workers register missing search attributes. If not, run `exportd temporal setup` first.',
+  ),
   EXPORTD_PAYLOAD_CODEC_MODULE: z
     .string()
     .optional()
     .describe(
-      "Module (path or package) that exports `payloadCodecs`, an array of Temporal's `PayloadCodec`. All processes need it.",
-    )
-    .meta({ when: 'Histories must be encrypted.' }),
+      "Module (path or package) that exports `payloadCodecs`, an array of Temporal's `PayloadCodec`, to encrypt histories. All processes need it.",
+    ),
 };

@@ -19,7 +19,7 @@ export interface SettingMeta {
   readonly description?: string | undefined;
   /** The default as an operator would write it. */
   readonly default?: string | undefined;
-  /** When an operator changes the setting. Settings without it are tuning, which deployments seldom touch. */
+  /** When to change the setting, of the ten that a deployment decides first. */
   readonly when?: string | undefined;
 }
 
