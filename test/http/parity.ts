@@ -1,6 +1,4 @@
-// What users can do, and where. Writes the table into src/http/README.md: npx node test/http/parity.ts
-import { readFileSync, writeFileSync } from 'node:fs';
-import { join } from 'node:path';
+// What users can do, and where: npx node test/http/parity.ts prints it.
 
 /** One thing that users do, in the API, on the command line and in the console. */
 interface Capability {
@@ -229,49 +227,11 @@ export const capabilities: readonly Capability[] = [
   },
 ];
 
-const cell = (names: readonly string[]): string =>
-  names.length === 0 ? '–' : names.map((name) => `\`${name}\``).join(', ');
-
-/** The table, as it stands in the README. */
-export const parityTable = (): string =>
-  [
-    '| what | API (`operationId`) | `exportd …` | console |',
-    '| --- | --- | --- | --- |',
-    ...capabilities.map(
-      ({ name, api, cli, console: page, without }) =>
-        `| ${name} | ${cell(api)} | ${cell(cli)} | ${[page?.at ?? '–', without].filter(Boolean).join('. ')} |`,
-    ),
-  ].join('\n');
-
-const [begin, end] = ['<!-- parity: npx node test/http/parity.ts -->', '<!-- /parity -->'];
-const path = join(import.meta.dirname, '../../src/http/README.md');
-
-/** The cells of a table without the spaces that the formatter adds. */
-export const compact = (markdown: string): string =>
-  markdown
-    .split('\n')
-    .map((line) =>
-      line
-        .replaceAll(/ +\| */g, ' | ')
-        .replaceAll(/\|? ?-{3,} ?(?=\|)/g, '---')
-        .trim(),
-    )
-    .join('\n');
-
-/** The README, and its part that is generated. */
-export function readReadme(): { readonly text: string; readonly table: string } {
-  const text = readFileSync(path, 'utf8');
-  const [from, to] = [text.indexOf(begin), text.indexOf(end)];
-  if (from < 0 || to < 0) throw new Error(`${path} lacks ${begin} or ${end}.`);
-  return { text, table: text.slice(from + begin.length, to).trim() };
-}
+const cell = (names: readonly string[]): string => (names.length === 0 ? '–' : names.join(', '));
 
 if (process.argv[1] === import.meta.filename) {
-  const { text, table } = readReadme();
-  writeFileSync(
-    path,
-    text.replace(table === '' ? `${begin}\n` : table, (found) =>
-      table === '' ? `${found}\n${parityTable()}\n` : parityTable(),
-    ),
-  );
+  for (const { name, api, cli, console: page, without } of capabilities) {
+    console.log(`${name}\n  API: ${cell(api)}\n  exportd: ${cell(cli)}\n  console: ${page?.at ?? '–'}`);
+    if (without !== undefined) console.log(`  ${without}`);
+  }
 }

@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { createProgram } from '../../src/cli/run_command_line.ts';
 import { describeApi } from './describe_api.ts';
-import { capabilities, compact, parityTable, readReadme } from './parity.ts';
+import { capabilities } from './parity.ts';
 
 describe('what users can do', () => {
   it('is in the API, and every operation of it in the table', async () => {
@@ -46,10 +46,5 @@ describe('what users can do', () => {
         (api.length === 0 || cli.length === 0 || page === null) && without === undefined,
     );
     expect(incomplete).toEqual([]);
-  });
-
-  it('is the table of the README', () => {
-    // After a change: npx node test/http/parity.ts && npm run format
-    expect(compact(readReadme().table)).toBe(compact(parityTable()));
   });
 });
