@@ -230,8 +230,9 @@ export const capabilities: readonly Capability[] = [
 const cell = (names: readonly string[]): string => (names.length === 0 ? '–' : names.join(', '));
 
 if (process.argv[1] === import.meta.filename) {
-  for (const { name, api, cli, console: page, without } of capabilities) {
-    console.log(`${name}\n  API: ${cell(api)}\n  exportd: ${cell(cli)}\n  console: ${page?.at ?? '–'}`);
-    if (without !== undefined) console.log(`  ${without}`);
+  for (const { name, api, cli, console: page, without = '' } of capabilities) {
+    process.stdout.write(
+      `${name}\n  API: ${cell(api)}\n  exportd: ${cell(cli)}\n  console: ${page?.at ?? '–'} ${without}\n`,
+    );
   }
 }
