@@ -547,8 +547,7 @@ async function scheduleDueIntervals(
         id: run_id,
         batch_export_id: stream.id,
         interval,
-        backfill_id: null,
-        retry_number: 0,
+        purpose: { kind: 'interval' },
         allow_shrink: false,
       });
       slots -= 1;

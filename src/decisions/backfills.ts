@@ -11,7 +11,8 @@ import {
   decideCompletion,
   decideRetry,
   decideRetryOfFailed,
-  nextBackfillInterval,
+  type ExistingBackfill,
+  plannedRuns,
   requireBackfillRange,
 } from '../domain/backfill.ts';
 import {
@@ -24,7 +25,7 @@ import {
 import { CommandRejected } from '../domain/errors.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { decideContinuation, runDecider, RunEnded } from '../domain/run.ts';
-import { isActiveStatus, type RunDefinition, type RunStatus } from '../domain/run_state.ts';
+import { isActiveStatus, type RunDefinition, type RunPurpose, type RunStatus } from '../domain/run_state.ts';
 import type { CommandOutcome } from '../journal/commands.ts';
 import type { Connection } from '../journal/database.ts';
 import {
@@ -105,7 +106,7 @@ export async function advanceBackfill(
       ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
       status: state.status,
       runs_created: state.status === 'Absent' ? 0 : state.runs_created,
-      total_runs: state.status === 'Absent' ? 0 : state.spec.total_runs,
+      total_runs: state.status === 'Absent' ? 0 : plannedRuns(state.spec.plan),
       has_new_deliveries: hasNewDeliveries,
     };
   });
@@ -123,14 +124,12 @@ async function createBackfillRuns(
   backfill: LockedBackfill,
   policies: Policies,
 ): Promise<void> {
-  if (batchExport.status !== 'live') return;
-  const { connection, now } = transaction;
   const state = backfill.state();
-  const isRepair = state.status !== 'Absent' && state.spec.is_repair === true;
+  if (batchExport.status !== 'live' || state.status === 'Absent') return;
+  const { plan, allow_shrink } = state.spec;
   // No user asked for a repair, so it waits like the schedule.
-  if (isRepair && batchExport.paused) return;
-  const allowShrink = state.status !== 'Absent' && state.spec.allow_shrink;
-  const definition = state.status === 'Absent' ? undefined : state.spec.definition;
+  if (plan.kind === 'repair' && batchExport.paused) return;
+  const { connection, now } = transaction;
   const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
   const dueRetryCount = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
   for (
@@ -138,40 +137,74 @@ async function createBackfillRuns(
     slots > 0;
     slots -= 1
   ) {
-    const next = isRepair
-      ? await takeRepair(connection, batchExport, backfill)
-      : await findNextInterval(connection, batchExportId, backfill.state());
+    const next = await findNextRun(connection, batchExport, backfill);
     if (!next) return;
-    const { interval, run_id: existingRunId } = next;
-    const runId =
-      existingRunId ??
-      deterministicId(
-        'backfill',
-        backfill.id,
-        interval.start,
-        ...(next.requested_at ? [next.requested_at] : []),
-      );
+    const { interval, run_id: existingRunId, purpose, definition, identity } = next;
+    const runId = existingRunId ?? deterministicId('backfill', backfill.id, ...identity);
     if (existingRunId === null)
       await createRun(transaction, batchExport, {
         id: runId,
         batch_export_id: batchExportId,
         interval,
-        backfill_id: backfill.id,
-        retry_number: 0,
-        allow_shrink: allowShrink,
-        definition: next.definition ?? definition,
+        purpose,
+        allow_shrink,
+        definition,
       });
-    await backfill.append(`interval:${interval.start}${next.requested_at ? `/${next.requested_at}` : ''}`, [
+    await backfill.append(`interval:${identity.join('/')}`, [
       { type: 'BackfillRunCreated', data: { run_id: runId, own: existingRunId === null, ...interval } },
     ]);
   }
 }
 
-/** The next interval of a backfill or a repair. */
+/** The next run of a backfill. */
 interface NextRun extends NextInterval {
-  /** When a repair was requested, which distinguishes repairs of one interval, and the model and config that it keeps. */
-  readonly requested_at?: string;
+  readonly purpose: RunPurpose;
+  /** The model and config, if not the export's current ones. */
   readonly definition?: RunDefinition | undefined;
+  /** Distinguishes it from the other runs of the backfill: the start of its interval, and when a repair was requested. */
+  readonly identity: readonly string[];
+}
+
+/** The next run that a backfill needs; undefined if it needs none, or is not Running. */
+async function findNextRun(
+  connection: Connection,
+  live: LiveBatchExport,
+  backfill: LockedBackfill,
+): Promise<NextRun | undefined> {
+  const state = backfill.state();
+  if (state.status !== 'Running') return undefined;
+  if (state.spec.plan.kind === 'repair')
+    return takeRepair(connection, live, { id: backfill.id, batch_export_id: state.spec.batch_export_id });
+  const next = await findNextInterval(connection, state);
+  const purpose = { kind: 'backfill', backfill_id: backfill.id } as const;
+  return next && { ...next, purpose, identity: [next.interval.start] };
+}
+
+/**
+ * The next interval of a backfill, and the run that it waits for instead of creating one: the active run of the interval.
+ * A backfill of failed runs also takes one that was created after its request, whatever became of it.
+ */
+async function findNextInterval(
+  connection: Connection,
+  { spec: { batch_export_id, plan }, remaining }: ExistingBackfill,
+): Promise<NextInterval | undefined> {
+  if (!remaining) return undefined;
+  const activeRunOf = async (interval: DataInterval): Promise<NextInterval> => ({
+    interval,
+    run_id: await findActiveRun(connection, batch_export_id, interval),
+  });
+  switch (plan.kind) {
+    case 'range': {
+      const source = { batchExportId: batch_export_id, revisions: plan.revisions };
+      return activeRunOf(await findIntervalFrom(connection, source, remaining.start));
+    }
+    case 'retry':
+      return activeRunOf(plan.interval);
+    case 'failed':
+      return nextFailedInterval(connection, batch_export_id, plan.failed, remaining);
+    case 'repair':
+      return undefined;
+  }
 }
 
 /**
@@ -181,11 +214,8 @@ interface NextRun extends NextInterval {
 async function takeRepair(
   connection: Connection,
   live: LiveBatchExport,
-  repair: LockedBackfill,
+  { id, batch_export_id }: { readonly id: string; readonly batch_export_id: string },
 ): Promise<NextRun | undefined> {
-  const backfill = repair.state();
-  if (backfill.status !== 'Running') return undefined;
-  const { batch_export_id } = backfill.spec;
   for (;;) {
     const { rows } = await connection.query<
       DataInterval & { run_id: string; requested_at: string; is_current: boolean }
@@ -209,7 +239,13 @@ async function takeRepair(
     if (!taken.is_current) continue;
     const { start, end, run_id, requested_at } = taken;
     const definition = await definitionToKeep(connection, live, batch_export_id, run_id);
-    return { interval: { start, end }, run_id: null, requested_at, definition };
+    return {
+      interval: { start, end },
+      run_id: null,
+      purpose: { kind: 'repair', backfill_id: id, definition: definition ? 'kept' : 'current' },
+      definition,
+      identity: [start, requested_at],
+    };
   }
 }
 
@@ -238,7 +274,6 @@ interface RepairRequest extends DataInterval {
 export async function requestRepair(
   transaction: JournalTransaction,
   batchExportId: string,
-  live: LiveBatchExport,
   { team_id, run_id, start, end }: RepairRequest,
 ): Promise<string> {
   const { connection } = transaction;
@@ -257,13 +292,8 @@ export async function requestRepair(
     team_id,
     start_at: start,
     end_at: end,
-    first_start: start,
-    last_end: end,
-    total_runs: 0,
-    revisions: live.revisions,
-    retry_of_run_id: null,
     allow_shrink: false,
-    is_repair: true as const,
+    plan: { kind: 'repair' } as const,
   };
   await repair.append('requested', [{ type: 'BackfillStarted', data: spec }]);
   return repair.id;
@@ -275,7 +305,7 @@ async function findRepair(
   batchExportId: string,
 ): Promise<{ readonly id: string; readonly status: string } | undefined> {
   const { rows } = await connection.query<{ id: string; status: string }>(
-    'select id, status from exportd.backfills where batch_export_id = $1 and is_repair and finished_at is null',
+    `select id, status from exportd.backfills where batch_export_id = $1 and kind = 'repair' and finished_at is null`,
     [batchExportId],
   );
   return rows[0];
@@ -297,47 +327,6 @@ export async function continueRepair({
   await stream.append(cause, decideBackfillControl(stream.state(), 'unpause'));
   return [repair.id];
 }
-
-/**
- * The next interval of a backfill, and the run that it waits for instead of creating one: the active run of the interval.
- * A backfill of failed runs also takes one that was created after its request, whatever became of it.
- */
-async function findNextInterval(
-  connection: Connection,
-  batchExportId: string,
-  state: BackfillState,
-): Promise<NextRun | undefined> {
-  const interval = nextBackfillInterval(state);
-  if (state.status === 'Absent' || !interval) return undefined;
-  const { failed_runs, last_end } = state.spec;
-  return failed_runs
-    ? nextFailedInterval(connection, batchExportId, failed_runs, {
-        start: state.created_until,
-        end: last_end,
-      })
-    : findRunOf(
-        connection,
-        batchExportId,
-        await recordedInterval(connection, batchExportId, state, interval),
-      );
-}
-
-/** The interval as the ledger has it. That of a single run was taken from there when the backfill was requested. */
-const recordedInterval = async (
-  connection: Connection,
-  batchExportId: string,
-  { spec, created_until }: Exclude<BackfillState, { status: 'Absent' }>,
-  interval: DataInterval,
-): Promise<DataInterval> =>
-  spec.total_runs === 1
-    ? interval
-    : findIntervalFrom(connection, { batchExportId, revisions: spec.revisions }, created_until);
-
-const findRunOf = async (
-  connection: Connection,
-  batchExportId: string,
-  interval: DataInterval,
-): Promise<NextInterval> => ({ interval, run_id: await findActiveRun(connection, batchExportId, interval) });
 
 async function recordEndedRuns(connection: Connection, backfill: LockedBackfill): Promise<void> {
   const state = backfill.state();
@@ -513,14 +502,14 @@ export async function applyRetry(
       active_run_id: await findActiveRun(transaction.connection, batchExport.id, interval),
     }),
   );
-  const range = { start_at: interval.start, end_at: interval.end };
   await requireBackfillCapacity(context);
-  return createBackfill(
-    context,
-    { backfill_id: backfillId, allow_shrink, ...range },
-    { ...interval, intervals: 1 },
-    body.run_id,
-  );
+  return createBackfill(context, {
+    backfill_id: backfillId,
+    start_at: interval.start,
+    end_at: interval.end,
+    allow_shrink,
+    plan: { kind: 'retry', run_id: body.run_id, interval },
+  });
 }
 
 /** The limits on a range that a command requests. */
@@ -529,10 +518,7 @@ export const backfillLimits = ({ transaction, policies }: CommandContext) => ({
   maxIntervals: policies.maxBackfillIntervals,
 });
 
-type BackfillRequest = Pick<
-  BackfillSpec,
-  'start_at' | 'end_at' | 'allow_shrink' | 'definition' | 'failed_runs'
-> & {
+type BackfillRequest = Pick<BackfillSpec, 'start_at' | 'end_at' | 'allow_shrink'> & {
   readonly backfill_id: string;
 };
 
@@ -548,48 +534,23 @@ export async function startBackfill(
   const source = { batchExportId: batchExport.id, revisions };
   const { start_at, end_at } = request;
   const recorded = await toRecordedRange(transaction.connection, source, { ...range, start_at, end_at });
-  return createBackfill(context, request, recorded, null);
+  return createBackfill(context, { ...request, plan: { kind: 'range', range: recorded, revisions } });
 }
 
-/** Creates a backfill, whatever the number of those that the project has. */
+/** Creates a backfill and its first runs, whatever the number of those that the project has. */
 async function createBackfill(
-  context: CommandContext,
-  request: BackfillRequest,
-  range: BackfillRange,
-  retryOf: string | null,
+  { batchExport, transaction, policies, cause }: CommandContext,
+  { backfill_id, ...request }: BackfillRequest & Pick<BackfillSpec, 'plan'>,
 ): Promise<CommandEffect> {
-  const { batchExport, transaction, policies, cause } = context;
   const live = requireLive(batchExport.state());
-  const backfill = await transaction.lock(backfillDecider, request.backfill_id);
-  await backfill.append(cause, [
-    {
-      type: 'BackfillStarted',
-      data: {
-        batch_export_id: batchExport.id,
-        team_id: live.team_id,
-        start_at: request.start_at,
-        end_at: request.end_at,
-        first_start: range.start,
-        last_end: range.end,
-        total_runs: range.intervals,
-        revisions: live.revisions,
-        retry_of_run_id: retryOf,
-        allow_shrink: request.allow_shrink,
-        ...(request.definition && { definition: request.definition }),
-        ...(request.failed_runs && { failed_runs: request.failed_runs }),
-      },
-    },
-  ]);
+  const backfill = await transaction.lock(backfillDecider, backfill_id);
+  const spec = { batch_export_id: batchExport.id, team_id: live.team_id, ...request };
+  await backfill.append(cause, [{ type: 'BackfillStarted', data: spec }]);
   await createBackfillRuns(transaction, live, batchExport.id, backfill, policies);
   const state = backfill.state();
-  const runId = state.status === 'Absent' ? undefined : state.active[0];
-  return createEffect(true, {
-    outcome: {
-      backfill_id: request.backfill_id,
-      ...(retryOf !== null && runId !== undefined ? { run_id: runId } : {}),
-    },
-    wake_backfills: [request.backfill_id],
-  });
+  const run_id = state.status === 'Absent' ? undefined : state.active[0];
+  const ofRetry = request.plan.kind === 'retry' && run_id !== undefined && { run_id };
+  return createEffect(true, { outcome: { backfill_id, ...ofRetry }, wake_backfills: [backfill_id] });
 }
 
 /**
@@ -602,7 +563,7 @@ async function requireBackfillCapacity(context: CommandContext): Promise<void> {
   const { connection } = context.transaction;
   await connection.query('select pg_advisory_xact_lock($1, $2)', [projectBackfillsLock, teamId]);
   const { rows } = await connection.query<{ active: number }>(
-    'select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null and not retries_failed and not is_repair',
+    `select count(*) as active from exportd.backfills where team_id = $1 and finished_at is null and kind in ('range', 'retry')`,
     [teamId],
   );
   const active = rows[0]?.active ?? 0;
@@ -637,7 +598,7 @@ export async function applyBackfillControl(
   const cancellation = { cause, reason: 'The backfill was cancelled.' };
   // Its queue ends with a repair. Later comparisons find what is still late, and start another one.
   const state = backfill.state();
-  if (state.status !== 'Absent' && state.spec.is_repair)
+  if (state.status !== 'Absent' && state.spec.plan.kind === 'repair')
     await endRepairs(transaction.connection, batchExport.id);
   const cancelled = await cancelRuns(transaction, batchExport.id, 'unwanted', cancellation);
   await cancelUnwantedRetries(transaction, batchExport.id, cancellation);
@@ -654,22 +615,18 @@ export async function applyRetryFailed(
   body: { since?: string | null },
 ): Promise<CommandEffect> {
   const { batchExport, transaction, commandId, cause } = context;
-  const failed_runs = { since: body.since ?? null, until: transaction.now.toISOString() };
-  const failed = await findFailedIntervals(transaction.connection, batchExport.id, failed_runs);
+  const failed = { since: body.since ?? null, until: transaction.now.toISOString() };
+  const range = await findFailedIntervals(transaction.connection, batchExport.id, failed);
   const backfill_id = deterministicId('command', commandId, 'backfill');
-  const runs = failed?.intervals ?? 0;
-  await batchExport.append(
-    cause,
-    decideRetryOfFailed(batchExport.state(), { backfill_id, runs, ...failed_runs }),
-  );
-  if (!failed) return createEffect(false, { outcome: { runs } });
-  const request = {
+  const runs = range?.intervals ?? 0;
+  await batchExport.append(cause, decideRetryOfFailed(batchExport.state(), { backfill_id, runs, ...failed }));
+  if (!range) return createEffect(false, { outcome: { runs } });
+  const effect = await createBackfill(context, {
     backfill_id,
-    start_at: failed.start,
-    end_at: failed.end,
+    start_at: range.start,
+    end_at: range.end,
     allow_shrink: false,
-    failed_runs,
-  };
-  const effect = await createBackfill(context, request, failed, null);
+    plan: { kind: 'failed', failed, range },
+  });
   return { ...effect, outcome: { ...effect.outcome, runs } };
 }

@@ -347,7 +347,7 @@ export async function recordComparison(
     const retries = hasLateRows && !isHeld;
     // Before the run is locked: locks are taken in one order.
     const repair_id = retries
-      ? await requestRepair(transaction, batch_export_id, batchExport, { ...interval, start, end })
+      ? await requestRepair(transaction, batch_export_id, { ...interval, start, end })
       : null;
     const run = await transaction.lock(runDecider, run_id);
     const last = lastComparison(interval);

@@ -12,7 +12,7 @@ import {
   type ScheduleRevision,
 } from '../domain/intervals.ts';
 import { progressForRetry, type RetryPolicy, runDecider } from '../domain/run.ts';
-import { activeRunStatuses, type RunDefinition, type RunSpec } from '../domain/run_state.ts';
+import { activeRunStatuses, type RunDefinition, type RunPurpose } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { deterministicId, type JournalTransaction, writeLogLine } from '../journal/journal.ts';
 import { isUncounted } from '../projections/backfills.ts';
@@ -125,65 +125,73 @@ export async function findActiveRun(
   return rows[0]?.id ?? null;
 }
 
-/**
- * Creates a run of an interval with the export's current definition, or with `definition`, which retries of the run keep.
- * The caller holds the export's lock.
- */
+/** A run that is to be created. */
+interface NewRun {
+  readonly id: string;
+  readonly batch_export_id: string;
+  readonly interval: DataInterval;
+  readonly purpose: RunPurpose;
+  readonly allow_shrink: boolean;
+  /** The model and config, if not the export's current ones. */
+  readonly definition?: RunDefinition | undefined;
+}
+
+/** Creates a run of an interval. The caller holds the export's lock. */
 export async function createRun(
   transaction: JournalTransaction,
   live: LiveBatchExport,
-  run: {
-    readonly id: string;
-    readonly batch_export_id: string;
-    readonly interval: DataInterval;
-    readonly backfill_id: string | null;
-    readonly retry_number: number;
-    readonly allow_shrink: boolean;
-    readonly definition?: RunDefinition | undefined;
-    /**
-     * The failed run that it retries, and whose progress it resumes from if that is safe. If not, and the failed run was to be
-     * cancelled, no run is created.
-     */
-    readonly retry_of_run_id?: string;
-  },
+  { id, batch_export_id, interval, purpose, allow_shrink, definition = live.definition }: NewRun,
 ): Promise<void> {
-  const retryOf = run.retry_of_run_id;
-  const former = retryOf === undefined ? undefined : await transaction.lock(runDecider, retryOf);
-  const state = former?.state();
-  const failed = state && state.status !== 'Absent' ? state : undefined;
-  const kept = run.definition ?? (failed?.spec.keeps_definition ? failed.spec : undefined);
-  const { model, config_version } = kept ?? live.definition;
-  const progress =
-    failed && retryOf !== undefined
-      ? progressForRetry(failed, { run_id: retryOf, model, config_version })
-      : undefined;
-  const inherited = progress && retryOf !== undefined && { run_id: retryOf, progress };
-  if (former && failed?.cancel_requested && !inherited) {
+  const stream = await transaction.lock(runDecider, id);
+  await stream.append('created', [
+    {
+      type: 'RunCreated',
+      data: {
+        batch_export_id,
+        team_id: live.team_id,
+        model: definition.model,
+        config_version: definition.config_version,
+        data_interval_start: interval.start,
+        data_interval_end: interval.end,
+        purpose,
+        retry_number: 0,
+        allow_shrink,
+        continues_run_id: null,
+      },
+    },
+  ]);
+}
+
+/**
+ * Creates the automatic retry of a failed run, with the export's current definition unless the failed one kept another. It
+ * resumes from the progress of the failed run if that is safe. If not, and that one was to be cancelled, no run is created.
+ * The caller holds the export's lock.
+ */
+export async function createRetry(
+  transaction: JournalTransaction,
+  { definition }: Pick<LiveBatchExport, 'definition'>,
+  failedRunId: string,
+  { id, retry_number }: { readonly id: string; readonly retry_number: number },
+): Promise<void> {
+  const former = await transaction.lock(runDecider, failedRunId);
+  const failed = former.state();
+  if (failed.status === 'Absent') return;
+  const { purpose } = failed.spec;
+  const keepsDefinition = purpose.kind === 'repair' && purpose.definition === 'kept';
+  const { model, config_version } = keepsDefinition ? failed.spec : definition;
+  const progress = progressForRetry(failed, { run_id: failedRunId, model, config_version });
+  if (failed.cancel_requested !== null && !progress) {
     // A run that starts over cannot show whether the failed one has published, and its rows are not wanted.
     await former.append('cancelled', [
       { type: 'RunRetryCancelled', data: { reason: failed.cancel_requested } },
     ]);
     return;
   }
-  const stream = await transaction.lock(runDecider, run.id);
+  const stream = await transaction.lock(runDecider, id);
+  const spec = { ...failed.spec, model, config_version, retry_number, continues_run_id: null };
+  const inherited = progress && { run_id: failedRunId, progress };
   await stream.append('created', [
-    {
-      type: 'RunCreated',
-      data: {
-        batch_export_id: run.batch_export_id,
-        team_id: live.team_id,
-        model,
-        config_version,
-        data_interval_start: run.interval.start,
-        data_interval_end: run.interval.end,
-        backfill_id: run.backfill_id,
-        retry_number: run.retry_number,
-        allow_shrink: run.allow_shrink,
-        continues_run_id: null,
-        ...(kept && { keeps_definition: true }),
-        ...(inherited && { inherited }),
-      },
-    },
+    { type: 'RunCreated', data: { ...spec, ...(inherited && { inherited }) } },
   ]);
 }
 
@@ -194,7 +202,7 @@ export async function createRun(
 export async function countFreeSlots(
   connection: Connection,
   policies: Policies,
-  { batch_export_id, backfill_id }: Pick<RunSpec, 'batch_export_id' | 'backfill_id'>,
+  { batch_export_id, backfill_id }: { readonly batch_export_id: string; readonly backfill_id: string | null },
 ): Promise<number> {
   const owned =
     backfill_id === null
@@ -214,7 +222,7 @@ export async function countFreeSlots(
 
 /** SQL condition: a backfill is the repair of its export. @param backfillId an SQL expression */
 const isRepair = (backfillId: string): string =>
-  `exists (select from exportd.backfills owner where owner.id = ${backfillId} and owner.is_repair)`;
+  `exists (select from exportd.backfills owner where owner.id = ${backfillId} and owner.kind = 'repair')`;
 
 /** The number of due automatic retries of a backfill's runs, which take the next free slots. */
 export async function countDueRetries(
@@ -447,7 +455,6 @@ interface FailedRun {
   readonly retry_number: number;
   /** Whether its destination did not respond in its time. Then its retry has the same number. */
   readonly in_outage: boolean;
-  readonly allow_shrink: boolean;
   /** Whether the interval has expired since the run was created. One that expired before was requested by a person. */
   readonly has_expired: boolean;
 }
@@ -476,14 +483,9 @@ export async function createDueRetries(
     const free = slots.get(run.backfill_id) ?? (await countFreeSlots(connection, policies, run));
     slots.set(run.backfill_id, free - 1);
     if (free <= 0) continue;
-    await createRun(transaction, live, {
+    await createRetry(transaction, live, run.id, {
       id: deterministicId('retry', run.id),
-      batch_export_id: batchExportId,
-      interval: { start: run.start, end: run.end },
-      backfill_id: run.backfill_id,
       retry_number: run.in_outage ? Math.max(1, run.retry_number) : run.retry_number + 1,
-      allow_shrink: run.allow_shrink,
-      retry_of_run_id: run.id,
     });
   }
   return nextRetryAt(connection, batchExportId, now);
@@ -505,7 +507,7 @@ async function dueRetries(
 ): Promise<FailedRun[]> {
   const { rows } = await connection.query<FailedRun>(
     `select id, batch_export_id, data_interval_start as start, data_interval_end as end, backfill_id, retry_number,
-       in_outage, allow_shrink, ${isExpiredInterval('due', `and ${expiration} > due.created_at`)} as has_expired
+       in_outage, ${isExpiredInterval('due', `and ${expiration} > due.created_at`)} as has_expired
      from (
        select run.*, row_number() over (partition by run.backfill_id order by run.data_interval_start, run.position) as rank
        ${runsAwaitingRetry} and run.retry_at <= $2 and not exists (

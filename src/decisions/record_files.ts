@@ -40,6 +40,7 @@ import {
   type RunEventData,
 } from '../domain/run.ts';
 import {
+  backfillOf,
   type ExistingRun,
   filesOf,
   isActiveStatus,
@@ -245,13 +246,13 @@ async function appendTakenKey(
   taken: RunEventData<'RunKeyTaken'>,
 ): Promise<void> {
   await stream.append(`taken:${taken.generation}/${taken.key}`, [{ type: 'RunKeyTaken', data: taken }]);
-  const { backfill_id, data_interval_start, data_interval_end } = run.spec;
+  const { data_interval_start, data_interval_end } = run.spec;
   await storeNotification(connection, {
     ...logIdsOf(run, stream.id),
     type: 'run.key_taken',
     // A prefix with the objects of another export has thousands of them.
     cause: dayOf(now),
-    backfill_id,
+    backfill_id: backfillOf(run.spec),
     status: run.status,
     latest_error: null,
     data_interval_start,

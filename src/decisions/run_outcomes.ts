@@ -1,4 +1,4 @@
-import { type BackfillEvent, type BackfillState, nextBackfillInterval } from '../domain/backfill.ts';
+import type { BackfillEvent, BackfillState } from '../domain/backfill.ts';
 import {
   type AutoPause,
   autoPauseAfter,
@@ -17,6 +17,7 @@ import {
   type RunEvent,
 } from '../domain/run.ts';
 import {
+  backfillOf,
   type ExistingRun,
   isActiveStatus,
   mayBePublished,
@@ -125,7 +126,7 @@ async function endLockedRun(
     cause: runId,
     team_id,
     batch_export_id,
-    backfill_id: state.spec.backfill_id,
+    backfill_id: backfillOf(state.spec),
     run_id: runId,
     data_interval_start,
     data_interval_end,
@@ -323,7 +324,7 @@ export async function pauseFailingBackfill(
   backfill: LockedStream<BackfillState, BackfillEvent>,
 ): Promise<boolean> {
   const state = backfill.state();
-  if (state.status === 'Absent' || nextBackfillInterval(state) === undefined) return false;
+  if (state.status !== 'Running' || state.remaining === null) return false;
   const { batch_export_id, team_id, start_at, end_at } = state.spec;
   const owner = { team_id, batch_export_id, backfill_id: backfill.id };
   const streak = await findFailureStreak(connection, limit, owner);

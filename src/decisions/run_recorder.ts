@@ -19,6 +19,7 @@ import {
   decideFinish,
 } from '../domain/run.ts';
 import {
+  backfillOf,
   type ExistingRun,
   type RunSpec,
   filesOf,
@@ -202,7 +203,7 @@ const createPublishRecorder = (
       await notifyOfCompletion(connection, {
         ...logIdsOf(run, runId),
         cause: runId,
-        backfill_id: run.spec.backfill_id,
+        backfill_id: backfillOf(run.spec),
         status: 'Completed',
         latest_error: null,
         data_interval_start: start,

@@ -147,7 +147,7 @@ export async function recordSettled(
     // Before the run is locked: locks are taken in one order.
     const repair_id =
       requests_retry && batchExport.status === 'live'
-        ? await requestRepair(transaction, batch_export_id, batchExport, { ...opened, start, end })
+        ? await requestRepair(transaction, batch_export_id, { ...opened, start, end })
         : null;
     const run = await transaction.lock(runDecider, run_id);
     await run.append('settled', [{ type: 'RunSettled', data: { outcome } }]);

@@ -7,14 +7,8 @@ import {
 } from './batch_export.ts';
 import { CommandRejected, type FailureTime } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
-import {
-  countIntervals,
-  type DataInterval,
-  intervalFrom,
-  type ScheduleRevision,
-  wholeIntervals,
-} from './intervals.ts';
-import type { RunDefinition, RunStatus } from './run_state.ts';
+import { countIntervals, type DataInterval, type ScheduleRevision, wholeIntervals } from './intervals.ts';
+import type { RunStatus } from './run_state.ts';
 
 /** The whole intervals that a backfill covers: their bounds and their number. */
 export interface BackfillRange extends DataInterval {
@@ -108,31 +102,53 @@ export function decideRetry(
 
 export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';
 
-/** The specification of a backfill, fixed at its creation together with the schedule revisions of its range. */
+/** Which intervals a backfill exports. */
+export type BackfillPlan =
+  /** All of a range, as the schedule revisions of the request cut it. */
+  | { readonly kind: 'range'; readonly range: BackfillRange; readonly revisions: readonly ScheduleRevision[] }
+  /** That of a run, once more. */
+  | { readonly kind: 'retry'; readonly run_id: string; readonly interval: DataInterval }
+  /** Those of a range whose run failed then. `range.intervals` is their number. */
+  | { readonly kind: 'failed'; readonly failed: FailureTime; readonly range: BackfillRange }
+  /** exportd itself exports intervals again whose manifests lack rows. It ends when its queue is empty. */
+  | { readonly kind: 'repair' };
+
+/** The specification of a backfill, fixed at its creation. */
 export interface BackfillSpec {
   readonly batch_export_id: string;
   readonly team_id: number;
-  /** The requested range. */
+  /** The requested range. That of a repair begins with its first interval, and grows. */
   readonly start_at: string;
   readonly end_at: string;
-  /** The bounds of the whole intervals within the range: first start and last end. Equal if there are none. */
-  readonly first_start: string;
-  readonly last_end: string;
-  readonly total_runs: number;
-  readonly revisions: readonly ScheduleRevision[];
-  /** The run that this backfill retries, or null. */
-  readonly retry_of_run_id: string | null;
   /** Whether its runs may publish fewer rows than the manifests that they replace. */
   readonly allow_shrink: boolean;
-  /** The model and config of its runs, if not the export's current ones. */
-  readonly definition?: RunDefinition;
-  /** If set, it exports only the intervals of its range whose run failed then; `total_runs` is their number. */
-  readonly failed_runs?: FailureTime;
-  /**
-   * Set for the repair of an export: exportd itself exports intervals again whose manifests lack rows. It has a queue instead
-   * of a range, and ends when that is empty.
-   */
-  readonly is_repair?: true;
+  readonly plan: BackfillPlan;
+}
+
+/** The time whose intervals a backfill exports; null for a repair. */
+export function rangeOfPlan(plan: BackfillPlan): DataInterval | null {
+  switch (plan.kind) {
+    case 'range':
+    case 'failed':
+      return { start: plan.range.start, end: plan.range.end };
+    case 'retry':
+      return plan.interval;
+    case 'repair':
+      return null;
+  }
+}
+
+/** How many intervals a backfill exports, as far as its request tells: a repair gets them one by one. */
+export function plannedRuns(plan: BackfillPlan): number {
+  switch (plan.kind) {
+    case 'range':
+    case 'failed':
+      return plan.range.intervals;
+    case 'retry':
+      return 1;
+    case 'repair':
+      return 0;
+  }
 }
 
 export type BackfillEvent =
@@ -149,12 +165,11 @@ export type BackfillEvent =
 
 export type BackfillState = { readonly status: 'Absent' } | ExistingBackfill;
 
-interface ExistingBackfill {
+export interface ExistingBackfill {
   readonly status: BackfillStatus;
   readonly spec: BackfillSpec;
-  /** Every interval up to this boundary has a run. */
-  readonly created_until: string;
-  /** The number of those intervals. */
+  /** The time without runs yet; null once every interval has one. That of a repair is null: its queue has its intervals. */
+  readonly remaining: DataInterval | null;
   readonly runs_created: number;
   /** Runs that the backfill created or waits for and that have not ended. */
   readonly active: readonly string[];
@@ -172,7 +187,7 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
     return {
       status: 'Running',
       spec: event.data,
-      created_until: event.data.first_start,
+      remaining: nonEmpty(rangeOfPlan(event.data.plan)),
       runs_created: 0,
       active: [],
     };
@@ -181,7 +196,7 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
     case 'BackfillRunCreated':
       return {
         ...state,
-        created_until: event.data.end,
+        remaining: state.remaining && nonEmpty({ ...state.remaining, start: event.data.end }),
         runs_created: state.runs_created + 1,
         active: [...state.active, event.data.run_id],
       };
@@ -203,25 +218,14 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
   }
 }
 
-/**
- * The next interval that needs a run; undefined if there is none left or the backfill is not Running. Which intervals of a
- * backfill of failed runs need one is read from the runs.
- */
-export function nextBackfillInterval(state: BackfillState): DataInterval | undefined {
-  if (state.status !== 'Running' || state.spec.is_repair) return undefined;
-  if (new Date(state.created_until) >= new Date(state.spec.last_end)) return undefined;
-  const { total_runs, first_start, last_end } = state.spec;
-  if (total_runs === 1) return { start: first_start, end: last_end };
-  return intervalFrom(state.spec.revisions, new Date(state.created_until));
-}
+const nonEmpty = (time: DataInterval | null): DataInterval | null =>
+  time && Date.parse(time.start) < Date.parse(time.end) ? time : null;
 
 /** Completes a backfill when all of its runs have ended. @param hasQueue whether a repair has intervals left */
 export function decideCompletion(state: BackfillState, hasQueue: boolean): BackfillEvent[] {
   if (state.status !== 'Running' || state.active.length > 0) return [];
-  const done = state.spec.is_repair
-    ? !hasQueue
-    : new Date(state.created_until) >= new Date(state.spec.last_end);
-  return done ? [{ type: 'BackfillCompleted', data: {} }] : [];
+  const isDone = state.spec.plan.kind === 'repair' ? !hasQueue : state.remaining === null;
+  return isDone ? [{ type: 'BackfillCompleted', data: {} }] : [];
 }
 
 /**

@@ -56,6 +56,26 @@ export const activeRunStatuses = ['Starting', 'Running'] as const satisfies read
 /** Whether a run with this status has not ended. */
 export const isActiveStatus = (status: RunStatus): boolean => status === 'Starting' || status === 'Running';
 
+/** Why an interval is exported. */
+export type RunPurpose =
+  /** It is one of the schedule. */
+  | { readonly kind: 'interval' }
+  /** A person asked for it. */
+  | { readonly kind: 'backfill'; readonly backfill_id: string }
+  /**
+   * exportd itself exports it again, in the repair of the export, because rows arrived late. `definition`: whether model and
+   * config are those of the manifest that it replaces, or the export's current ones.
+   */
+  | {
+      readonly kind: 'repair';
+      readonly backfill_id: string;
+      readonly definition: 'kept' | 'current';
+    };
+
+/** The backfill or repair that created a run; null for a run of the schedule. */
+export const backfillOf = ({ purpose }: Pick<RunSpec, 'purpose'>): string | null =>
+  purpose.kind === 'interval' ? null : purpose.backfill_id;
+
 /** The specification of a run, fixed at its creation: editing the export does not affect a run in progress. */
 export interface RunSpec {
   readonly batch_export_id: string;
@@ -64,16 +84,13 @@ export interface RunSpec {
   readonly config_version: number;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
-  /** The backfill that created it; null for a scheduled run. */
-  readonly backfill_id: string | null;
+  readonly purpose: RunPurpose;
   /** The number of automatic retries before it, itself included; 0 for a run that is not one. */
   readonly retry_number: number;
   /** Whether its request allows it to publish fewer rows than the manifest that it replaces. */
   readonly allow_shrink: boolean;
   /** The run that this one continues as new, or null. */
   readonly continues_run_id: string | null;
-  /** Set if model and config are those of the manifest that exportd replaces by itself, not the export's current ones. */
-  readonly keeps_definition?: true;
 }
 
 /** What a run exports, and where to. */

@@ -1,4 +1,4 @@
-import type { BackfillEvent } from '../domain/backfill.ts';
+import { type BackfillEvent, type BackfillPlan, plannedRuns } from '../domain/backfill.ts';
 import type { Connection } from '../journal/database.ts';
 import type { StoredEvent } from '../journal/journal.ts';
 import { type FoldedEvent, type Projection } from './projection.ts';
@@ -29,7 +29,7 @@ const isFinal = `$3 in (${finalStatuses.map((status) => `'${status}'`).join(', '
  */
 export const backfillsProjection: Projection = {
   name: 'backfills',
-  version: 7,
+  version: 8,
   reads: ['runs'],
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
@@ -48,11 +48,10 @@ export const backfillsProjection: Projection = {
       cancelled_runs integer not null default 0,
       records_completed bigint not null default 0,
       records_total_count bigint not null default 0,
+      -- That of its plan: range, retry, failed or repair. The range and the number of runs of a repair grow with its runs.
+      kind text not null,
+      -- The run that a retry retries.
       retry_of_run_id uuid,
-      -- Whether it exports only the intervals of its range whose run failed.
-      retries_failed boolean not null,
-      -- Whether it is the repair of its export. Its range and its number of runs grow with its runs.
-      is_repair boolean not null,
       allow_shrink boolean not null,
       created_at timestamptz not null,
       finished_at timestamptz,
@@ -61,7 +60,7 @@ export const backfillsProjection: Projection = {
     create index backfills_newest on exportd.backfills (batch_export_id, position desc);
     create index backfills_active on exportd.backfills (team_id) where finished_at is null;
     create unique index backfills_one_repair on exportd.backfills (batch_export_id)
-      where is_repair and finished_at is null;
+      where kind = 'repair' and finished_at is null;
     create table exportd.backfill_runs (
       backfill_id uuid not null references exportd.backfills,
       run_id uuid not null,
@@ -116,6 +115,8 @@ const statuses: Partial<Record<BackfillEvent['type'], { readonly status: string;
     BackfillCompleted: { status: 'Completed', ends: true },
   };
 
+const retriedRun = (plan: BackfillPlan): string | null => (plan.kind === 'retry' ? plan.run_id : null);
+
 /** The fold of a rebuild. */
 async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean> {
   if (stored.stream_type !== 'backfill') return true;
@@ -132,8 +133,7 @@ async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean
     });
   switch (event.type) {
     case 'BackfillStarted': {
-      const { batch_export_id, team_id, start_at, end_at, total_runs, retry_of_run_id, allow_shrink } =
-        event.data;
+      const { batch_export_id, team_id, start_at, end_at, allow_shrink, plan } = event.data;
       rows.set(backfillsTable, {
         id,
         position: stored.global_position,
@@ -142,15 +142,14 @@ async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean
         start_at,
         end_at,
         status: 'Running',
-        total_runs,
+        total_runs: plannedRuns(plan),
         completed_runs: 0,
         failed_runs: 0,
         cancelled_runs: 0,
         records_completed: 0,
         records_total_count: 0,
-        retry_of_run_id,
-        retries_failed: event.data.failed_runs !== undefined,
-        is_repair: event.data.is_repair === true,
+        kind: plan.kind,
+        retry_of_run_id: retriedRun(plan),
         allow_shrink,
         created_at: recorded_at,
         finished_at: null,
@@ -162,7 +161,7 @@ async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean
       const { run_id, own, start, end } = event.data;
       if (!(await rows.get(backfillRunsTable, id, run_id)))
         rows.set(backfillRunsTable, { backfill_id: id, run_id, own, status: null });
-      if (backfill?.is_repair === true && counts)
+      if (backfill?.kind === 'repair' && counts)
         rows.change(backfillsTable, backfill, {
           total_runs: counts.total_runs + 1,
           start_at: Date.parse(start) < Date.parse(counts.start_at) ? start : counts.start_at,
@@ -235,8 +234,8 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       const spec = event.data;
       await connection.query(
         `insert into exportd.backfills (id, position, batch_export_id, team_id, start_at, end_at, status, total_runs,
-           retry_of_run_id, created_at, last_updated_at, allow_shrink, retries_failed, is_repair)
-         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10, $11, $12)`,
+           retry_of_run_id, created_at, last_updated_at, allow_shrink, kind)
+         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10, $11)`,
         [
           id,
           stored.global_position,
@@ -244,12 +243,11 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
           spec.team_id,
           spec.start_at,
           spec.end_at,
-          spec.total_runs,
-          spec.retry_of_run_id,
+          plannedRuns(spec.plan),
+          retriedRun(spec.plan),
           at,
           spec.allow_shrink,
-          spec.failed_runs !== undefined,
-          spec.is_repair === true,
+          spec.plan.kind,
         ],
       );
       return;
@@ -261,7 +259,7 @@ async function fold(connection: Connection, stored: StoredEvent): Promise<void> 
       );
       await connection.query(
         `update exportd.backfills set total_runs = total_runs + 1, start_at = least(start_at, $2),
-           end_at = greatest(end_at, $3) where id = $1 and is_repair`,
+           end_at = greatest(end_at, $3) where id = $1 and kind = 'repair'`,
         [id, event.data.start, event.data.end],
       );
       return;

@@ -447,7 +447,7 @@ async function readHoles(
        where edge.first is not null
      ), backfill as materialized (
        select batch_export_id, start_at, end_at from exportd.backfills
-       where batch_export_id = any($1) and finished_at is null and not is_repair and not retries_failed
+       where batch_export_id = any($1) and finished_at is null and kind in ('range', 'retry')
      )
      select id, ${isoTime('starts')} as start, ${isoTime('ends')} as end from (
        select export.id, before.covered_until as starts, before.starts as ends from export cross join lateral (

@@ -64,7 +64,7 @@ async function openInterval(connection: Connection, runId: string, spec: RunSpec
       spec.data_interval_start,
       spec.data_interval_end,
       runId,
-      spec.backfill_id === null,
+      spec.purpose.kind === 'interval',
     ],
   });
 }
@@ -545,7 +545,7 @@ async function openRow(rows: RowCache, runId: string, spec: RunSpec): Promise<vo
     if (end < Date.parse(String(row.data_interval_end)))
       rows.set(table, { ...row, data_interval_start: data_interval_end });
   }
-  const is_scheduled = spec.backfill_id === null;
+  const is_scheduled = spec.purpose.kind === 'interval';
   const opened = { status: 'running', reason: null, run_id: runId, taken_keys: 0 };
   if (own) {
     rows.change(table, own, { ...opened, is_scheduled: own.is_scheduled === true || is_scheduled });

@@ -5,6 +5,7 @@ import type { RunEvent, RunEventData } from '../domain/run.ts';
 import {
   activeRunStatuses,
   type ExistingRun,
+  backfillOf,
   filesOf,
   type InheritedProgress,
   type RunProgress,
@@ -455,7 +456,8 @@ async function insertRow(
   { stream_id, global_position, recorded_at }: StoredEvent,
   spec: RunEventData<'RunCreated'>,
 ): Promise<void> {
-  const { batch_export_id, data_interval_start, data_interval_end, backfill_id, inherited } = spec;
+  const { batch_export_id, data_interval_start, data_interval_end, inherited } = spec;
+  const backfill_id = backfillOf(spec);
   const former = await rows.find(
     runsTable,
     'interval',
@@ -560,7 +562,7 @@ async function insert(
       spec.config_version,
       spec.data_interval_start,
       spec.data_interval_end,
-      spec.backfill_id,
+      backfillOf(spec),
       spec.retry_number,
       stored.recorded_at,
       spec.allow_shrink,

@@ -2,7 +2,7 @@ import { backfillDecider } from '../domain/backfill.ts';
 import { batchExportDecider } from '../domain/batch_export.ts';
 import type { Decider, DomainEvent, StreamType } from '../domain/event.ts';
 import { openRange, runDecider, untouchedRun } from '../domain/run.ts';
-import type { ExistingRun } from '../domain/run_state.ts';
+import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import type { FoldedState, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
 import { type Projection } from './projection.ts';
@@ -24,7 +24,12 @@ type Members = Readonly<Record<string, unknown>>;
 const jsonOf = (members: object): Readonly<Record<string, string | undefined>> =>
   Object.fromEntries(Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]));
 const untouchedRange = openRange(null, null);
-const untouchedSpec = { allow_shrink: false, retry_number: 0, backfill_id: null, continues_run_id: null };
+const untouchedSpec = {
+  allow_shrink: false,
+  retry_number: 0,
+  purpose: { kind: 'interval' },
+  continues_run_id: null,
+} satisfies Partial<RunSpec>;
 const untouchedFiles = { rejected: 0, expires_at: null };
 const untouched = {
   run: jsonOf(untouchedRun),
@@ -125,7 +130,7 @@ export async function foldState(rows: RowCache, stored: StoredEvent): Promise<un
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 14,
+  version: 15,
   reads: [],
   owns: ['exportd.stream_states'],
   tables: `

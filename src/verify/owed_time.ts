@@ -1,9 +1,4 @@
-import {
-  backfillDecider,
-  type BackfillEvent,
-  type BackfillSpec,
-  type BackfillStatus,
-} from '../domain/backfill.ts';
+import { backfillDecider, type BackfillEvent, type BackfillStatus, rangeOfPlan } from '../domain/backfill.ts';
 import {
   batchExportDecider,
   type BatchExportEvent,
@@ -81,9 +76,11 @@ interface ExportHistory {
 
 /** A backfill, as far as it reached. */
 export interface BackfillHistory {
-  readonly spec: Pick<BackfillSpec, 'first_start' | 'last_end'>;
+  /** The time that it exports. */
+  readonly whole: DataInterval;
   readonly status: BackfillStatus;
-  readonly createdUntil: string;
+  /** The part of it without runs; null if all intervals have one. */
+  readonly remaining: DataInterval | null;
   /** The intervals of the runs that it waits for, or waited for when it was cancelled. */
   readonly active: readonly DataInterval[];
   readonly lastEventAt: string;
@@ -227,13 +224,12 @@ function firstWithinGrace(
 }
 
 function owedByBackfill(
-  { spec, status, createdUntil, active, lastEventAt }: BackfillHistory,
+  { whole, status, remaining, active, lastEventAt }: BackfillHistory,
   isDeleted: boolean,
   { now, graceMs }: OwedOptions,
 ): Owed {
-  const whole = { start: spec.first_start, end: spec.last_end };
   const without = (reason: NotOwedReason): Owed => {
-    const unreached = union([{ start: createdUntil, end: spec.last_end }, ...active]);
+    const unreached = union([...(remaining ? [remaining] : []), ...active]);
     return {
       owed: subtract([whole], unreached),
       notOwed: unreached.map((range) => ({ ...range, reason })),
@@ -314,11 +310,14 @@ function foldBackfill(events: readonly Recorded<BackfillEvent>[]): BackfillHisto
     if (state.status === 'Cancelled') break;
   }
   if (state.status === 'Absent') return [];
+  const whole = rangeOfPlan(state.spec.plan);
+  // No person requested a repair.
+  if (!whole) return [];
   return [
     {
-      spec: state.spec,
+      whole,
       status: state.status,
-      createdUntil: state.created_until,
+      remaining: state.remaining,
       active: state.active.flatMap((id) => intervals.get(id) ?? []),
       lastEventAt: events.at(-1)?.recorded_at ?? '',
     },

@@ -77,7 +77,7 @@ async function compare(interval: IntervalComparison & { readonly at: string }, r
 /** The repairs of the export, the newest last. */
 const repairs = () =>
   query<{ id: string; status: string; total_runs: number }>(
-    `select id, status, total_runs from exportd.backfills where batch_export_id = $1 and is_repair order by position`,
+    `select id, status, total_runs from exportd.backfills where batch_export_id = $1 and kind = 'repair' order by position`,
     commander.batchExportId,
   );
 
@@ -330,7 +330,7 @@ describe('late rows in many intervals', () => {
 /** The unfinished backfills of the project that people have requested. */
 async function unfinishedRequests(): Promise<number> {
   const found = await query(
-    'select from exportd.backfills where team_id = 1 and finished_at is null and not is_repair',
+    `select from exportd.backfills where team_id = 1 and finished_at is null and kind <> 'repair'`,
   );
   return found.length;
 }

@@ -7,7 +7,7 @@ import { findSharedKeys } from '../../src/decisions/destination_rules.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { mergeConfig, storeConfig } from '../../src/destination/config_versions.ts';
-import { batchExportDecider, requireLive } from '../../src/domain/batch_export.ts';
+import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
@@ -72,7 +72,7 @@ describe('the definition that a run exports:', () => {
   };
   const automatic = async (): Promise<void> => {
     const repair = await journal.transaction(async (transaction) => {
-      const live = requireLive((await transaction.lock(batchExportDecider, commander.batchExportId)).state());
+      await transaction.lock(batchExportDecider, commander.batchExportId);
       const { rows } = await transaction.connection.query<{ start: string; end: string }>(
         'select data_interval_start as start, data_interval_end as "end" from exportd.batch_export_runs where id = $1',
         [exported],
@@ -80,7 +80,7 @@ describe('the definition that a run exports:', () => {
       const [interval] = rows;
       if (!interval) throw new Error('The run does not exist.');
       const request = { team_id: 1, run_id: exported, ...interval };
-      return requestRepair(transaction, commander.batchExportId, live, request);
+      return requestRepair(transaction, commander.batchExportId, request);
     });
     await advanceBackfill(journal, policies, repair);
   };

@@ -46,7 +46,7 @@ const spec = {
   config_version: 1,
   data_interval_start: '2026-11-01T10:00:00.000Z',
   data_interval_end: '2026-11-01T11:00:00.000Z',
-  backfill_id: null,
+  purpose: { kind: 'interval' },
   retry_number: 0,
   allow_shrink: false,
   continues_run_id: null,

@@ -3,7 +3,6 @@ import {
   type BackfillEvent,
   type BackfillState,
   decideCompletion,
-  nextBackfillInterval,
   requireBackfillRange,
 } from '../../src/domain/backfill.ts';
 import {
@@ -17,7 +16,12 @@ import {
   decideUnpause,
   decideUpdate,
 } from '../../src/domain/batch_export.ts';
-import { intervalContaining, nominalLengthMs, type DataInterval } from '../../src/domain/intervals.ts';
+import {
+  intervalContaining,
+  intervalFrom,
+  nominalLengthMs,
+  type DataInterval,
+} from '../../src/domain/intervals.ts';
 import { definitionOf } from './definition.ts';
 
 /** The definition that tests start from. */
@@ -81,23 +85,20 @@ function scheduleAt(start: Date, initial: BatchExportState, alreadyScheduled: re
       batch_export_id: 'export',
       team_id: 1,
       ...request,
-      first_start: range.start,
-      last_end: range.end,
-      total_runs: range.intervals,
-      revisions: live().revisions,
-      retry_of_run_id: null,
       allow_shrink: false,
+      plan: { kind: 'range', range, revisions: live().revisions } as const,
     };
     applyToBackfill(backfill, [{ type: 'BackfillStarted', data: spec }]);
     backfills.push(backfill);
   }
   /** Creates a backfill's next run and completes it; false if there is none left. */
   const stepBackfill = (backfill: SimulatedBackfill): boolean => {
-    const interval = nextBackfillInterval(backfill.state);
-    if (!interval) {
+    const { state: before } = backfill;
+    if (before.status !== 'Running' || before.spec.plan.kind !== 'range' || !before.remaining) {
       applyToBackfill(backfill, decideCompletion(backfill.state, false));
       return false;
     }
+    const interval = intervalFrom(before.spec.plan.revisions, new Date(before.remaining.start));
     backfill.intervals.push(interval);
     const data = { run_id: interval.start, own: true, ...interval };
     applyToBackfill(backfill, [

@@ -160,7 +160,7 @@ describe('late rows in many intervals', () => {
     const { rows } = await stack.pool.query<{ at_once: number; completed: number; found: number }>(
       `with repair as (select run.* from exportd.batch_export_runs run
          join exportd.backfills backfill on backfill.id = run.backfill_id
-         where backfill.is_repair and backfill.batch_export_id = $1)
+         where backfill.kind = 'repair' and backfill.batch_export_id = $1)
        select count(distinct run.data_interval_start) filter (where run.status = 'Completed')::int as completed,
          (select count(*) from (select data_interval_start from repair union
            select data_interval_start from exportd.interval_repairs where batch_export_id = $1) found)::int as found,

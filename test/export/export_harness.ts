@@ -133,7 +133,7 @@ export async function createExportHarness(of?: TestBucket) {
         config_version,
         data_interval_start: of.start,
         data_interval_end: of.end,
-        backfill_id: null,
+        purpose: { kind: 'interval' },
         retry_number: 0,
         allow_shrink: more.allow_shrink ?? false,
         continues_run_id: null,

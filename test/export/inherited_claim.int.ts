@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createPolicies, createRun } from '../../src/decisions/create_run.ts';
+import { createPolicies, createRetry } from '../../src/decisions/create_run.ts';
 import { cancelUnlessPublishing, endRun } from '../../src/decisions/run_outcomes.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { type Interruptions, withCrash, withInterruptions } from './crash_injection.ts';
@@ -49,19 +49,10 @@ describe('a run that fails after it claimed publishing', () => {
     const { spec } = await harness.recorder.read(of);
     const id = crypto.randomUUID();
     await harness.journal.transaction((transaction) =>
-      createRun(
-        transaction,
-        { team_id: spec.team_id, definition: spec } as unknown as Parameters<typeof createRun>[1],
-        {
-          id,
-          batch_export_id: spec.batch_export_id,
-          backfill_id: null,
-          retry_number: 1,
-          interval: { start: spec.data_interval_start, end: spec.data_interval_end },
-          allow_shrink: false,
-          retry_of_run_id: of,
-        },
-      ),
+      createRetry(transaction, { definition: spec } as unknown as Parameters<typeof createRetry>[1], of, {
+        id,
+        retry_number: 1,
+      }),
     );
     return id;
   }

@@ -111,7 +111,7 @@ describe('a comparison', () => {
     expect(await compare(batchExportId)).toEqual({ compared: 1, differing: 1, has_more: false });
     expect(await maintenance.repairsOf(batchExportId)).toEqual([run_id]);
     const repairs = await query<{ id: string; status: string }>(
-      'select id, status from exportd.backfills where batch_export_id = $1 and is_repair',
+      `select id, status from exportd.backfills where batch_export_id = $1 and kind = 'repair'`,
       batchExportId,
     );
     expect(repairs).toMatchObject([{ status: 'Running' }]);

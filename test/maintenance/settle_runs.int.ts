@@ -122,7 +122,7 @@ const dueKinds = async (): Promise<string[]> => {
 const repairOf = async (batchExportId: string): Promise<string | undefined> =>
   (
     await query<{ id: string }>(
-      'select id from exportd.backfills where batch_export_id = $1 and is_repair',
+      `select id from exportd.backfills where batch_export_id = $1 and kind = 'repair'`,
       batchExportId,
     )
   )[0]?.id;

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createPolicies, createRun } from '../../src/decisions/create_run.ts';
+import { createPolicies, createRetry } from '../../src/decisions/create_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';
@@ -277,18 +277,11 @@ describe('a commit to a table', () => {
       const { spec } = await harness.recorder.read(run_id);
       const retry_id = randomUUID();
       await harness.journal.transaction((transaction) =>
-        createRun(
+        createRetry(
           transaction,
-          { team_id: spec.team_id, definition: spec } as unknown as Parameters<typeof createRun>[1],
-          {
-            id: retry_id,
-            batch_export_id: spec.batch_export_id,
-            backfill_id: null,
-            retry_number: 1,
-            interval: { start: spec.data_interval_start, end: spec.data_interval_end },
-            allow_shrink: false,
-            retry_of_run_id: run_id,
-          },
+          { definition: spec } as unknown as Parameters<typeof createRetry>[1],
+          run_id,
+          { id: retry_id, retry_number: 1 },
         ),
       );
       await harness.attempt().exportInterval({ run_id: retry_id });

@@ -286,12 +286,12 @@ describe('intervals that are owed', () => {
         ...range,
         batch_export_id: exported.batchExportId,
         team_id: teamId,
-        first_start: range.start_at,
-        last_end: range.end_at,
-        total_runs: 3,
-        revisions: [],
-        retry_of_run_id: null,
         allow_shrink: false,
+        plan: {
+          kind: 'range',
+          range: { start: range.start_at, end: range.end_at, intervals: 3 },
+          revisions: [],
+        },
       };
       await harness.journal.transaction(async (transaction) => {
         const stream = await transaction.lock(backfillDecider, backfill_id);

@@ -38,9 +38,9 @@ describe('owed time', () => {
   const deleted = { type: 'BatchExportDeleted', data: {} } as const;
 
   const backfill = (changes: Partial<BackfillHistory> = {}): BackfillHistory => ({
-    spec: { first_start: at('04'), last_end: at('08') },
+    whole: range('04', '08'),
     status: 'Running',
-    createdUntil: at('06'),
+    remaining: range('06', '08'),
     active: [range('05', '06')],
     lastEventAt: at('10:30'),
     ...changes,
@@ -156,14 +156,12 @@ describe('owed time', () => {
 
     it('that is completed, or makes no progress, owes everything', () => {
       const everything = { owed: [range('04', '08')], notOwed: [] };
-      expect(owedWith({ status: 'Completed', createdUntil: at('08'), active: [] })).toEqual(everything);
+      expect(owedWith({ status: 'Completed', remaining: null, active: [] })).toEqual(everything);
       expect(owedWith({ lastEventAt: at('10:10') })).toEqual(everything);
     });
 
     it('of time that the schedule skipped owes it', () => {
-      const backfills = [
-        backfill({ spec: { first_start: at('13'), last_end: at('15') }, status: 'Completed' }),
-      ];
+      const backfills = [backfill({ whole: range('13', '15'), status: 'Completed' })];
       expect(owedAt('16:40', [created(), ['12:10', paused]], { backfills })).toEqual({
         owed: [range('10', '12'), range('13', '15')],
         notOwed: [

@@ -38,10 +38,11 @@ type BackfillRow = Omit<BackfillResponse, 'batch_export' | 'progress'> &
 // counts the runs that ended for good, so only the others are read, however many runs there are.
 const selection = `
   select backfill.id, backfill.batch_export_id, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
-    backfill.total_runs + case when backfill.is_repair and backfill.finished_at is null then (
+    backfill.total_runs + case when backfill.kind = 'repair' and backfill.finished_at is null then (
       select count(*) from exportd.interval_repairs repair where repair.batch_export_id = backfill.batch_export_id)::int
       else 0 end as total_runs,
-    backfill.retry_of_run_id, backfill.retries_failed, backfill.is_repair, backfill.allow_shrink, backfill.created_at, backfill.finished_at,
+    backfill.retry_of_run_id, backfill.kind = 'failed' as retries_failed, backfill.kind = 'repair' as is_repair,
+    backfill.allow_shrink, backfill.created_at, backfill.finished_at,
     backfill.last_updated_at,
     backfill.completed_runs + backfill.failed_runs + backfill.cancelled_runs + uncounted.finished_runs as finished_runs,
     backfill.completed_runs + uncounted.completed_runs as completed_runs,

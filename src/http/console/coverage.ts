@@ -134,7 +134,7 @@ const ledger = `select
        order by data_interval_start limit 1) oldest having count(*) > 0) as exported,
     (select coalesce(json_agg(json_build_object('start', start_at, 'end', end_at)), '[]') from (
        select start_at, end_at from exportd.backfills
-       where batch_export_id = $1 and finished_at is null and not is_repair and not retries_failed
+       where batch_export_id = $1 and finished_at is null and kind in ('range', 'retry')
        order by start_at desc limit ${maxRanges}) backfill) as backfills,
     pace.*
   from (

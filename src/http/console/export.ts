@@ -219,13 +219,13 @@ const retryDetail = (delaySeconds: number | null): string =>
     : `exportd retries it in ${Math.round(delaySeconds)} seconds.`;
 
 const originOf = ({
-  backfill_id,
+  purpose,
   retry_number,
   continues_run_id,
 }: Extract<RunEvent, { type: 'RunCreated' }>['data']): string => {
   if (continues_run_id !== null) return `Continues run ${continues_run_id}`;
   if (retry_number > 0) return `Automatic retry ${retry_number}`;
-  return backfill_id === null ? 'By the schedule' : `By backfill ${backfill_id}`;
+  return purpose.kind === 'interval' ? 'By the schedule' : `By backfill ${purpose.backfill_id}`;
 };
 
 /** The steps of a response. A run of hundreds of files has more. */
