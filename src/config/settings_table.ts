@@ -39,14 +39,22 @@ export function settingsTable(): string {
   ].join('\n\n');
 }
 
-/** All bounds as Markdown, with a table for each group. */
+/** The bounds of what users send, as Markdown with a table for each group. Those of stores and files are read in the code. */
 const boundsTable = (): string =>
   Object.entries(boundGroups)
+    .filter(([heading]) => boundsOfUsers.has(heading))
     .map(([heading, group]) => {
       const rows = Object.values(group).map((bound) => [bound.what, boundText(bound), bound.more]);
       return `### ${heading}\n\n${tableOf(['What', 'At most', 'More'], rows)}`;
     })
     .join('\n\n');
+
+const boundsOfUsers = new Set([
+  'HTTP requests',
+  'Batch exports',
+  'Rows of the source',
+  'Shares of a project',
+]);
 
 const columns = ['Setting', 'Default', 'Meaning'];
 
