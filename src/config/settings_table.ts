@@ -19,33 +19,46 @@ const metaOf = (schema: z.ZodType): SettingMeta => schema.meta() ?? {};
 /** A deployment decides a setting first when its schema says `when` to change it. */
 const isFirst = (schema: z.ZodType): boolean => metaOf(schema).when !== undefined;
 
-/** All settings as Markdown: the ten that a deployment decides first, then the others by group. */
+/** All settings as Markdown: a table of the ten that a deployment decides first, then lists of the others by group. */
 export function settingsTable(): string {
   const first = Object.values(settingGroups).flatMap((settings) =>
     Object.entries(settings)
       .filter(([, schema]) => isFirst(schema))
-      .map(([name, schema]) => [...cellsOf(name, schema), metaOf(schema).when ?? '']),
+      .map(([name, schema]) => {
+        const { default: fallback, description, when } = metaOf(schema);
+        return [
+          `\`${name}\``,
+          fallback === undefined ? '' : `\`${fallback}\``,
+          description ?? '',
+          when ?? '',
+        ];
+      }),
   );
   const groups = Object.entries(settingGroups).map(([heading, settings]: readonly [string, Settings]) => {
     const others = Object.entries(settings).filter(([, schema]) => !isFirst(schema));
-    return `### ${heading}\n\n${tableOf(
-      columns,
-      others.map(([name, schema]) => cellsOf(name, schema)),
-    )}`;
+    return `### ${heading}\n\n${others.map(([name, schema]) => lineOf(name, schema)).join('\n')}`;
   });
   return [
-    `## Ten to decide first\n\n${tableOf([...columns, 'When to change it'], first)}`,
-    `## All other settings\n\n${groups.join('\n\n')}`,
+    `## Ten to decide first\n\n${tableOf(['Setting', 'Default', 'Meaning', 'When to change it'], first)}`,
+    `## All other settings\n\nWith their defaults in parentheses.\n\n${groups.join('\n\n')}`,
   ].join('\n\n');
 }
 
-/** The bounds of what users send, as Markdown with a table for each group. Those of stores and files are read in the code. */
-const boundsTable = (): string =>
+/** A setting as an item of a list. */
+function lineOf(name: string, schema: z.ZodType): string {
+  const { default: fallback, description = '' } = metaOf(schema);
+  return `- \`${name}\`${fallback === undefined ? '' : ` (\`${fallback}\`)`}: ${description}`;
+}
+
+/** The bounds of what users send, as Markdown with a list for each group. Those of stores and files are read in the code. */
+const boundLists = (): string =>
   Object.entries(boundGroups)
     .filter(([heading]) => boundsOfUsers.has(heading))
     .map(([heading, group]) => {
-      const rows = Object.values(group).map((bound) => [bound.what, boundText(bound), bound.more]);
-      return `### ${heading}\n\n${tableOf(['What', 'At most', 'More'], rows)}`;
+      const lines = Object.values(group).map(
+        (bound) => `- ${bound.what}: ${boundText(bound)}, else ${bound.more}`,
+      );
+      return `### ${heading}\n\n${lines.join('\n')}`;
     })
     .join('\n\n');
 
@@ -55,13 +68,6 @@ const boundsOfUsers = new Set([
   'Rows of the source',
   'Shares of a project',
 ]);
-
-const columns = ['Setting', 'Default', 'Meaning'];
-
-function cellsOf(name: string, schema: z.ZodType): readonly string[] {
-  const { default: fallback, description = '' } = metaOf(schema);
-  return [`\`${name}\``, fallback === undefined ? '' : `\`${fallback}\``, description.replaceAll('|', '\\|')];
-}
 
 function tableOf(header: readonly string[], rows: readonly (readonly string[])[]): string {
   const widths = header.map((title, column) =>
@@ -84,7 +90,7 @@ function tableOf(header: readonly string[], rows: readonly (readonly string[])[]
  * @throws Error when their markers are missing.
  */
 export const withGeneratedTables = (readme: string): string =>
-  withPart(withPart(readme, markersOf('settings'), settingsTable()), markersOf('bounds'), boundsTable());
+  withPart(withPart(readme, markersOf('settings'), settingsTable()), markersOf('bounds'), boundLists());
 
 function withPart(readme: string, { start, end }: Markers, part: string): string {
   const [from, to] = [readme.indexOf(start), readme.indexOf(end)];

@@ -239,7 +239,7 @@ describe('the configuration', () => {
     });
 
     it('lists each setting once, the ten that a deployment decides first before the others', () => {
-      const listed = [...settingsTable().matchAll(/^\| `([A-Z0-9_]+)`/gm)].map(([, name]) => name);
+      const listed = [...settingsTable().matchAll(/^[|-] `([A-Z0-9_]+)`/gm)].map(([, name]) => name);
       expect(listed.toSorted()).toEqual(settings.map(([name]) => name).toSorted());
       const first = settings.filter(([, schema]) => schema.meta()?.when !== undefined);
       expect(listed.slice(0, 10).toSorted()).toEqual(first.map(([name]) => name).toSorted());
