@@ -250,6 +250,8 @@ async function unpackFromDebian(
       options.push(
         `--option=Dir::Etc::sourcelist=${join(folder, 'own.sources')}`,
         `--option=Dir::Etc::sourceparts=${join(folder, 'none')}`,
+        // Otherwise a version that is installed is looked for, in vain.
+        '--option=APT::Update::Error-Mode=any',
       );
     }
     await run('apt-get', [...options, 'update'], { cwd: folder, maxBuffer: Infinity });
@@ -300,8 +302,9 @@ function installCompose2(folder: string): Promise<void> {
     '/etc/apt/sources.list',
     ...globSync('/etc/apt/sources.list.d/*').filter((path) => /\.(list|sources)$/.test(path)),
   ].flatMap((path) => (existsSync(path) ? [readFileSync(path, 'utf8')] : []));
+  // Comments name other mirrors, such as a snapshot's.
   const [mirror = 'http://deb.debian.org/debian'] =
-    /https?:\/\/\S+\/debian(?=[/\s]|$)/.exec(found.join('\n')) ?? [];
+    /(?<=^[^#]*)https?:\/\/\S+\/debian(?=[/\s]|$)/m.exec(found.join('\n')) ?? [];
   const sources = `Types: deb
 URIs: ${mirror}
 Suites: trixie
