@@ -7,8 +7,9 @@ import { expect } from '@jest/globals';
 export interface Watched<Result> {
   readonly result: Result;
   /**
-   * The longest time that its health took to respond, in milliseconds, less the time for which its main thread was ready
-   * to run and other processes of the machine had the cores. So a busy machine lengthens it no more than it lengthens work.
+   * The longest time that its health took to respond, in milliseconds, less the time for which its main thread, or one that
+   * this waits for, was ready to run and other processes of the machine had the cores. At least what its main thread computed
+   * meanwhile. So a busy machine lengthens it no more than it lengthens work.
    */
   readonly silentMs: number;
   /** By how much its resident memory exceeded what it had before, at its peak, in MiB. */

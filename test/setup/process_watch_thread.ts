@@ -1,4 +1,4 @@
-import { readFileSync, writeFileSync } from 'node:fs';
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { get } from 'node:http';
 import { setTimeout as delay } from 'node:timers/promises';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -26,9 +26,33 @@ function memoryMiB(field: 'VmRSS' | 'VmHWM'): number {
   return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1]) / 1_024;
 }
 
-/** For how long a thread has been ready to run without a core, in milliseconds. */
-const waitedMs = (thread: string): number =>
-  Number(readFileSync(`/proc/${thread}/schedstat`, 'utf8').split(' ')[1]) / 1_000_000;
+/** What a thread has done so far, in milliseconds. */
+interface ThreadTimes {
+  /** With a core. */
+  readonly ran: number;
+  /** Ready to run, while others had the cores. */
+  readonly waited: number;
+}
+
+function timesOf(thread: string): ThreadTimes {
+  const [ran = 0, waited = 0] = readFileSync(`/proc/${thread}/schedstat`, 'utf8')
+    .split(' ')
+    .map((nanoseconds) => Number(nanoseconds) / 1_000_000);
+  return { ran, waited };
+}
+
+/** The times of this thread and of those of the process, by their paths. */
+function timesOfThreads(): ReadonlyMap<string, ThreadTimes> {
+  const threads = readdirSync(`/proc/${pid}/task`).map((id) => `${pid}/task/${id}`);
+  const times = new Map<string, ThreadTimes>();
+  for (const thread of ['thread-self', ...threads])
+    try {
+      times.set(thread, timesOf(thread));
+    } catch {
+      // It has ended.
+    }
+  return times;
+}
 
 // The kernel forgets the peak so far.
 writeFileSync(`/proc/${pid}/clear_refs`, '5');
@@ -39,14 +63,24 @@ parentPort?.once('message', () => (isStopping = true));
 parentPort?.postMessage('started');
 
 async function poll(): Promise<void> {
+  const before = timesOfThreads();
   const startedAt = performance.now();
-  const waitedBefore = [waitedMs(`${pid}/task/${pid}`), waitedMs('thread-self')] as const;
   await request();
-  const waited = [waitedMs(`${pid}/task/${pid}`), waitedMs('thread-self')] as const;
   const elapsedMs = performance.now() - startedAt;
-  // They may wait at the same time, so only the longer wait is taken off.
-  const machineMs = Math.max(waited[0] - waitedBefore[0], waited[1] - waitedBefore[1]);
-  silentMs = Math.max(silentMs, elapsedMs - machineMs);
+  const main = `${pid}/task/${pid}`;
+  let ran = 0;
+  let waited = 0;
+  let othersWaited = 0;
+  for (const [thread, after] of timesOfThreads()) {
+    const since = before.get(thread) ?? { ran: 0, waited: 0 };
+    if (thread === main) {
+      ran = after.ran - since.ran;
+      waited = after.waited - since.waited;
+    } else othersWaited = Math.max(othersWaited, after.waited - since.waited);
+  }
+  // The main thread also waits for others: for those of V8 that collect garbage with it, and for the measuring one. They
+  // may wait at the same time, so only the longest wait is taken off, and nothing of what the main thread computed.
+  silentMs = Math.max(silentMs, ran, elapsedMs - waited - othersWaited);
 }
 
 const isWatching = (): boolean => !isStopping;
