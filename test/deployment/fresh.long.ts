@@ -1,4 +1,4 @@
-import { chownSync, mkdirSync } from 'node:fs';
+import { chownSync, mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { cloneForContainers, type Engine, openEngine } from './containers/containers.ts';
@@ -34,22 +34,27 @@ interface Cell {
 }
 
 /** Runs Bash in a container of the cell, in a fresh clone. @returns what it printed @throws Error with it */
-const inCell = ({ node = 24, options = [], path }: Cell, script: string): Promise<string> =>
-  engine.podman(
+function inCell({ node = 24, options = [], path }: Cell, script: string): Promise<string> {
+  const file = join(engine.folder, 'cell.sh');
+  writeFileSync(file, `git clone -q /clone "$CLONE"; cd "$CLONE"\n${script}`);
+  return engine.podman(
     'run',
     '--rm',
     '--name',
     container,
     '--volume',
     `${clone}:/clone:ro`,
+    '--volume',
+    `${file}:/cell.sh:ro`,
     ...options,
     '--env',
     `CLONE=${path}`,
     `localhost/fresh:${node}`,
     'bash',
-    '-euc',
-    `git clone -q /clone "$CLONE"; cd "$CLONE"\n${script}`,
+    '-eu',
+    '/cell.sh',
   );
+}
 
 /**
  * `npm start` in a terminal, to the first manifest, and Ctrl-C, which a terminal sends to all processes. Prints the output, and

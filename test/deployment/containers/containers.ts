@@ -36,10 +36,16 @@ export async function openEngine(): Promise<Engine> {
   return {
     folder,
     environment,
-    podman: async (...args) => {
-      const { stdout, stderr } = await run('podman', args, { env: environment, maxBuffer: Infinity });
-      return stdout + stderr;
-    },
+    podman: (...args) =>
+      new Promise((resolve, reject) => {
+        execFile('podman', args, { env: environment, maxBuffer: Infinity }, (error, stdout, stderr) => {
+          if (error === null) resolve(stdout + stderr);
+          else {
+            const how = error.signal ?? `exit code ${String(error.code)}`;
+            reject(new Error(`podman ${args.join(' ')}: ${how}\n${stdout}${stderr}`));
+          }
+        });
+      }),
     close: () => {
       rmSync(folder, { recursive: true, force: true });
       return Promise.resolve();
