@@ -11,10 +11,11 @@ import {
   mkdtempSync,
   readFileSync,
   rmSync,
+  symlinkSync,
   writeFileSync,
 } from 'node:fs';
 import { constants, homedir, tmpdir } from 'node:os';
-import { delimiter, join } from 'node:path';
+import { delimiter, dirname, join, relative } from 'node:path';
 import { fileURLToPath } from 'node:url';
 
 const [command = 'up', ...args] = process.argv.slice(2);
@@ -81,11 +82,24 @@ function matchesLockFile(lockText) {
   if (record === undefined) return false;
   const installed = JSON.parse(record).packages;
   return Object.entries(JSON.parse(lockText).packages).every(
-    ([path, { version, optional, devOptional }]) =>
-      path === '' ||
+    ([path, { version, link, optional, devOptional }]) =>
+      link ||
+      !path.startsWith('node_modules/') ||
       installed[path]?.version === version ||
       (!(path in installed) && (optional || devOptional)),
   );
+}
+
+/** Links the packages that are folders of the clone, as npm does. A new one is no reason to install all others again. */
+function linkFolders(lockText) {
+  for (const [path, { link, resolved }] of Object.entries(JSON.parse(lockText).packages)) {
+    const place = join(root, path);
+    if (!link || existsSync(place)) continue;
+    mkdirSync(dirname(place), { recursive: true });
+    // One that leads nowhere.
+    rmSync(place, { force: true });
+    symlinkSync(relative(dirname(place), join(root, resolved)), place);
+  }
 }
 
 /** Installs the packages unless those of the current lock file are installed. */
@@ -99,7 +113,8 @@ async function ensurePackages() {
     );
   const isInstalled = existsSync(hasNode() ? node : packages);
   if (isInstalled && readText(stampFile) === stamp) return;
-  if (!isInstalled || !matchesLockFile(lockText)) {
+  if (isInstalled && matchesLockFile(lockText)) linkFolders(lockText);
+  else {
     if (startsServers) void prefetchServers();
     await install();
   }
