@@ -46,14 +46,32 @@ const layerRules = layers.flatMap((layer, number) =>
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
-    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: { pathNot: '^src/dialect/test/' },
+      to: { circular: true },
+    },
     {
       name: 'dialect-stands-alone',
-      comment:
-        'The dialect knows nothing of exportd, so that it can become a package: it needs a time zone library.',
+      comment: 'The dialect is a package of its own, which knows nothing of exportd.',
       severity: 'error',
-      from: { path: '^src/dialect/' },
-      to: { pathNot: '^(src/dialect/|node_modules/(@types/)?luxon/|node:crypto$|crypto$)' },
+      from: { path: '^src/dialect/', pathNot: '^src/dialect/test/' },
+      to: { pathNot: '^(src/dialect/(?!test/)|node_modules/(@types/)?luxon/|node:crypto$|crypto$)' },
+    },
+    {
+      name: 'tests-of-dialect-know-the-dialect-alone',
+      comment: 'Of exportd they need the test database.',
+      severity: 'error',
+      from: { path: '^src/dialect/test/' },
+      to: { path: '^(src|activities|workflows|test)/', pathNot: '^(src/dialect|test/setup)/' },
+    },
+    {
+      name: 'dialect-by-name',
+      comment: 'What the package exports (src/dialect/package.json) is what exportd may use.',
+      severity: 'error',
+      from: { path: '^(src|activities|workflows)/', pathNot: '^src/dialect/' },
+      to: { path: '^src/dialect/', dependencyTypesNot: ['aliased-workspace'] },
     },
     ...layerRules,
     {
@@ -68,7 +86,7 @@ module.exports = {
       comment: 'It runs before npm has installed the packages.',
       severity: 'error',
       from: { path: '^src/local_stack/servers/prefetch' },
-      to: { path: 'node_modules/', reachable: true },
+      to: { path: '^(node_modules|src/dialect)/', reachable: true },
     },
     {
       name: 'workflows-are-sandboxed',

@@ -16,10 +16,13 @@ const swc = createTransformer({
   sourceMaps: true,
 });
 
+const folderOf = (path) => join(module.path, '..', path) + sep;
 /** The folders of exportd's own modules. */
-const product = ['src', 'activities', 'workflows'].map((folder) => join(module.path, '..', folder) + sep);
+const product = ['src', 'activities', 'workflows'].map(folderOf);
+const testsOfDialect = folderOf('src/dialect/test');
 
-const isProduct = (path) => product.some((folder) => path.startsWith(folder));
+const isProduct = (path) =>
+  product.some((folder) => path.startsWith(folder)) && !path.startsWith(testsOfDialect);
 
 /** Whether a module of the folder `path` gets `name` from Node, which loads it once per process. */
 const isShared = (name, path) =>

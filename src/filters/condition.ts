@@ -1,9 +1,9 @@
 import { DateTime } from 'luxon';
-import type { Expression } from '../dialect/ast.ts';
-import { buildExpression, buildTimeLiteral, combineConditions } from '../dialect/ast_builders.ts';
-import { DialectError } from '../dialect/query_text.ts';
-import { parseExpression } from '../dialect/parser/queries.ts';
-import { regularExpressionError } from '../dialect/regular_expressions/translate.ts';
+import type { Expression } from '@exportd/dialect/ast';
+import { buildExpression, buildTimeLiteral, combineConditions } from '@exportd/dialect/ast_builders';
+import { DialectError } from '@exportd/dialect/query_text';
+import { parseExpression } from '@exportd/dialect/parser/queries';
+import { regularExpressionError } from '@exportd/dialect/regular_expressions/translate';
 import {
   asNumber,
   asString,

@@ -1,6 +1,6 @@
-import type { Expression } from '../dialect/ast.ts';
-import { buildExpression, buildField } from '../dialect/ast_builders.ts';
-import type { DialectError } from '../dialect/query_text.ts';
+import type { Expression } from '@exportd/dialect/ast';
+import { buildExpression, buildField } from '@exportd/dialect/ast_builders';
+import type { DialectError } from '@exportd/dialect/query_text';
 import type { PropertyFilter } from './schema.ts';
 
 /** A filter that cannot be compiled. The message is shown to the user. */

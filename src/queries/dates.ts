@@ -1,7 +1,7 @@
 import { DateTime, type DurationLike, type Zone } from 'luxon';
 import * as z from 'zod';
-import type { Expression } from '../dialect/ast.ts';
-import { buildExpression, buildSelect, buildTimeLiteral } from '../dialect/ast_builders.ts';
+import type { Expression } from '@exportd/dialect/ast';
+import { buildExpression, buildSelect, buildTimeLiteral } from '@exportd/dialect/ast_builders';
 import {
   type AbsoluteDate,
   invalidDateMessage,

@@ -7,16 +7,16 @@ import {
   type Query,
   type Select,
   walk,
-} from '../dialect/ast.ts';
-import { buildSelect } from '../dialect/ast_builders.ts';
-import { type CompiledStatement, compileQuery, type RowLimits } from '../dialect/compile/compile_query.ts';
-import { DialectError } from '../dialect/query_text.ts';
-import { findFunction } from '../dialect/functions/registry.ts';
-import { parseExpression, parseOrderItem, parseSelectItem } from '../dialect/parser/queries.ts';
-import type { Placeholders } from '../dialect/resolve/placeholders.ts';
-import type { Project } from '../dialect/resolve/statement.ts';
-import type { Schema } from '../dialect/schema.ts';
-import { type Type, zoneOf } from '../dialect/types.ts';
+} from '@exportd/dialect/ast';
+import { buildSelect } from '@exportd/dialect/ast_builders';
+import { type CompiledStatement, compileQuery, type RowLimits } from '@exportd/dialect/compile/compile_query';
+import { DialectError } from '@exportd/dialect/query_text';
+import { findFunction } from '@exportd/dialect/functions/registry';
+import { parseExpression, parseOrderItem, parseSelectItem } from '@exportd/dialect/parser/queries';
+import type { Placeholders } from '@exportd/dialect/resolve/placeholders';
+import type { Project } from '@exportd/dialect/resolve/statement';
+import type { Schema } from '@exportd/dialect/schema';
+import { type Type, zoneOf } from '@exportd/dialect/types';
 import { exactNumber, parseJson } from '../client/exact_numbers.ts';
 import type { Relations } from '../source/relations.ts';
 import type { QueryStatement, ReadColumns, TextRow, QueryContext, QueryProject } from './query_kind.ts';

@@ -1,4 +1,4 @@
-import type { JsonValue, PlaceholderValue } from '../dialect/resolve/placeholders.ts';
+import type { JsonValue, PlaceholderValue } from '@exportd/dialect/resolve/placeholders';
 import type { DialectReader } from './dialect_reader.ts';
 
 /** Properties that hold a person's display name, in order of preference. */

@@ -1,7 +1,7 @@
 import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { stringifyJson } from '../client/exact_numbers.ts';
-import { compileQuery } from '../dialect/compile/compile_query.ts';
+import { compileQuery } from '@exportd/dialect/compile/compile_query';
 import type { JsonValue } from '../domain/event.ts';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
 import { compilerProject, type ProjectSchema, readRows, withFieldPath } from './dialect_reader.ts';

@@ -1,7 +1,7 @@
 import * as z from 'zod';
-import type { Expression } from '../dialect/ast.ts';
-import { buildExpression, buildField, buildSelect, combineConditions } from '../dialect/ast_builders.ts';
-import { DialectError } from '../dialect/query_text.ts';
+import type { Expression } from '@exportd/dialect/ast';
+import { buildExpression, buildField, buildSelect, combineConditions } from '@exportd/dialect/ast_builders';
+import { DialectError } from '@exportd/dialect/query_text';
 import { conditionOfFilters, filterCondition } from '../filters/condition.ts';
 import { FilterError, type FilterTarget } from '../filters/operand.ts';
 import {

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { type ExplainedQuery, explainQuery } from '../dialect/compile/compile_query.ts';
+import { type ExplainedQuery, explainQuery } from '@exportd/dialect/compile/compile_query';
 import type { Pool } from '../journal/database.ts';
 import { applicationName } from '../source/postgres_source.ts';
 import { relationsOf } from '../source/relations.ts';

@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { isDialectTable } from '../dialect/resolve/tables/persons.ts';
+import { isDialectTable } from '@exportd/dialect/resolve/tables/persons';
 import { quoteRelation, type Relations } from '../source/relations.ts';
 import { optionalRelations } from './source_schema.ts';
 import { InvalidWarehouseTable, type RegistrableRelation } from './warehouse_tables.ts';

@@ -1,4 +1,4 @@
-import type { PropertyTypes, Schema, SourceRelation, WarehouseTable } from '../dialect/schema.ts';
+import type { PropertyTypes, Schema, SourceRelation, WarehouseTable } from '@exportd/dialect/schema';
 import {
   type CatalogConnection,
   columnTypesOfExisting,

@@ -1,4 +1,4 @@
-import type { SourceRelation } from '../dialect/schema.ts';
+import type { SourceRelation } from '@exportd/dialect/schema';
 import { contractCasts, type RelationRole, sourceContract, unconvertedTypes } from './contract.ts';
 
 const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;

@@ -1,4 +1,4 @@
-import { readableJson } from '../dialect/resolve/relation.ts';
+import { readableJson } from '@exportd/dialect/resolve/relation';
 import type { FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { utf8Bytes } from '../source/model_query.ts';

@@ -11,7 +11,7 @@ import {
   symlinkSync,
 } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { delimiter, dirname, join } from 'node:path';
+import { basename, delimiter, dirname, join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assignPorts } from '../../src/local_stack/ports.ts';
@@ -64,7 +64,7 @@ async function takeSteps(
         const isFolder = readdirSync(dirname(from), { withFileTypes: true }).some(
           (entry) => entry.name === source.split('/').at(-1) && entry.isDirectory(),
         );
-        const into = isFolder || source.startsWith('/') ? target : join(target, source);
+        const into = isFolder || source.startsWith('/') ? target : join(target, basename(source));
         cpSync(from, join(place, into), { recursive: true, verbatimSymlinks: true });
       }
     } else if (name === 'RUN') {

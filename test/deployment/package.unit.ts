@@ -60,6 +60,7 @@ describe('the package', () => {
 
   it.each([
     ['package-lock.json', /^ {2}"version": "([^"]+)"/gm],
+    ['src/dialect/package.json', /"version": "([^"]+)"/g],
     ['README.md', /exportd-(\d[\w.]*?)\.tgz/g],
     ['.github/CHANGELOG.md', /^# Changelog[\s\S]*?\n## (\S+)/g],
     ['docker-compose.yml', /exportd:(\d[\w.]*)/g],

@@ -7,7 +7,7 @@ import { createProject } from '../../src/http/accounts.ts';
 import { readQueryProject } from '../../src/queries/query_kind.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';
 import { relationsOf } from '../../src/source/relations.ts';
-import { rowsOf } from '../dialect/rows_of.ts';
+import { rowsOf } from '../../src/dialect/test/rows_of.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseTime } from '../../src/dialect/compile/times/local_times.ts';
-import { isTimeZone as isTimeZoneOfDialect } from '../../src/dialect/types.ts';
+import { isTimeZone as isTimeZoneOfDialect } from '@exportd/dialect/types';
 import { instantOfLocalTime, isTimeZone } from '../../src/domain/intervals.ts';
 
 const zones = [

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compileQuery, type CompiledStatement } from '../../src/dialect/compile/compile_query.ts';
-import { functionDefinitions } from '../../src/dialect/functions/registry.ts';
+import { compileQuery, type CompiledStatement } from '@exportd/dialect/compile/compile_query';
+import { functionDefinitions } from '@exportd/dialect/functions/registry';
 import { inTransaction } from '../../src/journal/database.ts';
 import { toQueryError } from '../../src/queries/query_errors.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
-import { RandomCalls } from '../dialect/random_calls.ts';
-import { insertEdgeValues, edgeValueProject } from '../dialect/edge_values.ts';
+import { RandomCalls } from '../../src/dialect/test/random_calls.ts';
+import { insertEdgeValues, edgeValueProject } from '../../src/dialect/test/edge_values.ts';
 import { randomCases } from '../setup/effort.ts';
 
 let database: TestDatabase;

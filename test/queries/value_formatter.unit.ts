@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { DateTime } from 'luxon';
-import { arrayOf, mapOf, scalarType, timeIn, tupleOf } from '../../src/dialect/types.ts';
+import { arrayOf, mapOf, scalarType, timeIn, tupleOf } from '@exportd/dialect/types';
 import { valueFormatter } from '../../src/queries/dialect_reader.ts';
 
 const time = scalarType('datetime');

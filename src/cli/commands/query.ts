@@ -63,7 +63,7 @@ export function addQueryCommands(program: Command): void {
     .option('--json', 'print JSON')
     .action(async (text: string, options: ExplainOptions) => {
       const { explainForProject } = await import('../../queries/query_source.ts');
-      const { explainedLines } = await import('../../dialect/compile/compile_query.ts');
+      const { explainedLines } = await import('@exportd/dialect/compile/compile_query');
       const settings = await commandSettings(process.env);
       const { tree, statement } = await withPool((pool) =>
         explainForProject(pool, settings, options.project, text),

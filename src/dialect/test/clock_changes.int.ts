@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Settings } from 'luxon';
-import { parseTime } from '../../src/dialect/compile/times/local_times.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { parseTime } from '../compile/times/local_times.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/setup/database.ts';
 import { project } from './project.ts';
 import { rowsOf } from './rows_of.ts';
 

@@ -1,12 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/setup/database.ts';
 import { goldenQueries } from './golden_queries.ts';
 import { berlin, project } from './project.ts';
 import { RandomQueries } from './random_queries.ts';
 import { rowsOf } from './rows_of.ts';
 import { insertSmallData, otherTeamMarker } from './small_data.ts';
-import { randomCases } from '../setup/effort.ts';
+import { randomCases } from '../../../test/setup/effort.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

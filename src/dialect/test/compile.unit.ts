@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
-import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import { DialectError } from '../../src/dialect/query_text.ts';
-import { parseExpression, parseQuery } from '../../src/dialect/parser/queries.ts';
-import type { Placeholders, PlaceholderValue } from '../../src/dialect/resolve/placeholders.ts';
+import { compileQuery } from '../compile/compile_query.ts';
+import { DialectError } from '../query_text.ts';
+import { parseExpression, parseQuery } from '../parser/queries.ts';
+import type { Placeholders, PlaceholderValue } from '../resolve/placeholders.ts';
 import { project } from './project.ts';
 import { validParameters, invalidParameters } from './invalid_parameters.ts';
 import { invalidQueries } from './invalid_queries.ts';

@@ -1,4 +1,4 @@
-import type { Project } from '../../src/dialect/resolve/statement.ts';
+import type { Project } from '../resolve/statement.ts';
 import type { Pool } from 'pg';
 import { project, schema } from './project.ts';
 

@@ -1,11 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { DialectError } from '../../src/dialect/query_text.ts';
-import {
-  parseExpression,
-  parseOrderItem,
-  parseQuery,
-  parseSelectItem,
-} from '../../src/dialect/parser/queries.ts';
+import { DialectError } from '../query_text.ts';
+import { parseExpression, parseOrderItem, parseQuery, parseSelectItem } from '../parser/queries.ts';
 import { invalidOperators } from './invalid_operators.ts';
 import { invalidStatements } from './invalid_statements.ts';
 import { invalidValues } from './invalid_values.ts';

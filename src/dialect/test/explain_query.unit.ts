@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { explainedLines, explainQuery } from '../../src/dialect/compile/compile_query.ts';
+import { explainedLines, explainQuery } from '../compile/compile_query.ts';
 import { berlin } from './project.ts';
 
 const explained = (query: string): string => explainedLines(explainQuery(query, berlin).tree).join('\n');

@@ -1,10 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import { parseQuery, parseSelectItem } from '../../src/dialect/parser/queries.ts';
-import { printExpression, printQuery } from '../../src/dialect/print.ts';
+import { compileQuery } from '../compile/compile_query.ts';
+import { parseQuery, parseSelectItem } from '../parser/queries.ts';
+import { printExpression, printQuery } from '../print.ts';
 import { grammar } from './grammar.ts';
-import { effort } from '../setup/effort.ts';
+import { effort } from '../../../test/setup/effort.ts';
 import { project } from './project.ts';
 import { withoutSpans } from './without_spans.ts';
 import { mutated } from './mutations.ts';

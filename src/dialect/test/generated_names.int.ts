@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { compileQuery } from '../compile/compile_query.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/setup/database.ts';
 import { project } from './project.ts';
 
 let database: TestDatabase;

@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import type { Project } from '../../src/dialect/resolve/statement.ts';
-import type { SourceRelation } from '../../src/dialect/schema.ts';
+import { compileQuery } from '../compile/compile_query.ts';
+import type { Project } from '../resolve/statement.ts';
+import type { SourceRelation } from '../schema.ts';
 import { grammar } from './grammar.ts';
 import { functionsOf } from './functions_of.ts';
 import { project, schema, teamId } from './project.ts';
@@ -10,7 +10,7 @@ import { RandomCalls } from './random_calls.ts';
 import { RandomQueries } from './random_queries.ts';
 import { relationsOf } from './relations_of.ts';
 import { edgeValueProject } from './edge_values.ts';
-import { randomCases } from '../setup/effort.ts';
+import { randomCases } from '../../../test/setup/effort.ts';
 
 /** Source relations with a team column, and the one warehouse table without. */
 const teamRelations = new Set(

@@ -1,5 +1,5 @@
 import { expect, it } from '@jest/globals';
-import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
+import { compileQuery } from '../compile/compile_query.ts';
 import { project } from './project.ts';
 
 it.each([

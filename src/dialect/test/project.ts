@@ -1,5 +1,5 @@
-import type { Project } from '../../src/dialect/resolve/statement.ts';
-import type { Schema, SourceRelation } from '../../src/dialect/schema.ts';
+import type { Project } from '../resolve/statement.ts';
+import type { Schema, SourceRelation } from '../schema.ts';
 
 const relation = (name: string, columns: Readonly<Record<string, string>>): SourceRelation => ({
   relation: `"public"."${name}"`,

@@ -1,5 +1,5 @@
-import { functionDefinitions } from '../../src/dialect/functions/registry.ts';
-import type { FunctionDefinition, ArgumentType } from '../../src/dialect/functions/function_definition.ts';
+import { functionDefinitions } from '../functions/registry.ts';
+import type { FunctionDefinition, ArgumentType } from '../functions/function_definition.ts';
 
 /** Draws an integer from 0 to `bound` - 1. */
 export type Draw = (bound: number) => number;

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseQuery, parseSelectItem } from '../../src/dialect/parser/queries.ts';
-import { printExpression, printQuery } from '../../src/dialect/print.ts';
+import { parseQuery, parseSelectItem } from '../parser/queries.ts';
+import { printExpression, printQuery } from '../print.ts';
 import { canonicalExpressions } from './canonical_expressions.ts';
 import { canonicalQueries } from './canonical_queries.ts';
 import { withoutSpans } from './without_spans.ts';

@@ -1,6 +1,6 @@
 import type { Pool } from 'pg';
-import { type CompileOptions, compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import type { Project } from '../../src/dialect/resolve/statement.ts';
+import { type CompileOptions, compileQuery } from '../compile/compile_query.ts';
+import type { Project } from '../resolve/statement.ts';
 import { inReadOnlyTransaction } from './read_only.ts';
 
 /** Executes a query as production does: READ ONLY and with a timeout. */

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/setup/database.ts';
 import { project, teamId } from './project.ts';
 import { rowsOf } from './rows_of.ts';
-import { randomCases } from '../setup/effort.ts';
+import { randomCases } from '../../../test/setup/effort.ts';
 
 const idCount = 10_000;
 

@@ -1,10 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { compileQuery } from '../compile/compile_query.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/setup/database.ts';
 import { project, teamId } from './project.ts';
 import { rowsOf } from './rows_of.ts';
-import { randomCases } from '../setup/effort.ts';
+import { randomCases } from '../../../test/setup/effort.ts';
 
 interface Visit {
   readonly session: string | null;

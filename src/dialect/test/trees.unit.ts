@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { parseExpression, parseQuery, parseSelectItem } from '../../src/dialect/parser/queries.ts';
+import { parseExpression, parseQuery, parseSelectItem } from '../parser/queries.ts';
 import { withoutSpans } from './without_spans.ts';
 
 const name = (text: string) => ({ kind: 'name', text });

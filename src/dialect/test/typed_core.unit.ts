@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
+import { compileQuery } from '../compile/compile_query.ts';
 import { project } from './project.ts';
 
 const compile = (query: string) => compileQuery(query, project);

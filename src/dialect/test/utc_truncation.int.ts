@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../test/setup/database.ts';
 import { project } from './project.ts';
 import { rowsOf } from './rows_of.ts';
 

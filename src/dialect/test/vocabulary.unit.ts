@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { compileQuery } from '../../src/dialect/compile/compile_query.ts';
-import { functionDefinitions } from '../../src/dialect/functions/registry.ts';
-import { describeFunctions, describeTables } from '../../src/dialect/vocabulary.ts';
+import { compileQuery } from '../compile/compile_query.ts';
+import { functionDefinitions } from '../functions/registry.ts';
+import { describeFunctions, describeTables } from '../vocabulary.ts';
 import { project } from './project.ts';
 
 const tables = describeTables(project);

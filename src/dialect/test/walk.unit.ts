@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import { childrenOf, type Field, findNodes, type Node, transform, walk } from '../../src/dialect/ast.ts';
-import { parseExpression, parseQuery } from '../../src/dialect/parser/queries.ts';
-import { printExpression, printQuery } from '../../src/dialect/print.ts';
+import { childrenOf, type Field, findNodes, type Node, transform, walk } from '../ast.ts';
+import { parseExpression, parseQuery } from '../parser/queries.ts';
+import { printExpression, printQuery } from '../print.ts';
 
 const isField = (node: Node): node is Field => node.kind === 'field';
 const pathOf = (field: Field): string => field.path.map(({ text }) => text).join('.');

@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { clauseKeywords, reservedWords } from '../../dialect/query_text.ts';
-import { describeFunctions, describeTables } from '../../dialect/vocabulary.ts';
+import { clauseKeywords, reservedWords } from '@exportd/dialect/query_text';
+import { describeFunctions, describeTables } from '@exportd/dialect/vocabulary';
 import { compilerProject } from '../../queries/dialect_reader.ts';
 import { createProjectSchemas, type EditorRequest, readNames } from '../../queries/editor.ts';
 import { QueryError } from '../../queries/query_errors.ts';

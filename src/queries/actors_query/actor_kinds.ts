@@ -1,5 +1,5 @@
-import type { Expression } from '../../dialect/ast.ts';
-import { buildExpression } from '../../dialect/ast_builders.ts';
+import type { Expression } from '@exportd/dialect/ast';
+import { buildExpression } from '@exportd/dialect/ast_builders';
 import type { FilterTarget } from '../../filters/operand.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { displayName, displayProperties, findPersons, readByIds } from '../persons.ts';

@@ -1,11 +1,11 @@
-import type { Expression, OrderItem, Select } from '../../dialect/ast.ts';
+import type { Expression, OrderItem, Select } from '@exportd/dialect/ast';
 import {
   buildField,
   buildLiteral,
   buildOrderItem,
   buildSelect,
   combineConditions,
-} from '../../dialect/ast_builders.ts';
+} from '@exportd/dialect/ast_builders';
 import type { FilterTarget } from '../../filters/operand.ts';
 import type { Relations } from '../../source/relations.ts';
 import {

@@ -7,7 +7,7 @@ import {
   type Query,
   type Select,
   transform,
-} from '../../dialect/ast.ts';
+} from '@exportd/dialect/ast';
 import {
   buildAlias,
   buildDerivedTable,
@@ -16,9 +16,9 @@ import {
   buildJoin,
   buildSelect,
   buildTable,
-} from '../../dialect/ast_builders.ts';
-import { parseQuery } from '../../dialect/parser/queries.ts';
-import type { Placeholders } from '../../dialect/resolve/placeholders.ts';
+} from '@exportd/dialect/ast_builders';
+import { parseQuery } from '@exportd/dialect/parser/queries';
+import type { Placeholders } from '@exportd/dialect/resolve/placeholders';
 import { earliestFor } from '../dates.ts';
 import { type PlaceholderContext, placeholdersOf, withFilterPath } from '../dialect_query/placeholders.ts';
 import type { DialectQuery } from '../dialect_query/schema.ts';

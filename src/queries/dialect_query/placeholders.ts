@@ -1,7 +1,7 @@
-import { type Expression, findNodes, type Node } from '../../dialect/ast.ts';
-import { buildExpression, buildField, buildLiteral, combineConditions } from '../../dialect/ast_builders.ts';
-import { parseQuery } from '../../dialect/parser/queries.ts';
-import type { Placeholders, PlaceholderTable, PlaceholderValue } from '../../dialect/resolve/placeholders.ts';
+import { type Expression, findNodes, type Node } from '@exportd/dialect/ast';
+import { buildExpression, buildField, buildLiteral, combineConditions } from '@exportd/dialect/ast_builders';
+import { parseQuery } from '@exportd/dialect/parser/queries';
+import type { Placeholders, PlaceholderTable, PlaceholderValue } from '@exportd/dialect/resolve/placeholders';
 import type { JsonValue } from '../../domain/event.ts';
 import { momentLiteralIn } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';

@@ -1,5 +1,5 @@
-import { buildField, buildSelect } from '../../dialect/ast_builders.ts';
-import { printQuery } from '../../dialect/print.ts';
+import { buildField, buildSelect } from '@exportd/dialect/ast_builders';
+import { printQuery } from '@exportd/dialect/print';
 import { QueryError } from '../query_errors.ts';
 import type { KnownProperty, Vocabulary } from './vocabulary.ts';
 

@@ -1,5 +1,5 @@
-import type { Expression } from '../../dialect/ast.ts';
-import { buildExpression, buildSelect } from '../../dialect/ast_builders.ts';
+import type { Expression } from '@exportd/dialect/ast';
+import { buildExpression, buildSelect } from '@exportd/dialect/ast_builders';
 import type { Relations } from '../../source/relations.ts';
 import { trendsPoint, withSourcePath } from '../actors_query/source.ts';
 import { type DialectReader, openDialectReader, readWithItemErrors } from '../dialect_reader.ts';

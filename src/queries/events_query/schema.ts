@@ -1,7 +1,7 @@
 import { DateTime } from 'luxon';
 import * as z from 'zod';
-import type { Expression } from '../../dialect/ast.ts';
-import { buildExpression, combineConditions } from '../../dialect/ast_builders.ts';
+import type { Expression } from '@exportd/dialect/ast';
+import { buildExpression, combineConditions } from '@exportd/dialect/ast_builders';
 import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
 import { insightActorsSchema } from '../actors_query/schema.ts';

@@ -1,11 +1,11 @@
-import type { Expression, OrderItem, Select } from '../../dialect/ast.ts';
+import type { Expression, OrderItem, Select } from '@exportd/dialect/ast';
 import {
   buildExpression,
   buildField,
   buildOrderItem,
   buildSelect,
   combineConditions,
-} from '../../dialect/ast_builders.ts';
+} from '@exportd/dialect/ast_builders';
 import {
   type RequestedCondition,
   type SelectWithItems,

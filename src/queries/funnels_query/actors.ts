@@ -1,4 +1,4 @@
-import type { Select } from '../../dialect/ast.ts';
+import type { Select } from '@exportd/dialect/ast';
 import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { resolveRange, momentOfDate } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';

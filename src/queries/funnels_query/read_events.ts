@@ -1,4 +1,4 @@
-import type { Expression, Select } from '../../dialect/ast.ts';
+import type { Expression, Select } from '@exportd/dialect/ast';
 import {
   buildExpression,
   buildField,
@@ -7,7 +7,7 @@ import {
   combineConditions,
   type TemplateValues,
   withFrom,
-} from '../../dialect/ast_builders.ts';
+} from '@exportd/dialect/ast_builders';
 import {
   breakdownExpression,
   normalizedUrl,

@@ -1,5 +1,5 @@
 import { DateTime } from 'luxon';
-import type { Select } from '../../dialect/ast.ts';
+import type { Select } from '@exportd/dialect/ast';
 import { resolveRange, dayOf, labelOf } from '../dates.ts';
 import { countOfAll, seriesName } from '../query_fields.ts';
 import { formatValue, type FunnelContext, type FunnelPlan, numbersBetween, valueLimit } from './plan.ts';

@@ -1,5 +1,5 @@
-import type { Query, Select } from '../../dialect/ast.ts';
-import { buildDerivedTable, buildSelect, type TemplateValues, withFrom } from '../../dialect/ast_builders.ts';
+import type { Query, Select } from '@exportd/dialect/ast';
+import { buildDerivedTable, buildSelect, type TemplateValues, withFrom } from '@exportd/dialect/ast_builders';
 import type { FunnelPlan } from './plan.ts';
 
 /** Clauses besides the columns. */

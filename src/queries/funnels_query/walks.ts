@@ -1,4 +1,4 @@
-import type { Select } from '../../dialect/ast.ts';
+import type { Select } from '@exportd/dialect/ast';
 import { type FunnelPlan, numbersBetween } from './plan.ts';
 import {
   type Attempts,

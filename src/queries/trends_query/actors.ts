@@ -1,5 +1,5 @@
-import type { Expression, Select } from '../../dialect/ast.ts';
-import { buildExpression, buildField, combineConditions } from '../../dialect/ast_builders.ts';
+import type { Expression, Select } from '@exportd/dialect/ast';
+import { buildExpression, buildField, combineConditions } from '@exportd/dialect/ast_builders';
 import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { firstOfDay, lastOfDay, momentOfDate, rangeCondition, type ResolvedRange } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';

@@ -1,4 +1,4 @@
-import type { Query } from '../../dialect/ast.ts';
+import type { Query } from '@exportd/dialect/ast';
 import type { Relations } from '../../source/relations.ts';
 import { rangeFreshness, type ResolvedRange } from '../dates.ts';
 import { type DialectReader, openDialectReader } from '../dialect_reader.ts';

@@ -1,5 +1,5 @@
 import type { DateTime } from 'luxon';
-import type { Expression, From, Query, QueryCte, Select, SetOperation, Table } from '../../dialect/ast.ts';
+import type { Expression, From, Query, QueryCte, Select, SetOperation, Table } from '@exportd/dialect/ast';
 import {
   buildAlias,
   buildDerivedTable,
@@ -11,8 +11,8 @@ import {
   buildTable,
   combineConditions,
   withFrom,
-} from '../../dialect/ast_builders.ts';
-import { printExpression } from '../../dialect/print.ts';
+} from '@exportd/dialect/ast_builders';
+import { printExpression } from '@exportd/dialect/print';
 import { rangeCondition, type ResolvedRange } from '../dates.ts';
 import { type DialectReader, parseExpressionAt } from '../dialect_reader.ts';
 import {

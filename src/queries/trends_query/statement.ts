@@ -1,12 +1,12 @@
 import type { DateTime } from 'luxon';
-import type { Expression, From, Query, Select } from '../../dialect/ast.ts';
+import type { Expression, From, Query, Select } from '@exportd/dialect/ast';
 import {
   buildDerivedTable,
   buildExpression,
   buildField,
   buildTable,
   combineConditions,
-} from '../../dialect/ast_builders.ts';
+} from '@exportd/dialect/ast_builders';
 import { firstOfDay, type Interval, type ResolvedRange } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { type Breakdown, breakdownExpression, breakdownsOf, normalizedUrl } from '../query_fields.ts';

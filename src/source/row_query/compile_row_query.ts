@@ -7,21 +7,21 @@ import {
   type Node,
   type Query,
   type Select,
-} from '../../dialect/ast.ts';
-import { collectAliases, type Output, selectItems } from '../../dialect/compile/clauses/select_items.ts';
-import { compiler, topScope } from '../../dialect/compile/compile_query.ts';
-import { postgresType, toCondition } from '../../dialect/compile/expressions/coerce.ts';
-import { DialectError, QueryText } from '../../dialect/query_text.ts';
-import { defaultLimits } from '../../dialect/parser/cursor.ts';
-import { parseQuery } from '../../dialect/parser/queries.ts';
-import { printExpression, printQuery } from '../../dialect/print.ts';
-import { resolvePlaceholders } from '../../dialect/resolve/placeholders.ts';
-import { Grouping, type Scope } from '../../dialect/resolve/scope.ts';
-import { Statement } from '../../dialect/resolve/statement.ts';
-import type { Value } from '../../dialect/resolve/value.ts';
-import type { Schema, SourceRelation } from '../../dialect/schema.ts';
-import { joinSql, sql, type Sql } from '../../dialect/sql.ts';
-import type { Kind } from '../../dialect/types.ts';
+} from '@exportd/dialect/ast';
+import { collectAliases, type Output, selectItems } from '@exportd/dialect/compile/clauses/select_items';
+import { compiler, topScope } from '@exportd/dialect/compile/compile_query';
+import { postgresType, toCondition } from '@exportd/dialect/compile/expressions/coerce';
+import { DialectError, QueryText } from '@exportd/dialect/query_text';
+import { defaultLimits } from '@exportd/dialect/parser/cursor';
+import { parseQuery } from '@exportd/dialect/parser/queries';
+import { printExpression, printQuery } from '@exportd/dialect/print';
+import { resolvePlaceholders } from '@exportd/dialect/resolve/placeholders';
+import { Grouping, type Scope } from '@exportd/dialect/resolve/scope';
+import { Statement } from '@exportd/dialect/resolve/statement';
+import type { Value } from '@exportd/dialect/resolve/value';
+import type { Schema, SourceRelation } from '@exportd/dialect/schema';
+import { joinSql, sql, type Sql } from '@exportd/dialect/sql';
+import type { Kind } from '@exportd/dialect/types';
 import type { Model } from '../../domain/batch_export.ts';
 import type { ColumnType, RowQuery } from '../row_selection.ts';
 import { type ColumnAccess, createEventRow, createPersonRow, type ModelRow } from './model_row.ts';

@@ -1,4 +1,4 @@
-import { postgresType } from '../../dialect/compile/expressions/coerce.ts';
+import { postgresType } from '@exportd/dialect/compile/expressions/coerce';
 import {
   column,
   type Column,
@@ -7,12 +7,12 @@ import {
   type RelationFields,
   readableJson,
   TeamRelation,
-} from '../../dialect/resolve/relation.ts';
-import type { Statement } from '../../dialect/resolve/statement.ts';
-import { propertyColumns, personMappings } from '../../dialect/resolve/tables/persons.ts';
-import { columnIdentityOf, everyOperand, type Value } from '../../dialect/resolve/value.ts';
-import { bind, rawSql, sql, type Sql } from '../../dialect/sql.ts';
-import { type ScalarKind, scalarType } from '../../dialect/types.ts';
+} from '@exportd/dialect/resolve/relation';
+import type { Statement } from '@exportd/dialect/resolve/statement';
+import { propertyColumns, personMappings } from '@exportd/dialect/resolve/tables/persons';
+import { columnIdentityOf, everyOperand, type Value } from '@exportd/dialect/resolve/value';
+import { bind, rawSql, sql, type Sql } from '@exportd/dialect/sql';
+import { type ScalarKind, scalarType } from '@exportd/dialect/types';
 import { jsonColumn } from '../model_query.ts';
 
 /** A column of a model that queries can use. */

@@ -1,8 +1,8 @@
-import type { Expression } from '../../dialect/ast.ts';
-import { buildExpression } from '../../dialect/ast_builders.ts';
-import { DialectError, QueryText } from '../../dialect/query_text.ts';
-import type { SourceRelation } from '../../dialect/schema.ts';
-import { renderWith, type Sql } from '../../dialect/sql.ts';
+import type { Expression } from '@exportd/dialect/ast';
+import { buildExpression } from '@exportd/dialect/ast_builders';
+import { DialectError, QueryText } from '@exportd/dialect/query_text';
+import type { SourceRelation } from '@exportd/dialect/schema';
+import { renderWith, type Sql } from '@exportd/dialect/sql';
 import type { Model } from '../../domain/batch_export.ts';
 import { filterCondition } from '../../filters/condition.ts';
 import { FilterError } from '../../filters/operand.ts';

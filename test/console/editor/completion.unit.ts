@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { completionsAt, type CompletionSource } from '../../../src/console/editor/completion.ts';
-import { describeFunctions, describeTables } from '../../../src/dialect/vocabulary.ts';
-import { project } from '../../dialect/project.ts';
+import { describeFunctions, describeTables } from '@exportd/dialect/vocabulary';
+import { project } from '../../../src/dialect/test/project.ts';
 
 const source: CompletionSource = {
   vocabulary: {

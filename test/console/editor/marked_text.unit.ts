@@ -5,9 +5,9 @@ import {
   markedPieces,
   summaryOfError,
 } from '../../../src/console/editor/marked_text.ts';
-import { compileQuery } from '../../../src/dialect/compile/compile_query.ts';
-import { DialectError } from '../../../src/dialect/query_text.ts';
-import { project } from '../../dialect/project.ts';
+import { compileQuery } from '@exportd/dialect/compile/compile_query';
+import { DialectError } from '@exportd/dialect/query_text';
+import { project } from '../../../src/dialect/test/project.ts';
 
 function errorOf(query: string): DialectError {
   try {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { Project } from '../../../src/dialect/resolve/statement.ts';
-import { project as anyProject } from '../../dialect/project.ts';
-import { rowsOf } from '../../dialect/rows_of.ts';
+import type { Project } from '@exportd/dialect/resolve/statement';
+import { project as anyProject } from '../../../src/dialect/test/project.ts';
+import { rowsOf } from '../../../src/dialect/test/rows_of.ts';
 import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
 import { insertShop } from './shop_data.ts';
 

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { buildField } from '../../../src/dialect/ast_builders.ts';
-import { printExpression } from '../../../src/dialect/print.ts';
+import { buildField } from '@exportd/dialect/ast_builders';
+import { printExpression } from '@exportd/dialect/print';
 import {
   filtersCondition,
   testAccountsCondition,

@@ -1,13 +1,13 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import { buildSelect } from '../../../src/dialect/ast_builders.ts';
-import { printQuery } from '../../../src/dialect/print.ts';
-import type { Schema } from '../../../src/dialect/schema.ts';
+import { buildSelect } from '@exportd/dialect/ast_builders';
+import { printQuery } from '@exportd/dialect/print';
+import type { Schema } from '@exportd/dialect/schema';
 import { filtersCondition } from '../../../src/queries/query_fields.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/filters/schema.ts';
-import { berlin } from '../../dialect/project.ts';
-import { rowsOf } from '../../dialect/rows_of.ts';
+import { berlin } from '../../../src/dialect/test/project.ts';
+import { rowsOf } from '../../../src/dialect/test/rows_of.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { startOfInterval } from '../dates/start_of_interval.ts';
 import { matchesFilters } from './reference_filters.ts';

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readSettings } from '../../../src/config/settings.ts';
-import { compileQuery } from '../../../src/dialect/compile/compile_query.ts';
+import { compileQuery } from '@exportd/dialect/compile/compile_query';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
 import { readQueryProject, postgresConnection } from '../../../src/queries/query_kind.ts';
 import { readSourceSchema } from '../../../src/queries/source_schema.ts';

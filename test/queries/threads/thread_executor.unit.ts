@@ -3,7 +3,7 @@ import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../inline_executor.ts';
 import { type QueryExecutor, QuerySchemaError } from '../../../src/queries/query_executor.ts';
 import { createThreadExecutor } from '../../../src/queries/threads/thread_executor.ts';
-import { schema } from '../../dialect/project.ts';
+import { schema } from '../../../src/dialect/test/project.ts';
 import { environment, executorSettings, parseTask, runTask } from './fake_environment.ts';
 
 const opened: QueryExecutor[] = [];

@@ -1,5 +1,5 @@
-import { compileQuery, type CompiledStatement } from '../../../src/dialect/compile/compile_query.ts';
-import type { Type } from '../../../src/dialect/types.ts';
+import { compileQuery, type CompiledStatement } from '../../compile/compile_query.ts';
+import type { Type } from '../../types.ts';
 import { project } from '../project.ts';
 
 const kinds: Readonly<Partial<Record<Type['kind'], string>>> = {

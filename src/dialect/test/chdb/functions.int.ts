@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { functionDefinitions } from '../../../src/dialect/functions/registry.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { functionDefinitions } from '../../functions/registry.ts';
+import { createTestDatabase, type TestDatabase } from '../../../../test/setup/database.ts';
 import { batched, comparable, compiled, kindOfType } from './batches.ts';
 import {
   type FunctionCase,

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
+import { createTestDatabase, type TestDatabase } from '../../../../test/setup/database.ts';
 import { rowsOf } from '../rows_of.ts';
 import { comparable, compiled, newYork } from './batches.ts';
 import { queryCases, rejectedQueries, unresolvedQueries } from './query_cases.ts';

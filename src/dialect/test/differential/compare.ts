@@ -1,5 +1,5 @@
-import type { CompiledStatement } from '../../../src/dialect/compile/compile_query.ts';
-import type { Type } from '../../../src/dialect/types.ts';
+import type { CompiledStatement } from '../../compile/compile_query.ts';
+import type { Type } from '../../types.ts';
 import type { ReferenceResult } from './reference/queries.ts';
 import { itemOf, type ReferenceType } from './reference/types.ts';
 import { identityOf, type Value } from './reference/values.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { effort } from '../../setup/effort.ts';
+import { createTestDatabase, type TestDatabase } from '../../../../test/setup/database.ts';
+import { effort } from '../../../../test/setup/effort.ts';
 import { compileWith, faults, isConcerned } from './faults.ts';
 import { project } from '../project.ts';
 import { rowsOf } from '../rows_of.ts';

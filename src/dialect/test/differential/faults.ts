@@ -1,6 +1,6 @@
-import { type Call, type Expression, type Node, type Query, transform } from '../../../src/dialect/ast.ts';
-import { parseExpression, parseQuery } from '../../../src/dialect/parser/queries.ts';
-import { printQuery } from '../../../src/dialect/print.ts';
+import { type Call, type Expression, type Node, type Query, transform } from '../../ast.ts';
+import { parseExpression, parseQuery } from '../../parser/queries.ts';
+import { printQuery } from '../../print.ts';
 import { compileAsProduct, type CompileForTrial } from './trial.ts';
 
 /** A mistake that a compiler could make: it reads a node as if another were written. */

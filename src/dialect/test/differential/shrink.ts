@@ -1,6 +1,6 @@
-import { childrenOf, type Node, type Query } from '../../../src/dialect/ast.ts';
-import { parseQuery } from '../../../src/dialect/parser/queries.ts';
-import { printQuery } from '../../../src/dialect/print.ts';
+import { childrenOf, type Node, type Query } from '../../ast.ts';
+import { parseQuery } from '../../parser/queries.ts';
+import { printQuery } from '../../print.ts';
 import type { Data } from './tables.ts';
 
 /** Smaller variants of a query, the smallest first. */

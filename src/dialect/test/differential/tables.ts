@@ -1,5 +1,5 @@
-import type { Project } from '../../../src/dialect/resolve/statement.ts';
-import type { SourceRelation } from '../../../src/dialect/schema.ts';
+import type { Project } from '../../resolve/statement.ts';
+import type { SourceRelation } from '../../schema.ts';
 import type { Pool } from 'pg';
 import { project } from '../project.ts';
 import type { Random } from './generator/random.ts';

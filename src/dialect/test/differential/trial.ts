@@ -1,7 +1,7 @@
-import { compileQuery, type CompiledStatement } from '../../../src/dialect/compile/compile_query.ts';
-import type { Query } from '../../../src/dialect/ast.ts';
-import { parseQuery } from '../../../src/dialect/parser/queries.ts';
-import type { Project } from '../../../src/dialect/resolve/statement.ts';
+import { compileQuery, type CompiledStatement } from '../../compile/compile_query.ts';
+import type { Query } from '../../ast.ts';
+import { parseQuery } from '../../parser/queries.ts';
+import type { Project } from '../../resolve/statement.ts';
 import type { Pool } from 'pg';
 import { inReadOnlyTransaction } from '../read_only.ts';
 import { differenceOf, type TextRows } from './compare.ts';

@@ -1,8 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { compileQuery } from '../../../src/dialect/compile/compile_query.ts';
+import { compileQuery } from '../../compile/compile_query.ts';
 import { inReadOnlyTransaction } from '../read_only.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { casesOf } from '../../setup/effort.ts';
+import { createTestDatabase, type TestDatabase } from '../../../../test/setup/database.ts';
+import { casesOf } from '../../../../test/setup/effort.ts';
 import { project, teamId } from '../project.ts';
 import { rowsOf } from '../rows_of.ts';
 

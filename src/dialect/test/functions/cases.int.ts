@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from 'pg';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { openQueryRolePool } from '../../setup/query_role.ts';
+import { createTestDatabase, type TestDatabase } from '../../../../test/setup/database.ts';
+import { openQueryRolePool } from '../../../../test/setup/query_role.ts';
 import { batched, comparable, compiled } from '../chdb/batches.ts';
 import { caseRows } from './cases/case_rows.ts';
 import { functionCases } from './function_cases.ts';

@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { PatternError } from '../../../src/dialect/regular_expressions/parse.ts';
-import { translatePattern } from '../../../src/dialect/regular_expressions/translate.ts';
-import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
-import { randomCases } from '../../setup/effort.ts';
+import { PatternError } from '../../regular_expressions/parse.ts';
+import { translatePattern } from '../../regular_expressions/translate.ts';
+import { createTestDatabase, type TestDatabase } from '../../../../test/setup/database.ts';
+import { randomCases } from '../../../../test/setup/effort.ts';
 import { project } from '../project.ts';
 import { rowsOf } from '../rows_of.ts';
 import { RandomPatterns } from './random_patterns.ts';

@@ -1,4 +1,4 @@
-import type { Call, Expression } from '../../../../src/dialect/ast.ts';
+import type { Call, Expression } from '../../../ast.ts';
 import { conditionOf, meaningOf } from './expressions.ts';
 import { foldAggregate, isDistinctByNature } from './folds.ts';
 import type { Meaning, ReferenceScope, Row } from './scope.ts';

@@ -1,4 +1,4 @@
-import type { Call, Expression, Lambda } from '../../../../src/dialect/ast.ts';
+import type { Call, Expression, Lambda } from '../../../ast.ts';
 import { sorted } from './array_functions.ts';
 import { convert } from './conversions.ts';
 import { branches, coalesce, intervalOf, meaningOf } from './expressions.ts';

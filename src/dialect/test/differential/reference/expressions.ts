@@ -5,7 +5,7 @@ import {
   findNodes,
   type Node,
   type TimeLiteral,
-} from '../../../../src/dialect/ast.ts';
+} from '../../../ast.ts';
 import { aggregateOf, isAggregate } from './aggregates.ts';
 import { callOf, elementOf } from './calls.ts';
 import { holds, unify } from './conversions.ts';

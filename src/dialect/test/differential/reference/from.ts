@@ -1,4 +1,4 @@
-import type { ArrayJoin, From, Join, Query } from '../../../../src/dialect/ast.ts';
+import type { ArrayJoin, From, Join, Query } from '../../../ast.ts';
 import { conditionOf, meaningOf } from './expressions.ts';
 import { rowsOfQuery } from './queries.ts';
 import type { ReferenceScope, ReferenceWorld, Row, ScopeColumn } from './scope.ts';

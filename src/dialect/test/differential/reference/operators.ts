@@ -1,4 +1,4 @@
-import type { ArithmeticOperator, ComparisonOperator } from '../../../../src/dialect/ast.ts';
+import type { ArithmeticOperator, ComparisonOperator } from '../../../ast.ts';
 import { comparable, convert, roundDecimal, unify } from './conversions.ts';
 import type { Meaning, ReferenceScope, Row } from './scope.ts';
 import { addDuration, addToDate, dayCount, midnightOf } from './times.ts';

@@ -1,4 +1,4 @@
-import type { Query, SetOperation } from '../../../../src/dialect/ast.ts';
+import type { Query, SetOperation } from '../../../ast.ts';
 import { convertValue } from './conversions.ts';
 import type { ReferenceWorld } from './scope.ts';
 import { selectRows } from './select.ts';

@@ -1,4 +1,4 @@
-import type { Expression, NamedWindow, Query } from '../../../../src/dialect/ast.ts';
+import type { Expression, NamedWindow, Query } from '../../../ast.ts';
 import type { ReferenceType } from './types.ts';
 import { type Value, unsupported } from './values.ts';
 

@@ -6,7 +6,7 @@ import {
   type Query,
   type Select,
   walk,
-} from '../../../../src/dialect/ast.ts';
+} from '../../../ast.ts';
 import { isAggregate } from './aggregates.ts';
 import { conditionOf, meaningOf } from './expressions.ts';
 import { sourceOf, withArrayJoin } from './from.ts';

@@ -1,4 +1,4 @@
-import type { OrderItem } from '../../../../src/dialect/ast.ts';
+import type { OrderItem } from '../../../ast.ts';
 import { meaningOf } from './expressions.ts';
 import type { Meaning, ReferenceScope, Row } from './scope.ts';
 import { compare, type Value } from './values.ts';

@@ -1,4 +1,4 @@
-import type { Call, Frame, FrameBound, Window } from '../../../../src/dialect/ast.ts';
+import type { Call, Frame, FrameBound, Window } from '../../../ast.ts';
 import { aggregateOver, isAggregate } from './aggregates.ts';
 import { convert } from './conversions.ts';
 import { meaningOf } from './expressions.ts';
