@@ -91,8 +91,12 @@ export interface ApiKey {
   /** To the minute. */
   readonly last_used_at: string | null;
   readonly revoked_at: string | null;
+  /** The id of the key that it was created with; null: on the command line. */
+  readonly created_with: string | null;
   /** The id of the key that it replaces. */
   readonly rotated_from: string | null;
+  /** How many active keys were created with it, or with one of these in turn. */
+  readonly active_descendants: number;
 }
 
 /** The columns of a `User`. */
@@ -249,6 +253,8 @@ interface NewKey {
   /** ISO 8601; by default it does not expire, or lives as long as `maxLifetimeMs` allows. */
   readonly expires_at?: string | null | undefined;
   readonly created_by?: number | undefined;
+  /** The id of the key that it is created with, which it does not outlive. */
+  readonly created_with?: string | undefined;
 }
 
 /** A key and its id. The key cannot be read again: only its hash is stored. */
@@ -272,8 +278,10 @@ export async function createKey(pool: Pool, given: NewKey, maxLifetimeMs?: numbe
   const key = newApiKey();
   const projectIds = [...new Set(given.project_ids)].sort((one, other) => one - other);
   const { rows } = await pool.query<{ id: string }>(
-    `insert into exportd.api_keys (user_id, project_ids, key_hash, prefix, scopes, name, created_by, expires_at)
-     select users.id, $2, $3, $4, $5, $6, $7, coalesce($8, clock_timestamp() + $9 * interval '1 millisecond')
+    `insert into exportd.api_keys (user_id, project_ids, key_hash, prefix, scopes, name, created_by, created_with, expires_at)
+     select users.id, $2, $3, $4, $5, $6, $7, $10::uuid,
+       least(coalesce($8, clock_timestamp() + $9 * interval '1 millisecond'),
+         (select expires_at from exportd.api_keys where id = $10))
      from exportd.users
      where users.id = $1 and (select count(*) from exportd.projects where id = any($2)) = cardinality($2)
      returning id`,
@@ -287,6 +295,7 @@ export async function createKey(pool: Pool, given: NewKey, maxLifetimeMs?: numbe
       given.created_by ?? null,
       given.expires_at ?? null,
       maxLifetimeMs ?? null,
+      given.created_with ?? null,
     ],
   );
   const [stored] = rows;
@@ -319,6 +328,16 @@ interface KeyFilter {
 /** SQL: the status of a row `key`. */
 const keyStatus = `case when key.revoked_at is not null then 'revoked' when ${isActiveKey} then 'active' else 'expired' end`;
 
+/** SQL: a recursive query `descendant` of the keys that were created with this one, or with one of them in turn. */
+const descendantsOf = (id: string): string => `recursive descendant as (
+  select child.id from exportd.api_keys child where child.created_with = ${id}
+  union select child.id from exportd.api_keys child join descendant on child.created_with = descendant.id)`;
+
+/** SQL: how many active keys were created with a row `key`. Only those in the projects that are shown. */
+const activeDescendants = `(with ${descendantsOf('key.id')}
+  select count(*)::int from exportd.api_keys made where id in (select id from descendant)
+    and ${isActiveKey.replaceAll('key.', 'made.')} and ($4::integer[] is null or made.project_ids && $4))`;
+
 /** SQL: the keys of a `KeyFilter`. */
 const fromKeys = `from exportd.api_keys key
   join exportd.users owner on owner.id = key.user_id
@@ -337,8 +356,8 @@ async function selectKeys(pool: Pool, filter: KeyFilter, rest = '', more: unknow
     `select key.id, key.name, key.prefix, json_build_object('id', owner.id, 'email', owner.email) as user,
        case when creator.id is not null then json_build_object('id', creator.id, 'email', creator.email) end as created_by,
        array(select id from unnest(key.project_ids) id where $4::integer[] is null or id = any($4) order by id) as projects,
-       key.scopes, key.created_at, key.expires_at, key.last_used_at, key.revoked_at, key.rotated_from,
-       ${keyStatus} as status
+       key.scopes, key.created_at, key.expires_at, key.last_used_at, key.revoked_at, key.created_with,
+       key.rotated_from, ${activeDescendants} as active_descendants, ${keyStatus} as status
      ${fromKeys} order by key.created_at desc, key.id ${rest}`,
     [...valuesOf(filter), filter.visible ?? null, ...more],
   );
@@ -381,6 +400,7 @@ export async function rotateKey(
     readonly overlapMs: number;
     readonly maxLifetimeMs: number | undefined;
     readonly createdBy: number | null;
+    readonly createdWith: string | null;
   },
 ): Promise<CreatedKey | undefined> {
   const key = newApiKey();
@@ -391,8 +411,8 @@ export async function rotateKey(
            expires_at = least(api_keys.expires_at, clock_timestamp() + $2 * interval '1 millisecond')
          from old where api_keys.id = old.id)
      insert into exportd.api_keys
-       (user_id, project_ids, name, scopes, rotated_from, key_hash, prefix, created_by, expires_at)
-     select user_id, project_ids, name, scopes, id, $4, $5, $6,
+       (user_id, project_ids, name, scopes, rotated_from, key_hash, prefix, created_by, created_with, expires_at)
+     select user_id, project_ids, name, scopes, id, $4, $5, $6, $7,
        least(clock_timestamp() + (expires_at - created_at), clock_timestamp() + $3 * interval '1 millisecond')
      from old returning id`,
     [
@@ -402,23 +422,34 @@ export async function rotateKey(
       hashOfKey(key),
       key.slice(0, shownLength),
       options.createdBy,
+      options.createdWith,
     ],
   );
   return rows[0] && { id: rows[0].id, key };
 }
 
+/** What is revoked beside the key itself: nothing, or all keys that were created with it. */
+export type Revocation = 'key' | 'descendants';
+
 /**
  * Revokes an API key, for all of its projects or for some: it stays active for others.
- * @returns false when no key has this id, or when it was revoked before.
+ * @returns how many keys it ended; 0 when no key has this id, or when it was revoked before.
  */
-export async function revokeKey(pool: Pool, id: string, projects?: readonly number[]): Promise<boolean> {
+export async function revokeKey(
+  pool: Pool,
+  id: string,
+  projects?: readonly number[],
+  revocation: Revocation = 'key',
+): Promise<number> {
   const { rowCount } = await pool.query(
-    `update exportd.api_keys set
+    `with ${descendantsOf('(select id from exportd.api_keys where id::text = $1)')}
+     update exportd.api_keys set
        revoked_at = case when $2::integer[] is null or project_ids <@ $2 then clock_timestamp() end,
        project_ids = case when $2 is null or project_ids <@ $2 then project_ids
          else array(select id from unnest(project_ids) id where id <> all($2)) end
-     where id::text = $1 and revoked_at is null`,
-    [id, projects ?? null],
+     where (id::text = $1 or ($3 and id in (select id from descendant)))
+       and revoked_at is null and ($2::integer[] is null or project_ids && $2)`,
+    [id, projects ?? null, revocation === 'descendants'],
   );
-  return rowCount === 1;
+  return rowCount ?? 0;
 }

@@ -124,7 +124,11 @@ describe('exportd', () => {
     const listed = JSON.stringify(await jsonOutputOf(database, 'key', 'list'));
     expect(listed).toContain(key.id);
     expect(listed).not.toContain(key.key);
-    expect(await jsonOutputOf(database, 'key', 'revoke', key.id)).toEqual({ id: key.id, revoked: true });
+    expect(await jsonOutputOf(database, 'key', 'revoke', key.id)).toEqual({
+      id: key.id,
+      revoked: true,
+      active_descendants: 0,
+    });
     expect((await list()).status).toBe(401);
   });
 
@@ -167,7 +171,11 @@ describe('exportd', () => {
     const rotated = await jsonOutputOf(service, 'key', 'rotate', created.id, '--overlap', '0');
     expect(rotated).toMatchObject({ rotated_from: created.id, name: 'CI' });
     const { id } = rotated as { id: string };
-    expect(await jsonOutputOf(service, 'key', 'revoke', id)).toEqual({ id, revoked: true });
+    expect(await jsonOutputOf(service, 'key', 'revoke', id)).toEqual({
+      id,
+      revoked: true,
+      active_descendants: 0,
+    });
     expect(await jsonOutputOf(service, 'user', 'list')).toMatchObject({
       results: expect.arrayContaining([expect.objectContaining({ active_keys: expect.any(Number) })]),
     });

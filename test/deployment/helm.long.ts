@@ -174,6 +174,8 @@ describe('the Helm chart', () => {
         Object.entries(linkLocal).some(([all, local]) => cidr === all && !except.includes(local)),
       );
       expect(open).toEqual([]);
+      // Also names are asked of somewhere in particular.
+      expect(rules.filter(({ to = [] }) => to.length === 0)).toEqual([]);
       const isWorker = metadata.name === 'exportd-worker';
       expect(blocks.some(({ cidr }) => cidr === '10.20.0.0/16')).toBe(isWorker);
       expect(rules.flatMap(({ ports = [] }) => ports.map(({ port }) => port)).includes(443)).toBe(isWorker);

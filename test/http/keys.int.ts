@@ -64,6 +64,8 @@ describe('a key', () => {
       last_used_at: null,
       revoked_at: null,
       rotated_from: null,
+      created_with: expect.any(String),
+      active_descendants: 0,
     });
     const listed = await api.call('GET', 'keys/');
     expect(listed.body.results).toContainEqual(described);
@@ -206,6 +208,57 @@ describe('rotating a key', () => {
     const admin = await createKey({ scopes: ['key:admin'] });
     const escalated = await api.call('POST', `keys/${strong.id}/rotate/`, {}, bearer(admin.key));
     expect([escalated.status, escalated.body.code]).toEqual([403, 'permission_denied']);
+  });
+});
+
+describe('a key that was created with another one', () => {
+  const soon = () => new Date(Date.now() + 3_600_000).toISOString();
+  const admin = { scopes: ['key:admin', 'batch_export:read'] };
+  const expiryOf = async (id: string) => (await retrieve(id)).expires_at;
+
+  it('expires no later', async () => {
+    const expires_at = soon();
+    const parent = await createKey({ ...admin, expires_at });
+    for (const more of [{}, { expires_at: null }]) {
+      const { id } = await createKey(more, parent.key);
+      expect(await expiryOf(id)).toBe(expires_at);
+      expect(await retrieve(id)).toMatchObject({ created_with: parent.id });
+    }
+    const earlier = new Date(Date.parse(expires_at) - 1_000).toISOString();
+    expect(await expiryOf((await createKey({ expires_at: earlier }, parent.key)).id)).toBe(earlier);
+    const later = { name: 'Key', scopes: ['batch_export:read'], expires_at: '2099-01-01T00:00:00Z' };
+    const refused = await api.call('POST', 'keys/', later, bearer(parent.key));
+    expect([refused.status, refused.body.attr]).toEqual([400, 'expires_at']);
+    expect(refused.body.detail).toContain(expires_at);
+  });
+
+  it('is no successor that outlives it, but of itself', async () => {
+    const parent = await createKey({ ...admin, expires_at: soon() });
+    const lasting = await createKey();
+    const rotate = (id: string) => api.call('POST', `keys/${id}/rotate/`, {}, bearer(parent.key));
+    const refused = await rotate(lasting.id);
+    expect([refused.status, refused.body.code]).toEqual([403, 'permission_denied']);
+    const own = await rotate(parent.id);
+    expect([own.status, own.body.created_with, own.body.rotated_from]).toEqual([201, parent.id, parent.id]);
+    expect(Date.parse(String(own.body.expires_at)) - Date.now()).toBeLessThan(2 * 3_600_000);
+  });
+
+  it('stays when that is revoked, which says so and can end it', async () => {
+    const parent = await createKey(admin);
+    const child = await createKey(admin, parent.key);
+    const grandchild = await createKey({}, child.key);
+    const sibling = await createKey();
+    expect(await retrieve(parent.id)).toMatchObject({ active_descendants: 2 });
+    await api.call('DELETE', `keys/${parent.id}/`);
+    expect(await statusWith(grandchild.key)).toBe(200);
+    expect(await retrieve(parent.id)).toMatchObject({ status: 'revoked', active_descendants: 2 });
+    expect((await api.call('DELETE', `keys/${parent.id}/?descendants=true`)).status).toBe(204);
+    expect(await Promise.all([child, grandchild, sibling].map(({ key }) => statusWith(key)))).toEqual([
+      401, 401, 200,
+    ]);
+    expect(await retrieve(parent.id)).toMatchObject({ active_descendants: 0 });
+    const unclear = await api.call('DELETE', `keys/${sibling.id}/?descendants=yes`);
+    expect([unclear.status, unclear.body.attr]).toEqual([400, 'descendants']);
   });
 });
 

@@ -2,6 +2,7 @@ import { Option, type Command } from 'commander';
 import {
   type ApiKey,
   createKey,
+  findKey,
   createProject,
   createUser,
   listKeys,
@@ -278,6 +279,7 @@ export function addKeyCommands(program: Command): void {
               overlapMs: overlap_seconds * 1_000,
               maxLifetimeMs: (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME,
               createdBy: null,
+              createdWith: null,
             });
             if (successor) return successor;
             throw new CliError(`There is no active key ${id}.`);
@@ -287,16 +289,42 @@ export function addKeyCommands(program: Command): void {
 
   keyCommand(key, 'revoke', 'revoke a key permanently')
     .argument('<id>', 'id of the key, from "key list"')
-    .action(async (id: string, options: KeyOptions) => {
-      if (usesService(options)) await openService(options).call('DELETE', pathOfKey(id));
-      else {
-        requireNoProject(options);
-        await withAudit({ action: 'key.revoke', object: `keys/${id}` }, async (pool) => {
-          if (!(await revokeKey(pool, id))) throw new CliError(`There is no active key ${id}.`);
-        });
-      }
-      printer(options)({ id, revoked: true }, () => [`Revoked key ${id}.`]);
+    .option('--descendants', 'also revoke the keys that were created with it, or with one of these in turn')
+    .action(async (id: string, options: RevokeOptions) => {
+      const active_descendants = usesService(options)
+        ? await revokeByService(id, options)
+        : await revokeInDatabase(id, options);
+      printer(options)({ id, revoked: true, active_descendants }, () => [
+        `Revoked key ${id}.`,
+        ...(active_descendants === 0
+          ? []
+          : [
+              `Active keys that were created with it, or with one of these in turn: ${String(active_descendants)}. --descendants revokes them too.`,
+            ]),
+      ]);
     });
+}
+
+interface RevokeOptions extends KeyOptions {
+  readonly descendants?: true;
+}
+
+/** Revokes a key. @returns how many of the keys that were created with it are still active @throws CliError */
+async function revokeByService(id: string, options: RevokeOptions): Promise<number> {
+  const service = openService(options);
+  const descendants = options.descendants === true ? '?descendants=true' : '';
+  await service.call('DELETE', `${pathOfKey(id)}${descendants}`);
+  return Number((await service.call('GET', pathOfKey(id))).body.active_descendants);
+}
+
+async function revokeInDatabase(id: string, options: RevokeOptions): Promise<number> {
+  requireNoProject(options);
+  return withAudit({ action: 'key.revoke', object: `keys/${id}` }, async (pool) => {
+    const revocation = options.descendants === true ? 'descendants' : 'key';
+    if ((await revokeKey(pool, id, undefined, revocation)) === 0)
+      throw new CliError(`There is no active key ${id}.`);
+    return (await findKey(pool, { id, project_id: undefined, visible: null }))?.active_descendants ?? 0;
+  });
 }
 
 const pathOfKey = (id: string): string => `keys/${encodeURIComponent(id)}/`;
@@ -308,7 +336,19 @@ const keyLines = ({ id, key }: JsonObject | { readonly id: string; readonly key:
 
 const keyTable = (keys: readonly ApiKey[]): string[] =>
   table(
-    ['id', 'name', 'prefix', 'user', 'projects', 'scopes', 'status', 'created', 'expires', 'last used'],
+    [
+      'id',
+      'name',
+      'prefix',
+      'user',
+      'projects',
+      'scopes',
+      'status',
+      'created',
+      'created with',
+      'expires',
+      'last used',
+    ],
     keys.map((one) => [
       one.id,
       one.name,
@@ -318,6 +358,7 @@ const keyTable = (keys: readonly ApiKey[]): string[] =>
       one.scopes.join(','),
       one.status,
       one.created_at,
+      one.created_with,
       one.expires_at,
       one.last_used_at,
     ]),

@@ -191,7 +191,7 @@ async function describeQueryRole(pool: Pool, source: Pool, settings: Settings): 
     `${found.role} reads ${counted(found.relations, 'relation')}`,
     found.isCatalogClosed
       ? 'cannot read the catalogue'
-      : 'can read the catalogue: to close it, run "exportd query setup --close-catalog" as a superuser',
+      : 'can read the catalogue: to close it, run "exportd query setup" as a superuser',
     ...(found.limitsTemporaryFiles
       ? []
       : ['has no limit on temporary files: run "exportd query setup" as a superuser']),

@@ -9,7 +9,8 @@ import { commandSettings, withAudit, withPool } from '../running_stack.ts';
 
 interface SetupOptions {
   readonly print?: boolean;
-  readonly closeCatalog?: boolean;
+  /** By default. */
+  readonly closeCatalog: boolean;
   readonly json?: boolean;
 }
 
@@ -29,14 +30,14 @@ export function addQueryCommands(program: Command): void {
     )
     .option('--print', 'print the SQL, which contains secrets, and change nothing')
     .option(
-      '--close-catalog',
-      'also take the catalogue and functions from PUBLIC, as a superuser; other roles keep them by exportd_other_roles',
+      '--no-close-catalog',
+      'leave PUBLIC the catalogue and functions; otherwise a superuser takes them away, and other roles keep them by exportd_other_roles',
     )
     .option('--json', 'print JSON')
     .action(async (options: SetupOptions) => {
       const settings = await commandSettings(process.env);
       const role = await roleOf(settings);
-      const setup = { closeCatalog: options.closeCatalog ?? false };
+      const setup = { closeCatalog: options.closeCatalog };
       if (options.print === true) {
         const { sql } = await prepare(settings, role, setup);
         printer(options)({ role: role.name, sql }, () => [sql]);

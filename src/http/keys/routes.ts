@@ -21,6 +21,7 @@ import {
   keyListQuery,
   keyPath,
   keySchema,
+  revokeKeyQuery,
   rotateKeyBody,
 } from './schema.ts';
 
@@ -56,6 +57,19 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
     if (!scopes.includes('installation:admin'))
       throw forbidden("Keys of other users need the scope 'installation:admin'.", 'user_id');
     if (!(await findUser(pool, userId))) throw invalid('There is no user with this id.', 'user_id');
+  };
+  /** Says that the calling key expires before this time; undefined if it does not. */
+  const outlives = async (request: FastifyRequest, expiresAt: string | null): Promise<string | undefined> => {
+    const own = await requireKey(request, callerOf(request).key_id);
+    if (own.expires_at === null || expiresAt === null) return undefined;
+    return Date.parse(expiresAt) <= Date.parse(own.expires_at)
+      ? undefined
+      : `A key lives no longer than the key that it is created with, which expires at ${own.expires_at}.`;
+  };
+  /** When the successor of a key would expire that is created now. */
+  const successorExpiryMs = ({ created_at, expires_at }: ApiKey): number => {
+    const lifetimeMs = expires_at === null ? Infinity : Date.parse(expires_at) - Date.parse(created_at);
+    return Date.now() + Math.min(lifetimeMs, maxLifetimeMs ?? Infinity);
   };
   const createdResponse = async (request: FastifyRequest, { id, key }: { id: string; key: string }) => ({
     ...toResponse(await requireKey(request, id)),
@@ -108,7 +122,7 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
       if (foreign !== undefined)
         throw invalid(`The API key gives no access to project ${foreign}.`, 'projects');
       if (user_id !== caller.user_id) await requireOwner(user_id, caller);
-      const problem = expiryProblem(expires_at, maxLifetimeMs);
+      const problem = expiryProblem(expires_at, maxLifetimeMs) ?? (await outlives(request, expires_at));
       if (problem !== undefined) throw invalid(problem, 'expires_at');
       const created = await createKey(
         pool,
@@ -119,6 +133,7 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
           project_ids: projects,
           user_id,
           created_by: caller.actor_id,
+          created_with: caller.key_id,
         },
         maxLifetimeMs,
       );
@@ -150,7 +165,8 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
         summary: 'Rotate API key',
         description:
           'Creates the successor of a key of the calling user: a new key with its name, scopes, projects and lifetime. Both ' +
-          'work until the overlap ends. The calling key must have the scopes and projects of the key.',
+          'work until the overlap ends. The calling key must have the scopes and projects of the key, and may not expire before ' +
+          'the successor, unless it is the key itself.',
         params: keyPath,
         body: rotateKeyBody,
         response: { 201: createdKeySchema, ...errorResponses },
@@ -169,10 +185,16 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
         !whole.projects.every((project) => caller.project_ids.includes(project))
       )
         throw forbidden('A key is rotated with a key that has all of its scopes and projects.');
+      const own = await requireKey(request, caller.key_id);
+      if (own.id !== id && own.expires_at !== null && Date.parse(own.expires_at) < successorExpiryMs(whole))
+        throw forbidden(
+          `The successor would live longer than the calling key, which expires at ${own.expires_at}. Rotate the key with itself.`,
+        );
       const created = await rotateKey(pool, id, {
         overlapMs: request.body.overlap_seconds * 1_000,
         maxLifetimeMs,
         createdBy: caller.actor_id,
+        createdWith: caller.key_id,
       });
       if (!created)
         throw new ApiError(409, 'conflict', 'The key has expired or was revoked. Create another.');
@@ -190,15 +212,17 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
       schema: {
         summary: 'Revoke API key',
         description:
-          'Ends the key at once, with its sessions and streams. A key that also covers projects that the calling key does not ' +
-          'cover keeps those.',
+          'Ends the key at once, with its sessions. A key that also covers projects that the calling key does not cover keeps ' +
+          'those. Keys that were created with it stay, unless `descendants=true`.',
         params: keyPath,
+        querystring: revokeKeyQuery,
         response: { 204: noContent, ...errorResponses },
       },
     },
     async (request, reply) => {
       const { id } = await requireKey(request, request.params.id);
-      await revokeKey(pool, id, callerOf(request).project_ids);
+      const revocation = request.query.descendants === 'true' ? 'descendants' : 'key';
+      await revokeKey(pool, id, callerOf(request).project_ids, revocation);
       return reply.code(204).send();
     },
   );

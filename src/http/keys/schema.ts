@@ -22,7 +22,15 @@ export const keySchema = z
     expires_at: responseTimestampSchema.nullable().describe('Null if it does not expire.'),
     last_used_at: responseTimestampSchema.nullable().describe('The minute of its last use.'),
     revoked_at: responseTimestampSchema.nullable(),
+    created_with: z
+      .string()
+      .nullable()
+      .describe('The id of the key that it was created with. Null for the command line.'),
     rotated_from: z.string().nullable().describe('The id of the key that it replaces.'),
+    active_descendants: z
+      .number()
+      .int()
+      .describe('How many active keys were created with it, or with one of these in turn.'),
   })
   .meta({ id: 'ApiKey' });
 
@@ -54,7 +62,9 @@ export const createKeyBody = z
       .describe('The owner. Default: the calling user. Other users need `installation:admin`.'),
     expires_at: timestampSchema
       .nullish()
-      .describe('Default: never, or the latest time that `EXPORTD_KEY_MAX_LIFETIME` allows.'),
+      .describe(
+        'No later than the calling key expires. Default: as the calling key, or the latest time that `EXPORTD_KEY_MAX_LIFETIME` allows.',
+      ),
   })
   .meta({ id: 'ApiKeyCreate' });
 
@@ -71,5 +81,12 @@ export const rotateKeyBody = z
       .describe('How long the old key still works. 0 ends it at once.'),
   })
   .meta({ id: 'ApiKeyRotate' });
+
+export const revokeKeyQuery = z.object({
+  descendants: z
+    .enum(['true', 'false'])
+    .default('false')
+    .describe('`true` also ends the keys that were created with it, or with one of these in turn.'),
+});
 
 export const keyPath = z.object({ project_id: z.string(), id: pathId });

@@ -136,6 +136,8 @@ create table exportd.api_keys (
   scopes text[] not null,
   -- The user who created it with the API; null for the command line.
   created_by integer references exportd.users on delete set null,
+  -- The key that it was created with, by creation or rotation; null for the command line.
+  created_with uuid references exportd.api_keys on delete set null,
   -- The key that it replaces.
   rotated_from uuid references exportd.api_keys on delete set null,
   created_at timestamptz not null default clock_timestamp(),
@@ -146,6 +148,7 @@ create table exportd.api_keys (
   revoked_at timestamptz
 );
 create index api_keys_projects on exportd.api_keys using gin (project_ids);
+create index api_keys_created_with on exportd.api_keys (created_with);
 
 -- Browsers that are signed in to the console.
 create table exportd.console_sessions (

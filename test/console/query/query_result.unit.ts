@@ -95,15 +95,33 @@ it('writes CSV with quotes where a value needs them', () => {
     ['a "b", c', null],
     ['line\nline', { x: 1 }],
   ];
-  expect(csvOf({ columns: ['name', 'value'], results })).toBe(
+  expect(csvOf({ columns: ['name', 'value'], types: [], results })).toBe(
     'name,value\r\n"a ""b"", c",\r\n"line\nline","{""x"":1}"\r\n',
+  );
+});
+
+it('saves no text that a spreadsheet would run as a formula', () => {
+  const results = [
+    ['=HYPERLINK("http://evil.example")', -2],
+    ['+1', '-2.50'],
+    ['@SUM(1)', null],
+    ['\tx', 3],
+    ['-2+3', 4],
+    ["it's", 5],
+  ];
+  const types = [
+    ['=name', 'String'],
+    ['value', 'Decimal(10, 2)'],
+  ] as const;
+  expect(csvOf({ columns: ['=name', 'value'], types, results })).toBe(
+    `'=name,value\r\n"'=HYPERLINK(""http://evil.example"")",-2\r\n'+1,-2.50\r\n'@SUM(1),\r\n'\tx,3\r\n'-2+3,4\r\nit's,5\r\n`,
   );
 });
 
 it('shows and saves all digits of a number that JavaScript cannot hold', () => {
   const results = parseJson('[[9007199254740993,{"id":9007199254740993}]]') as unknown[][];
   expect(results[0]?.map(textOfValue)).toEqual(['9007199254740993', '{"id":9007199254740993}']);
-  expect(csvOf({ columns: ['n', 'o'], results })).toBe(
+  expect(csvOf({ columns: ['n', 'o'], types: [], results })).toBe(
     'n,o\r\n9007199254740993,"{""id"":9007199254740993}"\r\n',
   );
 });

@@ -124,10 +124,11 @@ const columnsOf = ({
   },
   {
     header: 'Created by',
-    render: ({ created_by, user }) =>
+    render: ({ created_by, created_with, user }) =>
       html`<div class="key-list">
         <span>${created_by?.email ?? 'command line'}</span>
         ${user.id !== created_by?.id && html`<span class="muted">for ${user.email}</span>`}
+        ${created_with !== null && html`<span class="muted">with another key</span>`}
       </div>`,
   },
   { header: 'Created', render: ({ created_at }) => html`<${Moment} at=${created_at} />` },
@@ -154,6 +155,7 @@ const columnsOf = ({
           html`<${Button} label="Rotate ${nameOf(key)}" onClick=${() => rotate(key)}>Rotate…<//>`
         }
         ${key.status === 'active' && html`<${ActionButton} action=${revokeAction(key, reload)} />`}
+        ${key.active_descendants > 0 && html`<${ActionButton} action=${revokeDescendants(key, reload)} />`}
       </div>`,
   },
 ];
@@ -177,13 +179,37 @@ const revokeAction = (key: ApiKey, reload: () => Promise<void>): Action => ({
   confirm: {
     title: `Revoke “${nameOf(key)}”?`,
     text: html`<p>
-        It ends at once and permanently, with its sessions and streams: programs that use${' '}
+        It ends at once and permanently, with its sessions: programs that use${' '}
         <code>${key.prefix}…</code> are refused from now on. To replace a key without an interruption, rotate
         it.
       </p>
+      ${key.active_descendants > 0 && html`<p>The ${madeWith(key)} it stay active.</p>`}
       ${isOwn(key) && html`<p>This console is signed in with it: you are signed out.</p>`}`,
   },
   done: 'The key was revoked.',
+  onDone: reload,
+});
+
+const madeWith = ({ active_descendants: count }: ApiKey): string =>
+  count === 1 ? 'key that was created with' : `${count} keys that were created with`;
+
+/** Ends a key and all that were created with it: a stolen key may have made others. */
+const revokeDescendants = (key: ApiKey, reload: () => Promise<void>): Action => ({
+  label: 'Revoke with descendants',
+  kind: 'danger',
+  scope: 'key:admin',
+  method: 'DELETE',
+  path: `keys/${key.id}/?descendants=true`,
+  command: ['key', 'revoke', key.id, '--descendants'],
+  confirm: {
+    title: `Revoke “${nameOf(key)}” and what it made?`,
+    text: html`<p>
+        It and the ${madeWith(key)} it, or with one of these in turn, end at once and permanently: programs
+        that use them are refused from now on.
+      </p>
+      ${isOwn(key) && html`<p>This console is signed in with it: you are signed out.</p>`}`,
+  },
+  done: 'The keys were revoked.',
   onDone: reload,
 });
 

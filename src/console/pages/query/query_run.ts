@@ -26,13 +26,27 @@ export function valueKindOf(type: string): ValueKind {
 export const textOfValue = (value: unknown): string =>
   typeof value === 'string' ? value : stringifyJson(value);
 
-/** A result as CSV (RFC 4180). Null is an empty field. */
-export function csvOf({ columns, results }: Pick<QueryResult, 'columns' | 'results'>): string {
-  const fieldOf = (value: unknown): string => {
-    const text = value === null || value === undefined ? '' : textOfValue(value);
-    return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
+/**
+ * A result as CSV (RFC 4180). Null is an empty field. A text that spreadsheets would run as a formula begins with `'`: visitors of
+ * a site choose values of events.
+ */
+export function csvOf({
+  columns,
+  types,
+  results,
+}: Pick<QueryResult, 'columns' | 'types' | 'results'>): string {
+  const fieldOf = (value: unknown, isNumber: boolean): string => {
+    if (value === null || value === undefined) return '';
+    const text = textOfValue(value);
+    const safe = !isNumber && typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
+    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
   };
-  return [columns, ...results].map((row) => `${row.map(fieldOf).join(',')}\r\n`).join('');
+  const isNumber = types.map(([, type]) => valueKindOf(type) === 'number');
+  const lines = [
+    columns.map((name) => fieldOf(name, false)),
+    ...results.map((row) => row.map((value, column) => fieldOf(value, isNumber[column] ?? false))),
+  ];
+  return lines.map((fields) => `${fields.join(',')}\r\n`).join('');
 }
 
 /** The rows sorted by a column: numbers by value, nulls last. */
