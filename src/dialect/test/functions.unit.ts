@@ -1,5 +1,3 @@
-import { readFileSync } from 'node:fs';
-import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import { arityOf } from '../functions/function_definition.ts';
 import {
@@ -9,14 +7,11 @@ import {
   suggestFunction,
 } from '../functions/registry.ts';
 import { functionCases } from './functions/function_cases.ts';
-import { namesPage } from './reference_functions.ts';
+import { referenceReport } from './reference_functions.ts';
 
 describe('the function table', () => {
-  it('is compared with the reference by a page that is current: run node src/dialect/test/write_names_page.ts', () => {
-    const page = readFileSync(join(import.meta.dirname, '../functions/names.md'), 'utf8');
-    const cells = (text: string): string => text.replace(/ +/g, ' ').replace(/-+/g, '-');
-    expect(cells(page)).toBe(cells(namesPage()));
-    expect(namesPage()).toMatch(/\| All \| (5\d\d|6\d\d) \|/);
+  it('has most functions that the reference product documents', () => {
+    expect(referenceReport()).toMatch(/^All: (5\d\d|6\d\d) supported/m);
   });
 
   it('contains each name once, ignoring case', () => {
