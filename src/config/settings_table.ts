@@ -56,7 +56,8 @@ const boundLists = (): string =>
     .filter(([heading]) => boundsOfUsers.has(heading))
     .map(([heading, group]) => {
       const lines = Object.values(group).map(
-        (bound) => `- ${bound.what}: ${boundText(bound)}, else ${bound.more}`,
+        ({ what, more, ...bound }) =>
+          `- ${what}: ${boundText(bound)}${more === '400' ? '' : `, else ${more}`}`,
       );
       return `### ${heading}\n\n${lines.join('\n')}`;
     })
