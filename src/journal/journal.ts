@@ -2,24 +2,33 @@ import { setTimeout as sleep } from 'node:timers/promises';
 import { v5 as uuidv5 } from 'uuid';
 import { safeText } from '../config/bounds.ts';
 import type { Decider, DomainEvent, Recorded, StreamType, Upcasts } from '../domain/event.ts';
+import type { StreamEvents, StreamStates } from '../domain/stream_events.ts';
 import { type Connection, inTransaction, type Pool, ReadModelsDiffer } from './database.ts';
 
-/** A stored event with its position in the journal. */
-export interface StoredEvent {
+/** A stored event of a type of stream, with its position in the journal. */
+export type StoredStreamEvent<Type extends StreamType> = {
   readonly global_position: number;
-  readonly stream_type: StreamType;
+  readonly stream_type: Type;
   readonly stream_id: string;
   readonly stream_version: number;
   readonly event_id: string;
-  readonly type: string;
-  readonly data: object;
   readonly recorded_at: string;
+} & StreamEvents[Type];
+
+/** A stored event with its position in the journal. */
+export type StoredEvent = { [Type in StreamType]: StoredStreamEvent<Type> }[StreamType];
+
+interface FoldedStreamEvent<Type extends StreamType> {
+  readonly stream_type: Type;
+  readonly stored: StoredStreamEvent<Type>;
+  /** The stream's state after the event; undefined if a rebuild has no states. */
+  readonly state: StreamStates[Type] | undefined;
 }
 
-/** The state of a stream after an event. The append knows it and writes it once, after all of its events. */
-export interface FoldedState {
-  readonly state: unknown;
-}
+/** A stored event as the read models fold it. */
+export type FoldedEvent<Type extends StreamType = StreamType> = {
+  [One in Type]: FoldedStreamEvent<One>;
+}[Type];
 
 export interface StreamVersion {
   readonly stream_type: StreamType;
@@ -28,7 +37,9 @@ export interface StreamVersion {
 }
 
 /** The state of a stream at one of its versions. */
-export interface StreamState extends StreamVersion, FoldedState {}
+export interface StreamState extends StreamVersion {
+  readonly state: unknown;
+}
 
 /** The versions of the read models, by name. */
 export type ReadModelVersions = Readonly<Record<string, number>>;
@@ -59,8 +70,8 @@ interface Projector {
   /** What appends fold events into. */
   readonly versions: ReadModelVersions;
   readonly upcasts: Upcasts;
-  /** Folds a stored event into all read models. `folded` is the stream's state after it, if known. */
-  apply(connection: Connection, event: StoredEvent, folded?: FoldedState): Promise<void>;
+  /** Folds stored events of one append into all read models. */
+  fold(connection: Connection, events: readonly FoldedEvent[]): Promise<void>;
   /** Reads the committed state of a stream; undefined if it has no events. */
   findState<State>(
     database: Pool | Connection,
@@ -80,9 +91,7 @@ interface Projector {
 }
 
 /** An event as it is stored: `data` has the shape of the version. */
-interface EventRow extends StoredEvent {
-  readonly schema_version: number;
-}
+type EventRow = StoredEvent & { readonly schema_version: number };
 
 const eventColumns =
   'global_position, stream_type, stream_id, stream_version, event_id, event_type as type, schema_version, data, recorded_at';
@@ -91,13 +100,15 @@ const versionOf = (type: string, upcasts: Upcasts): number => 1 + (upcasts[type]
 
 /** The event with data of the current version. One of a newer version has a type that no fold knows. */
 function upcast({ schema_version, ...event }: EventRow, upcasts: Upcasts): StoredEvent {
-  const { type, data } = event;
-  if (schema_version > versionOf(type, upcasts))
-    return { ...event, type: `${type} of version ${schema_version}` };
+  const { type, data }: DomainEvent = event;
+  const isNewer = schema_version > versionOf(type, upcasts);
   const missing = upcasts[type]?.slice(schema_version - 1) ?? [];
-  return missing.length === 0
-    ? event
-    : { ...event, data: missing.reduce((former, next) => next(former), data) };
+  if (!isNewer && missing.length === 0) return event;
+  const current: DomainEvent = {
+    type: isNewer ? `${type} of version ${schema_version}` : type,
+    data: missing.reduce((former, next) => next(former), data),
+  };
+  return { ...event, ...current } as StoredEvent;
 }
 
 /** Reads the events with these ids, in journal order. Unknown ids are ignored. */
@@ -208,11 +219,12 @@ export interface JournalTransaction {
 }
 
 /** An event that was appended, with the state of its stream before and after it. */
-export interface AppendedEvent {
-  readonly stored: StoredEvent;
-  readonly before: unknown;
-  readonly after: unknown;
-}
+export type AppendedEvent = {
+  [Type in StreamType]: FoldedStreamEvent<Type> & {
+    readonly before: StreamStates[Type];
+    readonly state: StreamStates[Type];
+  };
+}[StreamType];
 
 /** Receives the new events of a transaction after its commit, for example to count them. It must not throw. */
 export type CommitObserver = (events: readonly AppendedEvent[]) => void;
@@ -307,6 +319,7 @@ async function lockStream<State, Event extends DomainEvent>(
   const append = async (cause: string, given: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
     const events = given.map(withSafeTexts);
     const recorded: Recorded<Event>[] = [];
+    const appended: AppendedEvent[] = [];
     for (const [ordinal, event] of events.entries()) {
       const inserted = await insertEvent(connection, {
         stream_type: decider.streamType,
@@ -331,9 +344,11 @@ async function lockStream<State, Event extends DomainEvent>(
       const before = state;
       state = decider.evolve(state, fact);
       recorded.push(fact);
-      onAppended({ stored: inserted, before, after: state });
-      await projector.apply(connection, inserted, { state });
+      // The decider of a type of stream has its states and events.
+      appended.push({ stream_type: decider.streamType, stored: inserted, before, state } as AppendedEvent);
     }
+    await projector.fold(connection, appended);
+    for (const event of appended) onAppended(event);
     return recorded;
   };
   const write = async (): Promise<void> => {
@@ -419,11 +434,18 @@ function assertSameCause<Event extends DomainEvent>(
   return stored.map(({ type, data, recorded_at }) => ({ type, data, recorded_at }) as Recorded<Event>);
 }
 
+/** An event before it is stored. */
+interface NewEvent extends DomainEvent {
+  readonly stream_type: StreamType;
+  readonly stream_id: string;
+  readonly stream_version: number;
+  readonly event_id: string;
+  readonly cause: string;
+  readonly schema_version: number;
+}
+
 /** Stores an event and increments its stream's version; undefined, without any change, if its id is already stored. */
-async function insertEvent(
-  connection: Connection,
-  event: Omit<EventRow, 'global_position' | 'recorded_at'> & { cause: string },
-): Promise<StoredEvent | undefined> {
+async function insertEvent(connection: Connection, event: NewEvent): Promise<StoredEvent | undefined> {
   const { rows } = await connection.query<EventRow>({
     name: 'insert-event',
     text: `with inserted as (

@@ -1,8 +1,7 @@
 import { type BackfillEvent, type BackfillPlan, plannedRuns } from '../domain/backfill.ts';
-import type { Connection } from '../journal/database.ts';
-import type { StoredEvent } from '../journal/journal.ts';
-import { type FoldedEvent, type Projection } from './projection.ts';
-import { digestOf } from './batch_exports.ts';
+import type { RunStatus } from '../domain/run_state.ts';
+import type { StoredStreamEvent } from '../journal/journal.ts';
+import { type Projection } from './projection.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
 import { runsTable } from './runs.ts';
 
@@ -10,16 +9,44 @@ import { runsTable } from './runs.ts';
 export const isUncounted = (row = 'backfill_runs'): string =>
   `(${row}.status is null or ${row}.status in ('FailedRetryable', 'TimedOut'))`;
 
-const backfillsTable: CachedTable = { name: 'exportd.backfills', key: ['id'], lookups: {} };
-const backfillRunsTable: CachedTable = {
+interface BackfillRow {
+  readonly id: string;
+  readonly position: number;
+  readonly batch_export_id: string;
+  readonly team_id: number;
+  readonly start_at: string;
+  readonly end_at: string;
+  readonly status: string;
+  readonly total_runs: number;
+  readonly completed_runs: number;
+  readonly failed_runs: number;
+  readonly cancelled_runs: number;
+  readonly records_completed: number;
+  readonly records_total_count: number;
+  readonly retry_of_run_id: string | null;
+  readonly kind: BackfillPlan['kind'];
+  readonly allow_shrink: boolean;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+  readonly last_updated_at: string;
+}
+
+interface BackfillRunRow {
+  readonly backfill_id: string;
+  readonly run_id: string;
+  readonly own: boolean;
+  readonly status: RunStatus | null;
+}
+
+const backfillsTable: CachedTable<BackfillRow> = { name: 'exportd.backfills', key: ['id'], lookups: {} };
+const backfillRunsTable: CachedTable<BackfillRunRow> = {
   name: 'exportd.backfill_runs',
   key: ['backfill_id', 'run_id'],
-  lookups: {},
+  lookups: { backfill: { columns: ['backfill_id'] } },
 };
 
 /** The statuses with which a run is counted. */
-const finalStatuses = ['Completed', 'Failed', 'Terminated', 'Cancelled'];
-const isFinal = `$3 in (${finalStatuses.map((status) => `'${status}'`).join(', ')})`;
+const finalStatuses: ReadonlySet<RunStatus> = new Set(['Completed', 'Failed', 'Terminated', 'Cancelled']);
 
 /**
  * One row per backfill, and one per run that it created or waits for. A run with a final status is counted in the
@@ -72,37 +99,28 @@ export const backfillsProjection: Projection = {
     create index backfill_runs_open on exportd.backfill_runs (backfill_id) where ${isUncounted()};
     -- The backfills that wait for a run, or for a retry of it, or that have counted it.
     create index backfill_runs_run on exportd.backfill_runs (run_id)`,
-  apply: async (connection, event) => {
-    if (event.stream_type === 'backfill') await fold(connection, event);
-    const digest = digestOf(event);
-    if (digest && digest.backfill_ids.length > 0)
-      for (const [table, id] of [
-        ['backfill_runs', 'backfill_id'],
-        ['backfills', 'id'],
-      ] as const)
-        await connection.query(`delete from exportd.${table} where ${id} = any($1)`, [digest.backfill_ids]);
+  cached: [backfillsTable, backfillRunsTable],
+  wants: ({ stream_type, stored }) => {
+    if (stream_type !== 'backfill') return [];
+    const { stream_id: id, stream_version } = stored;
+    const isNew = stream_version === 1;
+    const backfill: WantedRows = { table: backfillsTable, lookup: byKey, values: [id], isNew };
+    if (stored.type in statuses) return [{ ...backfill, isAssigned: true }];
+    if (!('run_id' in stored.data)) return [backfill];
+    const { run_id } = stored.data;
+    return [
+      backfill,
+      { table: backfillRunsTable, lookup: byKey, values: [id, run_id] },
+      ...(stored.type === 'BackfillRunEnded'
+        ? [{ table: runsTable, lookup: byKey, values: [run_id], isOnlyRead: true }]
+        : []),
+    ];
   },
-  batch: {
-    tables: [backfillsTable, backfillRunsTable],
-    wants: ({ stored }) => {
-      if (stored.stream_type !== 'backfill') return [];
-      const { stream_id: id, stream_version } = stored;
-      const event = stored as unknown as BackfillEvent;
-      const backfill: WantedRows = {
-        table: backfillsTable,
-        lookup: byKey,
-        values: [id],
-        isNew: stream_version === 1,
-      };
-      if (!('run_id' in event.data)) return [backfill];
-      const { run_id } = event.data;
-      return [
-        backfill,
-        { table: backfillRunsTable, lookup: byKey, values: [id, run_id] },
-        ...(event.type === 'BackfillRunEnded' ? [{ table: runsTable, lookup: byKey, values: [run_id] }] : []),
-      ];
-    },
-    fold: foldRow,
+  fold: (rows, { stream_type, stored }) => {
+    if (stream_type === 'backfill') foldBackfill(rows, stored);
+    if (stream_type !== 'batch_export' || stored.type !== 'HistoryCollapsed') return;
+    rows.deleteAll(backfillRunsTable, 'backfill', stored.data.backfill_ids);
+    rows.deleteAll(backfillsTable, byKey, stored.data.backfill_ids);
   },
 };
 
@@ -115,25 +133,18 @@ const statuses: Partial<Record<BackfillEvent['type'], { readonly status: string;
     BackfillCompleted: { status: 'Completed', ends: true },
   };
 
-const retriedRun = (plan: BackfillPlan): string | null => (plan.kind === 'retry' ? plan.run_id : null);
-
-/** The fold of a rebuild. */
-async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean> {
-  if (stored.stream_type !== 'backfill') return true;
+function foldBackfill(rows: RowCache, stored: StoredStreamEvent<'backfill'>): void {
   const { stream_id: id, recorded_at } = stored;
-  const event = stored as unknown as BackfillEvent;
-  const backfill = await rows.get(backfillsTable, id);
-  const counts = backfill as unknown as CountedBackfill | undefined;
-  const status = statuses[event.type];
-  if (status && backfill)
-    rows.change(backfillsTable, backfill, {
-      status: status.status,
-      last_updated_at: recorded_at,
-      finished_at: status.ends ? recorded_at : null,
-    });
-  switch (event.type) {
+  const status = statuses[stored.type];
+  if (status) {
+    const finished_at = status.ends ? recorded_at : null;
+    rows.assign(backfillsTable, [id], { status: status.status, last_updated_at: recorded_at, finished_at });
+    return;
+  }
+  const backfill = rows.get(backfillsTable, id);
+  switch (stored.type) {
     case 'BackfillStarted': {
-      const { batch_export_id, team_id, start_at, end_at, allow_shrink, plan } = event.data;
+      const { batch_export_id, team_id, start_at, end_at, allow_shrink, plan } = stored.data;
       rows.set(backfillsTable, {
         id,
         position: stored.global_position,
@@ -149,146 +160,50 @@ async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean
         records_completed: 0,
         records_total_count: 0,
         kind: plan.kind,
-        retry_of_run_id: retriedRun(plan),
+        retry_of_run_id: plan.kind === 'retry' ? plan.run_id : null,
         allow_shrink,
         created_at: recorded_at,
         finished_at: null,
         last_updated_at: recorded_at,
       });
-      return true;
+      return;
     }
     case 'BackfillRunCreated': {
-      const { run_id, own, start, end } = event.data;
-      if (!(await rows.get(backfillRunsTable, id, run_id)))
+      const { run_id, own, start, end } = stored.data;
+      if (!rows.get(backfillRunsTable, id, run_id))
         rows.set(backfillRunsTable, { backfill_id: id, run_id, own, status: null });
-      if (backfill?.kind === 'repair' && counts)
+      if (backfill?.kind === 'repair')
         rows.change(backfillsTable, backfill, {
-          total_runs: counts.total_runs + 1,
-          start_at: Date.parse(start) < Date.parse(counts.start_at) ? start : counts.start_at,
-          end_at: Date.parse(end) > Date.parse(counts.end_at) ? end : counts.end_at,
+          total_runs: backfill.total_runs + 1,
+          start_at: Date.parse(start) < Date.parse(backfill.start_at) ? start : backfill.start_at,
+          end_at: Date.parse(end) > Date.parse(backfill.end_at) ? end : backfill.end_at,
         });
-      return true;
+      return;
     }
     case 'BackfillRunEnded': {
-      const { run_id, status: ended } = event.data;
-      const row = await rows.get(backfillRunsTable, id, run_id);
-      if (!row) return true;
-      const run = (await rows.get(runsTable, run_id)) as unknown as EndedRun | undefined;
-      const isCounted = finalStatuses.includes(ended);
+      const { run_id, status: ended } = stored.data;
+      const row = rows.get(backfillRunsTable, id, run_id);
+      if (!row) return;
+      const run = rows.get(runsTable, run_id);
+      const isCounted = finalStatuses.has(ended);
       if (isCounted && run?.backfill_id === id) rows.delete(backfillRunsTable, row);
       else rows.change(backfillRunsTable, row, { status: ended });
-      if (!run || !backfill || !counts || !isCounted) return true;
+      if (!run || !backfill || !isCounted) return;
       const isFailed = run.status === 'Failed' || run.status === 'Terminated';
       rows.change(backfillsTable, backfill, {
-        completed_runs: counts.completed_runs + (run.status === 'Completed' ? 1 : 0),
-        failed_runs: counts.failed_runs + (isFailed ? 1 : 0),
-        cancelled_runs: counts.cancelled_runs + (run.status === 'Cancelled' ? 1 : 0),
-        records_completed: counts.records_completed + run.records_completed,
-        records_total_count: counts.records_total_count + (run.records_total_count ?? 0),
+        completed_runs: backfill.completed_runs + (run.status === 'Completed' ? 1 : 0),
+        failed_runs: backfill.failed_runs + (isFailed ? 1 : 0),
+        cancelled_runs: backfill.cancelled_runs + (run.status === 'Cancelled' ? 1 : 0),
+        records_completed: backfill.records_completed + run.records_completed,
+        records_total_count: backfill.records_total_count + (run.records_total_count ?? 0),
       });
-      return true;
+      return;
     }
     case 'BackfillRunContinued': {
-      const row = await rows.get(backfillRunsTable, id, event.data.run_id);
-      if (row) rows.change(backfillRunsTable, row, { run_id: event.data.next_run_id });
-      return true;
-    }
-    default:
-      return status !== undefined;
-  }
-}
-
-/** What a row of `backfillsTable` counts. */
-interface CountedBackfill {
-  readonly start_at: string;
-  readonly end_at: string;
-  readonly total_runs: number;
-  readonly completed_runs: number;
-  readonly failed_runs: number;
-  readonly cancelled_runs: number;
-  readonly records_completed: number;
-  readonly records_total_count: number;
-}
-
-/** What a backfill counts of a row of `runsTable`. */
-interface EndedRun {
-  readonly backfill_id: string | null;
-  readonly status: string;
-  readonly records_completed: number;
-  readonly records_total_count: number | null;
-}
-
-async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
-  const id = stored.stream_id;
-  const at = stored.recorded_at;
-  const event = stored as unknown as BackfillEvent;
-  const status = statuses[event.type];
-  if (status)
-    await connection.query(
-      `update exportd.backfills set status = $2, last_updated_at = $3,
-         finished_at = case when $4 then $3::timestamptz end where id = $1`,
-      [id, status.status, at, status.ends],
-    );
-  switch (event.type) {
-    case 'BackfillStarted': {
-      const spec = event.data;
-      await connection.query(
-        `insert into exportd.backfills (id, position, batch_export_id, team_id, start_at, end_at, status, total_runs,
-           retry_of_run_id, created_at, last_updated_at, allow_shrink, kind)
-         values ($1, $2, $3, $4, $5, $6, 'Running', $7, $8, $9, $9, $10, $11)`,
-        [
-          id,
-          stored.global_position,
-          spec.batch_export_id,
-          spec.team_id,
-          spec.start_at,
-          spec.end_at,
-          plannedRuns(spec.plan),
-          retriedRun(spec.plan),
-          at,
-          spec.allow_shrink,
-          spec.plan.kind,
-        ],
-      );
+      const row = rows.get(backfillRunsTable, id, stored.data.run_id);
+      if (row) rows.change(backfillRunsTable, row, { run_id: stored.data.next_run_id });
       return;
     }
-    case 'BackfillRunCreated':
-      await connection.query(
-        'insert into exportd.backfill_runs (backfill_id, run_id, own) values ($1, $2, $3) on conflict do nothing',
-        [id, event.data.run_id, event.data.own],
-      );
-      await connection.query(
-        `update exportd.backfills set total_runs = total_runs + 1, start_at = least(start_at, $2),
-           end_at = greatest(end_at, $3) where id = $1 and kind = 'repair'`,
-        [id, event.data.start, event.data.end],
-      );
-      return;
-    case 'BackfillRunEnded':
-      await connection.query(
-        `with counted as (
-           delete from exportd.backfill_runs waiting using exportd.batch_export_runs run
-           where waiting.backfill_id = $1 and waiting.run_id = $2 and run.id = $2 and run.backfill_id = $1 and ${isFinal}
-           returning waiting.run_id
-         ), kept as (
-           update exportd.backfill_runs set status = $3
-           where backfill_id = $1 and run_id = $2 and not exists (select from counted) returning run_id)
-         update exportd.backfills backfill set
-           completed_runs = completed_runs + (run.status = 'Completed')::int,
-           failed_runs = failed_runs + (run.status in ('Failed', 'Terminated'))::int,
-           cancelled_runs = cancelled_runs + (run.status = 'Cancelled')::int,
-           records_completed = backfill.records_completed + run.records_completed,
-           records_total_count = backfill.records_total_count + coalesce(run.records_total_count, 0)
-         from (table counted union all table kept) ended join exportd.batch_export_runs run on run.id = ended.run_id
-         where backfill.id = $1 and ${isFinal}`,
-        [id, event.data.run_id, event.data.status],
-      );
-      return;
-    case 'BackfillRunContinued':
-      await connection.query(
-        'update exportd.backfill_runs set run_id = $3 where backfill_id = $1 and run_id = $2',
-        [id, event.data.run_id, event.data.next_run_id],
-      );
-      return;
     case 'BackfillPaused':
     case 'BackfillUnpaused':
     case 'BackfillCancelled':

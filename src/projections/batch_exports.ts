@@ -1,7 +1,6 @@
-import type { BatchExportDefinition, BatchExportEvent, HistoryDigest } from '../domain/batch_export.ts';
-import type { StoredEvent } from '../journal/journal.ts';
-import type { FoldedEvent, Projection } from './projection.ts';
-import { byKey, type CachedTable, type Row, type RowCache } from './row_cache.ts';
+import type { BatchExportDefinition, BatchExportEvent } from '../domain/batch_export.ts';
+import type { Projection } from './projection.ts';
+import { byKey, type CachedTable } from './row_cache.ts';
 
 const definitionColumns = [
   'name',
@@ -18,7 +17,20 @@ const definitionColumns = [
   'retention_days',
 ] as const satisfies readonly (keyof BatchExportDefinition)[];
 
-const table: CachedTable = { name: 'exportd.batch_exports', key: ['id'], lookups: {} };
+type DefinitionColumns = Pick<BatchExportDefinition, (typeof definitionColumns)[number]>;
+
+interface BatchExportRow extends DefinitionColumns {
+  readonly id: string;
+  readonly team_id: number;
+  readonly paused: boolean;
+  readonly scheduled_until: string;
+  readonly deleted: boolean;
+  readonly created_at: string;
+  readonly last_updated_at: string;
+  readonly last_paused_at: string | null;
+}
+
+const table: CachedTable<BatchExportRow> = { name: 'exportd.batch_exports', key: ['id'], lookups: {} };
 
 /** One row per batch export for the HTTP API. A deleted export keeps its row. */
 export const batchExportsProjection: Projection = {
@@ -50,98 +62,61 @@ export const batchExportsProjection: Projection = {
       last_paused_at timestamptz
     );
     create index batch_exports_team on exportd.batch_exports (team_id, created_at desc, id) where not deleted`,
-  apply: async (connection, event) => {
-    if (event.stream_type !== 'batch_export') return;
-    const known = event as unknown as BatchExportEvent;
-    if (known.type === 'BatchExportCreated') {
-      const row = createdRow(event, known.data);
-      const columns = Object.keys(row);
-      await connection.query(
-        `insert into exportd.batch_exports (${columns.join(', ')})
-         values (${columns.map((_, index) => `$${index + 1}`).join(', ')})`,
-        Object.values(row),
-      );
-      return;
-    }
-    if (isScheduling(known)) {
-      await connection.query(
-        'update exportd.batch_exports set scheduled_until = greatest(scheduled_until, $2) where id = $1',
-        [event.stream_id, known.data.end],
-      );
-      return;
-    }
-    const changes = Object.entries(changesOf(known, event.recorded_at) ?? {});
-    if (changes.length === 0) return;
-    await connection.query(
-      `update exportd.batch_exports set ${changes.map(([column], index) => `${column} = $${index + 2}`).join(', ')}
-       where id = $1`,
-      [event.stream_id, ...changes.map(([, value]) => value)],
-    );
+  cached: [table],
+  wants: ({ stream_type, stored }) => {
+    if (stream_type !== 'batch_export') return [];
+    const row = { table, lookup: byKey, values: [stored.stream_id], isNew: stored.stream_version === 1 };
+    if (stored.type === 'BatchExportCreated' || isScheduling(stored)) return [row];
+    return changesOf(stored, stored.recorded_at) ? [{ ...row, isAssigned: true }] : [];
   },
-  batch: {
-    tables: [table],
-    wants: ({ stored: { stream_type, stream_id, stream_version } }) =>
-      stream_type === 'batch_export'
-        ? [{ table, lookup: byKey, values: [stream_id], isNew: stream_version === 1 }]
-        : [],
-    fold: foldRow,
+  fold: (rows, { stream_type, stored }) => {
+    if (stream_type !== 'batch_export') return;
+    const { stream_id: id, recorded_at } = stored;
+    if (stored.type === 'BatchExportCreated') {
+      const { team_id, definition, scheduled_until, paused } = stored.data;
+      rows.set(table, {
+        id,
+        team_id,
+        ...columnsOf(definition),
+        paused,
+        scheduled_until,
+        deleted: false,
+        created_at: recorded_at,
+        last_updated_at: recorded_at,
+        last_paused_at: paused ? recorded_at : null,
+      });
+      return;
+    }
+    if (isScheduling(stored)) {
+      const row = rows.get(table, id);
+      const scheduled_until = stored.data.end;
+      if (row && Date.parse(scheduled_until) > Date.parse(row.scheduled_until))
+        rows.change(table, row, { scheduled_until });
+      return;
+    }
+    const changes = changesOf(stored, recorded_at);
+    if (changes) rows.assign(table, [id], changes);
   },
 };
 
-async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean> {
-  if (stored.stream_type !== 'batch_export') return true;
-  const event = stored as unknown as BatchExportEvent;
-  if (event.type === 'BatchExportCreated') {
-    rows.set(table, createdRow(stored, event.data));
-    return true;
-  }
-  const row = await rows.get(table, stored.stream_id);
-  if (!row) return true;
-  if (isScheduling(event)) {
-    const isLater = Date.parse(event.data.end) > Date.parse(row.scheduled_until as string);
-    if (isLater) rows.change(table, row, { scheduled_until: event.data.end });
-  } else {
-    const changes = changesOf(event, stored.recorded_at);
-    if (changes) rows.change(table, row, changes);
-  }
-  return true;
-}
-
 type Scheduling = Extract<BatchExportEvent, { type: 'IntervalScheduled' | 'IntervalsSkipped' }>;
-const isScheduling = (event: BatchExportEvent): event is Scheduling =>
+const isScheduling = <Event extends BatchExportEvent>(event: Event): event is Event & Scheduling =>
   event.type === 'IntervalScheduled' || event.type === 'IntervalsSkipped';
 
-/** The row of a new export, with all columns. */
-function createdRow(
-  { stream_id, recorded_at }: StoredEvent,
-  {
-    team_id,
-    definition,
-    scheduled_until,
-    paused,
-  }: Extract<BatchExportEvent, { type: 'BatchExportCreated' }>['data'],
-): Row {
-  return {
-    id: stream_id,
-    team_id,
-    ...Object.fromEntries(definitionColumns.map((column) => [column, definition[column]])),
-    paused,
-    scheduled_until,
-    deleted: false,
-    created_at: recorded_at,
-    last_updated_at: recorded_at,
-    last_paused_at: paused ? recorded_at : null,
-  };
-}
+/** The columns of a definition, or of what changes in it. */
+const columnsOf = <Definition extends Partial<BatchExportDefinition>>(definition: Definition) =>
+  Object.fromEntries(
+    definitionColumns.filter((column) => column in definition).map((column) => [column, definition[column]]),
+  ) as Pick<Definition, keyof Definition & keyof DefinitionColumns>;
 
-/** What an event changes in the row of its export; undefined if it changes nothing. */
-function changesOf(event: Exclude<BatchExportEvent, Scheduling>, last_updated_at: string): Row | undefined {
+/** What an event sets in the row of its export, whatever that has; undefined if it sets nothing. */
+function changesOf(
+  event: Exclude<BatchExportEvent, Scheduling>,
+  last_updated_at: string,
+): Partial<BatchExportRow> | undefined {
   switch (event.type) {
-    case 'BatchExportUpdated': {
-      const { changes } = event.data;
-      const changed = definitionColumns.filter((column) => column in changes);
-      return { last_updated_at, ...Object.fromEntries(changed.map((column) => [column, changes[column]])) };
-    }
+    case 'BatchExportUpdated':
+      return { last_updated_at, ...columnsOf(event.data.changes) };
     case 'BatchExportPaused':
       return {
         paused: true,
@@ -164,7 +139,3 @@ function changesOf(event: Exclude<BatchExportEvent, Scheduling>, last_updated_at
       return undefined;
   }
 }
-
-/** What an event says is left of old runs and backfills; undefined for any other event. */
-export const digestOf = ({ stream_type, type, data }: StoredEvent): HistoryDigest | undefined =>
-  stream_type === 'batch_export' && type === 'HistoryCollapsed' ? (data as HistoryDigest) : undefined;

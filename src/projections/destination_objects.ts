@@ -1,231 +1,83 @@
-import type { AdoptedManifest, ReplacementCheck } from '../domain/exported_files.ts';
-import type { RunEvent, RunEventData } from '../domain/run.ts';
+import type { AdoptedManifest, RecordedFile } from '../domain/exported_files.ts';
+import type { RunEventData } from '../domain/run.ts';
 import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
-import type { Connection } from '../journal/database.ts';
-import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import { type FoldedEvent, type Projection } from './projection.ts';
-import { digestOf } from './batch_exports.ts';
-import { type CachedTable, type Row, type RowCache, type WantedRows } from './row_cache.ts';
-import { readRun } from './stream_states.ts';
+import type { FoldedEvent, StoredStreamEvent } from '../journal/journal.ts';
+import { existingRun, type Projection } from './projection.ts';
+import { type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
 
-/** An object as described by the event that creates it. */
-interface NewObject {
-  readonly object_type: 'upload' | 'file';
+interface ObjectRow {
+  readonly position: number;
+  readonly ordinal: number;
+  readonly batch_export_id: string;
+  readonly run_id: string;
+  readonly config_version: number;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
   readonly generation: number;
+  readonly object_type: 'upload' | 'file' | 'manifest';
   readonly range: number | null;
   readonly key: string;
   readonly upload_id: string | null;
   readonly upload_token: string | null;
+  readonly file: Omit<RecordedFile, 'key'> | null;
+  readonly publish_claimed: boolean;
+  readonly obsolete_at: string | null;
+  readonly failing_since: string | null;
+  readonly held_version: string | null;
+  readonly held_until: string | null;
 }
 
-/** Inserts an object of a run. */
-async function insertObject(connection: Connection, stored: StoredEvent, named: NewObject): Promise<void> {
-  await connection.query(
-    `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
-       data_interval_end, generation, object_type, range, key, upload_id, upload_token)
-     select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, $3, $4, $5, $6, $7, $8
-     from exportd.batch_export_runs where id = $1`,
-    [
-      stored.stream_id,
-      stored.global_position,
-      named.generation,
-      named.object_type,
-      named.range,
-      named.key,
-      named.upload_id,
-      named.upload_token,
-    ],
-  );
-}
+const interval = ['batch_export_id', 'data_interval_start', 'data_interval_end'];
+const isCurrent = ({ obsolete_at }: ObjectRow): boolean => obsolete_at === null;
+/** No manifest can refer to it, and it is needed. */
+const isUnpublished = (object: ObjectRow): boolean => isCurrent(object) && !object.publish_claimed;
 
-/**
- * Assigns the inherited objects to a new run. All other unpublished objects of the interval become obsolete; published
- * ones stay until the next manifest.
- */
-async function inheritObjects(
-  connection: Connection,
-  stored: StoredEvent,
-  { inherited, ...spec }: RunEventData<'RunCreated'>,
-): Promise<void> {
-  const { ranges = [], rejected_file = null } = inherited?.progress ?? {};
-  const keys = [...ranges.map(({ upload }) => upload), rejected_file].flatMap((object) => object?.key ?? []);
-  const isInherited = 'run_id = $6 and (generation = $8 and file is not null or key = any($7))';
-  await connection.query(
-    `update exportd.destination_objects set
-       run_id = case when ${isInherited} then $1 else run_id end,
-       obsolete_at = case when ${isInherited} then null else $2::timestamptz end
-     where batch_export_id = $3 and data_interval_start = $4 and data_interval_end = $5
-       and (not publish_claimed or ${isInherited}) and obsolete_at is null`,
-    [
-      stored.stream_id,
-      stored.recorded_at,
-      spec.batch_export_id,
-      spec.data_interval_start,
-      spec.data_interval_end,
-      inherited?.run_id ?? null,
-      keys,
-      inherited?.progress.generation ?? null,
-    ],
-  );
-}
-
-/**
- * Adds the files of a manifest that the run found in the bucket: they are published, and no run of the journal may own
- * them. An upload with the key of one is a file that the run planned before it found the key taken. The run's own objects,
- * which have no ordinal, move to the generation above the manifest's; no manifest refers to them yet.
- */
-async function adoptObjects(
-  connection: Connection,
-  { stream_id, global_position }: StoredEvent,
-  adopted: AdoptedManifest,
-): Promise<void> {
-  await connection.query(
-    `update exportd.destination_objects set generation = $2, publish_claimed = false
-     where run_id = $1 and ordinal = 0 and obsolete_at is null`,
-    [stream_id, adopted.raised_to],
-  );
-  const { files, rejected_file, kept, earlier, generation } = adopted;
-  const current = [...files, ...(rejected_file ? [rejected_file] : [])];
-  const objects = [...current.map(({ key }) => ({ key, generation })), ...kept, ...earlier];
-  await connection.query(
-    `insert into exportd.destination_objects (position, ordinal, batch_export_id, run_id, config_version,
-       data_interval_start, data_interval_end, generation, object_type, key, publish_claimed)
-     select $2, object.ordinal, run.batch_export_id, run.id, run.config_version, run.data_interval_start,
-       run.data_interval_end, object.generation, 'file', object.key, true
-     from exportd.batch_export_runs run,
-       unnest($3::text[], $4::integer[]) with ordinality as object (key, generation, ordinal)
-     where run.id = $1 and not exists (
-       select from exportd.destination_objects known where known.batch_export_id = run.batch_export_id
-         and known.data_interval_start = run.data_interval_start and known.data_interval_end = run.data_interval_end
-         and known.key = object.key and known.object_type <> 'upload')`,
-    [stream_id, global_position, objects.map(({ key }) => key), objects.map((object) => object.generation)],
-  );
-}
-
-/** Gives the files of a former manifest to the run that adds late rows to them: its manifest names them too. */
-async function takeOverBase(
-  connection: Connection,
-  runId: string,
-  { run_id, generation }: ReplacementCheck['replaced'],
-): Promise<void> {
-  await connection.query(
-    `update exportd.destination_objects base set run_id = run.id, generation = run.generation, range = 0,
-       file = jsonb_build_object('generation', base.generation) || base.file
-     from exportd.batch_export_runs run
-     where run.id = $1 and base.run_id = $2 and base.generation = $3 and base.object_type = 'file'
-       and base.obsolete_at is null`,
-    [runId, run_id, generation],
-  );
-}
-
-/**
- * Publishes the run's files and manifest. All other objects of the interval become obsolete, except published ones that
- * the run leaves: files that its manifest names, and generations in another bucket.
- */
-async function publishObjects(
-  connection: Connection,
-  stored: StoredEvent,
-  manifestKey: string,
-  { earlier_generations: { kept, earlier, elsewhere }, replacement }: ExistingRun,
-): Promise<void> {
-  const { stream_id, recorded_at, global_position } = stored;
-  if (replacement?.base) await takeOverBase(connection, stream_id, replacement.replaced);
-  const staying = [...kept, ...earlier].map(({ key }) => key);
-  const ofInterval = `other.batch_export_id = run.batch_export_id
-    and other.data_interval_start = run.data_interval_start and other.data_interval_end = run.data_interval_end`;
-  // The manifest overwrites the object with the same key, so the new row replaces the old one.
-  await connection.query(
-    `delete from exportd.destination_objects other using exportd.batch_export_runs run
-     where run.id = $1 and ${ofInterval}
-       and other.object_type = 'manifest' and other.key = $2 and other.config_version = run.config_version`,
-    [stream_id, manifestKey],
-  );
-  const isCurrent = `other.run_id = run.id and other.generation = run.generation and other.object_type = 'file'`;
-  await connection.query(
-    `update exportd.destination_objects other set
-       publish_claimed = publish_claimed or (${isCurrent}),
-       obsolete_at = case when ${isCurrent} then null else $2::timestamptz end
-     from exportd.batch_export_runs run
-     where run.id = $1 and ${ofInterval} and other.obsolete_at is null
-       and not (other.publish_claimed and (other.object_type = 'file' and other.key = any($3) or other.generation = any($4)))`,
-    [stream_id, recorded_at, staying, elsewhere],
-  );
-  await connection.query(
-    `insert into exportd.destination_objects (position, batch_export_id, run_id, config_version, data_interval_start,
-       data_interval_end, generation, object_type, key, publish_claimed)
-     select $2, batch_export_id, id, config_version, data_interval_start, data_interval_end, generation, 'manifest', $3,
-       true from exportd.batch_export_runs where id = $1`,
-    [stream_id, global_position, manifestKey],
-  );
-}
-
-const isObject = `object.run_id = $1 and object.key = $2 and object.upload_id is not distinct from $3
-  and object.upload_token is not distinct from $4 and object.obsolete_at is not null`;
-
-/** Records since when deleting an object, or anything at its location, has failed. */
-async function recordDeletionFailure(
-  connection: Connection,
-  { stream_id, recorded_at }: StoredEvent,
-  { key, upload_id, upload_token, location_wide }: RunEventData<'RunObjectDeletionFailed'>,
-): Promise<void> {
-  await connection.query(
-    location_wide
-      ? `insert into exportd.location_failures (batch_export_id, config_version, failing_since)
-         select object.batch_export_id, object.config_version, $5 from exportd.destination_objects object
-         where ${isObject} limit 1
-         on conflict do nothing`
-      : `update exportd.destination_objects object set failing_since = coalesce(object.failing_since, $5)
-         where ${isObject}`,
-    [stream_id, key, upload_id, upload_token, recorded_at],
-  );
-}
-
-/** Clears the failure of a location after an object was deleted there. */
-async function clearLocationFailure(
-  connection: Connection,
-  { stream_id }: StoredEvent,
-  { key, upload_id, upload_token }: RunEventData<'RunObjectDeleted'>,
-): Promise<void> {
-  await connection.query(
-    `delete from exportd.location_failures failure using exportd.destination_objects object
-     where ${isObject} and failure.batch_export_id = object.batch_export_id
-       and failure.config_version = object.config_version`,
-    [stream_id, key, upload_id, upload_token],
-  );
-}
-
-/** Deletes the row of a deleted object. One that object lock keeps stays, to be deleted after that. */
-async function deleteOrHold(
-  connection: Connection,
-  { stream_id }: StoredEvent,
-  { key, upload_id, upload_token, held }: RunEventData<'RunObjectDeleted'>,
-): Promise<void> {
-  const identity = [stream_id, key, upload_id, upload_token];
-  await (held
-    ? connection.query(
-        `update exportd.destination_objects object set held_version = $5, held_until = $6 where ${isObject}`,
-        [...identity, held.version_id, held.until],
-      )
-    : connection.query(`delete from exportd.destination_objects object where ${isObject}`, identity));
-}
-
-const table: CachedTable = {
+/** A run may have thousands of files, so that most events want few of its rows. */
+const table: CachedTable<ObjectRow> = {
   name: 'exportd.destination_objects',
   key: ['position', 'ordinal'],
   lookups: {
     run: { columns: ['run_id'] },
-    interval: { columns: ['batch_export_id', 'data_interval_start', 'data_interval_end'] },
-    export: { columns: ['batch_export_id'] },
+    currentOfRun: {
+      columns: ['run_id'],
+      where: { sql: 'stored.obsolete_at is null', holds: isCurrent },
+    },
+    uploadsOfRun: {
+      columns: ['run_id'],
+      where: {
+        sql: `stored.object_type = 'upload' and stored.obsolete_at is null`,
+        holds: (object) => object.object_type === 'upload' && isCurrent(object),
+      },
+    },
+    keyOfRun: { columns: ['run_id'], also: 'key' },
+    /** With manifests that another one has replaced. */
+    interval: {
+      columns: interval,
+      where: {
+        sql: `(stored.obsolete_at is null or stored.object_type = 'manifest')`,
+        holds: (object) => isCurrent(object) || object.object_type === 'manifest',
+      },
+    },
+    keyOfInterval: { columns: interval, also: 'key' },
+    unpublishedOfExport: {
+      columns: ['batch_export_id'],
+      where: { sql: 'stored.obsolete_at is null and not stored.publish_claimed', holds: isUnpublished },
+      isSelective: true,
+    },
   },
 };
-const failuresTable: CachedTable = {
+
+interface FailureRow {
+  readonly batch_export_id: string;
+  readonly config_version: number;
+  readonly failing_since: string;
+}
+
+const failuresTable: CachedTable<FailureRow> = {
   name: 'exportd.location_failures',
   key: ['batch_export_id', 'config_version'],
   lookups: { export: { columns: ['batch_export_id'] } },
 };
-
-/** SQL condition: the object is needed, but no manifest can refer to it. */
-const unpublished = 'not publish_claimed and obsolete_at is null';
 
 /**
  * One row per object of a destination that is known to the journal and not deleted: open uploads, files and manifests.
@@ -285,370 +137,195 @@ export const destinationObjectsProjection: Projection = {
       where obsolete_at is not null;
     create index destination_objects_held on exportd.destination_objects (batch_export_id)
       where held_until is not null`,
-  apply: async (connection, event, folded) => {
-    if (event.stream_type === 'run') await foldRun(connection, event, folded);
-    // Objects to which a manifest of a deleted export refers stay in the bucket.
-    if (event.stream_type === 'batch_export' && event.type === 'BatchExportDeleted')
-      await connection.query(
-        `update exportd.destination_objects set obsolete_at = $2 where batch_export_id = $1 and ${unpublished}`,
-        [event.stream_id, event.recorded_at],
-      );
-    // A later run of the interval reads from the manifest which files it replaces.
-    const digest = digestOf(event);
-    if (digest)
-      await connection.query('delete from exportd.destination_objects where run_id = any($1)', [
-        digest.run_ids,
-      ]);
+  cached: [table, failuresTable],
+  wants: ({ stream_type, stored, state }) => {
+    if (stream_type === 'run') return wantedBy(stored, state);
+    return stored.type === 'BatchExportDeleted'
+      ? [{ table, lookup: 'unpublishedOfExport', values: [stored.stream_id] }]
+      : [];
   },
-  batch: {
-    tables: [table, failuresTable],
-    wants: ({ stored, state }): WantedRows[] => {
-      if (stored.stream_type !== 'run' || ignored.has(stored.type)) return [];
-      const isNew = stored.type === 'RunCreated';
-      const ofRun: WantedRows = { table, lookup: 'run', values: [stored.stream_id], isNew };
-      const { spec } = state as ExistingRun;
-      if (isNew || stored.type === 'RunCompleted') return [ofRun, intervalOf(spec)];
-      return stored.type === 'RunObjectDeleted'
-        ? [ofRun, { table: failuresTable, lookup: 'export', values: [spec.batch_export_id] }]
-        : [ofRun];
-    },
-    fold: foldRow,
+  fold: (rows, { stream_type, stored, state }) => {
+    if (stream_type === 'run') foldRun(rows, stored, state);
+    // Objects to which a manifest of a deleted export refers stay in the bucket.
+    if (stored.type === 'BatchExportDeleted')
+      for (const row of rows.find(table, 'unpublishedOfExport', stored.stream_id))
+        rows.change(table, row, { obsolete_at: stored.recorded_at });
+    // A later run of the interval reads from the manifest which files it replaces.
+    if (stored.type === 'HistoryCollapsed') rows.deleteAll(table, 'run', stored.data.run_ids);
   },
 };
 
-const intervalOf = ({ batch_export_id, data_interval_start, data_interval_end }: RunSpec): WantedRows => ({
-  table,
-  lookup: 'interval',
-  values: [batch_export_id, data_interval_start, data_interval_end],
-});
+const keyOf = ({ batch_export_id, data_interval_start, data_interval_end }: RunSpec) => [
+  batch_export_id,
+  data_interval_start,
+  data_interval_end,
+];
 
-/** A row of the table, as far as the fold of a rebuild reads it. */
-interface ObjectRow {
-  readonly ordinal: number;
-  readonly run_id: string;
-  readonly config_version: number;
-  readonly generation: number;
-  readonly object_type: 'upload' | 'file' | 'manifest';
-  readonly range: number | null;
-  readonly key: string;
-  readonly upload_id: string | null;
-  readonly upload_token: string | null;
-  readonly file: object | null;
-  readonly publish_claimed: boolean;
-  readonly obsolete_at: string | null;
-}
+const adoptedObjects = ({ files, rejected_file, kept, earlier, generation }: AdoptedManifest) => [
+  ...[...files, ...(rejected_file ? [rejected_file] : [])].map(({ key }) => ({ key, generation })),
+  ...kept,
+  ...earlier,
+];
 
-/** The fold of a rebuild. What is rare is left to the statements above. */
-async function foldRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<boolean> {
-  if (stored.stream_type === 'batch_export') return stored.type !== 'BatchExportDeleted';
-  if (stored.stream_type !== 'run' || ignored.has(stored.type)) return true;
-  const event = stored as unknown as RunEvent;
-  const { stream_id: id, recorded_at: at, global_position: position } = stored;
-  const run = state as ExistingRun;
-  /** Changes the rows of a lookup that are not obsolete and that `changesOf` returns changes of. */
-  const change = async (
-    lookup: 'run' | 'interval',
-    changesOf: (object: ObjectRow) => Row | undefined,
-  ): Promise<void> => {
-    const values = lookup === 'run' ? [id] : intervalOf(run.spec).values;
-    for (const row of await rows.find(table, lookup, ...values)) {
-      const object = row as unknown as ObjectRow;
-      const changes = object.obsolete_at === null ? changesOf(object) : undefined;
-      if (changes) rows.change(table, row, changes);
-    }
-  };
-  const markObsolete = (isObsolete: (object: ObjectRow) => boolean = () => true) =>
-    change('run', (object) =>
-      !object.publish_claimed && isObsolete(object) ? { obsolete_at: at } : undefined,
-    );
-  const insert = (object: Row) =>
-    rows.set(table, {
-      position,
-      ordinal: 0,
-      batch_export_id: run.spec.batch_export_id,
-      run_id: id,
-      config_version: run.spec.config_version,
-      data_interval_start: run.spec.data_interval_start,
-      data_interval_end: run.spec.data_interval_end,
-      range: null,
-      upload_id: null,
-      upload_token: null,
-      file: null,
-      publish_claimed: false,
-      obsolete_at: null,
-      failing_since: null,
-      held_version: null,
-      held_until: null,
-      ...object,
-    });
-  switch (event.type) {
-    case 'RunCreated': {
-      const { inherited } = event.data;
-      const { ranges = [], rejected_file = null, generation } = inherited?.progress ?? {};
-      const keys = new Set(
-        [...ranges.map(({ upload }) => upload), rejected_file].map((object) => object?.key),
-      );
-      const isInherited = (object: ObjectRow) =>
-        object.run_id === inherited?.run_id &&
-        ((object.generation === generation && object.file !== null) || keys.has(object.key));
-      await change('interval', (object) => {
-        if (isInherited(object)) return { run_id: id };
-        return object.publish_claimed ? undefined : { obsolete_at: at };
-      });
-      return true;
-    }
+function wantedBy(
+  stored: StoredStreamEvent<'run'>,
+  state: FoldedEvent<'run'>['state'],
+): readonly WantedRows[] {
+  const { stream_id: id } = stored;
+  const ofRun = (lookup: string, ...more: readonly unknown[]): WantedRows => ({
+    table,
+    lookup,
+    values: [id, ...more],
+  });
+  const ofInterval = (lookup: string, ...more: readonly unknown[]): WantedRows => ({
+    table,
+    lookup,
+    values: [...keyOf(existingRun(state).spec), ...more],
+  });
+  switch (stored.type) {
+    case 'RunCreated':
+      return [{ ...ofRun('run'), isNew: true }, ofInterval('interval')];
     case 'RunExportStarted':
-    case 'RunGenerationReserved': {
-      const reserved = event.data.generation;
-      if (reserved === undefined) return true;
-      await change('run', ({ generation, publish_claimed, ordinal }) => {
-        if (generation >= reserved) return undefined;
-        return publish_claimed ? { ordinal: Math.max(ordinal, 1) } : { obsolete_at: at };
-      });
-      return true;
-    }
-    case 'RunUploadCreated': {
-      const { generation, range, key, upload_id, upload_token } = event.data;
-      await markObsolete(
-        (object) =>
-          object.generation === generation && object.range === range && object.object_type === 'upload',
-      );
-      insert({ object_type: 'upload', generation, range, key, upload_id, upload_token });
-      return true;
-    }
-    case 'RunFileCompleted': {
-      const { generation, file } = event.data;
-      const { key, ...facts } = file;
-      await change('run', (object) =>
-        object.generation === generation && object.key === key && object.object_type === 'upload'
-          ? { object_type: 'file', upload_id: null, file: facts }
-          : undefined,
-      );
-      return true;
-    }
-    case 'RunRejectedFilePlanned':
-      insert({ object_type: 'file', generation: event.data.generation, key: event.data.file.key });
-      return true;
+      return stored.data.generation === undefined ? [] : [ofRun('currentOfRun')];
+    case 'RunUploadCreated':
+    case 'RunFileCompleted':
+      return [ofRun('uploadsOfRun')];
+    case 'RunKeyTaken':
+      return stored.data.range === null ? [ofRun('keyOfRun', stored.data.key)] : [];
+    case 'RunManifestAdopted':
+      return [
+        ofRun('currentOfRun'),
+        ...adoptedObjects(stored.data).map(({ key }) => ofInterval('keyOfInterval', key)),
+      ];
+    case 'RunCompleted':
+      return [ofInterval('interval')];
+    case 'RunGenerationReserved':
     case 'RunPublishStarted':
     case 'RunPublishWithdrawn':
-      await change('run', ({ generation, object_type }) =>
-        generation === event.data.generation && object_type === 'file'
-          ? { publish_claimed: event.type === 'RunPublishStarted' }
-          : undefined,
-      );
-      return true;
-    case 'RunCompleted': {
-      if (run.replacement?.base) return false;
-      await publishRows(rows, run, stored);
-      insert({
-        object_type: 'manifest',
-        generation: run.generation,
-        key: event.data.manifest_key,
-        publish_claimed: true,
-      });
-      return true;
-    }
     case 'RunCancelled':
-      await change('run', ({ ordinal, object_type, publish_claimed }) =>
-        ordinal === 0 && object_type === 'file' && publish_claimed ? { obsolete_at: at } : undefined,
-      );
-      await markObsolete();
-      return true;
     case 'RunFailed':
     case 'RunTerminated':
     case 'RunRetryCancelled':
-      await markObsolete();
-      return true;
+      return [ofRun('currentOfRun')];
     case 'RunFailedRetryable':
     case 'RunTimedOut':
-      if (event.data.retry_delay_seconds === null) await markObsolete();
-      return true;
+      return stored.data.retry_delay_seconds === null ? [ofRun('currentOfRun')] : [];
     case 'RunObjectDeleted':
-      await deleteRows(rows, stored, event.data);
-      return true;
-    default:
-      return false;
-  }
-}
-
-/** Does what `publishObjects` does for a run without a base, before it inserts the manifest. */
-async function publishRows(
-  rows: RowCache,
-  { spec, generation, earlier_generations: { kept, earlier, elsewhere } }: ExistingRun,
-  { stream_id, recorded_at, data }: StoredEvent,
-): Promise<void> {
-  const { manifest_key } = data as RunEventData<'RunCompleted'>;
-  const staying = new Set([...kept, ...earlier].map(({ key }) => key));
-  for (const row of await rows.find(table, 'interval', ...intervalOf(spec).values)) {
-    const object = row as unknown as ObjectRow;
-    const { object_type, key, config_version, run_id, publish_claimed } = object;
-    if (object_type === 'manifest' && key === manifest_key && config_version === spec.config_version) {
-      rows.delete(table, row);
-      continue;
+    case 'RunObjectDeletionFailed': {
+      const { batch_export_id } = existingRun(state).spec;
+      return [
+        ofRun('keyOfRun', stored.data.key),
+        { table: failuresTable, lookup: 'export', values: [batch_export_id] },
+      ];
     }
-    if (object.obsolete_at !== null) continue;
-    const stays = (object_type === 'file' && staying.has(key)) || elsewhere.includes(object.generation);
-    if (publish_claimed && stays) continue;
-    const isCurrent = run_id === stream_id && object.generation === generation && object_type === 'file';
-    rows.change(table, row, isCurrent ? { publish_claimed: true } : { obsolete_at: recorded_at });
+    default:
+      return [];
   }
 }
 
-/** Deletes the rows of a deleted object, and the failure of its location; what a lock holds stays. */
-async function deleteRows(
-  rows: RowCache,
-  { stream_id }: StoredEvent,
-  { key, upload_id, upload_token, deleted, held }: RunEventData<'RunObjectDeleted'>,
-): Promise<void> {
-  for (const row of await rows.find(table, 'run', stream_id)) {
-    const object = row as unknown as ObjectRow;
-    if (object.key !== key || object.upload_id !== upload_id || object.upload_token !== upload_token)
-      continue;
-    if (object.obsolete_at === null) continue;
-    if (held) rows.change(table, row, { held_version: held.version_id, held_until: held.until });
-    else rows.delete(table, row);
-    if (!deleted) continue;
-    for (const failure of await rows.find(failuresTable, 'export', row.batch_export_id))
-      if (failure.config_version === object.config_version) rows.delete(failuresTable, failure);
-  }
-}
-
-/** Events of runs that change no object. */
-const ignored: ReadonlySet<string> = new Set<RunEvent['type']>([
-  'RunCounted',
-  'RunReplacementChecked',
-  'RunPublishResumed',
-  'RunTableCommitPlanned',
-  'RunTableCommitted',
-  'RunAttemptStarted',
-  'RunAttemptFailed',
-  'RunUploadResumed',
-  'RunPartPlanned',
-  'RunRangeFinished',
-  'RunExportFinished',
-  'RunContinuedAsNew',
-  'RunCancelRequested',
-  'RunBarrierAdvanced',
-  'RunSettled',
-  'IntervalCompared',
-]);
-
-async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
-  const id = stored.stream_id;
-  const at = stored.recorded_at;
-  const event = stored as unknown as RunEvent;
-  const change = (statement: string, ...values: readonly unknown[]) =>
-    connection.query(statement, [id, ...values]);
-  const markObsolete = (condition: string, ...values: readonly unknown[]) =>
-    change(
-      `update exportd.destination_objects set obsolete_at = $2 where run_id = $1 and ${unpublished} and ${condition}`,
-      at,
-      ...values,
-    );
-  switch (event.type) {
+function foldRun(rows: RowCache, stored: StoredStreamEvent<'run'>, state: FoldedEvent<'run'>['state']): void {
+  const { stream_id: id, recorded_at: at } = stored;
+  /** Changes the run's objects that are not obsolete, and that `changesOf` returns changes of. */
+  const change = (
+    changesOf: (object: ObjectRow) => Partial<ObjectRow> | undefined,
+    lookup = 'currentOfRun',
+  ) => changeRows(rows, rows.find(table, lookup, id), changesOf);
+  const markObsolete = () => change((object) => (isUnpublished(object) ? { obsolete_at: at } : undefined));
+  switch (stored.type) {
     case 'RunCreated':
-      await inheritObjects(connection, stored, event.data);
+      inheritObjects(rows, stored, stored.data);
       return;
     case 'RunExportStarted':
-    case 'RunGenerationReserved':
-      if (event.data.generation === undefined) return;
+    case 'RunGenerationReserved': {
+      const reserved = stored.data.generation;
+      if (reserved === undefined) return;
       // Files that the run inherited with a claim belong to the manifest of a failed run, which may be stored.
-      await change(
-        `update exportd.destination_objects set
-           obsolete_at = case when publish_claimed then null else $2::timestamptz end,
-           ordinal = case when publish_claimed then greatest(ordinal, 1) else ordinal end
-         where run_id = $1 and generation < $3 and obsolete_at is null`,
-        at,
-        event.data.generation,
-      );
-      return;
-    case 'RunUploadCreated': {
-      // A file that is written in one request is an upload without id until it is complete.
-      const { generation, range, key, upload_id, upload_token } = event.data;
-      await markObsolete(`generation = $3 and range = $4 and object_type = 'upload'`, generation, range);
-      await insertObject(connection, stored, {
-        object_type: 'upload',
-        generation,
-        range,
-        key,
-        upload_id,
-        upload_token,
+      change(({ generation, publish_claimed, ordinal }) => {
+        if (generation >= reserved) return undefined;
+        return publish_claimed ? { ordinal: Math.max(ordinal, 1) } : { obsolete_at: at };
       });
       return;
     }
+    case 'RunUploadCreated': {
+      // A file that is written in one request is an upload without id until it is complete.
+      const { generation, range, key, upload_id, upload_token } = stored.data;
+      change(
+        (object) =>
+          object.generation === generation && object.range === range && !object.publish_claimed
+            ? { obsolete_at: at }
+            : undefined,
+        'uploadsOfRun',
+      );
+      const upload = { object_type: 'upload', generation, range, key, upload_id, upload_token } as const;
+      rows.set(table, newObject(stored, existingRun(state), upload));
+      return;
+    }
     case 'RunFileCompleted': {
-      const { key, ...facts } = event.data.file;
-      await change(
-        `update exportd.destination_objects set object_type = 'file', upload_id = null, file = $4
-         where run_id = $1 and generation = $2 and key = $3 and object_type = 'upload' and obsolete_at is null`,
-        event.data.generation,
-        key,
-        JSON.stringify(facts),
+      const { generation, file } = stored.data;
+      const { key, ...facts } = file;
+      change(
+        (object) =>
+          object.generation === generation && object.key === key
+            ? { object_type: 'file', upload_id: null, file: facts }
+            : undefined,
+        'uploadsOfRun',
       );
       return;
     }
     case 'RunRejectedFilePlanned': {
-      const { generation, file } = event.data;
-      const none = { range: null, upload_id: null, upload_token: null };
-      await insertObject(connection, stored, { object_type: 'file', generation, key: file.key, ...none });
+      const { generation, file } = stored.data;
+      const object = { object_type: 'file', generation, key: file.key } as const;
+      rows.set(table, newObject(stored, existingRun(state), object));
       return;
     }
     case 'RunKeyTaken':
       // Without a token, the file of rejected rows could not be told from the other object, which must not be deleted.
-      if (event.data.range === null)
-        await change(
-          `delete from exportd.destination_objects
-           where run_id = $1 and generation = $2 and key = $3 and object_type = 'file' and upload_token is null`,
-          event.data.generation,
-          event.data.key,
-        );
+      if (stored.data.range !== null) return;
+      for (const row of rows.find(table, 'keyOfRun', id, stored.data.key))
+        if (
+          row.generation === stored.data.generation &&
+          row.object_type === 'file' &&
+          row.upload_token === null
+        )
+          rows.delete(table, row);
       return;
     case 'RunPublishStarted':
     case 'RunPublishWithdrawn':
-      await change(
-        `update exportd.destination_objects set publish_claimed = $3
-         where run_id = $1 and generation = $2 and object_type = 'file' and obsolete_at is null`,
-        event.data.generation,
-        event.type === 'RunPublishStarted',
+      change(({ generation, object_type }) =>
+        generation === stored.data.generation && object_type === 'file'
+          ? { publish_claimed: stored.type === 'RunPublishStarted' }
+          : undefined,
       );
       return;
     case 'RunManifestAdopted':
-      await adoptObjects(connection, stored, event.data);
+      adoptObjects(rows, stored, existingRun(state), stored.data);
       return;
     case 'RunCompleted':
-      await publishObjects(
-        connection,
-        stored,
-        event.data.manifest_key,
-        await readRun(connection, stored, folded),
-      );
+      publishObjects(rows, stored, existingRun(state), stored.data.manifest_key);
       return;
     case 'RunCancelled':
       // A run that was publishing is cancelled with its export, or once its bucket has no manifest of it. Whether a manifest
       // names its files is checked when they are deleted.
-      await change(
-        `update exportd.destination_objects set obsolete_at = $2
-         where run_id = $1 and ordinal = 0 and object_type = 'file' and publish_claimed and obsolete_at is null`,
-        at,
+      change(({ ordinal, object_type, publish_claimed }) =>
+        ordinal === 0 && object_type === 'file' && publish_claimed ? { obsolete_at: at } : undefined,
       );
-      await markObsolete('true');
+      markObsolete();
       return;
     case 'RunFailed':
     case 'RunTerminated':
     case 'RunRetryCancelled':
-      await markObsolete('true');
+      markObsolete();
       return;
     case 'RunFailedRetryable':
     case 'RunTimedOut':
       // Otherwise the retry resumes them, or makes them obsolete when it starts.
-      if (event.data.retry_delay_seconds === null) await markObsolete('true');
+      if (stored.data.retry_delay_seconds === null) markObsolete();
       return;
     case 'RunObjectDeletionFailed':
-      await recordDeletionFailure(connection, stored, event.data);
+      recordDeletionFailure(rows, stored, stored.data);
       return;
     case 'RunObjectDeleted':
-      if (event.data.deleted) await clearLocationFailure(connection, stored, event.data);
-      await deleteOrHold(connection, stored, event.data);
+      deleteOrHold(rows, stored, stored.data);
       return;
     case 'RunCounted':
     case 'RunReplacementChecked':
@@ -667,5 +344,180 @@ async function foldRun(connection: Connection, stored: StoredEvent, folded?: Fol
     case 'RunSettled':
     case 'IntervalCompared':
       return;
+  }
+}
+
+/** Changes those of some rows that `changesOf` returns changes of, and that are not obsolete. */
+function changeRows(
+  rows: RowCache,
+  objects: readonly ObjectRow[],
+  changesOf: (object: ObjectRow) => Partial<ObjectRow> | undefined,
+): void {
+  for (const object of objects) {
+    const changes = isCurrent(object) ? changesOf(object) : undefined;
+    if (changes) rows.change(table, object, changes);
+  }
+}
+
+/** An object as described by the event that creates it. */
+type NewObject = Pick<ObjectRow, 'object_type' | 'generation' | 'key'> & Partial<ObjectRow>;
+
+const newObject = (
+  { stream_id, global_position }: StoredStreamEvent<'run'>,
+  { spec }: ExistingRun,
+  described: NewObject,
+): ObjectRow => ({
+  position: global_position,
+  ordinal: 0,
+  batch_export_id: spec.batch_export_id,
+  run_id: stream_id,
+  config_version: spec.config_version,
+  data_interval_start: spec.data_interval_start,
+  data_interval_end: spec.data_interval_end,
+  range: null,
+  upload_id: null,
+  upload_token: null,
+  file: null,
+  publish_claimed: false,
+  obsolete_at: null,
+  failing_since: null,
+  held_version: null,
+  held_until: null,
+  ...described,
+});
+
+/**
+ * Assigns the inherited objects to a new run. All other unpublished objects of the interval become obsolete; published
+ * ones stay until the next manifest.
+ */
+function inheritObjects(
+  rows: RowCache,
+  { stream_id, recorded_at }: StoredStreamEvent<'run'>,
+  { inherited, ...spec }: RunEventData<'RunCreated'>,
+): void {
+  const { ranges = [], rejected_file = null, generation } = inherited?.progress ?? {};
+  const keys = new Set([...ranges.map(({ upload }) => upload), rejected_file].map((object) => object?.key));
+  changeRows(rows, rows.find(table, 'interval', ...keyOf(spec)), (object) => {
+    const isInherited =
+      object.run_id === inherited?.run_id &&
+      ((object.generation === generation && object.file !== null) || keys.has(object.key));
+    if (isInherited) return { run_id: stream_id };
+    return object.publish_claimed ? undefined : { obsolete_at: recorded_at };
+  });
+}
+
+/**
+ * Adds the files of a manifest that the run found in the bucket: they are published, and no run of the journal may own
+ * them. An upload with the key of one is a file that the run planned before it found the key taken. The run's own objects,
+ * which have no ordinal, move to the generation above the manifest's; no manifest refers to them yet.
+ */
+function adoptObjects(
+  rows: RowCache,
+  stored: StoredStreamEvent<'run'>,
+  run: ExistingRun,
+  adopted: AdoptedManifest,
+): void {
+  changeRows(rows, rows.find(table, 'currentOfRun', stored.stream_id), ({ ordinal }) =>
+    ordinal === 0 ? { generation: adopted.raised_to, publish_claimed: false } : undefined,
+  );
+  const objects = adoptedObjects(adopted).map(({ key, generation }, index) => ({
+    isKnown: rows
+      .find(table, 'keyOfInterval', ...keyOf(run.spec), key)
+      .some(({ object_type }) => object_type !== 'upload'),
+    described: { object_type: 'file', ordinal: index + 1, generation, key, publish_claimed: true } as const,
+  }));
+  for (const { isKnown, described } of objects)
+    if (!isKnown) rows.set(table, newObject(stored, run, described));
+}
+
+/**
+ * Publishes the run's files and manifest. All other objects of the interval become obsolete, except published ones that
+ * the run leaves: files that its manifest names, and generations in another bucket.
+ */
+function publishObjects(
+  rows: RowCache,
+  stored: StoredStreamEvent<'run'>,
+  run: ExistingRun,
+  manifestKey: string,
+): void {
+  const { spec, generation, earlier_generations, replacement } = run;
+  const { kept, earlier, elsewhere } = earlier_generations;
+  const ofInterval = () => rows.find(table, 'interval', ...keyOf(spec));
+  // The files of a manifest to which the run adds late rows become its own: its manifest names them too.
+  const base = replacement?.base && replacement.replaced;
+  if (base)
+    changeRows(rows, ofInterval(), ({ run_id, generation: former, object_type, file }) =>
+      run_id === base.run_id && former === base.generation && object_type === 'file'
+        ? { run_id: stored.stream_id, generation, range: 0, file: file && { generation: former, ...file } }
+        : undefined,
+    );
+  // The manifest overwrites the object with the same key, so the new row replaces the old one.
+  for (const object of ofInterval())
+    if (
+      object.object_type === 'manifest' &&
+      object.key === manifestKey &&
+      object.config_version === spec.config_version
+    )
+      rows.delete(table, object);
+  const staying = new Set([...kept, ...earlier].map(({ key }) => key));
+  changeRows(rows, ofInterval(), (object) => {
+    const { object_type, key, run_id, publish_claimed } = object;
+    const stays = (object_type === 'file' && staying.has(key)) || elsewhere.includes(object.generation);
+    if (publish_claimed && stays) return undefined;
+    const isPublished =
+      run_id === stored.stream_id && object.generation === generation && object_type === 'file';
+    return isPublished ? { publish_claimed: true } : { obsolete_at: stored.recorded_at };
+  });
+  rows.set(
+    table,
+    newObject(stored, run, { object_type: 'manifest', generation, key: manifestKey, publish_claimed: true }),
+  );
+}
+
+/** The obsolete objects that an event of a deletion is about. */
+const obsoleteObjects = (
+  rows: RowCache,
+  { stream_id }: StoredStreamEvent<'run'>,
+  { key, upload_id, upload_token }: RunEventData<'RunObjectDeleted' | 'RunObjectDeletionFailed'>,
+): readonly ObjectRow[] =>
+  rows
+    .find(table, 'keyOfRun', stream_id, key)
+    .filter(
+      (object) =>
+        object.upload_id === upload_id && object.upload_token === upload_token && !isCurrent(object),
+    );
+
+const failuresAt = (rows: RowCache, { batch_export_id, config_version }: ObjectRow): readonly FailureRow[] =>
+  rows
+    .find(failuresTable, 'export', batch_export_id)
+    .filter((failure) => failure.config_version === config_version);
+
+/** Records since when deleting an object, or anything at its location, has failed. */
+function recordDeletionFailure(
+  rows: RowCache,
+  stored: StoredStreamEvent<'run'>,
+  data: RunEventData<'RunObjectDeletionFailed'>,
+): void {
+  const failing_since = stored.recorded_at;
+  for (const object of obsoleteObjects(rows, stored, data)) {
+    const { batch_export_id, config_version } = object;
+    if (!data.location_wide)
+      rows.change(table, object, { failing_since: object.failing_since ?? failing_since });
+    else if (failuresAt(rows, object).length === 0)
+      rows.set(failuresTable, { batch_export_id, config_version, failing_since });
+  }
+}
+
+/** Deletes the row of a deleted object, and the failure of its location. One that object lock keeps stays, to be deleted after that. */
+function deleteOrHold(
+  rows: RowCache,
+  stored: StoredStreamEvent<'run'>,
+  data: RunEventData<'RunObjectDeleted'>,
+): void {
+  const { held, deleted } = data;
+  for (const object of obsoleteObjects(rows, stored, data)) {
+    if (deleted) for (const failure of failuresAt(rows, object)) rows.delete(failuresTable, failure);
+    if (held) rows.change(table, object, { held_version: held.version_id, held_until: held.until });
+    else rows.delete(table, object);
   }
 }

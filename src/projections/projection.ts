@@ -1,5 +1,5 @@
-import type { Connection } from '../journal/database.ts';
-import type { FoldedState, StoredEvent } from '../journal/journal.ts';
+import type { ExistingRun, RunState } from '../domain/run_state.ts';
+import type { FoldedEvent } from '../journal/journal.ts';
 import type { CachedTable, RowCache, WantedRows } from './row_cache.ts';
 
 /** A read model: tables that are derived from the journal, and how each event changes them. */
@@ -7,32 +7,29 @@ export interface Projection {
   readonly name: string;
   /** Incremented with every change of `tables` or of the fold. A deployment with another version rebuilds the tables. */
   readonly version: number;
-  /** The names of the projections whose tables its fold reads, as they are after the same event. A rebuild has them too. */
+  /**
+   * The names of the projections whose tables its fold reads, as they are after the same event. A rebuild has them too; without
+   * `stream_states`, its events have no state.
+   */
   readonly reads: readonly string[];
   /** The schema-qualified names of its tables, in the order to drop them. */
   readonly owns: readonly string[];
   /** The statements that create the tables. */
   readonly tables: string;
-  /**
-   * Folds one event, in the transaction that appends it, and ignores events of streams that it does not read. `folded`
-   * is the stream's state after this event, if the append knows it.
-   */
-  readonly apply: (connection: Connection, event: StoredEvent, folded?: FoldedState) => Promise<void>;
-  readonly batch: BatchFold;
-}
-
-/** The same fold as `apply` for a rebuild: over rows in memory, which are read and written by the thousand. */
-interface BatchFold {
-  /** Its tables, in the order to write them. */
-  readonly tables: readonly CachedTable[];
-  /** The rows that folding an event needs. Others are read when they are needed, one by one. */
+  /** Its tables as the fold sees them, in the order to write them. Nothing but the fold changes their rows. */
+  readonly cached: readonly CachedTable[];
+  /** All rows that folding an event reads: of its own tables, and of those of `reads`. */
   readonly wants: (event: FoldedEvent) => readonly WantedRows[];
-  /** Folds one event. False: it is rare, so that `apply` folds it. */
-  readonly fold: (rows: RowCache, event: FoldedEvent) => Promise<boolean>;
+  /**
+   * Folds an event into the rows, and ignores events of streams that it does not read. An append and a rebuild call it; it is
+   * the only definition of the read model.
+   */
+  readonly fold: (rows: RowCache, event: FoldedEvent) => void;
 }
 
-/** An event with its stream's state after it; undefined if the rebuild has no states. */
-export interface FoldedEvent {
-  readonly stored: StoredEvent;
-  readonly state: unknown;
+/** A run after an event of its stream. @throws Error when a rebuild has no states, because `reads` lacks them */
+export function existingRun(state: RunState | undefined): ExistingRun {
+  if (state === undefined || state.status === 'Absent')
+    throw new Error('The state of a run is missing. Run "exportd rebuild".');
+  return state;
 }

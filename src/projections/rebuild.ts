@@ -3,15 +3,15 @@ import { setImmediate as pause, setTimeout as sleep } from 'node:timers/promises
 import type { Upcasts } from '../domain/event.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import {
+  type FoldedEvent,
   readEventsAfter,
   type ReadModelVersions,
   readSettledPosition,
   type StoredEvent,
 } from '../journal/journal.ts';
-import { type FoldedEvent, type Projection } from './projection.ts';
-import { digestOf } from './batch_exports.ts';
+import { type Projection } from './projection.ts';
 import { createRowCache, type RowCache } from './row_cache.ts';
-import { foldState, streamStatesProjection } from './stream_states.ts';
+import { foldState, stateWantedBy, streamStatesProjection } from './stream_states.ts';
 
 /** Advisory lock: appends acquire it shared, a switch of the read models exclusively. */
 export const projectionLock = 7_116_201;
@@ -242,25 +242,17 @@ export function openSideFold(
   },
 ): SideFold {
   const names = tablesOf(models);
-  const tables = models.flatMap((model) => model.batch.tables);
+  const tables = models.flatMap(({ cached }) => cached);
   const side = inSchema(connection, nextSchema, names);
   let rows = createRowCache(side);
   let { position, events } = from;
 
-  /**
-   * Folds a batch in memory. An event that is left to the statements of an append needs the transaction of the batch at once:
-   * `begin` begins it.
-   * @returns what writes the changes of the batch, in its transaction
-   */
-  async function fold(batch: readonly FoldedEvent[], begin: () => Promise<void>) {
-    await foldEvents(rows, models, batch, async (model, { stored, state }) => {
-      await begin();
-      // The statements read and write what is stored, and from here on the cache reads what they have written.
-      rows.readWith(side);
-      await rows.takeChanges(tables).write(side);
-      await model.apply(side, stored, state === undefined ? undefined : { state });
-      rows.forget(model.batch.tables);
-    });
+  /** Folds a batch in memory. @returns what writes the changes of the batch, in its transaction */
+  async function fold(batch: readonly FoldedEvent[]) {
+    for (const [index, event] of batch.entries()) {
+      if (index % eventsPerPause === 0) await pause();
+      for (const model of models) model.fold(rows, event);
+    }
     const changes = rows.takeChanges(tables);
     const last = batch.at(-1)?.stored;
     position = last?.global_position ?? position;
@@ -308,23 +300,14 @@ export function openSideFold(
       next = read(batch.at(-1)?.global_position ?? until);
       next.catch(() => undefined);
 
-      const former = written;
-      let begun: Promise<void> | undefined;
-      const begin = (): Promise<void> =>
-        (begun ??= former.then(async () => {
-          await connection.query('begin');
-        }));
-      const { reached, write } = await fold(prefetched, begin);
-      const usedStatements = begun !== undefined;
-      await former;
-      written = begin().then(async () => {
+      const { reached, write } = await fold(prefetched);
+      await written;
+      written = connection.query('begin').then(async () => {
         await write(progressOf(reached, until).events_per_second);
         await connection.query('commit');
         onProgress(progressOf(reached, until));
       });
       written.catch(() => undefined);
-      // What they have changed is not in memory, so that the next batch may have to read it.
-      if (usedStatements) await written;
     }
     await written;
   }
@@ -355,7 +338,7 @@ export function openSideFold(
       if (batch.length === limit) return false;
       if (batch.length === 0) return true;
       rows.readWith(side);
-      const { write } = await fold(await prefetchRows(rows, models, batch), () => Promise.resolve());
+      const { write } = await fold(await prefetchRows(rows, models, batch));
       await write(null);
       return true;
     },
@@ -380,29 +363,17 @@ async function prefetchRows(
   models: readonly Projection[],
   batch: readonly StoredEvent[],
 ): Promise<readonly FoldedEvent[]> {
-  const folded: FoldedEvent[] = batch.map((stored) => ({ stored, state: undefined }));
-  const wantedBy = (model: Projection) => folded.flatMap((event) => model.batch.wants(event));
+  const states: unknown[] = [];
   if (models.some(({ name }) => name === streamStatesProjection.name)) {
-    await rows.prefetch(wantedBy(streamStatesProjection));
+    await rows.prefetch(batch.map((stored) => stateWantedBy(stored)));
     for (const [index, stored] of batch.entries()) {
       if (index % eventsPerPause === 0) await pause();
-      folded[index] = { stored, state: await foldState(rows, stored) };
+      states.push(foldState(rows, stored));
     }
   }
-  for (const model of models) await rows.prefetch(wantedBy(model));
+  const folded = batch.map(
+    (stored, index) => ({ stream_type: stored.stream_type, stored, state: states[index] }) as FoldedEvent,
+  );
+  await rows.prefetch(models.flatMap((model) => folded.flatMap((event) => model.wants(event))));
   return folded;
-}
-
-/** Folds events into rows in memory. `apply` does what is rare. */
-async function foldEvents(
-  rows: RowCache,
-  models: readonly Projection[],
-  events: readonly FoldedEvent[],
-  apply: (model: Projection, event: FoldedEvent) => Promise<void>,
-): Promise<void> {
-  for (const [index, event] of events.entries()) {
-    if (index % eventsPerPause === 0) await pause();
-    for (const model of models)
-      if (digestOf(event.stored) || !(await model.batch.fold(rows, event))) await apply(model, event);
-  }
 }

@@ -4,10 +4,9 @@ import { type Connection, type Pool, ReadModelsDiffer } from '../journal/databas
 import {
   type CommitObserver,
   createJournal,
-  type FoldedState,
+  type FoldedEvent,
   type Journal,
   requireSameReadModels,
-  type StoredEvent,
 } from '../journal/journal.ts';
 import { backfillsProjection } from './backfills.ts';
 import { batchExportsProjection } from './batch_exports.ts';
@@ -16,7 +15,8 @@ import { intervalsProjection } from './intervals.ts';
 import type { Projection } from './projection.ts';
 import { createReadModels, readStoredVersions } from './read_models.ts';
 import { builderLock, projectionLock } from './rebuild.ts';
-import { runsProjection, unsettledRunsProjection } from './runs.ts';
+import { createRowCache } from './row_cache.ts';
+import { runsProjection } from './runs.ts';
 import {
   findStreamState,
   readStreamState,
@@ -25,6 +25,7 @@ import {
   writeStreamState,
   writeStreamVersion,
 } from './stream_states.ts';
+import { unsettledRunsProjection } from './unsettled_runs.ts';
 
 /** All read models. A new one is a file and a line here. Each may read those above it. */
 export const projections: readonly Projection[] = [
@@ -42,13 +43,20 @@ const upcasts: Upcasts = {};
 
 const readModels = createReadModels(projections, upcasts);
 
-/** Folds a stored event into all read models, in the transaction of the append. See `Projection.apply`. */
-async function applyToProjections(
-  connection: Connection,
-  event: StoredEvent,
-  folded?: FoldedState,
-): Promise<void> {
-  for (const projection of projections) await projection.apply(connection, event, folded);
+const cachedTables = projections.flatMap(({ cached }) => cached);
+
+/**
+ * Folds events into all read models, in the transaction that appends them: the rows that they need are locked and read, and what
+ * has changed is written. A row of another read model that a fold only reads is not locked.
+ */
+async function foldAppended(connection: Connection, events: readonly FoldedEvent[]): Promise<void> {
+  const rows = createRowCache(connection);
+  await rows.prefetch(
+    projections.flatMap(({ wants }) => events.flatMap((event) => wants(event))),
+    { locks: true },
+  );
+  for (const event of events) for (const { fold } of projections) fold(rows, event);
+  await rows.takeChanges(cachedTables).write(connection);
 }
 
 /**
@@ -62,7 +70,7 @@ export const openJournal = (pool: Pool, onCommitted?: CommitObserver): Journal =
       lock: projectionLock,
       versions: readModels.known,
       upcasts,
-      apply: applyToProjections,
+      fold: foldAppended,
       findState: findStreamState,
       readState: readStreamState,
       stateOf,

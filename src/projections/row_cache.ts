@@ -1,57 +1,78 @@
 import type { Connection } from '../journal/database.ts';
 
 /** A row by column, as PostgreSQL writes it as JSON. */
-export type Row = Readonly<Record<string, unknown>>;
+type AnyRow = Readonly<Record<string, unknown>>;
 
 /** Rows that a fold reads together, such as those of an interval: they have equal values in these columns. */
-interface Lookup {
+interface Lookup<Row> {
   readonly columns: readonly string[];
-  /** Only these rows belong to it. */
-  readonly where?: { readonly sql: string; readonly holds: (row: Row) => boolean };
+  /** Takes one more value, of this column. A cache finds such rows among those with equal `columns`. */
+  readonly also?: string;
+  /** Takes two more values, the bounds of a range. Only rows belong to it whose own ranges touch that. */
+  readonly range?: { readonly starts: string; readonly ends: string };
+  /** Only these rows belong to it. In SQL, `stored` is the row. */
+  readonly where?: { readonly sql: string; holds(row: Row): boolean };
+  /** Whether few of the rows with equal `columns` belong to it, so that a cache keeps those apart. */
+  readonly isSelective?: boolean;
 }
 
-/** A table whose rows a rebuild keeps in memory while it folds a batch of events. */
-export interface CachedTable {
+/** A table whose rows a fold reads and changes in memory. */
+export interface CachedTable<Row extends object = object> {
   /** Qualified with the schema. */
   readonly name: string;
   /** The columns of its primary key. A fold gives each new row all columns of the table. */
   readonly key: readonly string[];
-  readonly lookups: Readonly<Record<string, Lookup>>;
+  readonly lookups: Readonly<Record<string, Lookup<Row>>>;
 }
 
-/** Rows that a batch will need: those of a lookup, or by the key with `key`. */
+/** Rows that a fold reads: those of a lookup, or by the key with `byKey`. */
 export interface WantedRows {
   readonly table: CachedTable;
   readonly lookup: string;
   readonly values: readonly unknown[];
   /** Whether no such row can be stored yet, because the event creates it. */
   readonly isNew?: boolean;
+  /** Whether the fold does not change them: those of another read model. */
+  readonly isOnlyRead?: boolean;
+  /** Whether the fold only calls `assign`, so that an append need not read the row. */
+  readonly isAssigned?: boolean;
 }
 
 /** Changes of rows that are still to be written. Later changes do not touch them. */
 interface RowChanges {
-  /** Writes them with few statements for each table. */
+  /** Writes them with few statements for each table: first deletes, then changed rows and new ones. */
   write(connection: Connection): Promise<void>;
 }
 
-/** Rows of the tables of a rebuild, in memory. `takeChanges` returns what is to be written. */
+/** Rows of read models in memory. A fold finds only rows that were fetched before. `takeChanges` returns what is to be written. */
 export interface RowCache {
-  /** Reads rows that the next events need, with one statement for each table and lookup. */
-  prefetch(wanted: readonly WantedRows[]): Promise<void>;
-  /** The row with this key; undefined if there is none. */
-  get(table: CachedTable, ...key: readonly unknown[]): Promise<Row | undefined>;
-  find(table: CachedTable, lookup: string, ...values: readonly unknown[]): Promise<readonly Row[]>;
-  /** Inserts a row, or replaces the one with the same key. */
-  set(table: CachedTable, row: Row): void;
+  /**
+   * Reads rows that the next events need, with one statement.
+   * @param options.locks for an append: they stay locked until the end of its transaction, so that nothing else changes them.
+   *   Rows that are only assigned are not read
+   */
+  prefetch(wanted: readonly WantedRows[], options?: { readonly locks: boolean }): Promise<void>;
+  /** The row with this key; undefined if there is none. @throws RangeError when it was not fetched */
+  get<Row extends object>(table: CachedTable<Row>, ...key: readonly unknown[]): Row | undefined;
+  /** @throws RangeError when they were not fetched */
+  find<Row extends object>(
+    table: CachedTable<Row>,
+    lookup: string,
+    ...values: readonly unknown[]
+  ): readonly Row[];
+  /** Inserts a row, or replaces a fetched one with the same key. */
+  set<Row extends object>(table: CachedTable<Row>, row: Row): void;
   /** Changes columns of a row, also of its key. */
-  change(table: CachedTable, row: Row, changes: Row): void;
-  delete(table: CachedTable, row: Row): void;
+  change<Row extends object>(table: CachedTable<Row>, row: Row, changes: Partial<Row>): void;
+  /** Sets columns of the row with this key, whatever they were; nothing without such a row. It need not be fetched. */
+  assign<Row extends object>(table: CachedTable<Row>, key: readonly unknown[], changes: Partial<Row>): void;
+  delete<Row extends object>(table: CachedTable<Row>, row: Row): void;
+  /** Deletes the rows with any of these values in the only column of a lookup, which need not be fetched and never come back. */
+  deleteAll(table: CachedTable, lookup: string, values: readonly unknown[]): void;
   /** What has changed since it was last called, in the given order of tables. It may be written while others change. */
   takeChanges(tables: readonly CachedTable[]): RowChanges;
   /** Reads with another connection from here on. */
   readWith(connection: Connection): void;
-  /** Forgets the rows of tables, after something else has changed them. */
-  forget(tables: readonly CachedTable[]): void;
   readonly size: number;
 }
 
@@ -80,168 +101,288 @@ function keyOfTime(text: string): string {
 const keyOf = (values: readonly unknown[]): string =>
   values.length === 1 ? keyPart(values[0]) : values.map(keyPart).join('/');
 
+const valuesOf = (row: AnyRow, columns: readonly string[]): readonly unknown[] =>
+  columns.map((column) => row[column]);
+
 interface CachedRow {
   /** Undefined once it is deleted. */
-  readonly row: Row | undefined;
-  /** The row, or what it was before it was deleted. */
-  readonly last: Row;
-  isStored: boolean;
+  readonly row: AnyRow | undefined;
+  /** As it is stored, once what was taken is written; undefined if it is not. */
+  readonly stored: AnyRow | undefined;
+}
+
+/** How rows of a table are found by the values of some columns. */
+interface RowIndex {
+  readonly name: string;
+  readonly columns: readonly string[];
+  readonly holds: ((row: AnyRow) => boolean) | undefined;
+}
+
+interface IndexedLookup {
+  readonly lookup: Lookup<object>;
+  readonly index: RowIndex;
+  /** Whether it has all rows of its index, so that these are in memory with its own. */
+  readonly isWhole: boolean;
+}
+
+/** What is known of a table without its rows. */
+interface TableShape {
+  readonly indexes: readonly RowIndex[];
+  readonly lookups: ReadonlyMap<string, IndexedLookup>;
+}
+
+const shapes = new WeakMap<CachedTable, TableShape>();
+
+function shapeOf(table: CachedTable): TableShape {
+  const known = shapes.get(table);
+  if (known) return known;
+  const indexes = new Map<string, RowIndex>();
+  const lookups = new Map<string, IndexedLookup>();
+  // Rows are found by their key without an index.
+  const keyIndex = { name: byKey, columns: table.key, holds: undefined };
+  lookups.set(byKey, { lookup: { columns: table.key }, index: keyIndex, isWhole: true });
+  for (const [name, lookup] of Object.entries(table.lookups)) {
+    const { columns, also, range, where, isSelective = false } = lookup;
+    const id = isSelective ? name : `by ${columns.join('/')}`;
+    const holds = isSelective && where ? (row: AnyRow) => where.holds(row) : undefined;
+    const index = indexes.get(id) ?? { name: id, columns, holds };
+    indexes.set(id, index);
+    const isWhole = also === undefined && range === undefined && (where === undefined || isSelective);
+    lookups.set(name, { lookup, index, isWhole });
+  }
+  const shape = { indexes: [...indexes.values()], lookups };
+  shapes.set(table, shape);
+  return shape;
 }
 
 interface LoadedTable {
+  readonly shape: TableShape;
   readonly rows: Map<string, CachedRow>;
   readonly changed: Set<string>;
-  /** By lookup and its values: the keys of rows in memory. */
-  readonly found: Map<string, Map<string, Set<string>>>;
-  /** By lookup: the values of which all rows are in memory. */
+  /** By index and values: the keys of rows. */
+  readonly found: Map<RowIndex, Map<string, Set<string>>>;
+  /** By the name of a lookup or index: the values of which all rows are in memory. */
   readonly complete: Map<string, Set<string>>;
+  /** By lookup: values of rows that `deleteAll` has deleted. */
+  readonly gone: Map<IndexedLookup, Set<string>>;
+  /** By key: columns to set of rows that are not in memory, with those of the key. */
+  readonly assigned: Map<string, AnyRow>;
+  /** Deletes that are still to be written. */
+  readonly deletes: Map<IndexedLookup, unknown[]>;
+}
+
+/** The value of a key, which `create` makes if it is missing. */
+function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, create: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const created = create();
+  map.set(key, created);
+  return created;
+}
+
+/** Whether a row with equal columns belongs to a lookup. */
+function belongsTo(
+  { columns, also, range, where }: Lookup<object>,
+  row: AnyRow,
+  values: readonly unknown[],
+): boolean {
+  if (where && !where.holds(row)) return false;
+  const more = values.slice(columns.length);
+  if (also !== undefined && row[also] !== more[0]) return false;
+  if (!range) return true;
+  const [from, to] = more.map((bound) => Date.parse(String(bound)));
+  return (
+    Date.parse(String(row[range.starts])) <= (to ?? Number.NaN) &&
+    Date.parse(String(row[range.ends])) >= (from ?? Number.NaN)
+  );
 }
 
 /**
- * Creates a cache over tables that nothing else writes. It reads with `reader`, which need not see what was taken from the cache
- * and is not yet committed: rows in memory are newer than stored ones.
+ * Creates a cache over tables. What it has read must be locked, or nothing else may write them. It reads with `reader`, which need
+ * not see what was taken from the cache and is not yet committed: rows in memory are newer than stored ones.
  */
 export function createRowCache(reader: Connection): RowCache {
   let connection = reader;
   const loaded = new Map<CachedTable, LoadedTable>();
 
-  const open = (table: CachedTable): LoadedTable => {
-    const known = loaded.get(table);
-    if (known) return known;
-    const names = Object.keys(table.lookups);
-    const fresh: LoadedTable = {
+  const open = (table: CachedTable): LoadedTable =>
+    entryOf(loaded, table, () => ({
+      shape: shapeOf(table),
       rows: new Map(),
       changed: new Set(),
-      found: new Map(names.map((name) => [name, new Map<string, Set<string>>()])),
-      complete: new Map([byKey, ...names].map((name) => [name, new Set<string>()])),
-    };
-    loaded.set(table, fresh);
-    return fresh;
-  };
-  const lookupOf = (table: CachedTable, name: string): Lookup => {
-    const lookup = name === byKey ? { columns: table.key } : table.lookups[name];
+      found: new Map(),
+      complete: new Map(),
+      gone: new Map(),
+      assigned: new Map(),
+      deletes: new Map(),
+    }));
+  const lookupOf = (table: CachedTable, name: string): IndexedLookup => {
+    const lookup = shapeOf(table).lookups.get(name);
     if (!lookup) throw new RangeError(`${table.name} has no lookup "${name}".`);
     return lookup;
   };
-  const valuesOf = (row: Row, columns: readonly string[]) => columns.map((column) => row[column]);
-  const keyOfRow = (table: CachedTable, row: Row): string => keyOf(valuesOf(row, table.key));
+  const isComplete = (table: CachedTable, name: string, values: readonly unknown[]): boolean => {
+    const { lookup, index, isWhole } = lookupOf(table, name);
+    const { complete } = open(table);
+    if (complete.get(index.name)?.has(keyOf(values.slice(0, lookup.columns.length)))) return true;
+    return !isWhole && complete.get(name)?.has(keyOf(values)) === true;
+  };
+  /** Remembers that all rows of a lookup are in memory. */
+  const setComplete = (table: CachedTable, name: string, key: string): void => {
+    const { index, isWhole } = lookupOf(table, name);
+    entryOf(open(table).complete, isWhole ? index.name : name, () => new Set()).add(key);
+  };
+  const requireComplete = (table: CachedTable, name: string, values: readonly unknown[]): void => {
+    if (!isComplete(table, name, values))
+      throw new RangeError(
+        `The fold of ${table.name} reads "${name}" of ${keyOf(values)}, and did not want it.`,
+      );
+  };
 
   /** Puts a row into memory, in place of the one with its key. */
-  const put = (table: CachedTable, last: Row, row: Row | undefined, isStored?: boolean): void => {
-    const { rows, found } = open(table);
-    const key = keyOfRow(table, last);
-    const known = rows.get(key);
-    const former = known?.row;
-    for (const [name, { columns, where }] of Object.entries(table.lookups)) {
-      const keys = found.get(name);
-      const belongs = (some: Row | undefined): some is Row =>
-        some !== undefined && (where?.holds(some) ?? true);
-      const value = (some: Row | undefined) => (belongs(some) ? keyOf(valuesOf(some, columns)) : undefined);
+  const put = ({ shape, rows, found }: LoadedTable, key: string, after: CachedRow): void => {
+    const former = rows.get(key)?.row;
+    const { row } = after;
+    for (const index of shape.indexes) {
+      const { columns, holds } = index;
+      const value = (some: AnyRow | undefined) =>
+        some !== undefined && (holds?.(some) ?? true) ? keyOf(valuesOf(some, columns)) : undefined;
       // Most changes are of other columns.
-      if (belongs(former) && belongs(row) && columns.every((column) => former[column] === row[column]))
-        continue;
-      const [before, after] = [value(former), value(row)];
-      if (before === after) continue;
-      if (before !== undefined) keys?.get(before)?.delete(key);
-      if (after === undefined) continue;
-      const others = keys?.get(after);
-      if (others) others.add(key);
-      else keys?.set(after, new Set([key]));
+      if (former && row && !holds && columns.every((column) => former[column] === row[column])) continue;
+      const [before, now] = [value(former), value(row)];
+      if (before === now) continue;
+      const keys = entryOf(found, index, () => new Map<string, Set<string>>());
+      if (before !== undefined) keys.get(before)?.delete(key);
+      if (now !== undefined) entryOf(keys, now, () => new Set()).add(key);
     }
-    rows.set(key, { row, last, isStored: isStored ?? known?.isStored ?? false });
+    rows.set(key, after);
   };
-  const putChanged = (table: CachedTable, last: Row, row: Row | undefined): void => {
-    put(table, last, row);
-    open(table).changed.add(keyOfRow(table, last));
+  const putChanged = (table: CachedTable, last: AnyRow, row: AnyRow | undefined): void => {
+    const opened = open(table);
+    const key = keyOf(valuesOf(last, table.key));
+    put(opened, key, { row, stored: opened.rows.get(key)?.stored });
+    opened.changed.add(key);
   };
-
-  const load = async (table: CachedTable, name: string, wanted: ReadonlyMap<string, readonly unknown[]>) => {
-    const { columns, where } = lookupOf(table, name);
-    const { rows: known, complete } = open(table);
-    const { rows } = await connection.query<{ row: Row }>(
-      `select to_json(stored) as row from ${table.name} stored
-       join json_populate_recordset(null::${table.name}, $1) wanted
-         on ${columns.map((column) => `stored.${column} = wanted.${column}`).join(' and ')}
-       ${where ? `where stored.${where.sql}` : ''}`,
-      [
-        JSON.stringify(
-          [...wanted.values()].map((values) =>
-            Object.fromEntries(columns.map((column, index) => [column, values[index]])),
-          ),
-        ),
-      ],
+  const isGone = ({ gone }: LoadedTable, row: AnyRow): boolean =>
+    [...gone].some(
+      ([{ lookup }, values]) =>
+        (lookup.where?.holds(row) ?? true) && values.has(keyOf(valuesOf(row, lookup.columns))),
     );
-    // What is in memory may have changed since.
-    for (const { row } of rows) if (!known.has(keyOfRow(table, row))) put(table, row, row, true);
-    for (const values of wanted.keys()) complete.get(name)?.add(values);
-  };
 
   const cache: RowCache = {
-    prefetch: async (wanted) => {
-      const missing = new Map<CachedTable, Map<string, Map<string, readonly unknown[]>>>();
-      for (const { table, lookup, values, isNew } of wanted) {
-        const complete = open(table).complete.get(lookup);
+    prefetch: async (wanted, { locks } = { locks: false }) => {
+      const missing = new Map<IndexedLookup, MissingRows>();
+      for (const { table, lookup: name, values, isNew, isOnlyRead = false, isAssigned = false } of wanted) {
+        if ((locks && isAssigned) || isComplete(table, name, values)) continue;
         const key = keyOf(values);
-        if (complete?.has(key)) continue;
         if (isNew) {
-          complete?.add(key);
+          setComplete(table, name, key);
           continue;
         }
-        const ofTable = missing.get(table) ?? new Map<string, Map<string, readonly unknown[]>>();
-        missing.set(table, ofTable);
-        const ofLookup = ofTable.get(lookup) ?? new Map<string, readonly unknown[]>();
-        ofTable.set(lookup, ofLookup.set(key, values));
+        const indexed = lookupOf(table, name);
+        const { lookup } = indexed;
+        const isLocked = locks && !isOnlyRead;
+        entryOf(missing, indexed, () => ({
+          table,
+          name,
+          lookup,
+          isLocked,
+          values: new Map<string, readonly unknown[]>(),
+        })).values.set(key, values);
       }
-      for (const [table, lookups] of missing)
-        for (const [lookup, values] of lookups) await load(table, lookup, values);
+      if (missing.size === 0) return;
+      const sources = [...missing.values()];
+      const { text, values } = selectRows(sources);
+      const { rows } = await connection.query<{ source: number; row: AnyRow }>(text, [...values]);
+      for (const { source, row } of rows) {
+        const table = sources[source]?.table;
+        if (!table) continue;
+        const opened = open(table);
+        const key = keyOf(valuesOf(row, table.key));
+        // What is in memory may have changed since.
+        if (!opened.rows.has(key) && !isGone(opened, row)) put(opened, key, { row, stored: row });
+      }
+      for (const { table, name, values: fetched } of sources)
+        for (const key of fetched.keys()) setComplete(table, name, key);
     },
-    get: async (table, ...values) => {
-      const key = keyOf(values);
-      const { rows, complete } = open(table);
-      if (!rows.has(key) && complete.get(byKey)?.has(key) !== true)
-        await load(table, byKey, new Map([[key, values]]));
-      return rows.get(key)?.row;
+    get: <Row extends object>(table: CachedTable<Row>, ...values: readonly unknown[]) => {
+      const cached = open(table).rows.get(keyOf(values));
+      if (!cached) requireComplete(table, byKey, values);
+      return cached?.row as Row | undefined;
     },
-    find: async (table, lookup, ...values) => {
-      const key = keyOf(values);
-      const { rows, complete, found } = open(table);
-      if (complete.get(lookup)?.has(key) !== true) await load(table, lookup, new Map([[key, values]]));
-      const keys = found.get(lookup)?.get(key);
-      return [...(keys ?? [])].map((one) => rows.get(one)?.row).filter((row) => row !== undefined);
+    find: <Row extends object>(table: CachedTable<Row>, name: string, ...values: readonly unknown[]) => {
+      requireComplete(table, name, values);
+      const { lookup, index } = lookupOf(table, name);
+      const { rows, found } = open(table);
+      const keys = found.get(index)?.get(keyOf(values.slice(0, lookup.columns.length)));
+      return [...(keys ?? [])].flatMap((key) => {
+        const row = rows.get(key)?.row;
+        return row && belongsTo(lookup, row, values) ? [row as Row] : [];
+      });
     },
-    set: (table, row) => putChanged(table, row, row),
+    set: (table, row) => putChanged(table, row as AnyRow, row as AnyRow),
     change: (table, row, changes) => {
-      const after = { ...row, ...changes };
-      if (keyOfRow(table, after) !== keyOfRow(table, row)) putChanged(table, row, undefined);
+      const [before, after] = [row as AnyRow, { ...row, ...changes } as AnyRow];
+      if (table.key.some((column) => keyPart(before[column]) !== keyPart(after[column])))
+        putChanged(table, before, undefined);
       putChanged(table, after, after);
     },
-    delete: (table, row) => putChanged(table, row, undefined),
+    assign: (table, values, changes) => {
+      const { rows, assigned } = open(table);
+      const key = keyOf(values);
+      const row = rows.get(key)?.row;
+      if (row) putChanged(table, row, { ...row, ...changes });
+      else if (!rows.has(key) && !isComplete(table, byKey, values))
+        assigned.set(key, {
+          ...Object.fromEntries(table.key.map((column, index) => [column, values[index]])),
+          ...assigned.get(key),
+          ...changes,
+        });
+    },
+    delete: (table, row) => putChanged(table, row as AnyRow, undefined),
+    deleteAll: (table, name, values) => {
+      if (values.length === 0) return;
+      const indexed = lookupOf(table, name);
+      const opened = open(table);
+      entryOf(opened.deletes, indexed, () => []).push(...values);
+      const gone = entryOf(opened.gone, indexed, () => new Set());
+      for (const value of values) {
+        const id = keyOf([value]);
+        gone.add(id);
+        const keys = name === byKey ? [id] : [...(opened.found.get(indexed.index)?.get(id) ?? [])];
+        for (const key of keys) {
+          const row = opened.rows.get(key)?.row;
+          if (row && belongsTo(indexed.lookup, row, [value]))
+            put(opened, key, { row: undefined, stored: undefined });
+        }
+      }
+    },
     takeChanges: (tables) => {
-      const taken = tables.map((table) => {
-        const { rows, changed } = open(table);
-        const changes = [...changed].flatMap((key) => rows.get(key) ?? []);
-        const gone = changes.flatMap(({ row, last, isStored }) =>
-          row === undefined && isStored ? [last] : [],
-        );
-        const written = changes.map(({ row }) => row).filter((row) => row !== undefined);
-        for (const change of changes) change.isStored = change.row !== undefined;
-        changed.clear();
-        return { table, gone, written };
+      const taken = tables.flatMap((table) => {
+        const opened = loaded.get(table);
+        return opened ? [takeOf(table, opened)] : [];
       });
       return {
         write: async (writer) => {
-          for (const { table, gone, written } of taken) {
+          for (const { table, deletes, gone } of taken.toReversed()) {
+            for (const { lookup, values } of deletes)
+              await writer.query(
+                `delete from ${table.name} stored where stored.${lookup.columns.join()} = any($1)
+                 ${lookup.where ? `and ${lookup.where.sql}` : ''}`,
+                [values],
+              );
             await deleteRows(writer, table, gone);
-            await writeRows(writer, table, written);
+          }
+          for (const { table, set, changed, inserted } of taken) {
+            for (const row of set) await updateRows(writer, table, [row]);
+            await updateRows(writer, table, changed);
+            await insertRows(writer, table, inserted);
           }
         },
       };
     },
     readWith: (other) => {
       connection = other;
-    },
-    forget: (tables) => {
-      for (const table of tables) loaded.delete(table);
     },
     get size() {
       return [...loaded.values()].reduce((sum, { rows }) => sum + rows.size, 0);
@@ -250,28 +391,160 @@ export function createRowCache(reader: Connection): RowCache {
   return cache;
 }
 
+/** Takes what has changed in a table. What is taken counts as stored. */
+function takeOf(table: CachedTable, { rows, changed, assigned, deletes: pending }: LoadedTable) {
+  const gone: AnyRow[] = [];
+  const updated: ChangedRow[] = [];
+  const inserted: AnyRow[] = [];
+  for (const key of changed) {
+    const cached = rows.get(key);
+    if (!cached) continue;
+    const { row, stored } = cached;
+    if (row && stored) {
+      const columns = Object.keys(row).filter((column) => row[column] !== stored[column]);
+      if (columns.length > 0) updated.push({ row, columns });
+    } else if (row) inserted.push(row);
+    else if (stored) gone.push(stored);
+    if (row !== stored) rows.set(key, { row, stored: row });
+  }
+  changed.clear();
+  const deletes = [...pending].map(([{ lookup }, values]) => ({ lookup, values }));
+  pending.clear();
+  const set = [...assigned.values()].map((row) => ({
+    row,
+    columns: Object.keys(row).filter((column) => !table.key.includes(column)),
+  }));
+  assigned.clear();
+  return { table, deletes, gone, set, changed: updated, inserted };
+}
+
+/** Values of a lookup whose rows are to be read. */
+interface MissingRows {
+  readonly table: CachedTable;
+  readonly name: string;
+  readonly lookup: Lookup<object>;
+  readonly isLocked: boolean;
+  readonly values: Map<string, readonly unknown[]>;
+}
+
+/** A statement that reads and locks the rows of lookups, in this order. `source` is the number of the lookup. */
+function selectRows(sources: readonly MissingRows[]): { text: string; values: readonly unknown[] } {
+  const parameters: unknown[] = [];
+  const parameter = (value: unknown): string => `$${String(parameters.push(value))}`;
+  const selects = sources.map(({ table, lookup, isLocked, values }, source) => {
+    const { columns, also, range, where } = lookup;
+    const names = [
+      ...columns,
+      ...(also === undefined ? [] : [also]),
+      ...(range ? [range.starts, range.ends] : []),
+    ];
+    const [one = [], ...others] = values.values();
+    const condition = (valueOf: (index: number) => string): string =>
+      [
+        ...names.map((column, index) => {
+          if (range && index === names.length - 2) return `stored.${column} <= ${valueOf(index + 1)}`;
+          if (range && index === names.length - 1) return `stored.${column} >= ${valueOf(index - 1)}`;
+          return `stored.${column} = ${valueOf(index)}`;
+        }),
+        ...(where ? [where.sql] : []),
+      ].join(' and ');
+    const lock = isLocked ? ' for no key update of stored' : '';
+    const select = `select ${String(source)} as source, to_json(stored) as row from ${table.name} stored`;
+    if (others.length === 0) {
+      const bounds = one.map((value) => parameter(value));
+      return `${select} where ${condition((index) => bounds[index] ?? 'null')}${lock}`;
+    }
+    const rows = [...values.values()].map((row) =>
+      Object.fromEntries(names.map((column, index) => [column, row[index]])),
+    );
+    return `${select} join json_populate_recordset(null::${table.name}, ${parameter(JSON.stringify(rows))}) wanted
+      on ${condition((index) => `wanted.${names[index] ?? ''}`)}${lock}`;
+  });
+  const text =
+    selects.length === 1
+      ? selects.join()
+      : `with ${selects.map((select, index) => `wanted_${String(index)} as (${select})`).join(', ')}
+         ${selects.map((_, index) => `select * from wanted_${String(index)}`).join(' union all ')}`;
+  return { text, values: parameters };
+}
+
 const isKey = ({ key }: CachedTable, row: string, other: string): string =>
   key.map((column) => `${row}.${column} = ${other}.${column}`).join(' and ');
 
-async function deleteRows(connection: Connection, table: CachedTable, gone: readonly Row[]): Promise<void> {
+/** A value of a row as a parameter of its column. */
+const parameterOf = (value: unknown): unknown =>
+  typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
+
+async function deleteRows(
+  connection: Connection,
+  table: CachedTable,
+  gone: readonly AnyRow[],
+): Promise<void> {
   if (gone.length === 0) return;
   await connection.query(
     `delete from ${table.name} stored using json_populate_recordset(null::${table.name}, $1) gone
      where ${isKey(table, 'stored', 'gone')}`,
-    [JSON.stringify(gone)],
+    [JSON.stringify(gone.map((row) => Object.fromEntries(table.key.map((column) => [column, row[column]]))))],
   );
 }
 
-/** Inserts rows or replaces those with their keys, in this order: a row may need that another one has changed. */
-async function writeRows(connection: Connection, table: CachedTable, rows: readonly Row[]): Promise<void> {
-  const columns = Object.keys(rows[0] ?? {});
-  const changes = columns.filter((column) => !table.key.includes(column));
+interface ChangedRow {
+  readonly row: AnyRow;
+  readonly columns: readonly string[];
+}
+
+/** Writes the columns that have changed in any of the rows. */
+async function updateRows(
+  connection: Connection,
+  table: CachedTable,
+  changed: readonly ChangedRow[],
+): Promise<void> {
+  const [one, ...others] = changed;
+  if (!one) return;
+  if (others.length === 0) {
+    const { row, columns } = one;
+    const place = (offset: number) => (column: string, index: number) =>
+      `${column} = $${String(index + 1 + offset)}`;
+    await connection.query(
+      `update ${table.name} set ${columns.map(place(0)).join(', ')}
+       where ${table.key.map(place(columns.length)).join(' and ')}`,
+      [...columns, ...table.key].map((column) => parameterOf(row[column])),
+    );
+    return;
+  }
+  const columns = [...new Set(changed.flatMap((row) => row.columns))];
+  const written = [...table.key, ...columns];
+  for (let first = 0; first < changed.length; first += rowsPerStatement) {
+    const rows = changed
+      .slice(first, first + rowsPerStatement)
+      .map(({ row }) => Object.fromEntries(written.map((column) => [column, row[column]])));
+    await connection.query(
+      `update ${table.name} stored set ${columns.map((column) => `${column} = changed.${column}`).join(', ')}
+       from json_populate_recordset(null::${table.name}, $1) changed where ${isKey(table, 'stored', 'changed')}`,
+      [JSON.stringify(rows)],
+    );
+  }
+}
+
+async function insertRows(
+  connection: Connection,
+  table: CachedTable,
+  rows: readonly AnyRow[],
+): Promise<void> {
+  const [one, ...others] = rows;
+  if (!one) return;
+  const columns = Object.keys(one);
+  if (others.length === 0) {
+    await connection.query(
+      `insert into ${table.name} (${columns.join(', ')}) values (${columns.map((_, index) => `$${String(index + 1)}`).join(', ')})`,
+      columns.map((column) => parameterOf(one[column])),
+    );
+    return;
+  }
   for (let first = 0; first < rows.length; first += rowsPerStatement)
     await connection.query(
       `insert into ${table.name} (${columns.join(', ')})
-       select ${columns.join(', ')} from json_populate_recordset(null::${table.name}, $1)
-       on conflict (${table.key.join(', ')}) do update set
-         ${changes.map((column) => `${column} = excluded.${column}`).join(', ')}`,
+       select ${columns.join(', ')} from json_populate_recordset(null::${table.name}, $1)`,
       [JSON.stringify(rows.slice(first, first + rowsPerStatement))],
     );
 }

@@ -4,19 +4,15 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { RunEvent, RunEventData } from '../domain/run.ts';
 import {
   activeRunStatuses,
-  type ExistingRun,
   backfillOf,
   filesOf,
-  type InheritedProgress,
   type RunProgress,
   type RunSpec,
+  type RunStatus,
 } from '../domain/run_state.ts';
-import type { Connection } from '../journal/database.ts';
-import type { FoldedState, StoredEvent } from '../journal/journal.ts';
-import { type FoldedEvent, type Projection } from './projection.ts';
-import { digestOf } from './batch_exports.ts';
-import { byKey, type CachedTable, type Row, type RowCache } from './row_cache.ts';
-import { readRun } from './stream_states.ts';
+import type { StoredStreamEvent } from '../journal/journal.ts';
+import { type Projection } from './projection.ts';
+import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
 
 /** SQL condition: the run failed, and is not held until a person decides. */
 export const isFailedRun = (run = 'batch_export_runs'): string =>
@@ -113,44 +109,44 @@ function changedParts(before: OpenParts, { generation, range, next, file }: Part
   };
 }
 
-/** Changes the open parts of one range, or completes a file. The run's totals never decrease, even in a new attempt. */
-async function changeParts(
-  connection: Connection,
-  { stream_id: runId, recorded_at: at }: StoredEvent,
-  change: PartsChange,
-): Promise<void> {
-  const { rows } = await connection.query<{ open_parts: OpenParts }>(
-    'select open_parts from exportd.batch_export_runs where id = $1',
-    [runId],
-  );
-  const after = changedParts(rows[0]?.open_parts ?? {}, change);
-  await connection.query(
-    `update exportd.batch_export_runs set last_updated_at = $2, open_parts = $3, cursor = $4, files = files + $5,
-       file_rows = file_rows + $6, file_bytes = file_bytes + $7,
-       records_completed = greatest(records_completed, file_rows + $6 + $8),
-       bytes = greatest(bytes, file_bytes + $7 + $9),
-       -- Parts that were lost and are sent again are no progress.
-       latest_error = case when $5 = 0 and file_rows + $6 + $8 <= records_completed then latest_error end
-     where id = $1`,
-    [
-      runId,
-      at,
-      JSON.stringify(after.open_parts),
-      after.cursor,
-      after.files,
-      after.file_rows,
-      after.file_bytes,
-      after.open_rows,
-      after.open_bytes,
-    ],
-  );
-}
-
 /** SQL: the active statuses as literals, so that PostgreSQL uses the index of active runs. */
 export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
+interface RunRow extends Omit<RunSpec, 'continues_run_id' | 'purpose'> {
+  readonly id: string;
+  readonly position: number;
+  readonly backfill_id: string | null;
+  readonly status: RunStatus;
+  readonly records_completed: number;
+  readonly records_total_count: number | null;
+  readonly latest_error: string | null;
+  readonly cursor: string | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+  readonly last_updated_at: string;
+  readonly bytes: number;
+  readonly files: number;
+  readonly generation: number;
+  readonly manifest_key: string | null;
+  readonly adopted_generation: number | null;
+  readonly is_scheduled: boolean;
+  readonly adopted_by_schedule: boolean;
+  readonly held: boolean;
+  readonly cancel_requested: boolean;
+  readonly retry_at: string | null;
+  readonly in_outage: boolean;
+  readonly table_location: string | null;
+  readonly table_version: number | null;
+  readonly table_etag: string | null;
+  readonly table_adds: number | null;
+  readonly table_removes: number | null;
+  readonly file_rows: number;
+  readonly file_bytes: number;
+  readonly open_parts: OpenParts;
+}
+
 /** The table of `runsProjection`, for projections that read it. */
-export const runsTable: CachedTable = {
+export const runsTable: CachedTable<RunRow> = {
   name: 'exportd.batch_export_runs',
   key: ['id'],
   lookups: { interval: { columns: ['batch_export_id', 'data_interval_start', 'data_interval_end'] } },
@@ -232,51 +228,63 @@ export const runsProjection: Projection = {
     create index batch_export_runs_table on exportd.batch_export_runs (batch_export_id, table_location, table_version desc)
       where table_version is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
-  apply: async (connection, event) => {
-    if (event.stream_type === 'run') await fold(connection, event);
-    if (event.stream_type === 'batch_export' && event.type === 'IntervalScheduled')
-      await markScheduled(connection, event);
-    const digest = digestOf(event);
-    if (digest)
-      await connection.query('delete from exportd.batch_export_runs where id = any($1)', [digest.run_ids]);
+  cached: [runsTable],
+  wants: ({ stream_type, stored }) => {
+    if (stream_type === 'batch_export')
+      return stored.type === 'IntervalScheduled'
+        ? [
+            intervalOf(stored.stream_id, stored.data),
+            { table: runsTable, lookup: byKey, values: [stored.data.run_id] },
+          ]
+        : [];
+    if (stream_type !== 'run' || !isFolded(stored)) return [];
+    const run: WantedRows = { table: runsTable, lookup: byKey, values: [stored.stream_id] };
+    if (stored.type !== 'RunCreated')
+      return [{ ...run, isAssigned: changesOf(stored, stored.recorded_at) !== undefined }];
+    const { batch_export_id, data_interval_start: start, data_interval_end: end } = stored.data;
+    return [{ ...run, isNew: true }, intervalOf(batch_export_id, { start, end })];
   },
-  batch: {
-    tables: [runsTable],
-    wants: ({ stored }) => {
-      if (stored.stream_type === 'batch_export' && stored.type === 'IntervalScheduled') {
-        const { start, end, run_id } = stored.data as DataInterval & { readonly run_id: string };
-        return [
-          { table: runsTable, lookup: 'interval', values: [stored.stream_id, start, end] },
-          { table: runsTable, lookup: byKey, values: [run_id] },
-        ];
-      }
-      if (stored.stream_type !== 'run') return [];
-      const wanted = { table: runsTable, lookup: byKey, values: [stored.stream_id] };
-      if (stored.type !== 'RunCreated') return [wanted];
-      const { batch_export_id, data_interval_start, data_interval_end } = stored.data as RunSpec;
-      const values = [batch_export_id, data_interval_start, data_interval_end];
-      return [
-        { ...wanted, isNew: true },
-        { table: runsTable, lookup: 'interval', values },
-      ];
-    },
-    fold: foldRow,
+  fold: (rows, { stream_type, stored }) => {
+    if (stream_type === 'run') foldRun(rows, stored);
+    if (stream_type !== 'batch_export') return;
+    if (stored.type === 'IntervalScheduled') markScheduled(rows, stored.stream_id, stored.data);
+    if (stored.type === 'HistoryCollapsed') rows.deleteAll(runsTable, byKey, stored.data.run_ids);
   },
 };
 
+const intervalOf = (batchExportId: string, { start, end }: DataInterval): WantedRows => ({
+  table: runsTable,
+  lookup: 'interval',
+  values: [batchExportId, start, end],
+});
+
+/** Marks the interval's runs as scheduled, and those of a backfill as adopted. */
+function markScheduled(
+  rows: RowCache,
+  batchExportId: string,
+  { start, end, run_id }: DataInterval & { readonly run_id: string },
+): void {
+  const adopted = rows.get(runsTable, run_id);
+  for (const run of rows.find(runsTable, 'interval', batchExportId, start, end)) {
+    const isAdopted = run.backfill_id !== null && run.backfill_id === adopted?.backfill_id;
+    const adopted_by_schedule = run.adopted_by_schedule || isAdopted;
+    rows.change(runsTable, run, { is_scheduled: true, adopted_by_schedule });
+  }
+}
+
 /** A new generation, of which nothing is exported. */
-const inGeneration = (generation: number): Row => ({
+const inGeneration = (generation: number) => ({
   generation,
   files: 0,
   file_rows: 0,
   file_bytes: 0,
-  open_parts: {},
+  open_parts: {} satisfies OpenParts,
   cursor: null,
 });
 
 /** What an event sets in the row of its run, beside `last_updated_at`; undefined if it depends on the row, or on nothing. */
-function changesOf(event: RunEvent, at: string): Row | undefined {
-  const ended = (status: string, error: string | null) => ({
+function changesOf(event: RunEvent, at: string): Partial<RunRow> | undefined {
+  const ended = (status: RunStatus, error: string | null) => ({
     status,
     finished_at: at,
     ...(error !== null && { latest_error: error }),
@@ -364,109 +372,59 @@ function secondsAfter(at: string, seconds: number): string {
   return milliseconds.replace('Z', `${String(micros % 1_000).padStart(3, '0')}Z`);
 }
 
-async function fold(connection: Connection, stored: StoredEvent): Promise<void> {
-  const event = stored as unknown as RunEvent;
-  const update = (assignments: string, ...values: readonly unknown[]) =>
-    connection.query(
-      `update exportd.batch_export_runs set last_updated_at = $2, ${assignments} where id = $1`,
-      [stored.stream_id, stored.recorded_at, ...values],
-    );
-  if (event.type === 'RunCreated') {
-    await insert(connection, stored, event.data);
-    if (event.data.inherited) await inherit(connection, stored.stream_id, event.data.inherited);
+/** Whether an event changes the row of its run. */
+const isFolded = (event: RunEvent & { readonly recorded_at: string }): boolean =>
+  event.type === 'RunCreated' ||
+  event.type === 'RunExportFinished' ||
+  partsChangeOf(event) !== undefined ||
+  changesOf(event, event.recorded_at) !== undefined;
+
+function foldRun(rows: RowCache, stored: StoredStreamEvent<'run'>): void {
+  if (stored.type === 'RunCreated') {
+    insertRow(rows, stored, stored.data);
     return;
   }
-  if (event.type === 'RunExportFinished') {
-    await update('records_completed = file_rows, bytes = file_bytes, latest_error = null');
+  const { stream_id: id, recorded_at: last_updated_at } = stored;
+  const changes = changesOf(stored, last_updated_at);
+  if (changes) rows.assign(runsTable, [id], { last_updated_at, ...changes });
+  const parts = partsChangeOf(stored);
+  const run = parts || stored.type === 'RunExportFinished' ? rows.get(runsTable, id) : undefined;
+  if (!run) return;
+  if (!parts) {
+    const finished = { records_completed: run.file_rows, bytes: run.file_bytes, latest_error: null };
+    rows.change(runsTable, run, { last_updated_at, ...finished });
     return;
   }
-  const parts = partsChangeOf(event);
-  if (parts) {
-    await changeParts(connection, stored, parts);
-    return;
-  }
-  const changes = Object.entries(changesOf(event, stored.recorded_at) ?? {});
-  if (changes.length > 0)
-    await update(
-      changes.map(([column], index) => `${column} = $${index + 3}`).join(', '),
-      ...changes.map(([, value]) => value),
-    );
+  const after = changedParts(run.open_parts, parts);
+  const file_rows = run.file_rows + after.file_rows;
+  const file_bytes = run.file_bytes + after.file_bytes;
+  // Parts that were lost and are sent again are no progress.
+  const isProgress = after.files > 0 || file_rows + after.open_rows > run.records_completed;
+  rows.change(runsTable, run, {
+    last_updated_at,
+    open_parts: after.open_parts,
+    cursor: after.cursor,
+    files: run.files + after.files,
+    file_rows,
+    file_bytes,
+    // Never decreases, even in a new attempt.
+    records_completed: Math.max(run.records_completed, file_rows + after.open_rows),
+    bytes: Math.max(run.bytes, file_bytes + after.open_bytes),
+    ...(isProgress && { latest_error: null }),
+  });
 }
 
-/** The fold of a rebuild. */
-async function foldRow(rows: RowCache, { stored }: FoldedEvent): Promise<boolean> {
-  if (stored.stream_type === 'batch_export' && stored.type === 'IntervalScheduled') {
-    const { start, end, run_id } = stored.data as DataInterval & { readonly run_id: string };
-    const adopted = await rows.get(runsTable, run_id);
-    for (const run of await rows.find(runsTable, 'interval', stored.stream_id, start, end)) {
-      const isAdopted = run.backfill_id !== null && run.backfill_id === adopted?.backfill_id;
-      const adopted_by_schedule = run.adopted_by_schedule === true || isAdopted;
-      rows.change(runsTable, run, { is_scheduled: true, adopted_by_schedule });
-    }
-  }
-  if (stored.stream_type !== 'run') return true;
-  const event = stored as unknown as RunEvent;
-  if (event.type === 'RunCreated') {
-    await insertRow(rows, stored, event.data);
-    return true;
-  }
-  const parts = partsChangeOf(event);
-  const changes = changesOf(event, stored.recorded_at);
-  if (!parts && !changes && event.type !== 'RunExportFinished') return true;
-  const run = await rows.get(runsTable, stored.stream_id);
-  if (!run) return true;
-  const row = run as unknown as CountedRun;
-  const last_updated_at = stored.recorded_at;
-  if (parts) {
-    const after = changedParts(row.open_parts, parts);
-    const file_rows = row.file_rows + after.file_rows;
-    const file_bytes = row.file_bytes + after.file_bytes;
-    const isProgress = after.files > 0 || file_rows + after.open_rows > row.records_completed;
-    rows.change(runsTable, run, {
-      last_updated_at,
-      open_parts: after.open_parts,
-      cursor: after.cursor,
-      files: row.files + after.files,
-      file_rows,
-      file_bytes,
-      records_completed: Math.max(row.records_completed, file_rows + after.open_rows),
-      bytes: Math.max(row.bytes, file_bytes + after.open_bytes),
-      ...(isProgress && { latest_error: null }),
-    });
-  } else {
-    const finished = { records_completed: row.file_rows, bytes: row.file_bytes, latest_error: null };
-    rows.change(runsTable, run, { last_updated_at, ...(changes ?? finished) });
-  }
-  return true;
-}
-
-/** The counts of a row of `runsTable`. */
-interface CountedRun {
-  readonly open_parts: OpenParts;
-  readonly records_completed: number;
-  readonly bytes: number;
-  readonly files: number;
-  readonly file_rows: number;
-  readonly file_bytes: number;
-}
-
-/** Inserts the row of a new run, as `insert` and `inherit` do. */
-async function insertRow(
+/** Inserts the row of a new run. No earlier run of its interval is retried any more. */
+function insertRow(
   rows: RowCache,
-  { stream_id, global_position, recorded_at }: StoredEvent,
+  { stream_id, global_position, recorded_at }: StoredStreamEvent<'run'>,
   spec: RunEventData<'RunCreated'>,
-): Promise<void> {
+): void {
   const { batch_export_id, data_interval_start, data_interval_end, inherited } = spec;
   const backfill_id = backfillOf(spec);
-  const former = await rows.find(
-    runsTable,
-    'interval',
-    batch_export_id,
-    data_interval_start,
-    data_interval_end,
-  );
+  const former = rows.find(runsTable, 'interval', batch_export_id, data_interval_start, data_interval_end);
   for (const run of former) if (run.retry_at !== null) rows.change(runsTable, run, { retry_at: null });
-  const resumed = inherited && (await rows.get(runsTable, inherited.run_id));
+  const resumed = former.find(({ id }) => id === inherited?.run_id);
   rows.set(runsTable, {
     id: stream_id,
     position: global_position,
@@ -500,7 +458,7 @@ async function insertRow(
     table_etag: null,
     table_adds: null,
     table_removes: null,
-    ...(resumed ? inheritedCounts(inherited.progress) : noCounts),
+    ...(resumed && inherited ? inheritedCounts(inherited.progress) : noCounts),
   });
 }
 
@@ -508,7 +466,7 @@ async function insertRow(
 const noCounts = { ...inGeneration(0), records_total_count: null, cancel_requested: false };
 
 /** The counts that a run inherits with the progress of another. */
-function inheritedCounts(progress: RunProgress): Row {
+function inheritedCounts(progress: RunProgress) {
   const files = filesOf(progress);
   const open_parts = inheritedParts(progress);
   return {
@@ -521,206 +479,4 @@ function inheritedCounts(progress: RunProgress): Row {
     cursor: cursorOf(progress.generation, open_parts),
     cancel_requested: progress.cancel_requested !== null,
   };
-}
-
-/** Marks the interval's runs as scheduled, and those of a backfill as adopted. */
-async function markScheduled(connection: Connection, stored: StoredEvent): Promise<void> {
-  const { start, end, run_id } = stored.data as DataInterval & { readonly run_id: string };
-  await connection.query(
-    `update exportd.batch_export_runs set is_scheduled = true, adopted_by_schedule = adopted_by_schedule or coalesce(
-       backfill_id = (select adopted.backfill_id from exportd.batch_export_runs adopted where adopted.id = $4), false)
-     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
-    [stored.stream_id, start, end, run_id],
-  );
-}
-
-async function insert(
-  connection: Connection,
-  stored: StoredEvent,
-  spec: RunEventData<'RunCreated'>,
-): Promise<void> {
-  await connection.query(
-    `update exportd.batch_export_runs set retry_at = null
-     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and retry_at is not null`,
-    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
-  );
-  await connection.query(
-    `insert into exportd.batch_export_runs (id, position, batch_export_id, team_id, model, config_version, status,
-       data_interval_start, data_interval_end, backfill_id, retry_number, created_at, last_updated_at, allow_shrink,
-       is_scheduled, adopted_by_schedule)
-     select $1, $2, $3, $4, $5, $6, 'Starting', $7::timestamptz, $8::timestamptz, $9::uuid, $10, $11, $11, $12::boolean,
-       $9::uuid is null or coalesce(bool_or(former.is_scheduled), false),
-       coalesce(bool_or(former.adopted_by_schedule and former.backfill_id = $9), false)
-     from exportd.batch_export_runs former
-     where former.batch_export_id = $3 and former.data_interval_start = $7 and former.data_interval_end = $8`,
-    [
-      stored.stream_id,
-      stored.global_position,
-      spec.batch_export_id,
-      spec.team_id,
-      spec.model,
-      spec.config_version,
-      spec.data_interval_start,
-      spec.data_interval_end,
-      backfillOf(spec),
-      spec.retry_number,
-      stored.recorded_at,
-      spec.allow_shrink,
-    ],
-  );
-}
-
-/** Initializes the counts of a run with those of the run that it resumes from. */
-async function inherit(
-  connection: Connection,
-  id: string,
-  { run_id, progress }: InheritedProgress,
-): Promise<void> {
-  const counts = Object.entries(inheritedCounts(progress));
-  await connection.query(
-    `update exportd.batch_export_runs run set
-       ${counts.map(([column], index) => `${column} = $${index + 3}`).join(', ')},
-       records_completed = former.records_completed, bytes = former.bytes
-     from exportd.batch_export_runs former where run.id = $1 and former.id = $2`,
-    [id, run_id, ...counts.map(([, value]) => value)],
-  );
-}
-
-const unsettledTable: CachedTable = {
-  name: 'exportd.unsettled_runs',
-  key: ['batch_export_id', 'data_interval_start', 'data_interval_end'],
-  lookups: { run: { columns: ['run_id'] }, export: { columns: ['batch_export_id'] } },
-};
-
-/** One row per interval whose current manifest was exported while transactions of the source were open. */
-export const unsettledRunsProjection: Projection = {
-  name: 'unsettled_runs',
-  version: 1,
-  reads: ['stream_states'],
-  owns: ['exportd.unsettled_runs'],
-  tables: `
-    create table exportd.unsettled_runs (
-      batch_export_id uuid not null,
-      data_interval_start timestamptz not null,
-      data_interval_end timestamptz not null,
-      -- The run of the current manifest.
-      run_id uuid not null unique,
-      model text not null,
-      -- The state of its barrier; null once the interval is exported again. The row remains until that run completes.
-      barrier jsonb,
-      -- Whether the run was itself requested because the transactions of an earlier run had ended.
-      is_repeated boolean not null default false,
-      primary key (batch_export_id, data_interval_start, data_interval_end)
-    );
-    create index unsettled_runs_waiting on exportd.unsettled_runs (run_id) where barrier is not null`,
-  apply: async (connection, event, folded) => {
-    if (event.stream_type === 'run') await foldRun(connection, event, folded);
-    if (event.stream_type === 'batch_export' && event.type === 'BatchExportDeleted')
-      await connection.query('delete from exportd.unsettled_runs where batch_export_id = $1', [
-        event.stream_id,
-      ]);
-  },
-  batch: {
-    tables: [unsettledTable],
-    wants: ({ stored, state }) => {
-      if (stored.stream_type !== 'run' || stored.type !== 'RunCompleted') return [];
-      return [{ table: unsettledTable, lookup: byKey, values: intervalOf(state as ExistingRun) }];
-    },
-    fold: foldUnsettledRow,
-  },
-};
-
-const intervalOf = ({ spec }: ExistingRun) => [
-  spec.batch_export_id,
-  spec.data_interval_start,
-  spec.data_interval_end,
-];
-
-/** The fold of a rebuild. */
-async function foldUnsettledRow(rows: RowCache, { stored, state }: FoldedEvent): Promise<boolean> {
-  const { stream_type, stream_id } = stored;
-  if (stream_type === 'batch_export' && stored.type === 'BatchExportDeleted')
-    for (const row of await rows.find(unsettledTable, 'export', stream_id)) rows.delete(unsettledTable, row);
-  if (stream_type !== 'run') return true;
-  const event = stored as unknown as RunEvent;
-  if (event.type === 'RunCompleted') {
-    const run = state as ExistingRun;
-    const former = await rows.get(unsettledTable, ...intervalOf(run));
-    if (former) rows.delete(unsettledTable, former);
-    if (run.unsettled_barrier === null) return true;
-    const [batch_export_id, data_interval_start, data_interval_end] = intervalOf(run);
-    rows.set(unsettledTable, {
-      batch_export_id,
-      data_interval_start,
-      data_interval_end,
-      run_id: stream_id,
-      model: run.spec.model,
-      barrier: run.unsettled_barrier,
-      is_repeated: former?.barrier === null,
-    });
-  }
-  if (event.type !== 'RunBarrierAdvanced' && event.type !== 'RunSettled') return true;
-  for (const row of await rows.find(unsettledTable, 'run', stream_id)) {
-    if (event.type === 'RunBarrierAdvanced')
-      rows.change(unsettledTable, row, { barrier: event.data.barrier });
-    else if (event.data.outcome === 'exported_again') rows.change(unsettledTable, row, { barrier: null });
-    else rows.delete(unsettledTable, row);
-  }
-  return true;
-}
-
-async function foldRun(connection: Connection, stored: StoredEvent, folded?: FoldedState): Promise<void> {
-  const event = stored as unknown as RunEvent;
-  switch (event.type) {
-    case 'RunCompleted':
-      await replaceManifest(connection, stored, folded);
-      return;
-    case 'RunBarrierAdvanced':
-      await connection.query('update exportd.unsettled_runs set barrier = $2 where run_id = $1', [
-        stored.stream_id,
-        JSON.stringify(event.data.barrier),
-      ]);
-      return;
-    case 'RunSettled':
-      await connection.query(
-        event.data.outcome === 'exported_again'
-          ? 'update exportd.unsettled_runs set barrier = null where run_id = $1'
-          : 'delete from exportd.unsettled_runs where run_id = $1',
-        [stored.stream_id],
-      );
-      return;
-    default:
-      return;
-  }
-}
-
-/** The run's manifest is current from here on. The barrier of the former one no longer matters. */
-async function replaceManifest(
-  connection: Connection,
-  stored: StoredEvent,
-  folded?: FoldedState,
-): Promise<void> {
-  const run = await readRun(connection, stored, folded);
-  const { batch_export_id, data_interval_start: start, data_interval_end: end, model } = run.spec;
-  const { rows: former } = await connection.query<{ is_repeated: boolean }>({
-    name: 'unsettled-run-replaced',
-    text: `delete from exportd.unsettled_runs
-      where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3
-      returning barrier is null as is_repeated`,
-    values: [batch_export_id, start, end],
-  });
-  if (run.unsettled_barrier === null) return;
-  await connection.query(
-    `insert into exportd.unsettled_runs (batch_export_id, data_interval_start, data_interval_end, run_id, model, barrier,
-       is_repeated) values ($1, $2, $3, $4, $5, $6, $7)`,
-    [
-      batch_export_id,
-      start,
-      end,
-      stored.stream_id,
-      model,
-      JSON.stringify(run.unsettled_barrier),
-      former[0]?.is_repeated ?? false,
-    ],
-  );
 }

@@ -1,22 +1,12 @@
-import { backfillDecider } from '../domain/backfill.ts';
-import { batchExportDecider } from '../domain/batch_export.ts';
-import type { Decider, DomainEvent, StreamType } from '../domain/event.ts';
+import { backfillDecider, type BackfillState } from '../domain/backfill.ts';
+import { batchExportDecider, type BatchExportState } from '../domain/batch_export.ts';
+import type { StreamType } from '../domain/event.ts';
 import { openRange, runDecider, untouchedRun } from '../domain/run.ts';
-import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
+import type { ExistingRun, RunSpec, RunState } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import type { FoldedState, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
+import type { FoldedEvent, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
 import { type Projection } from './projection.ts';
-import { digestOf } from './batch_exports.ts';
-import { byKey, type CachedTable, type RowCache } from './row_cache.ts';
-
-/** A decider without the types of its state and events. */
-type UntypedDecider = Decider<unknown, DomainEvent>;
-
-const deciders: Record<StreamType, UntypedDecider> = {
-  batch_export: batchExportDecider as unknown as UntypedDecider,
-  run: runDecider as unknown as UntypedDecider,
-  backfill: backfillDecider as unknown as UntypedDecider,
-};
+import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -83,10 +73,30 @@ export function stateOf(streamType: StreamType, stored: unknown): unknown {
   };
 }
 
-const table: CachedTable = {
+interface StateRow {
+  readonly stream_type: StreamType;
+  readonly stream_id: string;
+  readonly version: number;
+  readonly state: unknown;
+  readonly unknown_event: string | null;
+}
+
+const table: CachedTable<StateRow> = {
   name: 'exportd.stream_states',
   key: ['stream_type', 'stream_id'],
-  lookups: {},
+  lookups: {
+    run: {
+      columns: ['stream_id'],
+      where: { sql: `stored.stream_type = 'run'`, holds: ({ stream_type }) => stream_type === 'run' },
+    },
+    backfill: {
+      columns: ['stream_id'],
+      where: {
+        sql: `stored.stream_type = 'backfill'`,
+        holds: ({ stream_type }) => stream_type === 'backfill',
+      },
+    },
+  },
 };
 
 /** A state in memory, of which the row has what is stored. Most events of a batch are followed by others of their stream. */
@@ -102,16 +112,37 @@ class StateInMemory {
   }
 }
 
-/** Folds an event of a rebuild into its stream's row, and returns the state after it. */
-export async function foldState(rows: RowCache, stored: StoredEvent): Promise<unknown> {
-  const { stream_type, stream_id, stream_version: version, type, data, recorded_at } = stored;
-  const { initialState, evolve } = deciders[stream_type];
-  const row = await rows.get(table, stream_type, stream_id);
+/** The state after an event; undefined, without a change, if its type is one of a newer version. */
+function evolve(before: unknown, event: StoredEvent): FoldedEvent['state'] {
+  switch (event.stream_type) {
+    case 'batch_export':
+      return batchExportDecider.evolve(
+        (before ?? batchExportDecider.initialState) as BatchExportState,
+        event,
+      );
+    case 'run':
+      return runDecider.evolve((before ?? runDecider.initialState) as RunState, event);
+    case 'backfill':
+      return backfillDecider.evolve((before ?? backfillDecider.initialState) as BackfillState, event);
+  }
+}
+
+/** The row that a rebuild needs to fold an event into its stream's state. */
+export const stateWantedBy = ({ stream_type, stream_id, stream_version }: StoredEvent): WantedRows => ({
+  table,
+  lookup: byKey,
+  values: [stream_type, stream_id],
+  isNew: stream_version === 1,
+});
+
+/** Folds an event of a rebuild into its stream's row, and returns the state after it. An append has the state already. */
+export function foldState(rows: RowCache, stored: StoredEvent): unknown {
+  const { stream_type, stream_id, stream_version: version, type } = stored;
+  const row = rows.get(table, stream_type, stream_id);
   if (!row && version > 1) throw missingState(stream_type, stream_id);
-  const known = row?.state;
   const before =
-    known instanceof StateInMemory ? known.state : row ? stateOf(stream_type, known) : initialState;
-  const after = evolve(before, { type, data, recorded_at });
+    row?.state instanceof StateInMemory ? row.state.state : row && stateOf(stream_type, row.state);
+  const after = evolve(before, stored);
   const state = after ?? before;
   const unknown_event = after === undefined ? type : (row?.unknown_event ?? null);
   rows.set(table, {
@@ -144,36 +175,13 @@ export const streamStatesProjection: Projection = {
       primary key (stream_type, stream_id)
     );
     create index on exportd.stream_states (stream_id) where unknown_event is not null`,
-  apply: async (connection, event, folded) => {
-    const digest = digestOf(event);
-    if (digest)
-      await connection.query(
-        `delete from exportd.stream_states where stream_type = 'run' and stream_id = any($1)
-           or stream_type = 'backfill' and stream_id = any($2)`,
-        [digest.run_ids, digest.backfill_ids],
-      );
-    // An append writes the state once, at the end of its transaction.
-    if (folded) return;
-    const { stream_type, stream_id, stream_version: version, type, data, recorded_at } = event;
-    const { initialState, evolve } = deciders[stream_type];
-    const before =
-      version === 1 ? initialState : await readStreamState<unknown>(connection, stream_type, stream_id);
-    const after = evolve(before, { type, data, recorded_at });
-    await writeStreamState(connection, { stream_type, stream_id, version, state: after ?? before });
-    // A fold knows every type of event of its version, and has no value for others.
-    if (after === undefined)
-      await connection.query(
-        'update exportd.stream_states set unknown_event = $3 where stream_type = $1 and stream_id = $2',
-        [stream_type, stream_id, type],
-      );
-  },
-  batch: {
-    tables: [table],
-    wants: ({ stored: { stream_type, stream_id, stream_version } }) => [
-      { table, lookup: byKey, values: [stream_type, stream_id], isNew: stream_version === 1 },
-    ],
-    // A rebuild has called `foldState`, because the others need its result.
-    fold: () => Promise.resolve(true),
+  cached: [table],
+  wants: () => [],
+  // What follows from an event of the stream itself is its decider's: an append writes it once, and a rebuild by `foldState`.
+  fold: (rows, { stored }) => {
+    if (stored.type !== 'HistoryCollapsed') return;
+    rows.deleteAll(table, 'run', stored.data.run_ids);
+    rows.deleteAll(table, 'backfill', stored.data.backfill_ids);
   },
 };
 
@@ -230,14 +238,4 @@ export async function findStreamState<State>(
     values: [streamType, id],
   });
   return rows[0] && (stateOf(streamType, rows[0].state) as State);
-}
-
-/** The run after an event of its stream: as the append knows it, or as stored. */
-export async function readRun(
-  connection: Connection,
-  { stream_id }: StoredEvent,
-  folded?: FoldedState,
-): Promise<ExistingRun> {
-  const known = folded?.state as ExistingRun | undefined;
-  return known ?? readStreamState<ExistingRun>(connection, 'run', stream_id);
 }

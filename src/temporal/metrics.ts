@@ -3,14 +3,7 @@ import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import { observeS3Requests } from '../destination/requests.ts';
 import { models } from '../domain/batch_export.ts';
-import type { RunEvent } from '../domain/run.ts';
-import {
-  isActiveStatus,
-  type RunSpec,
-  type RunState,
-  type RunStatus,
-  runStatusLabels,
-} from '../domain/run_state.ts';
+import { isActiveStatus, type RunSpec, type RunStatus, runStatusLabels } from '../domain/run_state.ts';
 import type { MemoryBudget } from '../encoding/memory.ts';
 import type { StageObserver } from '../export/export_context.ts';
 import type { AppendedEvent, CommitObserver } from '../journal/journal.ts';
@@ -95,17 +88,15 @@ export function createRunMetrics(
     }
   }
 
-  const count = ({ stored, before, after }: AppendedEvent): void => {
-    if (stored.stream_type !== 'run') return;
-    const event = stored as unknown as RunEvent;
-    const [former, run] = [before as RunState, after as RunState];
+  const count = ({ stream_type, stored, before: former, state: run }: AppendedEvent): void => {
+    if (stream_type !== 'run') return;
     if (run.status === 'Absent') return;
     const labels = perExport ? exportLabelsOf(run.spec) : {};
     const age = (Date.parse(stored.recorded_at) - Date.parse(run.created_at)) / 1_000;
-    if (event.type === 'RunExportStarted' && former.status === 'Starting')
+    if (stored.type === 'RunExportStarted' && former.status === 'Starting')
       stages.observe({ stage: 'wait' }, age);
-    const isPlanned = event.type === 'RunPartPlanned' || event.type === 'RunUploadCreated';
-    const part = isPlanned ? event.data.part : undefined;
+    const isPlanned = stored.type === 'RunPartPlanned' || stored.type === 'RunUploadCreated';
+    const part = isPlanned ? stored.data.part : undefined;
     if (part) {
       rows.inc({ model: run.spec.model, ...labels }, part.rows);
       bytes.inc({ model: run.spec.model, ...labels }, part.bytes);

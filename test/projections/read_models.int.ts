@@ -7,7 +7,7 @@ import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
 import type { Upcasts } from '../../src/domain/event.ts';
-import { createJournal, type StoredEvent } from '../../src/journal/journal.ts';
+import { createJournal, type FoldedEvent } from '../../src/journal/journal.ts';
 import type { Projection } from '../../src/projections/projection.ts';
 import { createReadModels, dropExpiredReadModels } from '../../src/projections/read_models.ts';
 import { openJournal, projections } from '../../src/projections/registry.ts';
@@ -333,18 +333,16 @@ describe('an event with a new schema_version', () => {
   };
   const nextProjections = versionedWith('batch_exports', 'stream_states').map((projection): Projection => ({
     ...projection,
-    apply: (connection, event, folded) => projection.apply(connection, withChanges(event), folded),
-    batch: {
-      ...projection.batch,
-      fold: (rows, { stored, state }) => projection.batch.fold(rows, { stored: withChanges(stored), state }),
-    },
+    wants: (event) => projection.wants(withChanges(event)),
+    fold: (rows, event) => projection.fold(rows, withChanges(event)),
   }));
   /** What the folds of the next version do with the shape that they know: here they turn it into that of today. */
-  function withChanges<Event extends Pick<StoredEvent, 'type' | 'data'>>(event: Event): Event {
-    if (event.type !== 'BatchExportUpdated') return event;
-    seen.push(event.data);
-    const { set, ...rest } = event.data as NextUpdate;
-    return { ...event, data: { ...rest, changes: set } };
+  function withChanges(event: FoldedEvent): FoldedEvent {
+    if (event.stream_type !== 'batch_export' || event.stored.type !== 'BatchExportUpdated') return event;
+    const data: object = event.stored.data;
+    seen.push(data);
+    const { set, ...rest } = data as NextUpdate;
+    return { ...event, stored: { ...event.stored, data: { ...rest, changes: set } } };
   }
   const seen: unknown[] = [];
 
@@ -356,7 +354,7 @@ describe('an event with a new schema_version', () => {
     for (const data of seen)
       expect(data).toEqual(expect.objectContaining({ set: { name: expect.any(String) } }));
 
-    const ofNext = createJournal(pool, { ...journal.projector, upcasts, apply: () => Promise.resolve() });
+    const ofNext = createJournal(pool, { ...journal.projector, upcasts, fold: () => Promise.resolve() });
     await ofNext.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, commander.batchExportId);
       await stream.append('next', [

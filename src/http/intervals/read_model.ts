@@ -8,7 +8,7 @@ import {
 } from '../../domain/batch_export.ts';
 import { countIntervals } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
-import { partsWithoutEntry, skipStatusOf } from '../../projections/intervals.ts';
+import { skipStatusOf } from '../../projections/intervals.ts';
 import { notFound } from '../api_error.ts';
 import { countRows, cursorTime, decodeCursor, encodeCursor, pageOf, unreadable } from '../paging.ts';
 import { describeWait, waitColumns, type WaitColumns } from '../runs/read_model.ts';
@@ -101,6 +101,22 @@ const storedEntries = `select ${columns.map((column) => `${derivedColumns[column
 
 /** SQL: null, of the type of a column of the ledger. */
 const nullOf = (column: string): string => `(null::exportd.intervals).${column}`;
+
+/**
+ * SQL: the parts of a range between the intervals of the ledger that lie in it, as `starts` and `ends`. The arguments are
+ * expressions of the export's id and of the bounds.
+ */
+const partsWithoutEntry = (batchExportId: string, start: string, end: string): string => `
+  select hole.starts, hole.ends from (
+    select lag(inside.data_interval_end, 1, ${start}) over (order by inside.data_interval_start) as starts,
+      inside.data_interval_start as ends
+    from (
+      select data_interval_start, data_interval_end from exportd.intervals
+      where batch_export_id = ${batchExportId} and data_interval_start >= ${start} and data_interval_end <= ${end}
+      -- Ends the last hole.
+      union all select ${end}, ${end}
+    ) inside
+  ) hole where hole.starts < hole.ends`;
 
 /** SQL: the parts of the open ranges $2 to $5 in which export $1 has no row. */
 const openEntries = `select * from (
