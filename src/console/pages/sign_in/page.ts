@@ -40,7 +40,10 @@ export function SignInPage(): View {
       />
       <${Button} kind="primary" type="submit" busy=${isBusy}>Sign in<//>
       <div class="sign-in-hint">
-        <p>The demo's key is <code>api_key</code> in <code>.exportd/demo.json</code>. To create one:</p>
+        <p>
+          The demo's key is <code>api_key</code> in <code>.exportd/demo.json</code>, or of Compose in
+          <code>docker compose logs demo</code>. To create one:
+        </p>
         <${CopyLine}
           label="command that creates a key"
           text="npx exportd key create --database --project 1 --scopes all"
