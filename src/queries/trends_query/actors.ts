@@ -1,30 +1,19 @@
 import type { Expression, Select } from '@exportd/dialect/ast';
 import { buildExpression, buildField, combineConditions } from '@exportd/dialect/ast_builders';
 import { parseAbsoluteDate } from '../../filters/condition.ts';
-import { firstOfDay, lastOfDay, momentOfDate, rangeCondition, type ResolvedRange } from '../dates.ts';
+import { type ResolvedRange, lastOfDay, momentOfDate, rangeCondition } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';
-import {
-  type SeriesStatement,
-  topValuesOfSeries,
-  windowDays,
-  eventsOf,
-  mathIn,
-  planSeries,
-} from './statement.ts';
-import {
-  buildNamedSelect,
-  isOneOfValues,
-  nullValue,
-  otherValue,
-  attrOf,
-  seriesEventsSince,
-  type SeriesEvents,
-  type SeriesPosition,
-  checkExpressions,
-  measureOf,
-} from './selects.ts';
-import { type PeriodContext, periodsOf } from './lines.ts';
-import { displayFormOf, type TrendsQuery } from './schema.ts';
+import { eventsOfWindow, windowDaysWithin } from './active_users.ts';
+import { nullValue, otherValue } from './breakdown.ts';
+import { checkExpressions } from './check_expressions.ts';
+import { measureOf } from './measure.ts';
+import { buildNamedSelect } from './named_select.ts';
+import { type PeriodContext, periodsOf } from './periods.ts';
+import { type TrendsQuery, displayFormOf } from './schema.ts';
+import { type SeriesEvents, type SeriesPosition, attrOf } from './series.ts';
+import { type SeriesPlan, planSeries } from './series_plan.ts';
+import { topValuesOfSeries } from './statement.ts';
+import { isOneOfValues } from './top_values.ts';
 
 /** One point of a trend. */
 export interface TrendsPoint {
@@ -89,7 +78,7 @@ export async function trendsPointEvents(
   const [current, previous = current] = await periodsOf(query, context);
   const { range } = point.compare === 'previous' ? previous : current;
   const plan = await planSeries(position, range, context.reader);
-  const { from, condition } = eventsOfPoint(position, range, point, context);
+  const { from, condition } = eventsOfPoint(plan, point, context);
   return {
     position,
     from,
@@ -101,13 +90,11 @@ const invalid = ({ attr }: TrendsActorsContext, field: string, message: string):
   new QueryError('invalid_input', message, { attr: `${attr}__${field}` });
 
 function eventsOfPoint(
-  position: SeriesPosition,
-  range: ResolvedRange,
+  { position, range, question: { events } }: SeriesPlan,
   { day }: TrendsPoint,
   context: TrendsActorsContext,
 ): SeriesEvents {
   const display = displayFormOf(position.query.trendsFilter?.display);
-  const events = eventsOf(position, range, display);
   if (display === 'totalValue') {
     if (day === null) return events;
     throw invalid(context, 'day', 'A display with one value for the whole range has no days.');
@@ -116,13 +103,10 @@ function eventsOfPoint(
   const at = bucketAt(day, range, context);
   const start = range.buckets[at] ?? range.from;
   const next = range.buckets[at + 1]?.minus(1) ?? range.to;
-  const days = windowDays(mathIn(position.series.math, range.interval, false));
+  const days = windowDaysWithin(position.series.math, range.interval);
   if (days !== null) {
     const until = lastOfDay(start) < range.to ? lastOfDay(start) : range.to;
-    return seriesEventsSince(position, firstOfDay(start).minus({ days: days - 1 }), {
-      ...range,
-      to: until,
-    });
+    return eventsOfWindow(position, start, days, { ...range, to: until });
   }
   const first = display === 'cumulative' || start < range.from ? range.from : start;
   const within = rangeCondition({ ...range, from: first, to: next });
@@ -141,7 +125,7 @@ function bucketAt(day: string, { from, to, buckets }: ResolvedRange, context: Tr
 
 /** The condition that an event belongs to the line of a point. */
 function valuesCondition(
-  plan: SeriesStatement,
+  plan: SeriesPlan,
   { breakdown }: TrendsPoint,
   context: TrendsActorsContext,
 ): Expression | null {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parseFormula } from '../../../src/queries/trends_query/lines.ts';
+import { parseFormula } from '../../../src/queries/trends_query/formula.ts';
 import { randomCases } from '../../setup/effort.ts';
 
 /** A formula as text with as few parentheses as possible, and its value for A = 6, B = 4 and C = 0. */

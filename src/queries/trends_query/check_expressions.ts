@@ -1,0 +1,45 @@
+import type { Expression } from '@exportd/dialect/ast';
+import { buildTable } from '@exportd/dialect/ast_builders';
+import type { DialectReader } from '../dialect_reader.ts';
+import { QueryError } from '../query_errors.ts';
+import { breakdownExpression, breakdownsOf, checkFilters, checkTestAccounts } from '../query_fields.ts';
+import type { QueryProject } from '../query_kind.ts';
+import { measureOf } from './measure.ts';
+import { buildNamedSelect } from './named_select.ts';
+import type { TrendsQuery } from './schema.ts';
+
+/**
+ * Compiles each expression of a query separately, so that an error names its field rather than a generated statement.
+ * @throws QueryError
+ */
+export function checkExpressions(query: TrendsQuery, project: QueryProject, reader: DialectReader): void {
+  checkFilters(query.properties, 'query__properties', reader);
+  if (query.filterTestAccounts) checkTestAccounts(project, reader);
+  const kindOf = (expression: Expression, attr: string): string | undefined => {
+    const alone = buildNamedSelect({ value: expression }, { from: buildTable('events') });
+    return reader.compile(alone, { attr }).columns[0]?.type.kind;
+  };
+  for (const breakdown of breakdownsOf(query.breakdownFilter))
+    kindOf(breakdownExpression(breakdown), breakdown.attr);
+  for (const [index, series] of query.series.entries()) {
+    if (series.kind !== 'EventsNode') continue;
+    const attr = `query__series__${index}`;
+    checkFilters(series.properties, `${attr}__properties`, reader);
+    checkFilters(series.fixedProperties, `${attr}__fixedProperties`, reader);
+    const measure = measureOf(series, attr);
+    if (measure.form !== 'whole') {
+      if (measure.direct !== null) kindOf(measure.direct, `${attr}__math_property`);
+      continue;
+    }
+    const path = `${attr}__math_hogql`;
+    const kind = kindOf(measure.direct, path) ?? 'null';
+    if (!['integer', 'float', 'decimal', 'boolean', 'null'].includes(kind))
+      throw new QueryError(
+        'invalid_input',
+        'The expression must return a number, such as sum(toFloat(properties.price)).',
+        {
+          attr: path,
+        },
+      );
+  }
+}

@@ -1,0 +1,128 @@
+import { dayOf, labelOf } from '../dates.ts';
+import { breakdownLabel } from './breakdown.ts';
+import { type NamedFormula, formulaLines } from './formula.ts';
+import { type Line, sum } from './lines.ts';
+import type { Period } from './periods.ts';
+import type { ReadPeriod } from './read_lines.ts';
+import { type DisplayForm, type TrendsQuery, type TrendsSeries, displayFormOf } from './schema.ts';
+
+/** The items of `results` for one range: one of each line, of the series or of the formulas. */
+export function itemsOf(
+  query: TrendsQuery,
+  formulas: readonly NamedFormula[],
+  period: Period,
+  { linesBySeries, length }: Pick<ReadPeriod, 'linesBySeries' | 'length'>,
+): readonly Record<string, unknown>[] {
+  const display = displayFormOf(query.trendsFilter?.display);
+  const named = { ...period, ...axisOf(period, query) };
+  const ofLines = (lines: readonly Line[], source: LineSource): readonly Record<string, unknown>[] =>
+    lines.map((line) => resultOf(line, source, named, query));
+  if (formulas.length === 0)
+    return linesBySeries.flatMap((lines, order) =>
+      ofLines(lines, { order, series: query.series[order] ?? null, label: null }),
+    );
+  return formulas.flatMap((formula, order) => {
+    const lines = formulaLines(formula, linesBySeries, length, (data) => countOf(display, data));
+    return ofLines(lines, { order, series: null, label: formula.label });
+  });
+}
+
+/** The series or formula of a line. */
+interface LineSource {
+  readonly order: number;
+  readonly series: TrendsSeries | null;
+  /** The label of a formula; null for a series. */
+  readonly label: string | null;
+}
+
+/** The names of a period's intervals, which all of its lines share; empty for totals. */
+interface Axis {
+  readonly days: readonly string[];
+  readonly labels: readonly string[];
+}
+
+function axisOf({ range }: Period, query: TrendsQuery): Axis {
+  if (displayFormOf(query.trendsFilter?.display) === 'totalValue') return { days: [], labels: [] };
+  const { interval, buckets } = range;
+  return {
+    days: buckets.map((bucket) => dayOf(bucket, interval)),
+    labels: buckets.map((bucket) => labelOf(bucket, interval, range)),
+  };
+}
+
+/** One item of a query's `results`. */
+function resultOf(
+  line: Line,
+  source: LineSource,
+  period: Period & Axis,
+  query: TrendsQuery,
+): Record<string, unknown> {
+  const display = displayFormOf(query.trendsFilter?.display);
+  const isTotal = display === 'totalValue';
+  const { days, labels } = period;
+  const data = isTotal ? [] : line.data;
+  return {
+    action: source.series === null ? null : actionOf(source.series, source.order, days),
+    order: source.order,
+    label: labelOfLine(line, source, query.series.length > 1),
+    count: countOf(display, data),
+    data,
+    labels,
+    days,
+    ...(isTotal && { aggregated_value: line.data[0] ?? 0 }),
+    ...(line.values.length > 0 && { breakdown_value: breakdownValueOf(line, query) }),
+    ...(query.compareFilter?.compare && { compare: true, compare_label: period.name }),
+    filter: filterOf(query),
+  };
+}
+
+/** The total of a line; the last point of a cumulative line. */
+const countOf = (display: DisplayForm, data: readonly number[]): number =>
+  display === 'cumulative' ? (data.at(-1) ?? 0) : sum(data);
+
+function labelOfLine({ values }: Line, { series, label }: LineSource, several: boolean): string {
+  if (label !== null) return label;
+  const event = eventOf(series) ?? 'All events';
+  if (values.length === 0) return event;
+  return several ? `${event} - ${breakdownLabel(values)}` : breakdownLabel(values);
+}
+
+const eventOf = (series: TrendsSeries | null): string | null =>
+  series?.kind === 'EventsNode' ? (series.event ?? null) : null;
+
+/** A list if the query uses the field `breakdowns`. */
+const breakdownValueOf = ({ values }: Line, { breakdownFilter }: TrendsQuery): unknown =>
+  breakdownFilter?.breakdowns?.length ? values : values[0];
+
+const actionOf = (series: TrendsSeries, order: number, days: readonly string[]): Record<string, unknown> => ({
+  id: eventOf(series),
+  name: series.name ?? eventOf(series) ?? 'All events',
+  custom_name: series.custom_name ?? null,
+  type: 'events',
+  order: order,
+  math: series.math,
+  math_property: series.math_property ?? null,
+  math_hogql: series.math_hogql ?? null,
+  math_group_type_index: series.math_group_type_index ?? null,
+  days,
+  properties: series.properties ?? [],
+});
+
+/** A summary of the query's options. */
+const filterOf = ({
+  interval,
+  dateRange,
+  breakdownFilter,
+  compareFilter,
+  filterTestAccounts,
+}: TrendsQuery): Record<string, unknown> => ({
+  insight: 'TRENDS',
+  interval,
+  date_from: dateRange?.date_from ?? null,
+  date_to: dateRange?.date_to ?? null,
+  filter_test_accounts: filterTestAccounts,
+  compare: compareFilter?.compare ?? false,
+  breakdown: breakdownFilter?.breakdown ?? null,
+  breakdown_type: breakdownFilter?.breakdown_type ?? null,
+  breakdowns: breakdownFilter?.breakdowns ?? null,
+});

@@ -1,0 +1,54 @@
+import type { ResolvedRange } from '../dates.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { activeUsersOfEachInterval, windowDays, windowDaysWithin } from './active_users.ts';
+import { breakdownLimit, breakdownValues } from './breakdown.ts';
+import type { LineKeys } from './line_keys.ts';
+import { type Measure, measureOf } from './measure.ts';
+import { type Question, newActorsOfEachInterval, numberOfEachInterval } from './question.ts';
+import { displayFormOf } from './schema.ts';
+import { type SeriesEvents, type SeriesPosition, attrOf, firstEventTimes } from './series.ts';
+import { numberOfRange } from './totals.ts';
+
+/** How a series is computed. */
+export interface SeriesPlan {
+  readonly position: SeriesPosition;
+  readonly range: ResolvedRange;
+  readonly question: Question;
+  readonly measure: Measure;
+  readonly keys: LineKeys;
+  readonly events: SeriesEvents;
+  /** How many values have a separate line. */
+  readonly limit: number;
+}
+
+/** Plans the statement of a series. @throws QueryError */
+export async function planSeries(
+  position: SeriesPosition,
+  range: ResolvedRange,
+  reader: DialectReader,
+): Promise<SeriesPlan> {
+  const question = questionOf(position, range);
+  const values = await breakdownValues(position.query, question.events, reader);
+  return {
+    position,
+    range,
+    question,
+    measure: measureOf(position.series, attrOf(position)),
+    keys: { bucket: question.bucket, values },
+    events: values.length === 0 ? (firstEventTimes(position, range) ?? question.events) : question.events,
+    limit: breakdownLimit(position.query),
+  };
+}
+
+/** What a query asks of a series. @throws QueryError */
+function questionOf(position: SeriesPosition, range: ResolvedRange): Question {
+  const display = displayFormOf(position.query.trendsFilter?.display);
+  if (display === 'totalValue') return numberOfRange(position, range);
+  const { math } = position.series;
+  const days = windowDaysWithin(math, range.interval);
+  if (days !== null) return activeUsersOfEachInterval(position, range, days);
+  const countsActors = math === 'unique_group' || math === 'dau' || windowDays(math) !== null;
+  return display === 'cumulative' && countsActors
+    ? newActorsOfEachInterval(position, range)
+    : numberOfEachInterval(position, range);
+}
