@@ -219,14 +219,14 @@ export function createClient({
       (await request(method, path, options)).body as never;
 
   async function* list(path: string, options: UntypedRequest = {}): AsyncGenerator<never, void, undefined> {
-    let { body } = await request('GET', path, options);
+    let url = await urlOf(path, options);
     for (;;) {
+      const { body } = await requestUrl('GET', url, options);
       const { results, next } = body as Page<never>;
       yield* results;
       if (next === null) return;
-      // The service may know itself by another name.
-      const { pathname, search } = new URL(next);
-      ({ body } = await requestUrl('GET', base + pathname + search, options));
+      // The service may know itself by another name, and by another path.
+      url = url.replace(/\?.*$/s, '') + new URL(next).search;
     }
   }
 

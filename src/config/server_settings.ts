@@ -1,4 +1,5 @@
 import {
+  baseUrl,
   count,
   databaseUrl,
   duration,
@@ -128,10 +129,10 @@ export const httpApi = {
   EXPORTD_PORT: count(8_000, { min: 0, max: 65_535 }).describe(
     'Port of the HTTP server. `0` chooses a free one.',
   ),
-  EXPORTD_BASE_URL: url()
+  EXPORTD_BASE_URL: baseUrl()
     .optional()
     .describe(
-      'Public base URL, for `next`, `previous` and `Location`. Unset: the address that the request was sent to.',
+      'Public base URL, for `next`, `previous` and `Location`. It has the path that a [proxy](../http/README.md#behind-a-proxy) serves exportd at, if any. Unset: the address that the request was sent to.',
     ),
   EXPORTD_TRUSTED_PROXIES: networkList()
     .optional()

@@ -149,6 +149,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
   };
 }
 
+/** The path of `EXPORTD_BASE_URL`, without a slash at its end: empty unless a proxy serves exportd below a path of its host. */
+export const basePathOf = ({ EXPORTD_BASE_URL }: Pick<Settings, 'EXPORTD_BASE_URL'>): string =>
+  EXPORTD_BASE_URL === undefined ? '' : new URL(EXPORTD_BASE_URL).pathname.replace(/\/+$/, '');
+
 /** Where a process could not listen, and what its operator changes. */
 interface ListenAddress {
   readonly host: string;

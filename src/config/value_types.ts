@@ -174,6 +174,26 @@ export const text = (fallback: string) => z.string().prefault(fallback).meta({ d
 /** An HTTP or HTTPS URL. Messages do not quote it, because it may hold a password. */
 export const url = () => z.url({ protocol: /^https?$/, error: 'not a URL: write one such as https://host' });
 
+/** Paths of exportd itself. Below one of them, it could not tell whether a proxy has left the path in. */
+const ownPath = /^\/(api$|(console|exports|query|keys|audit|source|webhooks|healthz|livez|readyz)(\/|$))/;
+
+/** A URL that paths are appended to. */
+export const baseUrl = () =>
+  url().superRefine((text, context) => {
+    if (!URL.canParse(text)) return;
+    const { pathname, search, hash, username, password } = new URL(text);
+    const path = pathname.replace(/\/+$/, '');
+    const refuse = (message: string) => {
+      context.addIssue({ code: 'custom', message: `invalid: ${message}` });
+    };
+    if (search + hash + username + password !== '')
+      refuse('it has a scheme, a host and a path alone, such as https://host/tools/exportd');
+    else if (!/^(\/[\w.~%-]+)*$/.test(path))
+      refuse('its path has letters, digits and the characters - . _ ~ alone');
+    else if (ownPath.test(path))
+      refuse(`exportd has the path ${path} itself. Choose another, such as https://host/tools/exportd`);
+  });
+
 /** Addresses and networks, separated by commas, as a list. */
 export const networkList = () =>
   z.string().transform((text, context) => {

@@ -24,7 +24,7 @@ import { type Content, html, type View } from './html.ts';
 import { shortcuts, useShortcut } from './keyboard.ts';
 import { SignInPage } from './pages/sign_in/page.ts';
 import { currentQuery, currentUrl, navigate, projectParameter, setQuery } from './router/location.ts';
-import { paths } from './router/paths.ts';
+import { basePath, paths, serverPath } from './router/paths.ts';
 import { loadAllPages, loadPage } from './router/routes.ts';
 import { setTheme, theme, type Theme } from './theme.ts';
 
@@ -68,7 +68,7 @@ export function followProject(): void {
 /** Shows another project, on the same page unless that is of an object of this one. */
 function switchProject(id: string): void {
   const url = new URL(currentUrl.peek());
-  const isOfObject = url.pathname.startsWith('/exports/') && url.pathname !== paths.newExport;
+  const isOfObject = url.pathname.startsWith(serverPath('/exports/')) && url.pathname !== paths.newExport;
   const shown = isOfObject ? new URL(paths.exports, url) : url;
   shown.searchParams.delete('offset');
   shown.searchParams.set(projectParameter, id);
@@ -192,7 +192,9 @@ interface ServiceState {
 /** What is wrong with the service, a sentence each: servers that do not respond, and what its operator has to fix. */
 async function readServiceProblems(): Promise<string[]> {
   try {
-    const response = await fetch('/readyz?for=read', { signal: AbortSignal.timeout(serviceTimeoutMs) });
+    const response = await fetch(serverPath('/readyz?for=read'), {
+      signal: AbortSignal.timeout(serviceTimeoutMs),
+    });
     const { act, operator_faults } = (await response.json()) as ServiceState;
     return [
       ...(act === 'ok' ? [] : [act]),
@@ -248,7 +250,7 @@ function Frame({ children }: { readonly children: Content }): View {
       <nav class="top-links" aria-label="Main" ref=${links}>
         <${MainLinks} />
         ${current?.temporal_ui && html`<a href=${current.temporal_ui} target="_blank" rel="noreferrer">Temporal</a>`}
-        <a href="/api/docs" target="_blank">API</a>
+        <a href=${serverPath('/api/docs')} target="_blank">API</a>
       </nav>
       <div class="top-side">
         <${ProjectSwitch} />
@@ -330,7 +332,7 @@ function CurrentPage(): View {
 
 async function viewOf(path: string): Promise<View> {
   try {
-    const page = await loadPage(path);
+    const page = await loadPage(path.slice(basePath.length));
     if (page && !page.scopes.every(may))
       return html`<${LacksScope} title=${page.title} scopes=${page.scopes} />`;
     if (page) return html`<${page.PageView} key=${path} params=${page.params} />`;

@@ -18,7 +18,7 @@ import { searchAttributes } from '../../workflows/activity_options.ts';
 import { createTurns } from '../concurrency/keyed_semaphore.ts';
 import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
-import type { Settings } from '../config/settings.ts';
+import { basePathOf, type Settings } from '../config/settings.ts';
 import { type DeploymentSettings, workflowIds } from '../contract/workflow_inputs.ts';
 import { createEncoderPool } from '../encoding/encode_blocks.ts';
 import type { Pool } from '../journal/database.ts';
@@ -441,9 +441,18 @@ function closeUnusedConnections(app: HttpApp): void {
   });
 }
 
+/** The URL of a request as routes know it: without the path of `EXPORTD_BASE_URL`. */
+function withoutBasePath(url: string, basePath: string): string {
+  const rest = basePath !== '' && url.startsWith(basePath) ? url.slice(basePath.length) : url;
+  // Another path may begin with the same characters.
+  if (rest !== '' && !/^[/?]/.test(rest)) return url;
+  return rest.startsWith('/') ? rest : `/${rest}`;
+}
+
 /** Builds the application without listening. Closing it leaves `dependencies` open. */
 export async function createApp(dependencies: HttpDependencies): Promise<HttpApp> {
   const { settings, pool, logger } = dependencies;
+  const basePath = basePathOf(settings);
   const loggerInstance: FastifyBaseLogger = logger;
   const app: HttpApp = fastify({
     loggerInstance,
@@ -455,6 +464,8 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
       headersTimeout: settings.EXPORTD_HTTP_REQUEST_TIMEOUT,
       connectionsCheckingInterval: timeoutCheckMs,
     },
+    // A proxy that serves exportd below a path may leave the path in or take it out.
+    rewriteUrl: ({ url = '/' }) => withoutBasePath(url, basePath),
     trustProxy: settings.EXPORTD_TRUSTED_PROXIES ?? false,
     return503OnClosing: true,
     // Without them, fastify loads two compilers of JSON Schema.
@@ -527,13 +538,13 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   countRequests(app, dependencies.metrics);
   monitoringRoutes(app, dependencies.monitor, authentication);
   if (settings.EXPORTD_CONSOLE) {
-    consoleRoutes(app);
+    consoleRoutes(app, settings);
     sessionRoutes(app, { ...dependencies, authentication, projectLink });
   } else
     app.setNotFoundHandler(() => {
       throw notFound();
     });
-  await addApiDocs(app);
+  await addApiDocs(app, settings);
   await app.register(async (scope: HttpApp) => {
     scope.addHook('onRequest', (request) => authentication.authenticate(request));
     projectRoutes(scope, context);

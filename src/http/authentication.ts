@@ -4,7 +4,7 @@ import type {} from '@fastify/cookie';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import { bounds } from '../config/bounds.ts';
-import type { Settings } from '../config/settings.ts';
+import { basePathOf, type Settings } from '../config/settings.ts';
 import type { FieldChange } from '../journal/audit.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -362,16 +362,22 @@ type SessionSettings = Pick<
 const isSecure = (request: FastifyRequest, settings: Pick<Settings, 'EXPORTD_BASE_URL'>): boolean =>
   request.protocol === 'https' || settings.EXPORTD_BASE_URL?.startsWith('https:') === true;
 
-/** Browsers accept a name with `__Host-` over https alone, and from no other host and no other port without https. */
-const cookieName = (secure: boolean): string => (secure ? '__Host-exportd_session' : 'exportd_session');
+/**
+ * Browsers accept a name with `__Host-` over https alone, from no other host and no other port without https, and with the path
+ * `/` alone. Below another path, `__Secure-` keeps plain http from setting it.
+ */
+function cookieName(secure: boolean, path: string): string {
+  if (!secure) return 'exportd_session';
+  return path === '/' ? '__Host-exportd_session' : '__Secure-exportd_session';
+}
 
-/** Scripts cannot read it, and browsers send it with requests of this site alone. */
-const attributesOf = (secure: boolean) => ({
-  path: '/',
-  httpOnly: true,
-  sameSite: 'strict' as const,
-  secure,
-});
+/** Scripts cannot read it, and browsers send it with requests of this site alone, to no other path of its host. */
+function cookieOf(request: FastifyRequest, settings: Pick<Settings, 'EXPORTD_BASE_URL'>) {
+  const secure = isSecure(request, settings);
+  const path = basePathOf(settings) || '/';
+  const attributes = { path, httpOnly: true, sameSite: 'strict' as const, secure };
+  return { name: cookieName(secure, path), attributes };
+}
 
 const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
 
@@ -396,11 +402,8 @@ export async function startSession(
      values ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond')`,
     [hashOf(token), keyId, userAgentOf(request), request.ip, lifetimeMs],
   );
-  const secure = isSecure(request, settings);
-  void reply.setCookie(cookieName(secure), token, {
-    ...attributesOf(secure),
-    maxAge: Math.floor(lifetimeMs / 1_000),
-  });
+  const { name, attributes } = cookieOf(request, settings);
+  void reply.setCookie(name, token, { ...attributes, maxAge: Math.floor(lifetimeMs / 1_000) });
 }
 
 /** Removes the session from the browser, and ends it. */
@@ -412,8 +415,8 @@ export async function endSession(
 ): Promise<void> {
   const hash = sessionHashOf(request, settings);
   if (hash) await pool.query('delete from exportd.console_sessions where token_hash = $1', [hash]);
-  const secure = isSecure(request, settings);
-  void reply.clearCookie(cookieName(secure), attributesOf(secure));
+  const { name, attributes } = cookieOf(request, settings);
+  void reply.clearCookie(name, attributes);
 }
 
 /** Ends all sessions of a user. @returns how many it ended */
@@ -433,7 +436,7 @@ export const sessionHashOf = (
 ): Buffer | undefined => {
   // The plugin is not registered when the console is off.
   const { cookies } = request as { cookies?: FastifyRequest['cookies'] };
-  const token = cookies?.[cookieName(isSecure(request, settings))];
+  const token = cookies?.[cookieOf(request, settings).name];
   return token === undefined || token === '' ? undefined : hashOf(token);
 };
 

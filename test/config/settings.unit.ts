@@ -186,6 +186,21 @@ describe('the configuration', () => {
       ['EXPORTD_JITTER_SHORT_FRACTION', '2', 'is 2: it must be at most 1.'],
       ['EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN', 'yes', 'is yes: write one of true, false, 1, 0.'],
       ['EXPORTD_BASE_URL', 'localhost', 'is not a URL: write one such as https://host.'],
+      [
+        'EXPORTD_BASE_URL',
+        'https://host/tools?x',
+        'is invalid: it has a scheme, a host and a path alone, such as https://host/tools/exportd.',
+      ],
+      [
+        'EXPORTD_BASE_URL',
+        'https://host/"a"&b',
+        'is invalid: its path has letters, digits and the characters - . _ ~ alone.',
+      ],
+      [
+        'EXPORTD_BASE_URL',
+        'https://host/exports/',
+        'is invalid: exportd has the path /exports itself. Choose another, such as https://host/tools/exportd.',
+      ],
     ])('reject %s=%s', (name, value, message) => {
       expect(() => read({ [name]: value })).toThrow(new SettingsError(`${name} ${message}`));
     });

@@ -142,7 +142,7 @@ async function describeSecrets(pool: Pool, settings: Settings): Promise<string> 
 async function describeService(): Promise<string> {
   const baseUrl = serverUrlOf(process.env);
   if (baseUrl === undefined) return 'none: EXPORTD_BASE_URL is not set, and no demo is running';
-  const response = await fetch(new URL('/healthz', baseUrl)).catch(() => undefined);
+  const response = await fetch(`${baseUrl.replace(/\/+$/, '')}/healthz`).catch(() => undefined);
   if (!response?.ok) throw new Error(`no response from ${baseUrl}`);
   return baseUrl;
 }

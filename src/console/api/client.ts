@@ -2,6 +2,7 @@ import { computed, signal } from '@preact/signals';
 import { ApiError, ConnectionError, createClient, ExportdError } from '../../client/client.ts';
 import type { Scope } from '../../http/accounts.ts';
 import type { Session } from '../../http/projects/schema.ts';
+import { basePath, serverPath } from '../router/paths.ts';
 
 /** Any error as a failure, so that components show one kind. */
 export const toFailure = (error: unknown): ExportdError =>
@@ -99,9 +100,9 @@ interface RequestOptions {
 }
 
 /** Its header is what the server reads to tell requests of this page from those of other sites. */
-const client = createClient({ headers: { 'x-exportd-console': '1' } });
+const client = createClient({ baseUrl: basePath, headers: { 'x-exportd-console': '1' } });
 
-/** The absolute path of an operation of the project: `batch_exports/` is `/api/projects/1/batch_exports/`. */
+/** The path of an operation of the project below the server's base: `batch_exports/` is `/api/projects/1/batch_exports/`. */
 export const apiPath = (path: string, query: Query = {}): string => {
   const set = Object.entries(query).flatMap(([name, value]) =>
     value === null || value === undefined || value === '' ? [] : [[name, String(value)]],
@@ -153,7 +154,7 @@ export interface ActionRequest {
 
 /** The request as a line for a shell. The key is read from the environment: no line holds one. */
 export function curlLine({ method, path, body }: ActionRequest): string {
-  const url = shellWord(window.location.origin + apiPath(path));
+  const url = shellWord(window.location.origin + serverPath(apiPath(path)));
   const parts = ['curl -sS', `-X ${method}`, '-H "Authorization: Bearer $EXPORTD_API_KEY"'];
   const content =
     body === undefined ? [] : ["-H 'Content-Type: application/json'", '-d', shellWord(JSON.stringify(body))];

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { basePath } from './paths.ts';
 
 /** The path and query of the page that is shown. */
 export const currentUrl = signal(new URL(window.location.href));
@@ -43,9 +44,10 @@ export function setQuery(changes: Readonly<Record<string, string | null>>): void
   show(url, true);
 }
 
-/** Paths of the server that are not pages of the console. */
-const isServerPath = (path: string): boolean =>
-  /^\/(api|console|healthz|readyz|livez|metrics)(\/|$)/.test(path);
+/** Whether a path is that of a page, and not of the API or of another service of the host. */
+const isPagePath = (path: string): boolean =>
+  `${path}/`.startsWith(`${basePath}/`) &&
+  !/^\/(api|console|healthz|readyz|livez|metrics)(\/|$)/.test(path.slice(basePath.length));
 
 /** The link to a page of the console that an event happens at. */
 function pageLinkOf({ target }: Event): HTMLAnchorElement | undefined {
@@ -53,7 +55,7 @@ function pageLinkOf({ target }: Event): HTMLAnchorElement | undefined {
   if (link?.target !== '' || link.hasAttribute('download')) return undefined;
   const url = new URL(link.href, window.location.href);
   const isAnchor = url.hash !== '' && url.pathname === window.location.pathname;
-  const isPage = url.origin === window.location.origin && !isServerPath(url.pathname) && !isAnchor;
+  const isPage = url.origin === window.location.origin && isPagePath(url.pathname) && !isAnchor;
   return isPage ? link : undefined;
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { basePathOf, type Settings } from '../../config/settings.ts';
 import { type NewAuditEvent, recordAuditEvent } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
@@ -69,8 +70,17 @@ const operationOf = (method: string, url: string): string =>
  */
 export function addAuditHooks(
   app: HttpApp,
-  { pool, logger }: { readonly pool: Pool; readonly logger: Logger },
+  {
+    pool,
+    logger,
+    settings,
+  }: {
+    readonly pool: Pool;
+    readonly logger: Logger;
+    readonly settings: Pick<Settings, 'EXPORTD_BASE_URL'>;
+  },
 ): void {
+  const basePath = basePathOf(settings);
   /** The codes of error responses. */
   const errorCodes = new WeakMap<FastifyRequest, string>();
 
@@ -87,7 +97,7 @@ export function addAuditHooks(
       address: request.ip,
       client: userAgentOf(request),
       action,
-      object: objectOf(request, reply, action),
+      object: objectOf(request, reply, action, basePath),
       outcome: status >= 500 ? 'failed' : status === 202 ? 'accepted' : 'done',
       status,
       detail: errorCodes.get(request) ?? null,
@@ -123,11 +133,11 @@ const isDryRun = ({ body }: FastifyRequest): boolean =>
   typeof body === 'object' && body !== null && 'dry_run' in body && body.dry_run === true;
 
 /** The path of the object below its project: what was created, else what the path names. */
-function objectOf(request: FastifyRequest, reply: FastifyReply, action: string): string {
+function objectOf(request: FastifyRequest, reply: FastifyReply, action: string, basePath: string): string {
   if (request.createdObject !== null) return request.createdObject;
   const location = reply.getHeader('location');
   if (action.endsWith('.create') && typeof location === 'string')
-    return pathInProject(new URL(location, 'http://host').pathname);
+    return pathInProject(new URL(location, 'http://host').pathname.slice(basePath.length));
   const pattern = (request.routeOptions.url ?? '').split('/');
   const lastId = pattern.findLastIndex((part) => part.startsWith(':'));
   const params = request.params as Readonly<Record<string, unknown>>;

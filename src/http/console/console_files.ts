@@ -121,8 +121,10 @@ const vendorModules: readonly VendorModule[] = [
   { name: 'uplot', file: 'uplot/dist/uPlot.iife.min.js', suffix: '\nexport default uPlot;\n' },
 ];
 
+const assetsPath = '/console/assets';
+
 /** The client of the API is outside of the console: by this URL, relative to one of its modules, browsers find it. */
-const clientUrl = '/console/assets/client/client.ts';
+const clientUrl = `${assetsPath}/client/client.ts`;
 const clientPath = 'vendor/exportd_client.js';
 /** What the client imports, by its own name beside it. */
 const exactNumbers = 'exact_numbers.ts';
@@ -139,7 +141,7 @@ export interface ConsoleFiles {
   /** Names the version of all files, so that browsers may keep each of them indefinitely. */
   readonly base: string;
   readonly files: ReadonlyMap<string, ConsoleFile>;
-  /** What `import` finds by a package's name. */
+  /** What `import` finds by a package's name, or a URL of the server. */
   readonly imports: Readonly<Record<string, string>>;
   /** The modules that every page needs before its first paint. */
   readonly preloads: readonly string[];
@@ -228,7 +230,7 @@ function readSources(): ConsoleFiles {
 }
 
 const filesOf = (contents: ReadonlyMap<string, string>): Pick<ConsoleFiles, 'base' | 'files'> => ({
-  base: `/console/assets/${versionOf(contents)}`,
+  base: `${assetsPath}/${versionOf(contents)}`,
   files: new Map(
     [...contents].map(([path, text]) => [
       path,
@@ -294,12 +296,18 @@ export interface PageShell {
 
 /**
  * Builds the document of a page, which needs `modules`. It is the same for every user, so it has an ETag and no nonce.
+ * @param basePath what browsers put before each path of the server
  */
 export function createPageShell(
-  { base, imports, preloads, scripts }: ConsoleFiles,
+  { base: path, imports, preloads, scripts }: ConsoleFiles,
   modules: readonly string[],
+  basePath: string,
 ): PageShell {
-  const importMap = JSON.stringify({ imports });
+  const base = basePath + path;
+  const below = (name: string): string => (name.startsWith('/') ? basePath + name : name);
+  const importMap = JSON.stringify({
+    imports: Object.fromEntries(Object.entries(imports).map(([name, url]) => [below(name), below(url)])),
+  });
   // A build has its packages in its own modules.
   const hasImports = Object.keys(imports).length > 0;
   const preload = (path: string) => `<link rel="modulepreload" href="${base}/${path}">`;
@@ -318,7 +326,7 @@ ${hasImports ? `<script type="importmap">${importMap}</script>\n` : ''}${[...pre
 </head>
 <body>
 <div id="root"></div>
-<noscript>The console needs JavaScript. The <a href="/api/docs">HTTP API</a> and <code>npx exportd --help</code> do the same.</noscript>
+<noscript>The console needs JavaScript. The <a href="${basePath}/api/docs">HTTP API</a> and <code>npx exportd --help</code> do the same.</noscript>
 </body>
 </html>
 `;

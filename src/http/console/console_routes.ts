@@ -1,5 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
+import { basePathOf, type Settings } from '../../config/settings.ts';
 import { notFound } from '../api_error.ts';
 import type { HttpApp } from '../command_service.ts';
 import {
@@ -27,13 +28,14 @@ const asksForPage = (request: FastifyRequest): boolean =>
  * The document of the pages and the files that it loads, without authentication: they hold no data. A browser that asks for an
  * unknown page gets one that says so.
  */
-export function consoleRoutes(app: HttpApp): void {
+export function consoleRoutes(app: HttpApp, settings: Pick<Settings, 'EXPORTD_BASE_URL'>): void {
   const site = once(() => {
     const files = readConsoleFiles();
-    const other = createDocument(files, []);
+    const basePath = basePathOf(settings);
+    const other = createDocument(files, [], basePath);
     const pages = files.pages.map(({ path, modules }) => ({
       path,
-      document: createDocument(files, modules),
+      document: createDocument(files, modules, basePath),
     }));
     return {
       files,
@@ -92,8 +94,8 @@ interface ConsoleDocument {
   readonly etag: string;
 }
 
-function createDocument(files: ConsoleFiles, modules: readonly string[]): ConsoleDocument {
-  const shell = createPageShell(files, modules);
+function createDocument(files: ConsoleFiles, modules: readonly string[], basePath: string): ConsoleDocument {
+  const shell = createPageShell(files, modules, basePath);
   return {
     shell,
     page: createCompressedFile(Buffer.from(shell.html)),

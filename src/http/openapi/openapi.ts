@@ -6,6 +6,7 @@ import swaggerUi from '@fastify/swagger-ui';
 import type { FastifyReply } from 'fastify';
 import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-type-provider-zod';
 import { installedPath, isBuild } from '../../config/installation.ts';
+import { basePathOf, type Settings } from '../../config/settings.ts';
 import { ApiError } from '../api_error.ts';
 import audit from '../audit/examples.json' with { type: 'json' };
 import backfills from '../backfills/examples.json' with { type: 'json' };
@@ -458,11 +459,13 @@ const readDocument = (app: HttpApp): Buffer =>
  * Serves the OpenAPI document, and as a page. Its assets come from the package of Swagger UI. The document needs no key, so its
  * text is made once; as YAML it would take as long for each request.
  */
-export async function addApiDocs(app: HttpApp): Promise<void> {
+export async function addApiDocs(app: HttpApp, settings: Pick<Settings, 'EXPORTD_BASE_URL'>): Promise<void> {
+  const basePath = basePathOf(settings);
+  const read = (): Buffer => atBasePath(readDocument(app), basePath);
   let whole: Buffer | undefined;
   let shown: Buffer | undefined;
   app.get('/api/schema', { schema: { hide: true } }, (_request, reply) =>
-    sendSlowly(reply.type(jsonType), (whole ??= readDocument(app))),
+    sendSlowly(reply.type(jsonType), (whole ??= read())),
   );
   await app.register(async (scope) => {
     scope.addHook('onRequest', (request, reply, done) => {
@@ -472,14 +475,18 @@ export async function addApiDocs(app: HttpApp): Promise<void> {
         routeOptions.url ?? ''
       ];
       if (type === undefined || (method !== 'GET' && method !== 'HEAD')) done();
-      else void sendSlowly(reply.type(type), (shown ??= onlyBelowProjects((whole ??= readDocument(app)))));
+      else void sendSlowly(reply.type(type), (shown ??= onlyBelowProjects((whole ??= read()))));
     });
     scope.addHook('onSend', (_request, reply, _payload, done) => {
+      // Swagger UI redirects to itself.
+      const location = reply.getHeader('location');
+      if (typeof location === 'string') void reply.header('location', basePath + location);
       void reply.headers({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'no-referrer' });
       done();
     });
     await scope.register(swaggerUi, {
       routePrefix: path,
+      indexPrefix: basePath,
       staticCSP: contentSecurityPolicy,
       theme: { title: 'exportd API', css: [{ filename: 'exportd.css', content: styles }] },
       uiConfig: {
@@ -513,6 +520,14 @@ async function* slices(text: Buffer): AsyncGenerator<Buffer> {
     yield text.subarray(start, start + sliceBytes);
   }
 }
+
+/** The document with the path that the paths of operations are below, relative to the server that sends the document. */
+const atBasePath = (text: Buffer, basePath: string): Buffer =>
+  basePath === ''
+    ? text
+    : Buffer.from(
+        JSON.stringify({ ...(JSON.parse(text.toString()) as object), servers: [{ url: basePath }] }),
+      );
 
 /** Every path below `environments` exists below `projects` too. The page shows it once. */
 function onlyBelowProjects(text: Buffer): Buffer {

@@ -9,7 +9,7 @@ import { acceptedEncoding } from '../../../src/http/console/console_files.ts';
 let app: HttpApp;
 beforeAll(() => {
   app = fastify();
-  consoleRoutes(app);
+  consoleRoutes(app, { EXPORTD_BASE_URL: undefined });
 });
 afterAll(() => app.close());
 

@@ -156,6 +156,26 @@ describe('signing in', () => {
   });
 });
 
+describe('below the path of a proxy', () => {
+  it('the cookie has that path, also over https', async () => {
+    const secure = await openApiHarness({ EXPORTD_BASE_URL: 'https://example.com/tools/exportd/' });
+    try {
+      const response = await secure.call('POST', '/console/session', { key: secure.key }, ofConsole);
+      expect(cookieOf(response)).toMatch(
+        /^__Secure-exportd_session=[\w-]{43}; Max-Age=\d+; Path=\/tools\/exportd; HttpOnly; Secure; /,
+      );
+      const cookie = sentCookie(response);
+      for (const path of ['', '/tools/exportd'])
+        expect(
+          (await secure.call('GET', `${path}/console/session`, undefined, { authorization: '', cookie }))
+            .body,
+        ).toMatchObject({ session: { project: { id: secure.projectId } } });
+    } finally {
+      await secure.close();
+    }
+  });
+});
+
 describe('the cookie', () => {
   let cookie: string;
   beforeAll(async () => {
