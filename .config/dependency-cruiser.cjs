@@ -14,7 +14,7 @@ const layers = [
   ['src/tables'],
   ['src/decisions', 'src/failures', 'src/queries', 'src/verify', 'src/migrate'],
   ['src/export'],
-  ['src/maintenance'],
+  ['src/maintenance', 'src/table_commits'],
   ['activities'],
   ['workflows'],
   ['src/temporal'],
@@ -144,6 +144,15 @@ module.exports = {
       severity: 'error',
       from: {},
       to: { path: '^src/client/operations', dependencyTypesNot: ['type-only'] },
+    },
+    {
+      name: 'export-knows-no-table',
+      comment: 'A table is a PublishTarget, which the worker passes to the export.',
+      severity: 'error',
+      from: {
+        path: '^(src/(domain|journal|source|encoding|export)|workflows)/|^activities/(run|run_step|schedule)',
+      },
+      to: { path: '^src/(tables|table_commits)/' },
     },
     {
       name: 'data-plane-stands-alone',

@@ -27,7 +27,9 @@ import {
   exportInterval as exportRows,
   finishRanges,
 } from '../src/export/export_interval.ts';
-import { checkRun, type PublishEmpty, publishManifest, type PublishOutcome } from '../src/export/publish.ts';
+import { checkRun } from '../src/export/check_replacement.ts';
+import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
+import type { PublishEmpty } from '../src/export/publish_empty.ts';
 import type { Outages } from '../src/failures/circuits.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Journal } from '../src/journal/journal.ts';

@@ -2,9 +2,9 @@ import { bounds } from '../src/config/bounds.ts';
 import type { KeyRing } from '../src/config/key_ring.ts';
 import type { Settings } from '../src/config/settings.ts';
 import { classifyError, stackFramesOf } from '../src/failures/classify_error.ts';
-import { clearTableFault, storeTableFault } from '../src/decisions/table_commits.ts';
 import type { Pool } from '../src/journal/database.ts';
 import type { Journal } from '../src/journal/journal.ts';
+import { clearTableFault, storeTableFault } from '../src/table_commits/recorded_commits.ts';
 import { findTableRequest, recordTableResult, type TableRequest } from '../src/tables/table_requests.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { CannotVerify } from '../src/verify/report.ts';
@@ -75,7 +75,7 @@ async function readTable(
       import('../src/tables/describe.ts'),
       import('../src/tables/log.ts'),
       import('../src/verify/locations.ts'),
-      import('../src/export/repair_table.ts'),
+      import('../src/table_commits/repair_table.ts'),
     ]);
   const reading = {
     pool,

@@ -1,12 +1,10 @@
-import { areInSameBucket, createConfigReader } from '../destination/config_versions.ts';
-import { type PartitionColumn, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
+import { areInSameBucket } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { nothingEarlier } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
   decidePublish,
-  decideTableCommit,
   decideWithdrawal,
   rangeOf,
   requireActive,
@@ -21,12 +19,10 @@ import {
 import {
   backfillOf,
   type ExistingRun,
-  type RunSpec,
   filesOf,
   isActiveStatus,
   isFailureDue,
   type RangeAttempt,
-  type TableVersion,
 } from '../domain/run_state.ts';
 import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
 import { startComparisons } from './comparisons.ts';
@@ -51,14 +47,9 @@ import {
   type RunSteps,
 } from './record_files.ts';
 import { notifyOfCompletion } from './notifications.ts';
-import { readNewestTableCommit, storeTableFault } from './table_commits.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
-const createPublishRecorder = (
-  journal: Journal,
-  { step }: RunSteps,
-  readConfig: ReturnType<typeof createConfigReader>,
-) => ({
+const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
   /**
    * Claims publishing and decides what stays of the generations before. From here on a cancellation asks the bucket first.
    * Each attempt claims once; `publish_claims` is the number of its claim.
@@ -138,35 +129,6 @@ const createPublishRecorder = (
       ]);
     });
   },
-  /** Plans the commit of the run to a table before it is sent; `decideTableCommit` says when that changes nothing. */
-  planTableCommit: (runId: string, generation: number, { location, version }: TableVersion) =>
-    step(runId, async (stream) => {
-      await stream.append(
-        `generation:${generation}/table/${location}/${version}`,
-        decideTableCommit(stream.state(), generation, { location, version }),
-      );
-    }),
-  /** Records that the planned commit is in the log of the table. */
-  recordTableCommit: (runId: string, commit: RunEventData<'RunTableCommitted'>) =>
-    step(runId, async (stream) => {
-      requireGeneration(stream.state(), commit.generation);
-      await stream.append(`generation:${commit.generation}/table committed`, [
-        { type: 'RunTableCommitted', data: commit },
-      ]);
-    }),
-  /** The table that the run writes to, by its location; null without one. @throws ConfigVersionNotFound */
-  readTableLocation: async ({ spec }: ExistingRun): Promise<string | null> =>
-    tableLocationOf((await readConfig(spec)).config, spec.model),
-  /** The partitions of the files of a config version. @throws ConfigVersionNotFound */
-  readPartitions: async (
-    spec: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
-  ): Promise<readonly PartitionColumn[]> => partitionColumnsOf((await readConfig(spec)).config),
-  /** The newest commit to a table that runs of the export recorded; undefined without one. */
-  readNewestTableCommit: (run: ExistingRun, location: string) =>
-    readNewestTableCommit(journal.pool, run.spec, location),
-  /** Stores for the condition of the export that its table is not what exportd made it. Other errors are ignored. */
-  reportTableError: ({ spec }: ExistingRun, error: { readonly type: string; readonly message: string }) =>
-    storeTableFault(journal.pool, spec, error),
   /** `expiresAt`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. */
   complete: async (
     runId: string,
@@ -280,7 +242,7 @@ export function createRunRecorder(journal: Journal) {
   const { step, generationStep } = steps;
   return {
     ...createFileRecorder(steps),
-    ...createPublishRecorder(journal, steps, createConfigReader(journal.pool)),
+    ...createPublishRecorder(journal, steps),
     /** Reads the run, whatever its status. */
     read: async (runId: string): Promise<ExistingRun> => {
       const state = await readState(journal, runDecider, runId);

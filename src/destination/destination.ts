@@ -95,19 +95,21 @@ export type ManifestState =
   | PresentManifest;
 
 /**
- * A manifest that is to be written, and what the journal says about its publishing. The store is asked first, then the
- * journal, then the manifest is sent: a store that does not respond leaves no claim, and a claim means that the manifest may
- * be stored.
+ * The claim of a run on the manifest of its interval, and what the journal says about that. The store is asked first, then the
+ * claim is held, then the manifest is sent: a store that does not respond leaves no claim, and a claim means that the manifest
+ * may be stored.
  */
-export interface ManifestPublication extends Pick<Manifest, 'run_id' | 'generation'> {
+export interface ManifestClaim extends Pick<Manifest, 'run_id' | 'generation'> {
   readonly files: readonly Pick<Manifest['files'][number], 'key'>[];
   /** Failed runs that claimed publishing of the same files before: a manifest of one of them is replaced like the own. */
   readonly claimed_by: readonly string[];
-  /** The manifest, if publishing was claimed before: an attempt may have written it. Else null. */
-  readonly claimed: Manifest | null;
+  /** `none`; `found`: that of an earlier attempt, which may have written the manifest; `held`: that of this attempt. */
+  readonly state: 'none' | 'found' | 'held';
+  /** The manifest under the claim; null without one. */
+  readonly manifest: Manifest | null;
   /**
-   * Whether the interval should have none yet, and the store has just written a file of the run, so that it responds: then
-   * a store that refuses to overwrite need not be asked first.
+   * Whether the interval should have no manifest yet, and the store has just written a file of the run, so that it responds:
+   * then a store that refuses to overwrite need not be asked first.
    */
   readonly expectsNone: boolean;
   /**
@@ -115,9 +117,9 @@ export interface ManifestPublication extends Pick<Manifest, 'run_id' | 'generati
    * whether the journal knows any that may have been written before.
    */
   knows(found: Manifest | null): Promise<boolean>;
-  /** Claims publishing, so that a cancellation asks the bucket first, and returns the manifest. Called once. */
-  claim(): Promise<Manifest>;
-  /** Withdraws the claim, because the manifest was not sent. */
+  /** Claims publishing, once, so that a cancellation asks the bucket first, and returns the manifest. */
+  hold(): Promise<Manifest>;
+  /** Withdraws the claim if it is held, because the manifest was not sent. */
   withdraw(): Promise<void>;
 }
 

@@ -27,7 +27,7 @@ import { provesBytes, requireField, unproven, unprovenAnswer, unprovenBytes } fr
 import type { ObjectEncryption, S3Config } from './config.ts';
 import {
   DestinationError,
-  type ManifestPublication,
+  type ManifestClaim,
   ManifestReplaced,
   type ManifestState,
   type NewFile,
@@ -662,25 +662,19 @@ interface ManifestOptions extends ObjectOptions {
 export async function putManifestObject(
   requests: S3Requests,
   key: string,
-  publication: ManifestPublication,
+  claim: ManifestClaim,
   options: ManifestOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
   const sending: Sending = { mayHaveArrived: false, writes: 0, refusals: 0 };
-  let claimed: string | undefined;
-  const claim = async (): Promise<string> => {
-    claimed ??= formatManifest(await publication.claim());
-    requireReadable(claimed, key);
-    return claimed;
-  };
   try {
-    return await replaceManifest(requests, key, { publication, claim, sending }, options, signal);
+    return await replaceManifest(requests, key, claim, sending, options, signal);
   } catch (error) {
     // After a refusal too, nothing is stored: under a claim, a retry would overwrite what this attempt spared.
     const isRefused = sending.writes > 0 && sending.writes === sending.refusals;
     const isStored = sending.mayHaveArrived && !isRefused && !isErrorType(error, unreadable);
     // A claim that cannot be withdrawn stays, and the next attempt continues under it.
-    if (claimed !== undefined && !isStored) await publication.withdraw().catch(() => undefined);
+    if (!isStored) await claim.withdraw().catch(() => undefined);
     throw error;
   }
 }
@@ -696,22 +690,15 @@ function requireReadable(text: string, key: string): void {
     );
 }
 
-/** A publication with its claim, which is made once. */
-interface Replacement {
-  readonly publication: ManifestPublication;
-  /** Claims publishing and returns the text of the manifest. */
-  readonly claim: () => Promise<string>;
-  readonly sending: Sending;
-}
-
 async function replaceManifest(
   requests: S3Requests,
   key: string,
-  { publication, claim, sending }: Replacement,
+  claim: ManifestClaim,
+  sending: Sending,
   { provesWrites, testsConditions, ...options }: ManifestOptions,
   signal: AbortSignal,
 ): Promise<WrittenObject & { readonly verified: boolean }> {
-  let text = publication.claimed && formatManifest(publication.claimed);
+  let text = claim.manifest && formatManifest(claim.manifest);
   let last: DestinationError | undefined;
   let conditional = true;
   let expires_at: string | null = null;
@@ -720,7 +707,7 @@ async function replaceManifest(
   let mayBeOwn = false;
   let overwrites = false;
   for (let round = 0; round < maxRounds; round++) {
-    const asksFirst = round > 0 || text !== null || !provesWrites || !publication.expectsNone;
+    const asksFirst = round > 0 || text !== null || !provesWrites || !claim.expectsNone;
     const current: ManifestState = asksFirst
       ? await getManifestObject(requests, key, signal)
       : { state: 'absent' };
@@ -732,8 +719,9 @@ async function replaceManifest(
         ? { verified: true, expires_at: current.expires_at ?? expires_at }
         : { verified: false, expires_at };
     }
-    if (current.state === 'present') await rejectOther(current.text, publication);
-    text = await claim();
+    if (current.state === 'present') await rejectOther(current.text, claim);
+    text = formatManifest(await claim.hold());
+    requireReadable(text, key);
     const body = Buffer.from(text);
     const writesBefore = sending.writes;
     try {
@@ -764,7 +752,7 @@ async function replaceManifest(
       const isRefused = error.type === 'NotImplemented' || conditionFailureCodes.has(error.type);
       if (!isRefused || sending.writes > writesBefore + 1) mayBeOwn = true;
       if (current.state === 'unreadable' && error.type === 'PreconditionFailed') {
-        if (!mayBeOwn) await requireKnown(key, publication);
+        if (!mayBeOwn) await requireKnown(key, claim);
         overwrites = true;
       }
       last = error;
@@ -809,8 +797,8 @@ async function testConditions(
 const unreadable = 'ManifestUnreadable';
 
 /** Rejects an object that cannot be read and is not the own one, unless it may be a manifest of the journal. */
-async function requireKnown(key: string, publication: ManifestPublication): Promise<void> {
-  if (await publication.knows(null)) return;
+async function requireKnown(key: string, claim: ManifestClaim): Promise<void> {
+  if (await claim.knows(null)) return;
   throw new DestinationError(
     unreadable,
     `The bucket already contains ${key}, which may be a manifest of this interval. exportd has not published one before, or no longer has its history, and ` +
@@ -832,29 +820,29 @@ function conditionsOn(
 /** Whether the run, or one whose files it inherited, wrote a manifest for the same files: a response was lost. */
 const isOwn = (
   found: Manifest,
-  manifest: Pick<ManifestPublication, 'run_id' | 'claimed_by' | 'generation' | 'files'>,
+  manifest: Pick<ManifestClaim, 'run_id' | 'claimed_by' | 'generation' | 'files'>,
 ): boolean =>
   [manifest.run_id, ...manifest.claimed_by].includes(found.run_id) &&
   found.generation === manifest.generation &&
   found.files.length === manifest.files.length &&
   found.files.every(({ key }, index) => key === manifest.files[index]?.key);
 
-/** Whether a manifest of the publication is stored; true if the object cannot be read. */
+/** Whether the manifest of a claim is stored; true if the object cannot be read. */
 export async function hasOwnManifest(
   requests: S3Requests,
   key: string,
-  publication: ManifestPublication,
+  claim: ManifestClaim,
   signal: AbortSignal,
 ): Promise<boolean> {
   const current = await getManifestObject(requests, key, signal);
   if (current.state !== 'present') return current.state === 'unreadable';
   const found = parseManifest(current.text);
-  return found !== undefined && isOwn(found, publication);
+  return found !== undefined && isOwn(found, claim);
 }
 
-async function rejectOther(text: string, publication: ManifestPublication): Promise<void> {
+async function rejectOther(text: string, claim: ManifestClaim): Promise<void> {
   const found = parseManifest(text);
-  if (!found || isOwn(found, publication)) return;
-  if (found.generation < publication.generation && (await publication.knows(found))) return;
-  throw new ManifestReplaced(found, publication.generation);
+  if (!found || isOwn(found, claim)) return;
+  if (found.generation < claim.generation && (await claim.knows(found))) return;
+  throw new ManifestReplaced(found, claim.generation);
 }

@@ -8,7 +8,7 @@ import type { Pool } from '../journal/database.ts';
 import {
   type CircuitBreaker,
   DestinationError,
-  type ManifestPublication,
+  type ManifestClaim,
   type NewFile,
   type PresentManifest,
   type ProbeWait,
@@ -155,11 +155,11 @@ export function openS3(config: S3Config, context: DestinationContext) {
     deleteObject: (key: string, signal: AbortSignal) => deleteObject(requests, key, signal),
     deleteHeldVersion: (key: string, versionId: string, signal: AbortSignal) =>
       deleteHeldVersion(requests, key, versionId, signal),
-    putManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
-      putManifestObject(requests, key, publication, manifestOptions, signal),
+    putManifest: (key: string, claim: ManifestClaim, signal: AbortSignal) =>
+      putManifestObject(requests, key, claim, manifestOptions, signal),
     /** Whether the run, or one whose files it inherited, has written its manifest; true if it cannot be read. */
-    hasManifest: (key: string, publication: ManifestPublication, signal: AbortSignal) =>
-      hasOwnManifest(requests, key, publication, signal),
+    hasManifest: (key: string, claim: ManifestClaim, signal: AbortSignal) =>
+      hasOwnManifest(requests, key, claim, signal),
     getManifest: (key: string, signal: AbortSignal) => getManifestObject(requests, key, signal),
     /** Deletes a manifest that was read before, unless it has been replaced since. */
     deleteManifest: (key: string, found: PresentManifest, signal: AbortSignal) =>

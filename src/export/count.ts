@@ -14,7 +14,7 @@ import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import { describeStrayRows } from '../source/stray_rows.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import { noEncoder, rowRangeOf } from './export_context.ts';
-import { needsCheck } from './publish.ts';
+import { needsCheck } from './check_replacement.ts';
 
 /** Dependencies of counting. */
 export interface CountDependencies {

@@ -11,6 +11,7 @@ import type { MemoryBudget } from '../encoding/memory.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import type { RowRange, Source } from '../source/source.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import type { PublishTarget } from './publish_target.ts';
 
 /** Dependencies of an export. */
 export interface ExportDependencies {
@@ -25,6 +26,8 @@ export interface ExportDependencies {
   readonly openLocation: OpenLocation;
   readonly readSelection: ReadSelection;
   readonly mayShrink: MayShrink;
+  /** What gets the files of a run besides its manifest. */
+  readonly targets: readonly PublishTarget[];
   /** Measures the stages of attempts; optional. */
   readonly onStage?: StageObserver;
   readonly logger: Logger;

@@ -4,7 +4,7 @@
  *
  * 1. `count.ts` waits until no open transaction can add rows to the interval, counts its rows, and splits a large interval
  *    into ranges of keys.
- * 2. `publish.ts` checks that the source still has the rows of the manifest that the run would replace.
+ * 2. `check_replacement.ts` checks that the source still has the rows of the manifest that the run would replace.
  * 3. `RangeExport` moves the rows of one range to files. Workers export the ranges of an interval at the same time.
  * 4. `finishRanges` writes the file of rejected rows and compares the files with a fresh fingerprint of the source.
  *    If they differ, the run goes back to step 3 with the next generation.

@@ -1,416 +1,37 @@
-import { bounds } from '../config/bounds.ts';
-import type { ReadSelection } from '../destination/config_versions.ts';
-import { ManifestForeign, type ManifestPublication, ManifestReplaced } from '../destination/destination.ts';
-import { type Manifest, manifestOf } from '../destination/manifest.ts';
-import type { Destination } from '../destination/open_destination.ts';
-import {
-  bucketsToCompare,
-  type CompletedFile,
-  containsPublishedRows,
-  countFewerRows,
-  coversReplaced,
-  type BaseFiles,
-  type ReplacementCheck,
-  type ReplacementOutcome,
-  RowsMissingInSource,
-  type SortKey,
-  withBuckets,
-} from '../domain/exported_files.ts';
-import {
-  areComparable,
-  bucketIntervals,
-  bucketsOf,
-  type Fingerprint,
-  haveSameRows,
-  rowsOfFingerprint,
-} from '../domain/fingerprint.ts';
-import type { ReplacedRun } from '../domain/replaced_generation.ts';
+/**
+ * Publishing makes the files of a run visible: `publishManifest` writes the manifest by compare-and-set and completes the run.
+ * What may happen in between are the states of `PublishClaim`. In order:
+ *
+ * 1. `preparePublication` finds the manifest that the run replaces, and checks that the files have its rows.
+ * 2. `openTargets` checks what else gets the files, such as a table.
+ * 3. `cancelAsRequested` ends a run that was to be cancelled, unless its manifest is in the bucket.
+ * 4. `putManifest` of the destination reads what is stored, claims publishing, writes the manifest, and withdraws the claim if
+ *    nothing was sent. A manifest that the journal does not know is adopted (`untilAdopted`), and all begins again above it.
+ * 5. The targets commit, and `RunCompleted` ends the run.
+ *
+ * Each step can be repeated: an attempt that finds the manifest of its run only does what is missing after it.
+ */
+import { ManifestForeign, ManifestReplaced } from '../destination/destination.ts';
+import type { Manifest } from '../destination/manifest.ts';
 import { requireActive, withBase } from '../domain/run.ts';
-import {
-  type ExistingRun,
-  exportedFingerprint,
-  filesOf,
-  type RunSpec,
-  sourceAfter,
-} from '../domain/run_state.ts';
-import { classifyError } from '../failures/classify_error.ts';
-import { filesHaveKeys } from '../source/read_ranges.ts';
-import { allRows, type ExportedColumn, type RowSelection } from '../source/row_selection.ts';
-import type { RowRange } from '../source/source.ts';
+import { type ExistingRun, filesOf } from '../domain/run_state.ts';
+import type { RowSelection } from '../source/row_selection.ts';
+import { checkExportedRows, requireNoMissingRows } from './check_replacement.ts';
 import {
   createStageClock,
-  type ExportCall,
   type ExportDependencies,
   formatInterval,
-  intervalOf,
   type OpenedCall,
-  rowRangeOf,
   withDestination,
-  withPermit,
 } from './export_context.ts';
-import { checkTable, commitToTable, isInTable } from './publish_table.ts';
-import {
-  areKeysUnreadable,
-  createBucketSums,
-  KeysUnreadable,
-  mergeKeys,
-  readExportedKeys,
-} from './exported_keys.ts';
-
-/** Dependencies of a comparison. */
-type ReplacementDependencies = Pick<
-  ExportDependencies,
-  'recorder' | 'source' | 'readSelection' | 'openLocation' | 'mayShrink'
->;
-
-type ReplacementCall = ExportCall<ReplacementDependencies>;
-
-/** A run, and the run whose manifest it would replace. */
-interface ReplacementContext extends ReplacementCall {
-  readonly run: ExistingRun;
-  readonly replaced: ReplacedRun;
-}
-
-/** What a comparison found, without what identifies it. */
-type Compared = Omit<ReplacementCheck, 'replaced' | 'generation'>;
-
-/** Rows that only the source has. */
-interface LateRows {
-  /** Distinct keys, at most `maxLateRows`. */
-  readonly keys: readonly SortKey[];
-  /** How many rows have them. */
-  readonly rows: number;
-  readonly has_more: boolean;
-}
-
-/** How many late rows a run adds to a manifest, since the journal lists their keys: about a megabyte. */
-const maxLateRows = 10_000;
-
-/**
- * Checks a run before it exports; see `checkReplacement`. It reads as much as an export, so it takes one of the export's
- * permits, and it opens the destination: rows that were compared are useless while they cannot be sent.
- * @returns the outcome; null if the run replaces no manifest
- */
-export async function checkRun(call: ExportCall): Promise<ReplacementOutcome | null> {
-  const checked = await withPermit(call, (run) => checkReplacement(call, run));
-  return checked.replacement?.outcome ?? null;
-}
-
-/**
- * Checks before anything is sent that the source still has the rows of the manifest that a run would replace, and records
- * the result; a repeated call returns what was recorded.
- * @throws RowsMissingInSource, RunEnded
- */
-async function checkReplacement(call: ReplacementCall, run: ExistingRun): Promise<ExistingRun> {
-  const replaced = await call.dependencies.recorder.findReplaced(run);
-  return replaced ? checkAgainst(call, run, replaced) : run;
-}
-
-async function checkAgainst(
-  call: ReplacementCall,
-  run: ExistingRun,
-  replaced: ReplacedRun,
-): Promise<ExistingRun> {
-  if (isChecked(run, replaced)) return requireNoMissingRows(run);
-  const context = { ...call, run, replaced };
-  const { late, ...compared } = await compareWithReplaced(context);
-  const base = late && run.finished === null ? await findBase(context, late) : undefined;
-  if (!late || !base) return requireNoMissingRows(await record(context, compared, null));
-  const extended = { ...compared, outcome: 'late_rows_added', base, late_keys: late.keys } as const;
-  const checked = await record(context, extended, null);
-  await call.dependencies.recorder.log(
-    checked,
-    call.runId,
-    'WARNING',
-    `The source no longer has ${compared.missing_rows} of the ${compared.bucket_rows} rows that were exported for ${formatInterval(run)}. They stay in the bucket, and ${base.late_rows} late rows are added. ` +
-      `To remove what the source has lost, retry the run with {"allow_shrink": true}, or set on_missing_rows to 'follow' in the destination.`,
-  );
-  return checked;
-}
-
-/**
- * The files of the manifest that a run replaces, if it can add late rows to them: the manifest has the same columns, the
- * same bucket, and room for another file. Undefined otherwise.
- */
-async function findBase(
-  { dependencies: { recorder, readSelection }, runId, run, replaced }: ReplacementContext,
-  { keys, rows, has_more }: LateRows,
-): Promise<BaseFiles | undefined> {
-  const files = filesOf(replaced.run);
-  if (keys.length === 0 || replaced.adopted_by !== null || files.count >= bounds.manifestFiles.max)
-    return undefined;
-  const table = await recorder.readTableLocation(run);
-  const isExtensible =
-    (table === null || isInTable(replaced, table)) &&
-    (await hasSameSelection(readSelection, run.spec, replaced.run.spec)) &&
-    (await recorder.areInSameBucket(run, replaced));
-  const { rejected_file } = replaced.run;
-  return isExtensible ? { files, rejected_file, late_rows: rows, has_more, listed_by: runId } : undefined;
-}
-
-/**
- * Checks before publishing that the exported rows contain those of the manifest that the run replaces: rows may have been
- * deleted between the first check and the reading. Usually the fingerprints show it, and nothing is read.
- * @throws RowsMissingInSource, RunEnded
- */
-async function checkExportedRows(
-  call: ReplacementCall,
-  run: ExistingRun,
-  replaced: ReplacedRun,
-): Promise<ExistingRun> {
-  const checked = await checkAgainst(call, run, replaced);
-  const check = checked.replacement;
-  // Otherwise the older files stay, or may go.
-  if (!check || !coversReplaced(check) || check.generation === run.generation) return checked;
-  const context = { ...call, run: checked, replaced };
-  const compared = await compareExported(context, check);
-  return compared ? requireNoMissingRows(await record(context, compared, run.generation)) : checked;
-}
-
-/** Compares the exported rows with those of the manifest. Null when the check before the export still holds. */
-async function compareExported(
-  context: ReplacementContext,
-  check: ReplacementCheck,
-): Promise<Compared | null> {
-  const { dependencies, run, replaced, signal } = context;
-  const { source, readSelection, mayShrink } = dependencies;
-  const published = exportedFingerprint(replaced.run);
-  const isSame = await hasSameSelection(readSelection, run.spec, replaced.run.spec);
-  // Under another selection only the source can tell whether rows of the former one are missing.
-  const read = isSame
-    ? exportedFingerprint(run)
-    : await source.fingerprint(rowRangeOf(replaced.run.spec, await readSelection(replaced.run.spec)), signal);
-  if (replaced.run.spec.model === 'persons')
-    return haveSameRows(published, read) ? null : { ...check, outcome: 'not_comparable', source: null };
-  if (await mayShrink(run.spec)) return { ...check, outcome: 'shrink_allowed', source: null };
-  if (check.source && containsPublishedRows(read, published, check.source)) return null;
-  // Fewer rows than the manifest has in a bucket cannot be all of them, whatever the source has by now.
-  const fewer = isSame && areComparable(published, read) ? countFewerRows(published, read) : 0;
-  if (fewer > 0) return missingFrom(read, published, fewer);
-  // A row that is in the source now was there when the files were read: a deleted row does not come back.
-  const { late: _, ...compared } = await compareWithReplaced(context);
-  return compared;
-}
-
-const missingFrom = (read: Fingerprint, published: Fingerprint, missing_rows: number): Compared => ({
-  outcome: 'rows_missing',
-  missing_rows,
-  bucket_rows: rowsOfFingerprint(published),
-  source_rows: rowsOfFingerprint(read),
-  source: null,
-});
-
-/**
- * Whether a run must be checked before it exports. It need not if it replaces no manifest, or if the rows that it counted
- * are those of the manifest, which is recorded.
- */
-export async function needsCheck(
-  { recorder, readSelection }: Pick<ReplacementDependencies, 'recorder' | 'readSelection'>,
-  runId: string,
-  run: ExistingRun,
-  counted: Fingerprint,
-): Promise<boolean> {
-  const replaced = await recorder.findReplaced(run);
-  if (!replaced) return false;
-  if (isChecked(run, replaced)) return run.replacement?.outcome === 'rows_missing';
-  const isSame =
-    !counted.all_events &&
-    haveSameRows(exportedFingerprint(replaced.run), counted) &&
-    (await hasSameSelection(readSelection, run.spec, replaced.run.spec));
-  if (!isSame) return true;
-  const rows = rowsOfFingerprint(counted);
-  await recorder.recordReplacement(runId, {
-    replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
-    outcome: 'same_rows',
-    missing_rows: 0,
-    bucket_rows: rows,
-    source_rows: rows,
-    source: counted,
-    generation: null,
-  });
-  return false;
-}
-
-/** Whether two runs select the same rows of the same model. */
-async function hasSameSelection(
-  readSelection: ReadSelection,
-  one: RunSpec,
-  other: RunSpec,
-): Promise<boolean> {
-  if (one.model !== other.model) return false;
-  if (one.config_version === other.config_version) return true;
-  const [left, right] = await Promise.all([readSelection(one), readSelection(other)]);
-  return JSON.stringify(left) === JSON.stringify(right);
-}
-
-const isChecked = ({ replacement }: ExistingRun, { run_id }: ReplacedRun): boolean =>
-  replacement?.replaced.run_id === run_id;
-
-const record = (
-  { dependencies, runId, replaced }: ReplacementContext,
-  compared: Compared & { readonly late_keys?: readonly SortKey[] },
-  generation: number | null,
-): Promise<ExistingRun> =>
-  dependencies.recorder.recordReplacement(runId, {
-    ...compared,
-    replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
-    generation,
-  });
-
-function requireNoMissingRows(run: ExistingRun): ExistingRun {
-  if (run.replacement?.outcome === 'rows_missing')
-    throw new RowsMissingInSource(run.replacement, intervalOf(run.spec));
-  return run;
-}
-
-/**
- * Compares the current rows of the source with the manifest that a run would replace, under the selection and model of
- * that manifest: a new selection is the owner's choice and takes nothing away. Buckets with the same rows need nothing.
- * Of the others the keys are compared: equal counts do not show that one row was deleted and another one came.
- * @returns `late`: the rows that only the source has, if it lacks others
- */
-async function compareWithReplaced(
-  context: ReplacementContext,
-): Promise<Compared & { readonly late?: LateRows }> {
-  const { dependencies, run, replaced, signal } = context;
-  const { source, readSelection, mayShrink } = dependencies;
-  const range = rowRangeOf(replaced.run.spec, await readSelection(replaced.run.spec));
-  const exported = exportedFingerprint(replaced.run);
-  const now = await source.fingerprint(range, signal);
-  // Where persons decide which rows are selected, all events of the project are compared. See `Fingerprint.all_events`.
-  const published = now.all_events ? sourceAfter(replaced.run) : exported;
-  const found = (outcome: ReplacementCheck['outcome'], missing_rows = 0): Compared => ({
-    outcome,
-    missing_rows,
-    bucket_rows: rowsOfFingerprint(exported),
-    source_rows: rowsOfFingerprint(now),
-    source: outcome === 'same_rows' || outcome === 'every_row_present' ? now : null,
-  });
-  const differing = areComparable(published, now) ? bucketsToCompare(published, now) : null;
-  if (differing?.length === 0) return found(now.all_events ? 'not_comparable' : 'same_rows');
-  if (await mayShrink(run.spec)) return found('shrink_allowed');
-  // The persons of an interval move to later ones by nature.
-  if (range.model === 'persons') return found('not_comparable');
-  const keys = differing && (await compareKeys(context, range, now, differing));
-  if (!keys) {
-    const fewer = differing
-      ? countFewerRows(published, now)
-      : Math.max(0, rowsOfFingerprint(published) - rowsOfFingerprint(now));
-    return found(fewer > 0 ? 'rows_missing' : 'not_comparable', fewer);
-  }
-  // Where persons decide which rows are selected, all events of the project were compared.
-  if (keys.missing > 0 && now.all_events) return found('rows_missing', keys.missing);
-  if (keys.missing > 0) {
-    await addUnmerged(context, range, now, { published, late: keys.late });
-    return { ...found('rows_missing', keys.missing), late: keys.late.found() };
-  }
-  // The rows are there, but which of them are selected may change before they are read.
-  if (now.all_events) return found('not_comparable');
-  return { ...found('every_row_present'), source: keys.source };
-}
-
-/**
- * Merges the keys of the differing buckets of the files and of the source. Null when keys cannot be read.
- * @returns the number of missing keys, the late ones, and the rows of the source with the keys that were merged
- */
-async function compareKeys(
-  context: ReplacementContext,
-  range: RowRange,
-  now: Fingerprint,
-  differing: readonly number[],
-): Promise<{
-  readonly missing: number;
-  readonly late: LateRowCollector;
-  readonly source: Fingerprint;
-} | null> {
-  const { dependencies, runId, run, replaced, progress, signal } = context;
-  const { recorder, source, openLocation } = dependencies;
-  const log = (message: string): Promise<void> => recorder.log(run, runId, 'WARNING', message);
-  const interval = intervalOf(run.spec);
-  const ranges = bucketIntervals(interval, now, differing);
-  const selection = now.all_events ? allRows : range.selection;
-  const sums = createBucketSums(interval.start, now.width_ms);
-  const onRow = (): void => {
-    progress.rows += 1;
-  };
-  const onKey = (key: SortKey): void => {
-    onRow();
-    sums.add(key);
-  };
-  async function* sourceKeys(): AsyncGenerator<SortKey> {
-    for (const part of ranges) yield* source.keys({ ...range, selection, interval: part }, signal);
-  }
-  try {
-    if (!filesHaveKeys(range))
-      throw new KeysUnreadable('the query of the batch export does not select uuid and _inserted_at');
-    const location = await openLocation(replaced.run.spec);
-    try {
-      const published = readExportedKeys(replaced.run, await recorder.readReplacedFiles(replaced), {
-        location,
-        ranges,
-        onRow,
-        onAbsent: (key) =>
-          log(
-            `${location.nameOf(key)} of generation ${replaced.run.generation} no longer exists. Its rows cannot be kept.`,
-          ),
-        signal,
-      });
-      const late = createLateRowCollector();
-      const missing = await mergeKeys(published, sourceKeys(), onKey, late.add);
-      return { missing, late, source: withBuckets(now, sums.bucketsAt(differing)) };
-    } finally {
-      location.close();
-    }
-  } catch (error) {
-    if (!areKeysUnreadable(error)) throw error;
-    await log(
-      `The rows of generation ${replaced.run.generation} of ${formatInterval(run)} cannot be compared with the source by key: ` +
-        `${error.message} Only their numbers are compared.`,
-    );
-    return null;
-  }
-}
-
-/** Collects the keys of late rows, as many as a run adds. */
-function createLateRowCollector() {
-  const keys = new Map<string, SortKey>();
-  let rows = 0;
-  let has_more = false;
-  return {
-    add: (key: SortKey): void => {
-      const text = `${key.inserted_at} ${key.id}`;
-      if (keys.size < maxLateRows) keys.set(text, key);
-      if (keys.has(text)) rows += 1;
-      else has_more = true;
-    },
-    isFull: (): boolean => has_more,
-    found: (): LateRows => ({ keys: [...keys.values()], rows, has_more }),
-  };
-}
-
-type LateRowCollector = ReturnType<typeof createLateRowCollector>;
-
-/** Adds the keys of the buckets in which the manifest has no rows: all of them are late. */
-async function addUnmerged(
-  { dependencies: { source }, run, signal }: ReplacementContext,
-  range: RowRange,
-  now: Fingerprint,
-  { published, late }: { readonly published: Fingerprint; readonly late: LateRowCollector },
-): Promise<void> {
-  const merged = new Set(bucketsOf(published).map(({ index }) => index));
-  const indexes = bucketsOf(now).flatMap(({ index }) => (merged.has(index) ? [] : [index]));
-  for (const interval of bucketIntervals(intervalOf(run.spec), now, indexes))
-    for await (const key of source.keys({ ...range, interval }, signal)) {
-      late.add(key);
-      if (late.isFull()) return;
-    }
-}
+import { PublishClaim } from './publish_claim.ts';
+import type { Publication, PublishTarget, TargetCommit } from './publish_target.ts';
 
 /** How many unknown manifests one attempt adopts. More of them mean that others publish at the same time. */
 const maxAdoptions = 3;
 
 /** Dependencies of publishing. */
-type PublishDependencies = Pick<
+export type PublishDependencies = Pick<
   ExportDependencies,
   | 'recorder'
   | 'source'
@@ -418,6 +39,7 @@ type PublishDependencies = Pick<
   | 'openLocation'
   | 'readSelection'
   | 'mayShrink'
+  | 'targets'
   | 'onStage'
   | 'logger'
 >;
@@ -490,90 +112,75 @@ interface PublishCall extends Pick<OpenedCall, 'runId' | 'destination' | 'signal
   readonly selection?: RowSelection;
 }
 
+/** One attempt at the steps of `publishManifest`. @throws ManifestReplaced when the bucket has a manifest to adopt */
 async function publishOnce(call: PublishCall, run: ExistingRun): Promise<PublishOutcome> {
   const { dependencies, runId, destination, signal } = call;
-  const { recorder, source, readSelection } = dependencies;
+  const { recorder, targets } = dependencies;
   const manifest_key = destination.manifestKey(run.spec);
-  if (run.status !== 'Completed') {
-    const replaced = await recorder.findReplaced(run);
-    await checkRows({ dependencies, runId, progress: { rows: 0 }, signal }, run, replaced);
-    const { only: _, ...selection } = call.selection ?? (await readSelection(run.spec));
-    const columns = source.columns(run.spec.model, selection);
-    const files = await recorder.readPublishedFiles(runId, run);
-    const ofTable = { dependencies, runId, run, replaced, files, columns, selection, destination, signal };
-    const checked = wasClaimed(run) ? null : await checkTable(ofTable);
-    const publication = publicationOf(recorder, { runId, run, replaced, files, columns, destination });
-    if (run.cancel_requested !== null && !(await destination.hasManifest(manifest_key, publication, signal)))
-      requireActive(await recorder.cancelAsRequested(runId, run));
-    const { verified, expires_at } = await destination.putManifest(manifest_key, publication, signal);
-    if (!verified)
-      await recorder.log(
-        run,
-        runId,
-        'WARNING',
-        'The manifest was written but could not be read back. Grant the credentials s3:GetObject to have it verified.',
-      );
-    // A run whose manifest is written can only complete, so that its commit is never one of a cancelled run.
-    await commitToTable(ofTable, checked);
-    await recorder.complete(runId, run.generation, manifest_key, expires_at);
-  }
-  const { rows } = filesOf(run.status === 'Completed' ? run : withBase(run));
-  return { generation: run.generation, rows, manifest_key };
+  if (run.status === 'Completed') return outcomeOf(run, manifest_key);
+  const publication = await preparePublication(call, requireActive(run));
+  const claim = PublishClaim.of(recorder, publication);
+  const commits = await openTargets(targets, publication, claim);
+  await cancelAsRequested(publication, claim, manifest_key);
+  const written = await destination.putManifest(manifest_key, claim, signal);
+  if (!written.verified) await recorder.log(run, runId, 'WARNING', unverified);
+  // A run whose manifest is written can only complete, so that its commits are never those of a cancelled run.
+  for (const { commit } of commits) await commit();
+  await recorder.complete(runId, run.generation, manifest_key, written.expires_at);
+  return outcomeOf(publication.run, manifest_key);
 }
 
-/** A run that is to be published, and what its manifest contains. */
-interface PublishedRun {
-  readonly runId: string;
-  readonly run: ExistingRun;
-  /** The run whose manifest it replaces. Only adopting a manifest changes it, after which publishing starts again. */
-  readonly replaced: ReplacedRun | null;
-  readonly files: readonly CompletedFile[];
-  readonly columns: readonly ExportedColumn[];
-  readonly destination: Pick<Destination, 'partitionColumns'>;
+const outcomeOf = (run: ExistingRun, manifest_key: string): PublishOutcome => ({
+  generation: run.generation,
+  rows: filesOf(withBase(run)).rows,
+  manifest_key,
+});
+
+const unverified =
+  'The manifest was written but could not be read back. Grant the credentials s3:GetObject to have it verified.';
+
+/**
+ * Finds out what the run publishes, and which manifest it replaces. Unless an earlier attempt has claimed publishing, its rows
+ * are checked against those of that manifest.
+ * @throws RowsMissingInSource
+ */
+async function preparePublication(call: PublishCall, active: ExistingRun): Promise<Publication> {
+  const { dependencies, runId, destination, signal } = call;
+  const { recorder, source, readSelection } = dependencies;
+  const replaced = await recorder.findReplaced(active);
+  const run =
+    replaced && !PublishClaim.wasMade(active)
+      ? await checkExportedRows({ dependencies, runId, progress: { rows: 0 }, signal }, active, replaced)
+      : active;
+  const { only: _, ...selection } = call.selection ?? (await readSelection(run.spec));
+  const columns = source.columns(run.spec.model, selection);
+  const files = await recorder.readPublishedFiles(runId, run);
+  return { runId, run, replaced, files, columns, selection, destination, signal };
 }
 
-/** The manifest of a run. It depends on what is decided when publishing is claimed. */
-function publicationOf(
-  recorder: PublishDependencies['recorder'],
-  { runId, run, replaced, files, columns, destination }: PublishedRun,
-): ManifestPublication {
-  const { partitionColumns } = destination;
-  let claimed = run;
-  return {
-    run_id: runId,
-    generation: run.generation,
-    claimed_by: run.claimed_by,
-    files,
-    claimed: wasClaimed(run) ? manifestOf(runId, run, files, columns, partitionColumns) : null,
-    expectsNone: filesOf(run).rows > 0 && replaced === null && run.claimed_by.length === 0,
-    knows: async (found) => {
-      // An earlier attempt may have written a manifest that cannot be read.
-      if (!found) return wasClaimed(run) || recorder.mayHavePublished(run, runId);
-      // The manifest that the run replaces, or an older one at a former location.
-      if (replaced?.run_id === found.run_id && replaced.run.generation === found.generation) return true;
-      return recorder.hasPublished(run, found.run_id);
-    },
-    claim: async () => {
-      claimed = await recorder.startPublish(runId, run.generation, replaced);
-      return manifestOf(runId, claimed, files, columns, partitionColumns);
-    },
-    withdraw: async () => {
-      await recorder.withdrawPublish(runId, claimed);
-    },
-  };
+/**
+ * Opens what gets the files besides the manifest, so that a target that would refuse them is noticed before. Under a claim of
+ * an earlier attempt the manifest may be stored: then nothing is refused any more.
+ */
+async function openTargets(
+  targets: readonly PublishTarget[],
+  publication: Publication,
+  { state }: PublishClaim,
+): Promise<readonly TargetCommit[]> {
+  const commits: TargetCommit[] = [];
+  for (const target of targets) commits.push(await target.open(publication, { checks: state === 'none' }));
+  return commits;
 }
 
-/** Whether publishing had been claimed before this attempt. */
-const wasClaimed = ({ publish_started_at }: ExistingRun): boolean => publish_started_at !== null;
-
-/** Checks before publishing is claimed that the exported rows contain those of the manifest that they replace. */
-async function checkRows(
-  call: ExportCall<PublishDependencies>,
-  found: ExistingRun,
-  replaced: ReplacedRun | null,
+/** Cancels a run that was to be cancelled under an earlier claim, if its manifest is not in the bucket. @throws RunEnded */
+async function cancelAsRequested(
+  { run, destination, signal }: Publication,
+  claim: PublishClaim,
+  manifestKey: string,
 ): Promise<void> {
-  const run = requireActive(found);
-  if (!wasClaimed(run) && replaced) await checkExportedRows(call, run, replaced);
+  if (run.cancel_requested === null) return;
+  if (await destination.hasManifest(manifestKey, claim, signal)) return;
+  requireActive(await claim.cancel());
 }
 
 /**
@@ -614,39 +221,4 @@ async function adoptManifest(
       `run ${manifest.run_id}. The run continues above it, with generation ${adopted.generation}. This is expected after the ` +
       'control database was restored from a backup.',
   );
-}
-
-/**
- * Publishes a run without rows in the control worker, which halves the cost of such a run.
- * @returns false when an export worker has to publish it
- * @throws RunEnded, and the signal's reason once it is aborted
- */
-export type PublishEmpty = (runId: string, signal: AbortSignal) => Promise<boolean>;
-
-/** Intervals without rows that a worker publishes at a time outside its export slots, and how long one may take. */
-const emptyPublishLimits = { slots: 8, timeoutMs: 1_500 };
-
-/**
- * Few at a time, and each with a short timeout: a bucket that does not respond can only occupy these slots. Runs that find
- * no free slot, or fail here, are published by the export workers, which have the time to retry.
- */
-export function createEmptyPublisher(
-  dependencies: PublishDependencies,
-  { slots, timeoutMs } = emptyPublishLimits,
-): PublishEmpty {
-  let usedSlots = 0;
-  return async (runId, signal) => {
-    if (usedSlots >= slots) return false;
-    usedSlots += 1;
-    try {
-      await publishManifest(dependencies, runId, AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)]));
-      return true;
-    } catch (error) {
-      signal.throwIfAborted();
-      if (classifyError(error).type === 'RunEnded') throw error;
-      return false;
-    } finally {
-      usedSlots -= 1;
-    }
-  };
 }

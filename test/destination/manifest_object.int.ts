@@ -6,7 +6,7 @@ import type { AddressInfo } from 'node:net';
 import { bounds } from '../../src/config/bounds.ts';
 import { parseManifest, type Manifest } from '../../src/destination/manifest.ts';
 import { putManifestObject, getManifestObject } from '../../src/destination/objects.ts';
-import type { ManifestPublication } from '../../src/destination/destination.ts';
+import type { ManifestClaim } from '../../src/destination/destination.ts';
 import { createS3Proxy } from '../e2e/s3_proxy.ts';
 import { errorResponse } from '../export/stores.ts';
 import { startBlackholeServer } from '../isolation/blackhole_server.ts';
@@ -58,32 +58,42 @@ const requests = requestsOf(bucket);
 afterAll(() => requests.close());
 
 /**
- * A publication that adds the steps of its claim to `steps`. The journal knows all manifests but those of the run `unknown`,
- * and one that cannot be read if `mayExist`.
+ * A claim that adds its steps to `steps`. The journal knows all manifests but those of the run `unknown`, and one that cannot
+ * be read if `mayExist`.
  */
-const publicationOf = (
+const claimOf = (
   given: Manifest,
   { expectsNone, mayExist }: { readonly expectsNone: boolean; readonly mayExist: boolean },
   steps: string[] = [],
   onClaim: () => unknown = () => undefined,
-): ManifestPublication => ({
-  run_id: given.run_id,
-  generation: given.generation,
-  claimed_by: [],
-  files: given.files,
-  claimed: null,
-  expectsNone,
-  knows: (found) => Promise.resolve(found ? found.run_id !== 'unknown' : mayExist),
-  claim: async () => {
-    steps.push('claimed');
-    await onClaim();
-    return given;
-  },
-  withdraw: () => {
-    steps.push('withdrawn');
-    return Promise.resolve();
-  },
-});
+): ManifestClaim => {
+  let state: ManifestClaim['state'] = 'none';
+  return {
+    run_id: given.run_id,
+    generation: given.generation,
+    claimed_by: [],
+    files: given.files,
+    get state() {
+      return state;
+    },
+    get manifest() {
+      return state === 'none' ? null : given;
+    },
+    expectsNone,
+    knows: (found) => Promise.resolve(found ? found.run_id !== 'unknown' : mayExist),
+    hold: async () => {
+      if (state !== 'held') steps.push('claimed');
+      state = 'held';
+      await onClaim();
+      return given;
+    },
+    withdraw: () => {
+      if (state === 'held') steps.push('withdrawn');
+      state = 'none';
+      return Promise.resolve();
+    },
+  };
+};
 
 /** Writes a manifest. With `trusting`, the store's responses are taken as proof, and no manifest is expected. */
 const putWith = (
@@ -93,9 +103,9 @@ const putWith = (
   through: typeof requests,
   mayExist: boolean,
 ) => {
-  const publication = publicationOf(given, { expectsNone: trusting, mayExist });
+  const claim = claimOf(given, { expectsNone: trusting, mayExist });
   const optionsOfStore = { ...options, provesWrites: trusting };
-  return putManifestObject(through, key, publication, optionsOfStore, signal);
+  return putManifestObject(through, key, claim, optionsOfStore, signal);
 };
 const readManifest = async (key: string): Promise<Manifest | null> => {
   const found = await getManifestObject(requests, key, signal);
@@ -131,8 +141,8 @@ async function stepsOfClaim(
 ): Promise<string[]> {
   const steps: string[] = [];
   const through = requestsOf(bucket, { endpoint_url: endpoint }, { EXPORTD_S3_RETRY_BUDGET: '0s' });
-  const publication = publicationOf(manifest(1), { expectsNone: false, mayExist: true }, steps, onClaim);
-  await expect(putManifestObject(through, 'claimed.json', publication, options, given)).rejects.toThrow();
+  const claim = claimOf(manifest(1), { expectsNone: false, mayExist: true }, steps, onClaim);
+  await expect(putManifestObject(through, 'claimed.json', claim, options, given)).rejects.toThrow();
   through.close();
   return steps;
 }
@@ -295,11 +305,11 @@ describe.each([
   it('is not claimed any more after the store has refused it, so that a retry overwrites nothing', async () => {
     await put('refused.json', manifest(1));
     const steps: string[] = [];
-    const publication = publicationOf(manifest(2), { expectsNone: trusting, mayExist: false }, steps);
+    const claim = claimOf(manifest(2), { expectsNone: trusting, mayExist: false }, steps);
     const blind = denying(requests, 'GetObject');
     const optionsOfStore = { ...options, provesWrites: trusting };
     await expect(
-      putManifestObject(blind, `${prefix}refused.json`, publication, optionsOfStore, signal),
+      putManifestObject(blind, `${prefix}refused.json`, claim, optionsOfStore, signal),
     ).rejects.toMatchObject({ type: 'ManifestUnreadable' });
     expect(steps).toEqual(['claimed', 'withdrawn']);
   });
@@ -324,14 +334,10 @@ describe('a manifest of more bytes than exportd reads', () => {
       key: `${index}-${'k'.repeat(4_000)}`,
     })) as Manifest['files'];
     const steps: string[] = [];
-    const publication = publicationOf(
-      { ...manifest(1), files },
-      { expectsNone: true, mayExist: false },
-      steps,
+    const claim = claimOf({ ...manifest(1), files }, { expectsNone: true, mayExist: false }, steps);
+    await expect(putManifestObject(requests, 'too-large.json', claim, options, signal)).rejects.toMatchObject(
+      { type: 'ManifestTooLarge', transient: false },
     );
-    await expect(
-      putManifestObject(requests, 'too-large.json', publication, options, signal),
-    ).rejects.toMatchObject({ type: 'ManifestTooLarge', transient: false });
     expect(steps).toEqual(['claimed', 'withdrawn']);
     expect(await readManifest('too-large.json')).toBeNull();
   });

@@ -1,6 +1,7 @@
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Destination, OpenDestination } from '../../src/destination/open_destination.ts';
 import type { FileUpload } from '../../src/destination/destination.ts';
+import type { ExportHarness } from './export_harness.ts';
 
 /** Called before, or where noted after, calls of an attempt, in the order in which they occur. */
 export interface Interruptions {
@@ -28,7 +29,7 @@ export interface Interruptions {
 
 /** Dependencies of an attempt with hooks. It collects the sizes of sent parts by number, and the numbers of arrived and listed parts. */
 export function withInterruptions(
-  harness: { readonly recorder: RunRecorder; readonly openDestination: OpenDestination },
+  harness: Pick<ExportHarness, 'recorder' | 'commits' | 'openDestination'>,
   interruptions: Interruptions,
 ) {
   const sent = new Map<number, number>();
@@ -98,7 +99,7 @@ export function withInterruptions(
       await harness.recorder.planPart(runId, attempt, key, part);
     },
   };
-  return { openDestination, recorder, sent, arrived, listed };
+  return { openDestination, recorder, commits: harness.commits, sent, arrived, listed };
 }
 
 /**
@@ -106,7 +107,7 @@ export function withInterruptions(
  * bucket; requests in flight still arrive.
  */
 export function withCrash(
-  harness: { readonly recorder: RunRecorder; readonly openDestination: OpenDestination },
+  harness: Pick<ExportHarness, 'recorder' | 'commits' | 'openDestination'>,
   at: keyof Interruptions,
   occurrence = 1,
 ) {
@@ -132,6 +133,7 @@ export function withCrash(
   return {
     ...intercepted,
     recorder: failWhenDead(intercepted.recorder),
+    commits: failWhenDead(intercepted.commits),
     openDestination: async (...input: Parameters<OpenDestination>) =>
       failWhenDead(await intercepted.openDestination(...input)),
   };

@@ -18,6 +18,11 @@ import { createOutages } from '../../src/failures/circuits.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
+import { createTableTarget } from '../../src/table_commits/publish_to_table.ts';
+import {
+  createTableCommitRecorder,
+  type TableCommitRecorder,
+} from '../../src/table_commits/recorded_commits.ts';
 import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
 import { createExportSlots } from '../../src/temporal/worker/workers.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -58,6 +63,7 @@ export async function createExportHarness(of?: TestBucket) {
   const openLocation = createLocationOpener(database.pool, keyRing, settings, {
     retryBudgetMs: settings.EXPORTD_S3_RETRY_BUDGET,
   });
+  const commits = createTableCommitRecorder(journal);
   const mayShrink = createMayShrink(database.pool);
   const readSelection = createSelectionReader(database.pool);
   const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
@@ -71,7 +77,7 @@ export async function createExportHarness(of?: TestBucket) {
           ExportActivityDependencies,
           'memory' | 'openDestination' | 'openLocation' | 'outages' | 'recorder' | 'settings' | 'source'
         >
-      > = {},
+      > & { commits?: TableCommitRecorder } = {},
   ) => {
     const heartbeats: unknown[] = [];
     const context = (): ActivityContext => ({
@@ -95,8 +101,9 @@ export async function createExportHarness(of?: TestBucket) {
       settings,
       context,
     };
-    const dependencies = { ...defaults, ...more };
-    return { ...createExportActivities(dependencies), heartbeats };
+    const dependencies = { ...defaults, commits, ...more };
+    const targets = [createTableTarget(dependencies)];
+    return { ...createExportActivities({ ...dependencies, targets }), heartbeats };
   };
 
   /** Creates a run of `interval`, or of another one, with a new config version. */
@@ -156,6 +163,8 @@ export async function createExportHarness(of?: TestBucket) {
     keyRing,
     journal,
     recorder,
+    commits,
+    targets: [createTableTarget({ recorder, commits, readSelection })],
     source,
     settings,
     openDestination,

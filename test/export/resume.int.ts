@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/backfills.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { runDecider } from '../../src/domain/run.ts';
-import { createEmptyPublisher } from '../../src/export/publish.ts';
+import { createEmptyPublisher } from '../../src/export/publish_empty.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { type BlackholeServer, startBlackholeServer } from '../isolation/blackhole_server.ts';

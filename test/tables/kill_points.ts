@@ -32,7 +32,7 @@ export const killPoints = [
  * log of the table. Nothing that it does afterwards reaches any of them.
  */
 export function withKill(
-  { recorder, openDestination }: Pick<ExportHarness, 'recorder' | 'openDestination'>,
+  { recorder, commits, openDestination }: Pick<ExportHarness, 'recorder' | 'commits' | 'openDestination'>,
   [when, call]: readonly ['before' | 'after', string],
 ) {
   let dead = false;
@@ -56,6 +56,7 @@ export function withKill(
   return {
     isDead: () => dead,
     recorder: mortal(recorder),
+    commits: mortal(commits),
     openDestination: async (...input: Parameters<typeof openDestination>) =>
       mortal(await openDestination(...input)),
   };

@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
-import { repairTable } from '../../src/export/repair_table.ts';
+import { repairTable } from '../../src/table_commits/repair_table.ts';
 import { checkTable } from '../../src/verify/check_table.ts';
 import { readDefinition } from '../../src/verify/locations.ts';
 import type { ExportHarness } from '../export/export_harness.ts';

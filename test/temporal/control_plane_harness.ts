@@ -147,11 +147,7 @@ export async function createControlPlaneHarness(
   const { pool } = database;
   const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
   const journal = openJournal(pool);
-  const recorder: RunRecorder = {
-    ...createRunRecorder(journal),
-    // Nobody stores configs of the exports of fakes.
-    ...(makeDataPlane === undefined && { readPartitions: () => Promise.resolve([]) }),
-  };
+  const recorder = createRunRecorder(journal);
   const behaviour = createBehaviour();
   const data = makeDataPlane?.(database, settings, recorder) ?? {
     source: fakeSource(behaviour),

@@ -67,6 +67,7 @@ beforeAll(async () => {
         openDestination,
         openLocation: createLocationOpener(database.pool, keyRing, settings),
         mayShrink: createMayShrink(database.pool),
+        targets: [],
         readSelection,
         logger,
         outages: createOutages(database.pool, settings, logger),

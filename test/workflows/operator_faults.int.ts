@@ -81,6 +81,7 @@ beforeAll(async () => {
         openDestination: (...given) => createDestinationOpener(pool, keyRings(), settings)(...given),
         openLocation: createLocationOpener(pool, keyRing, settings),
         mayShrink: createMayShrink(pool),
+        targets: [],
         readSelection: createSelectionReader(pool),
         outages: createOutages(pool, settings, logger),
         logger,

@@ -22,7 +22,7 @@ import { createDestinationOpener, createLocationOpener } from '../../destination
 import { createEncoderPool } from '../../encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../encoding/memory.ts';
 import { createPerExportLimit } from '../../export/export_context.ts';
-import { createEmptyPublisher } from '../../export/publish.ts';
+import { createEmptyPublisher } from '../../export/publish_empty.ts';
 import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createOutages } from '../../failures/circuits.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
@@ -38,6 +38,8 @@ import { finishQuery } from '../../queries/statuses.ts';
 import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
 import { createSource } from '../../source/postgres_source.ts';
 import type { PoolCounts } from '../../source/source_connection.ts';
+import { createTableTarget } from '../../table_commits/publish_to_table.ts';
+import { createTableCommitRecorder } from '../../table_commits/recorded_commits.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { startTracing } from '../../telemetry/tracing.ts';
@@ -251,6 +253,13 @@ async function serve(
       circuits,
     }),
     mayShrink: createMayShrink(pool),
+    targets: [
+      createTableTarget({
+        recorder: control.recorder,
+        commits: createTableCommitRecorder(journal),
+        readSelection,
+      }),
+    ],
     onStage: runMetrics.onStage,
     logger,
     settings,

@@ -1,4 +1,3 @@
-import { createRepairRecorder } from '../decisions/table_commits.ts';
 import type { TableStore } from '../destination/table_store.ts';
 import type { NewCommit } from '../tables/commit.ts';
 import { newestVersion, readCommit, writeCommit } from '../tables/log.ts';
@@ -16,6 +15,7 @@ import {
 } from '../verify/check_table.ts';
 import { type LocationDependencies, readDefinition } from '../verify/locations.ts';
 import { CannotVerify } from '../verify/report.ts';
+import { createRepairRecorder } from './recorded_commits.ts';
 
 interface RepairCall {
   readonly batchExportId: string;

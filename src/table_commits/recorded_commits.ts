@@ -1,6 +1,10 @@
 /** What the journal knows of the commits to tables, and what is wrong with a table. */
+import { createRunSteps } from '../decisions/record_files.ts';
+import { createConfigReader } from '../destination/config_versions.ts';
+import { type PartitionColumn, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
 import { batchExportDecider, type Model, type TableRepairVersion } from '../domain/batch_export.ts';
-import type { RunSpec } from '../domain/run_state.ts';
+import { decideTableCommit, requireGeneration, type RunEventData } from '../domain/run.ts';
+import type { ExistingRun, RunSpec, TableVersion } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
 
@@ -17,7 +21,7 @@ const repairs = `from exportd.journal_events event where event.stream_type = 'ba
   and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed')`;
 
 /** Reads the newest commit to a table that runs and repairs of an export recorded; undefined without one. */
-export async function readNewestTableCommit(
+async function readNewestTableCommit(
   pool: Pool,
   { batch_export_id }: Pick<RunSpec, 'batch_export_id'>,
   location: string,
@@ -34,6 +38,45 @@ export async function readNewestTableCommit(
     [batch_export_id, location],
   );
   return rows[0];
+}
+
+/** Records the commits of runs. */
+export type TableCommitRecorder = ReturnType<typeof createTableCommitRecorder>;
+
+export function createTableCommitRecorder(journal: Journal) {
+  const { step } = createRunSteps(journal);
+  const readConfig = createConfigReader(journal.pool);
+  return {
+    /** Plans the commit of the run to a table before it is sent; `decideTableCommit` says when that changes nothing. */
+    planTableCommit: (runId: string, generation: number, { location, version }: TableVersion) =>
+      step(runId, async (stream) => {
+        await stream.append(
+          `generation:${generation}/table/${location}/${version}`,
+          decideTableCommit(stream.state(), generation, { location, version }),
+        );
+      }),
+    /** Records that the planned commit is in the log of the table. */
+    recordTableCommit: (runId: string, commit: RunEventData<'RunTableCommitted'>) =>
+      step(runId, async (stream) => {
+        requireGeneration(stream.state(), commit.generation);
+        await stream.append(`generation:${commit.generation}/table committed`, [
+          { type: 'RunTableCommitted', data: commit },
+        ]);
+      }),
+    /** The table that the run writes to, by its location; null without one. @throws ConfigVersionNotFound */
+    readTableLocation: async ({ spec }: ExistingRun): Promise<string | null> =>
+      tableLocationOf((await readConfig(spec)).config, spec.model),
+    /** The partitions of the files of a config version. @throws ConfigVersionNotFound */
+    readPartitions: async (
+      spec: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
+    ): Promise<readonly PartitionColumn[]> => partitionColumnsOf((await readConfig(spec)).config),
+    /** The newest commit to a table that runs of the export recorded; undefined without one. */
+    readNewestTableCommit: (run: ExistingRun, location: string) =>
+      readNewestTableCommit(journal.pool, run.spec, location),
+    /** Stores for the condition of the export that its table is not what exportd made it. Other errors are ignored. */
+    reportTableError: ({ spec }: ExistingRun, error: { readonly type: string; readonly message: string }) =>
+      storeTableFault(journal.pool, spec, error),
+  };
 }
 
 /** Records the commits of repairs in the stream of their export. */

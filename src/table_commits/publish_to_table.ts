@@ -1,34 +1,45 @@
-import type { NewestTableCommit } from '../decisions/table_commits.ts';
+import type { RunRecorder } from '../decisions/run_recorder.ts';
+import type { ReadSelection } from '../destination/config_versions.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { listedFingerprint } from '../destination/manifest.ts';
-import type { Destination } from '../destination/open_destination.ts';
 import type { TableStore } from '../destination/table_store.ts';
-import type { CompletedFile } from '../domain/exported_files.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { requireGeneration, withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { writesParquet } from '../encoding/parquet/file.ts';
+import { intervalOf } from '../export/export_context.ts';
+import type { Publication, PublishTarget } from '../export/publish_target.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
-import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
 import { additionOf, commitOf, type NewCommit, type TablePublication } from '../tables/commit.ts';
 import { type FoundCommit, readCommit, readSnapshot, type Snapshot, writeCommit } from '../tables/log.ts';
 import { isMaintained, maintainLog } from '../tables/retention.ts';
 import { tableError } from '../tables/table_error.ts';
-import { type ExportDependencies, intervalOf } from './export_context.ts';
+import type { NewestTableCommit, TableCommitRecorder } from './recorded_commits.ts';
+
+/** What committing to a table needs. */
+export interface TableDependencies {
+  readonly recorder: Pick<RunRecorder, 'read' | 'readReplacedFiles' | 'log'>;
+  readonly commits: TableCommitRecorder;
+  readonly readSelection: ReadSelection;
+}
 
 /** A run whose files a table gets. */
-interface TableRun {
-  readonly dependencies: Pick<ExportDependencies, 'recorder' | 'readSelection'>;
-  readonly runId: string;
-  /** The generation that is published. */
-  readonly run: ExistingRun;
-  readonly replaced: ReplacedRun | null;
-  readonly files: readonly CompletedFile[];
-  readonly columns: readonly ExportedColumn[];
-  readonly selection: RowSelection;
-  readonly destination: Destination;
-  readonly signal: AbortSignal;
+interface TableRun extends Publication {
+  readonly dependencies: TableDependencies;
 }
+
+/** The tables of destinations as what gets the files of runs besides manifests. */
+export const createTableTarget = (dependencies: TableDependencies): PublishTarget => ({
+  hasFilesOf: async (replaced, run) => {
+    const table = await dependencies.commits.readTableLocation(run);
+    return table === null || isInTable(replaced, table);
+  },
+  open: async (publication, { checks }) => {
+    const call = { ...publication, dependencies };
+    const checked = checks ? await checkTable(call) : null;
+    return { commit: () => commitToTable(call, checked) };
+  },
+});
 
 const tableOf = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): TableStore | null =>
   destination.table(run.spec.model);
@@ -37,7 +48,7 @@ const tableOf = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): T
 const isNothing = ({ files, replaced }: TableRun): boolean => files.length === 0 && replaced === null;
 
 /** Whether a run replaces files that the table has, as far as the journal knows. */
-export const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): boolean =>
+const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): boolean =>
   adopted_by === null && run.table_commit?.location === location && run.table_commit.etag !== null;
 
 /** A table as it was before the manifest was written. */
@@ -53,27 +64,27 @@ interface CheckedTable {
  * @returns the table for `commitToTable`; null if it was not read
  * @throws DestinationError
  */
-export async function checkTable(call: TableRun): Promise<CheckedTable | null> {
+async function checkTable(call: TableRun): Promise<CheckedTable | null> {
   const table = tableOf(call);
   return table && !isNothing(call) ? reportingErrors(call, () => check(call, table)) : null;
 }
 
 /** Stores for the condition of the export that its table is not what exportd made it. */
 async function reportingErrors<Result>(
-  { dependencies: { recorder }, run }: TableRun,
+  { dependencies: { commits }, run }: TableRun,
   work: () => Promise<Result>,
 ): Promise<Result> {
   try {
     return await work();
   } catch (error) {
-    if (error instanceof DestinationError) await recorder.reportTableError(run, error);
+    if (error instanceof DestinationError) await commits.reportTableError(run, error);
     throw error;
   }
 }
 
 async function check(call: TableRun, table: TableStore): Promise<CheckedTable | null> {
   await table.requireConditionalWrites(call.signal);
-  const newest = await call.dependencies.recorder.readNewestTableCommit(call.run, table.location);
+  const newest = await call.dependencies.commits.readNewestTableCommit(call.run, table.location);
   if (await onlyAdds(call, newest)) return null;
   const snapshot = await readTable(table, newest, call.signal);
   commitOf(table, snapshot, await publicationOf(call, call.run, table));
@@ -93,14 +104,14 @@ const maxQuickRounds = 4;
  * @param checked what `checkTable` has read. A commit that came since takes the version, so that the table is read again.
  * @throws DestinationError, RunEnded, GenerationSuperseded
  */
-export async function commitToTable(call: TableRun, checked: CheckedTable | null): Promise<void> {
+async function commitToTable(call: TableRun, checked: CheckedTable | null): Promise<void> {
   const table = tableOf(call);
   if (table && !isNothing(call)) await reportingErrors(call, () => commit(call, table, checked));
 }
 
 async function commit(call: TableRun, table: TableStore, checked: CheckedTable | null): Promise<void> {
   const { dependencies, runId, signal } = call;
-  const { recorder } = dependencies;
+  const { recorder, commits } = dependencies;
   const { generation } = call.run;
   await table.requireConditionalWrites(signal);
   for (let round = 0; round < maxRounds; round += 1) {
@@ -112,7 +123,7 @@ async function commit(call: TableRun, table: TableStore, checked: CheckedTable |
       await record(call, table, { ...found, ...countsOf(call) });
       return;
     }
-    const newest = await recorder.readNewestTableCommit(run, table.location);
+    const newest = await commits.readNewestTableCommit(run, table.location);
     const publication = await publicationOf(call, run, table);
     const next =
       round < maxQuickRounds ? await quickVersion(call, newest, planned ? found : undefined) : null;
@@ -132,7 +143,7 @@ async function commit(call: TableRun, table: TableStore, checked: CheckedTable |
       wanted = commitOf(table, snapshot, publication);
     }
     if (!wanted) return;
-    await recorder.planTableCommit(runId, generation, { location: table.location, version: wanted.version });
+    await commits.planTableCommit(runId, generation, { location: table.location, version: wanted.version });
     const etag = await writeCommit(table, wanted, signal);
     if (etag === null) continue;
     await record(call, table, { ...wanted, etag });
@@ -161,7 +172,7 @@ const countsOf = ({ files, replaced }: TableRun) => ({
 
 /** Whether a run only adds files, with the columns of the newest commit, so that the table need not be read. */
 async function onlyAdds(
-  { dependencies: { readSelection, recorder }, run: { spec }, replaced, selection, destination }: TableRun,
+  { dependencies: { readSelection, commits }, run: { spec }, replaced, selection, destination }: TableRun,
   newest: NewestTableCommit | undefined,
 ): Promise<boolean> {
   if (replaced || newest?.model !== spec.model || newest.config_version === null) return false;
@@ -169,7 +180,7 @@ async function onlyAdds(
   if (config_version === spec.config_version) return true;
   const version = { config_version, batch_export_id: spec.batch_export_id };
   const { query } = await readSelection(version);
-  const partitions = await recorder.readPartitions(version);
+  const partitions = await commits.readPartitions(version);
   return (
     JSON.stringify(query) === JSON.stringify(selection.query) &&
     String(partitions) === String(destination.partitionColumns)
@@ -250,26 +261,26 @@ async function publicationOf(
 }
 
 async function record(
-  { dependencies: { recorder }, runId, run: { generation } }: TableRun,
+  { dependencies: { commits }, runId, run: { generation } }: TableRun,
   { location }: TableStore,
   { version, etag, adds, removes }: { version: number; etag: string; adds: number; removes: number },
 ): Promise<void> {
-  await recorder.recordTableCommit(runId, { generation, location, version, etag, adds, removes });
+  await commits.recordTableCommit(runId, { generation, location, version, etag, adds, removes });
 }
 
 /** The commit is there, whatever happens to the checkpoint: the next one is written after as many commits. */
 async function maintain(call: TableRun, table: TableStore, version: number): Promise<void> {
   if (!isMaintained(table, version)) return;
   const { dependencies, run, runId, signal } = call;
-  const { recorder } = dependencies;
+  const { recorder, commits } = dependencies;
   try {
     const snapshot = await maintainLog(table, signal);
-    const newest = await recorder.readNewestTableCommit(run, table.location);
+    const newest = await commits.readNewestTableCommit(run, table.location);
     if (newest && snapshot && newest.version <= snapshot.version) requireUnchanged(table, snapshot, newest);
   } catch (error) {
     signal.throwIfAborted();
     if (!(error instanceof DestinationError)) throw error;
-    await recorder.reportTableError(run, error);
+    await commits.reportTableError(run, error);
     await recorder.log(run, runId, 'WARNING', `The log of the table was not maintained. ${error.message}`);
   }
 }

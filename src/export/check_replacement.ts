@@ -1,0 +1,402 @@
+/**
+ * Compares the source with the manifest that a run would replace, so that no row leaves the bucket unnoticed: before the run
+ * exports (`checkRun`), and before it publishes (`checkExportedRows`). Late rows are added to the manifest if the source
+ * lacks others of its rows.
+ */
+import { bounds } from '../config/bounds.ts';
+import type { ReadSelection } from '../destination/config_versions.ts';
+import {
+  type BaseFiles,
+  bucketsToCompare,
+  containsPublishedRows,
+  countFewerRows,
+  coversReplaced,
+  type ReplacementCheck,
+  type ReplacementOutcome,
+  RowsMissingInSource,
+  type SortKey,
+  withBuckets,
+} from '../domain/exported_files.ts';
+import {
+  areComparable,
+  bucketIntervals,
+  bucketsOf,
+  type Fingerprint,
+  haveSameRows,
+  rowsOfFingerprint,
+} from '../domain/fingerprint.ts';
+import type { ReplacedRun } from '../domain/replaced_generation.ts';
+import {
+  type ExistingRun,
+  exportedFingerprint,
+  filesOf,
+  type RunSpec,
+  sourceAfter,
+} from '../domain/run_state.ts';
+import { filesHaveKeys } from '../source/read_ranges.ts';
+import { allRows } from '../source/row_selection.ts';
+import type { RowRange } from '../source/source.ts';
+import {
+  type ExportCall,
+  type ExportDependencies,
+  formatInterval,
+  intervalOf,
+  rowRangeOf,
+  withPermit,
+} from './export_context.ts';
+import {
+  areKeysUnreadable,
+  createBucketSums,
+  KeysUnreadable,
+  mergeKeys,
+  readExportedKeys,
+} from './exported_keys.ts';
+
+/** Dependencies of a comparison. */
+type ReplacementDependencies = Pick<
+  ExportDependencies,
+  'recorder' | 'source' | 'readSelection' | 'openLocation' | 'mayShrink' | 'targets'
+>;
+
+type ReplacementCall = ExportCall<ReplacementDependencies>;
+
+/** A run, and the run whose manifest it would replace. */
+interface ReplacementContext extends ReplacementCall {
+  readonly run: ExistingRun;
+  readonly replaced: ReplacedRun;
+}
+
+/** What a comparison found, without what identifies it. */
+type Compared = Omit<ReplacementCheck, 'replaced' | 'generation'>;
+
+/** Rows that only the source has. */
+interface LateRows {
+  /** Distinct keys, at most `maxLateRows`. */
+  readonly keys: readonly SortKey[];
+  /** How many rows have them. */
+  readonly rows: number;
+  readonly has_more: boolean;
+}
+
+/** How many late rows a run adds to a manifest, since the journal lists their keys: about a megabyte. */
+const maxLateRows = 10_000;
+
+/**
+ * Checks a run before it exports; see `checkReplacement`. It reads as much as an export, so it takes one of the export's
+ * permits, and it opens the destination: rows that were compared are useless while they cannot be sent.
+ * @returns the outcome; null if the run replaces no manifest
+ */
+export async function checkRun(call: ExportCall): Promise<ReplacementOutcome | null> {
+  const checked = await withPermit(call, (run) => checkReplacement(call, run));
+  return checked.replacement?.outcome ?? null;
+}
+
+/**
+ * Checks before anything is sent that the source still has the rows of the manifest that a run would replace, and records
+ * the result; a repeated call returns what was recorded.
+ * @throws RowsMissingInSource, RunEnded
+ */
+async function checkReplacement(call: ReplacementCall, run: ExistingRun): Promise<ExistingRun> {
+  const replaced = await call.dependencies.recorder.findReplaced(run);
+  return replaced ? checkAgainst(call, run, replaced) : run;
+}
+
+async function checkAgainst(
+  call: ReplacementCall,
+  run: ExistingRun,
+  replaced: ReplacedRun,
+): Promise<ExistingRun> {
+  if (isChecked(run, replaced)) return requireNoMissingRows(run);
+  const context = { ...call, run, replaced };
+  const { late, ...compared } = await compareWithReplaced(context);
+  const base = late && run.finished === null ? await findBase(context, late) : undefined;
+  if (!late || !base) return requireNoMissingRows(await record(context, compared, null));
+  const extended = { ...compared, outcome: 'late_rows_added', base, late_keys: late.keys } as const;
+  const checked = await record(context, extended, null);
+  await call.dependencies.recorder.log(
+    checked,
+    call.runId,
+    'WARNING',
+    `The source no longer has ${compared.missing_rows} of the ${compared.bucket_rows} rows that were exported for ${formatInterval(run)}. They stay in the bucket, and ${base.late_rows} late rows are added. ` +
+      `To remove what the source has lost, retry the run with {"allow_shrink": true}, or set on_missing_rows to 'follow' in the destination.`,
+  );
+  return checked;
+}
+
+/**
+ * The files of the manifest that a run replaces, if it can add late rows to them: the manifest has the same columns, the
+ * same bucket, and room for another file. Undefined otherwise.
+ */
+async function findBase(
+  { dependencies: { recorder, readSelection, targets }, runId, run, replaced }: ReplacementContext,
+  { keys, rows, has_more }: LateRows,
+): Promise<BaseFiles | undefined> {
+  const files = filesOf(replaced.run);
+  if (keys.length === 0 || replaced.adopted_by !== null || files.count >= bounds.manifestFiles.max)
+    return undefined;
+  const haveIt = await Promise.all(targets.map((target) => target.hasFilesOf(replaced, run)));
+  const isExtensible =
+    !haveIt.includes(false) &&
+    (await hasSameSelection(readSelection, run.spec, replaced.run.spec)) &&
+    (await recorder.areInSameBucket(run, replaced));
+  const { rejected_file } = replaced.run;
+  return isExtensible ? { files, rejected_file, late_rows: rows, has_more, listed_by: runId } : undefined;
+}
+
+/**
+ * Checks before publishing that the exported rows contain those of the manifest that the run replaces: rows may have been
+ * deleted between the first check and the reading. Usually the fingerprints show it, and nothing is read.
+ * @throws RowsMissingInSource, RunEnded
+ */
+export async function checkExportedRows(
+  call: ReplacementCall,
+  run: ExistingRun,
+  replaced: ReplacedRun,
+): Promise<ExistingRun> {
+  const checked = await checkAgainst(call, run, replaced);
+  const check = checked.replacement;
+  // Otherwise the older files stay, or may go.
+  if (!check || !coversReplaced(check) || check.generation === run.generation) return checked;
+  const context = { ...call, run: checked, replaced };
+  const compared = await compareExported(context, check);
+  return compared ? requireNoMissingRows(await record(context, compared, run.generation)) : checked;
+}
+
+/** Compares the exported rows with those of the manifest. Null when the check before the export still holds. */
+async function compareExported(
+  context: ReplacementContext,
+  check: ReplacementCheck,
+): Promise<Compared | null> {
+  const { dependencies, run, replaced, signal } = context;
+  const { source, readSelection, mayShrink } = dependencies;
+  const published = exportedFingerprint(replaced.run);
+  const isSame = await hasSameSelection(readSelection, run.spec, replaced.run.spec);
+  // Under another selection only the source can tell whether rows of the former one are missing.
+  const read = isSame
+    ? exportedFingerprint(run)
+    : await source.fingerprint(rowRangeOf(replaced.run.spec, await readSelection(replaced.run.spec)), signal);
+  if (replaced.run.spec.model === 'persons')
+    return haveSameRows(published, read) ? null : { ...check, outcome: 'not_comparable', source: null };
+  if (await mayShrink(run.spec)) return { ...check, outcome: 'shrink_allowed', source: null };
+  if (check.source && containsPublishedRows(read, published, check.source)) return null;
+  // Fewer rows than the manifest has in a bucket cannot be all of them, whatever the source has by now.
+  const fewer = isSame && areComparable(published, read) ? countFewerRows(published, read) : 0;
+  if (fewer > 0) return missingFrom(read, published, fewer);
+  // A row that is in the source now was there when the files were read: a deleted row does not come back.
+  const { late: _, ...compared } = await compareWithReplaced(context);
+  return compared;
+}
+
+const missingFrom = (read: Fingerprint, published: Fingerprint, missing_rows: number): Compared => ({
+  outcome: 'rows_missing',
+  missing_rows,
+  bucket_rows: rowsOfFingerprint(published),
+  source_rows: rowsOfFingerprint(read),
+  source: null,
+});
+
+/**
+ * Whether a run must be checked before it exports. It need not if it replaces no manifest, or if the rows that it counted
+ * are those of the manifest, which is recorded.
+ */
+export async function needsCheck(
+  { recorder, readSelection }: Pick<ReplacementDependencies, 'recorder' | 'readSelection'>,
+  runId: string,
+  run: ExistingRun,
+  counted: Fingerprint,
+): Promise<boolean> {
+  const replaced = await recorder.findReplaced(run);
+  if (!replaced) return false;
+  if (isChecked(run, replaced)) return run.replacement?.outcome === 'rows_missing';
+  const isSame =
+    !counted.all_events &&
+    haveSameRows(exportedFingerprint(replaced.run), counted) &&
+    (await hasSameSelection(readSelection, run.spec, replaced.run.spec));
+  if (!isSame) return true;
+  const rows = rowsOfFingerprint(counted);
+  await recorder.recordReplacement(runId, {
+    replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
+    outcome: 'same_rows',
+    missing_rows: 0,
+    bucket_rows: rows,
+    source_rows: rows,
+    source: counted,
+    generation: null,
+  });
+  return false;
+}
+
+/** Whether two runs select the same rows of the same model. */
+async function hasSameSelection(
+  readSelection: ReadSelection,
+  one: RunSpec,
+  other: RunSpec,
+): Promise<boolean> {
+  if (one.model !== other.model) return false;
+  if (one.config_version === other.config_version) return true;
+  const [left, right] = await Promise.all([readSelection(one), readSelection(other)]);
+  return JSON.stringify(left) === JSON.stringify(right);
+}
+
+const isChecked = ({ replacement }: ExistingRun, { run_id }: ReplacedRun): boolean =>
+  replacement?.replaced.run_id === run_id;
+
+const record = (
+  { dependencies, runId, replaced }: ReplacementContext,
+  compared: Compared & { readonly late_keys?: readonly SortKey[] },
+  generation: number | null,
+): Promise<ExistingRun> =>
+  dependencies.recorder.recordReplacement(runId, {
+    ...compared,
+    replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
+    generation,
+  });
+
+export function requireNoMissingRows(run: ExistingRun): ExistingRun {
+  if (run.replacement?.outcome === 'rows_missing')
+    throw new RowsMissingInSource(run.replacement, intervalOf(run.spec));
+  return run;
+}
+
+/**
+ * Compares the current rows of the source with the manifest that a run would replace, under the selection and model of
+ * that manifest: a new selection is the owner's choice and takes nothing away. Buckets with the same rows need nothing.
+ * Of the others the keys are compared: equal counts do not show that one row was deleted and another one came.
+ * @returns `late`: the rows that only the source has, if it lacks others
+ */
+async function compareWithReplaced(
+  context: ReplacementContext,
+): Promise<Compared & { readonly late?: LateRows }> {
+  const { dependencies, run, replaced, signal } = context;
+  const { source, readSelection, mayShrink } = dependencies;
+  const range = rowRangeOf(replaced.run.spec, await readSelection(replaced.run.spec));
+  const exported = exportedFingerprint(replaced.run);
+  const now = await source.fingerprint(range, signal);
+  // Where persons decide which rows are selected, all events of the project are compared. See `Fingerprint.all_events`.
+  const published = now.all_events ? sourceAfter(replaced.run) : exported;
+  const found = (outcome: ReplacementCheck['outcome'], missing_rows = 0): Compared => ({
+    outcome,
+    missing_rows,
+    bucket_rows: rowsOfFingerprint(exported),
+    source_rows: rowsOfFingerprint(now),
+    source: outcome === 'same_rows' || outcome === 'every_row_present' ? now : null,
+  });
+  const differing = areComparable(published, now) ? bucketsToCompare(published, now) : null;
+  if (differing?.length === 0) return found(now.all_events ? 'not_comparable' : 'same_rows');
+  if (await mayShrink(run.spec)) return found('shrink_allowed');
+  // The persons of an interval move to later ones by nature.
+  if (range.model === 'persons') return found('not_comparable');
+  const keys = differing && (await compareKeys(context, range, now, differing));
+  if (!keys) {
+    const fewer = differing
+      ? countFewerRows(published, now)
+      : Math.max(0, rowsOfFingerprint(published) - rowsOfFingerprint(now));
+    return found(fewer > 0 ? 'rows_missing' : 'not_comparable', fewer);
+  }
+  // Where persons decide which rows are selected, all events of the project were compared.
+  if (keys.missing > 0 && now.all_events) return found('rows_missing', keys.missing);
+  if (keys.missing > 0) {
+    await addUnmerged(context, range, now, { published, late: keys.late });
+    return { ...found('rows_missing', keys.missing), late: keys.late.found() };
+  }
+  // The rows are there, but which of them are selected may change before they are read.
+  if (now.all_events) return found('not_comparable');
+  return { ...found('every_row_present'), source: keys.source };
+}
+
+/**
+ * Merges the keys of the differing buckets of the files and of the source. Null when keys cannot be read.
+ * @returns the number of missing keys, the late ones, and the rows of the source with the keys that were merged
+ */
+async function compareKeys(
+  context: ReplacementContext,
+  range: RowRange,
+  now: Fingerprint,
+  differing: readonly number[],
+): Promise<{
+  readonly missing: number;
+  readonly late: LateRowCollector;
+  readonly source: Fingerprint;
+} | null> {
+  const { dependencies, runId, run, replaced, progress, signal } = context;
+  const { recorder, source, openLocation } = dependencies;
+  const log = (message: string): Promise<void> => recorder.log(run, runId, 'WARNING', message);
+  const interval = intervalOf(run.spec);
+  const ranges = bucketIntervals(interval, now, differing);
+  const selection = now.all_events ? allRows : range.selection;
+  const sums = createBucketSums(interval.start, now.width_ms);
+  const onRow = (): void => {
+    progress.rows += 1;
+  };
+  const onKey = (key: SortKey): void => {
+    onRow();
+    sums.add(key);
+  };
+  async function* sourceKeys(): AsyncGenerator<SortKey> {
+    for (const part of ranges) yield* source.keys({ ...range, selection, interval: part }, signal);
+  }
+  try {
+    if (!filesHaveKeys(range))
+      throw new KeysUnreadable('the query of the batch export does not select uuid and _inserted_at');
+    const location = await openLocation(replaced.run.spec);
+    try {
+      const published = readExportedKeys(replaced.run, await recorder.readReplacedFiles(replaced), {
+        location,
+        ranges,
+        onRow,
+        onAbsent: (key) =>
+          log(
+            `${location.nameOf(key)} of generation ${replaced.run.generation} no longer exists. Its rows cannot be kept.`,
+          ),
+        signal,
+      });
+      const late = createLateRowCollector();
+      const missing = await mergeKeys(published, sourceKeys(), onKey, late.add);
+      return { missing, late, source: withBuckets(now, sums.bucketsAt(differing)) };
+    } finally {
+      location.close();
+    }
+  } catch (error) {
+    if (!areKeysUnreadable(error)) throw error;
+    await log(
+      `The rows of generation ${replaced.run.generation} of ${formatInterval(run)} cannot be compared with the source by key: ` +
+        `${error.message} Only their numbers are compared.`,
+    );
+    return null;
+  }
+}
+
+/** Collects the keys of late rows, as many as a run adds. */
+function createLateRowCollector() {
+  const keys = new Map<string, SortKey>();
+  let rows = 0;
+  let has_more = false;
+  return {
+    add: (key: SortKey): void => {
+      const text = `${key.inserted_at} ${key.id}`;
+      if (keys.size < maxLateRows) keys.set(text, key);
+      if (keys.has(text)) rows += 1;
+      else has_more = true;
+    },
+    isFull: (): boolean => has_more,
+    found: (): LateRows => ({ keys: [...keys.values()], rows, has_more }),
+  };
+}
+
+type LateRowCollector = ReturnType<typeof createLateRowCollector>;
+
+/** Adds the keys of the buckets in which the manifest has no rows: all of them are late. */
+async function addUnmerged(
+  { dependencies: { source }, run, signal }: ReplacementContext,
+  range: RowRange,
+  now: Fingerprint,
+  { published, late }: { readonly published: Fingerprint; readonly late: LateRowCollector },
+): Promise<void> {
+  const merged = new Set(bucketsOf(published).map(({ index }) => index));
+  const indexes = bucketsOf(now).flatMap(({ index }) => (merged.has(index) ? [] : [index]));
+  for (const interval of bucketIntervals(intervalOf(run.spec), now, indexes))
+    for await (const key of source.keys({ ...range, interval }, signal)) {
+      late.add(key);
+      if (late.isFull()) return;
+    }
+}
