@@ -19,12 +19,13 @@ import {
   countRows,
   type RunBarrierCheck,
 } from '../src/export/count.ts';
-import type { ExportCall, ExportDependencies, YieldableSlots } from '../src/export/export_context.ts';
+import type { ExportCall, ExportDependencies } from '../src/export/export_context.ts';
+import type { YieldableSlots } from '../src/export/yieldable_slots.ts';
 import {
+  exportInterval as exportRows,
   exportOneRange,
   type ExportOutcome,
   exportOutcomeOf,
-  exportInterval as exportRows,
   finishRanges,
 } from '../src/export/export_interval.ts';
 import { checkRun } from '../src/export/check_replacement.ts';

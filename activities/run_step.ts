@@ -5,7 +5,7 @@ import { budgetExceededDetails, isOperatorFault, tooSlowDetails } from '../src/c
 import type { RunRecorder } from '../src/decisions/run_recorder.ts';
 import type { DestinationError } from '../src/destination/destination.ts';
 import { destinationUnavailable } from '../src/domain/circuit.ts';
-import { type YieldableSlots, yieldSlotWhileStalled } from '../src/export/export_context.ts';
+import { type YieldableSlots, yieldSlotWhileStalled } from '../src/export/yieldable_slots.ts';
 import type { Outages } from '../src/failures/circuits.ts';
 import { operatorFaultOf, stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import type { Logger } from '../src/telemetry/logger.ts';

@@ -36,14 +36,8 @@ import {
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import { allRows } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
-import {
-  type ExportCall,
-  type ExportDependencies,
-  formatInterval,
-  intervalOf,
-  rowRangeOf,
-  withPermit,
-} from './export_context.ts';
+import { type ExportCall, type ExportDependencies, withPermit } from './export_context.ts';
+import { formatInterval, intervalOf, rowRangeOf } from './run_interval.ts';
 import {
   areKeysUnreadable,
   createBucketSums,

@@ -13,7 +13,8 @@ import type { SortKey } from '../domain/exported_files.ts';
 import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import { describeStrayRows } from '../source/stray_rows.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
-import { noEncoder, rowRangeOf } from './export_context.ts';
+import { noEncoder } from './export_context.ts';
+import { rowRangeOf } from './run_interval.ts';
 import { needsCheck } from './check_replacement.ts';
 
 /** Dependencies of counting. */

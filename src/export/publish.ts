@@ -17,13 +17,9 @@ import { requireActive, withBase } from '../domain/run.ts';
 import { type ExistingRun, filesOf } from '../domain/run_state.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import { checkExportedRows, requireNoMissingRows } from './check_replacement.ts';
-import {
-  createStageClock,
-  type ExportDependencies,
-  formatInterval,
-  type OpenedCall,
-  withDestination,
-} from './export_context.ts';
+import { type ExportDependencies, type OpenedCall, withDestination } from './export_context.ts';
+import { formatInterval } from './run_interval.ts';
+import { createStageClock } from './stage_clock.ts';
 import { PublishClaim } from './publish_claim.ts';
 import type { Publication, PublishTarget, TargetCommit } from './publish_target.ts';
 

@@ -8,13 +8,8 @@ import type { ExportedFile, SortKey } from '../domain/exported_files.ts';
 import { type EncodedBlock, type RejectedRow } from '../encoding/encoder.ts';
 import { formatCrc32 } from '../encoding/compression.ts';
 import { appendBytes, createGrowingBuffer, type MemoryReservation, reserve } from '../encoding/memory.ts';
-import {
-  type ExportDependencies,
-  intervalOf,
-  markOf,
-  type OpenedCall,
-  rowRangeOf,
-} from './export_context.ts';
+import { type ExportDependencies, markOf, type OpenedCall } from './export_context.ts';
+import { intervalOf, rowRangeOf } from './run_interval.ts';
 
 /** The interval has so many unrepresentable rows that leaving them out would hide an error of the source. */
 export class TooManyRejectedRows extends Error {

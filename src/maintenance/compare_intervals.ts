@@ -30,7 +30,7 @@ import {
 import type { DataInterval } from '../domain/intervals.ts';
 import { runDecider } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
-import { intervalOf } from '../export/export_context.ts';
+import { intervalOf } from '../export/run_interval.ts';
 import {
   areKeysUnreadable,
   keysNotPublished,

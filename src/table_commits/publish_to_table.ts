@@ -7,7 +7,7 @@ import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { requireGeneration, withBase } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { writesParquet } from '../encoding/parquet/file.ts';
-import { intervalOf } from '../export/export_context.ts';
+import { intervalOf } from '../export/run_interval.ts';
 import type { Publication, PublishTarget } from '../export/publish_target.ts';
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import { additionOf, commitOf, type NewCommit, type TablePublication } from '../tables/commit.ts';

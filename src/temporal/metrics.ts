@@ -5,7 +5,7 @@ import { observeS3Requests } from '../destination/requests.ts';
 import { models } from '../domain/batch_export.ts';
 import { isActiveStatus, type RunSpec, type RunStatus, runStatusLabels } from '../domain/run_state.ts';
 import type { MemoryBudget } from '../encoding/memory.ts';
-import type { StageObserver } from '../export/export_context.ts';
+import type { StageObserver } from '../export/stage_clock.ts';
 import type { AppendedEvent, CommitObserver } from '../journal/journal.ts';
 import type { ReconcilerStatistics } from './reconcilers/pass.ts';
 import type { ActivitySlots } from './worker/workers.ts';

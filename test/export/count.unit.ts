@@ -10,7 +10,8 @@ import {
 import { planCuts, rangeSizeOf, splitInterval } from '../../src/export/count.ts';
 import { createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
 import { compareKeys } from '../../src/verify/row.ts';
-import { createPerExportLimit, yieldSlotWhileStalled } from '../../src/export/export_context.ts';
+import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
+import { yieldSlotWhileStalled } from '../../src/export/yieldable_slots.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { RowRange } from '../../src/source/source.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';

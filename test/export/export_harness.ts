@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { ActivityContext } from '../../activities/run_step.ts';
 import { createExportActivities, type ExportActivityDependencies } from '../../activities/run.ts';
-import { createPerExportLimit } from '../../src/export/export_context.ts';
+import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import {

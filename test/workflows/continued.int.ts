@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createExportActivities } from '../../activities/run.ts';
-import { createPerExportLimit } from '../../src/export/export_context.ts';
+import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import {
   createMayShrink,

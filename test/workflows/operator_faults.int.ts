@@ -11,7 +11,7 @@ import {
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
-import { createPerExportLimit } from '../../src/export/export_context.ts';
+import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
 import { requireRun } from '../../src/http/runs/read_model.ts';

@@ -21,7 +21,7 @@ import { createDestinationTester } from '../../destination/destination_tests.ts'
 import { createDestinationOpener, createLocationOpener } from '../../destination/open_destination.ts';
 import { createEncoderPool } from '../../encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../encoding/memory.ts';
-import { createPerExportLimit } from '../../export/export_context.ts';
+import { createPerExportLimit } from '../../export/per_export_limit.ts';
 import { createEmptyPublisher } from '../../export/publish_empty.ts';
 import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createOutages } from '../../failures/circuits.ts';
