@@ -1,12 +1,8 @@
 import type { Settings } from '../src/config/settings.ts';
-import { type ContinuedRun, continueRun } from '../src/decisions/backfills.ts';
-import type { Policies } from '../src/decisions/create_run.ts';
-import {
-  cancelUnlessPublishing,
-  endRun,
-  readRunEnd,
-  type RunOutcome,
-} from '../src/decisions/run_outcomes.ts';
+import { type ContinuedRun, continueRun } from '../src/decisions/continue_run.ts';
+import type { Policies } from '../src/decisions/policies.ts';
+import { readRunEnd } from '../src/decisions/run_end.ts';
+import { cancelUnlessPublishing, endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
 import type { BarrierState } from '../src/domain/barrier.ts';
 import type { ReplacementOutcome } from '../src/domain/exported_files.ts';
 import { RunEnded } from '../src/domain/run.ts';

@@ -1,18 +1,10 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ReceivedSignal } from '../src/contract/workflow_inputs.ts';
-import {
-  advanceSchedule,
-  readScheduleAttributes,
-  type ScheduleAttributes,
-  type ScheduleStep,
-} from '../src/decisions/advance_schedule.ts';
-import { advanceBackfill, type BackfillStep } from '../src/decisions/backfills.ts';
-import {
-  type Policies,
-  readRuns,
-  readStartableRuns,
-  type StartableRun,
-} from '../src/decisions/create_run.ts';
+import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_schedule.ts';
+import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
+import { advanceBackfill, type BackfillStep } from '../src/decisions/advance_backfill.ts';
+import type { Policies } from '../src/decisions/policies.ts';
+import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
 import { stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import { isInvalidRequest } from '../src/failures/grpc_errors.ts';
 import type { Journal } from '../src/journal/journal.ts';

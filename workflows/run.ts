@@ -23,7 +23,7 @@ import {
   isTooSlow,
   type RunInput,
 } from '../src/contract/workflow_inputs.ts';
-import type { ContinuedRun } from '../src/decisions/backfills.ts';
+import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { FailedOutcome } from '../src/decisions/run_outcomes.ts';
 import type { CountedRows, CountInput } from '../src/export/count.ts';
 import type { BarrierCheck } from '../src/source/source.ts';

@@ -13,8 +13,10 @@ import { runDecider } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import { type Journal, readState, writeLogLine } from '../journal/journal.ts';
-import { endRepairs, requestRepair } from './backfills.ts';
-import { findActiveRun, hasActiveRun, isExpiredInterval, type MaintenancePolicy } from './create_run.ts';
+import { endRepairs, requestRepair } from './repairs.ts';
+import { findActiveRun, hasActiveRun } from './active_runs.ts';
+import { isExpiredInterval } from './expired_intervals.ts';
+import type { MaintenancePolicy } from './policies.ts';
 import { dayOf, storeNotification } from './notifications.ts';
 
 /** An exported interval, and how it last compared with the source. */

@@ -4,7 +4,8 @@ import type { RunSpec } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
 import { type ComparisonGroup, readDueGroups } from './comparisons.ts';
-import { hasActiveRun, type MaintenancePolicy } from './create_run.ts';
+import { hasActiveRun } from './active_runs.ts';
+import type { MaintenancePolicy } from './policies.ts';
 import { hasUnsettledRuns, readExportsToSettle } from './unsettled_runs.ts';
 
 /** An object of a destination that is no longer needed. */

@@ -1,7 +1,7 @@
 import { decideNextInterval, type LiveBatchExport } from '../domain/batch_export.ts';
 import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
-import type { Policies } from './create_run.ts';
+import type { Policies } from './policies.ts';
 
 /** Exports whose schedule has missed something. */
 interface OverdueExports {

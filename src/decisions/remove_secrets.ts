@@ -1,6 +1,6 @@
 import type { Connection, Pool } from '../journal/database.ts';
 import { activeStatuses } from '../projections/runs.ts';
-import type { MaintenancePolicy } from './create_run.ts';
+import type { MaintenancePolicy } from './policies.ts';
 
 const hourMs = 3_600_000;
 

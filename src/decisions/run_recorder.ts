@@ -26,26 +26,29 @@ import {
 } from '../domain/run_state.ts';
 import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
 import { startComparisons } from './comparisons.ts';
+import { foreignManifestBecause, readAdoptedManifest } from './adopted_manifests.ts';
 import {
-  foreignManifestBecause,
-  findReplacedRun,
-  hasPublished,
-  isCollapsedRun,
-  mayHavePublished,
   type RangeFile,
-  readAdoptedManifest,
-  readEarlierGenerations,
   readFiles,
   readLateKeys,
   readPublishedFiles,
   readReplacedFiles,
-  createFileRecorder,
+} from './read_files.ts';
+import { createFileRecorder } from './record_files.ts';
+import {
+  findReplacedRun,
+  hasPublished,
+  isCollapsedRun,
+  mayHavePublished,
+  readEarlierGenerations,
+} from './replaced_runs.ts';
+import {
   createRunSteps,
   logIdsOf,
   nextGeneration,
   reserveNextGeneration,
   type RunSteps,
-} from './record_files.ts';
+} from './run_steps.ts';
 import { notifyOfCompletion } from './notifications.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */

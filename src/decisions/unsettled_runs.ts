@@ -4,8 +4,9 @@ import type { SettlingOutcome } from '../domain/comparison.ts';
 import { runDecider } from '../domain/run.ts';
 import type { Pool } from '../journal/database.ts';
 import { type Journal, writeLogLine } from '../journal/journal.ts';
-import { requestRepair } from './backfills.ts';
-import { findActiveRun, hasActiveRun, isExpiredInterval } from './create_run.ts';
+import { requestRepair } from './repairs.ts';
+import { findActiveRun, hasActiveRun } from './active_runs.ts';
+import { isExpiredInterval } from './expired_intervals.ts';
 
 /** The run of a current manifest that was exported while transactions of the source were open. */
 export interface UnsettledRun {

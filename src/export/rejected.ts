@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
-import type { RangeFile } from '../decisions/record_files.ts';
+import type { RangeFile } from '../decisions/read_files.ts';
 import { addFingerprints, emptyFingerprint, fingerprintHashOf } from '../domain/fingerprint.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { ExportedFile, SortKey } from '../domain/exported_files.ts';

@@ -13,7 +13,7 @@ import {
   recordComparison,
   recordUnchanged,
 } from '../decisions/comparisons.ts';
-import { readFiles } from '../decisions/record_files.ts';
+import { readFiles } from '../decisions/read_files.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
 import { countFewerRows, type SortKey } from '../domain/exported_files.ts';

@@ -1,4 +1,4 @@
-import type { Policies } from '../decisions/create_run.ts';
+import type { Policies } from '../decisions/policies.ts';
 import type { OpenLocation } from '../destination/open_destination.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import type { Journal } from '../journal/journal.ts';

@@ -1,5 +1,5 @@
 /** What the journal knows of the commits to tables, and what is wrong with a table. */
-import { createRunSteps } from '../decisions/record_files.ts';
+import { createRunSteps } from '../decisions/run_steps.ts';
 import { createConfigReader } from '../destination/config_versions.ts';
 import { type PartitionColumn, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
 import { batchExportDecider, type Model, type TableRepairVersion } from '../domain/batch_export.ts';

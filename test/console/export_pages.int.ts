@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { createPolicies } from '../../src/decisions/create_run.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { readSettings } from '../../src/config/settings.ts';
 import { inWords } from '../../src/console/pages/edit/form_fields.ts';

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { advanceBackfill } from '../../src/decisions/backfills.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { openJournal } from '../../src/projections/registry.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.ts';
-import { createPolicies, type Policies } from '../../src/decisions/create_run.ts';
+import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { advanceSchedule, type ScheduleStep } from '../../src/decisions/advance_schedule.ts';
 import { readCommand, type Command, type CommandName } from '../../src/journal/commands.ts';
 import type { Journal } from '../../src/journal/journal.ts';

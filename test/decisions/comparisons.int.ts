@@ -8,7 +8,7 @@ import {
   recordComparison,
   recordUnchanged,
 } from '../../src/decisions/comparisons.ts';
-import { advanceBackfill } from '../../src/decisions/backfills.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';

@@ -1,8 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
-import { advanceBackfill } from '../../src/decisions/backfills.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
-import { endRun, isIntervalDue } from '../../src/decisions/run_outcomes.ts';
+import { isIntervalDue } from '../../src/decisions/run_end.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
 import type { ExistingRun } from '../../src/domain/run_state.ts';

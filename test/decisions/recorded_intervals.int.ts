@@ -1,8 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { advanceBackfill } from '../../src/decisions/backfills.ts';
-import { findIntervalFrom, toRecordedRange } from '../../src/decisions/create_run.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { findIntervalFrom, toRecordedRange } from '../../src/decisions/ledger_boundaries.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import type { DataInterval } from '../../src/domain/intervals.ts';
 import { inTransaction } from '../../src/journal/database.ts';

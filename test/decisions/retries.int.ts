@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
 import pg from 'pg';
-import { advanceBackfill, continueRun } from '../../src/decisions/backfills.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { deleteExpired } from '../../src/decisions/due_maintenance.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { advanceBackfill } from '../../src/decisions/backfills.ts';
-import type { Policies } from '../../src/decisions/create_run.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import type { Policies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { findBackfill } from '../../src/http/backfills/routes.ts';

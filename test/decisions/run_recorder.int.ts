@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { advanceBackfill, continueRun } from '../../src/decisions/backfills.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
 import { cancelUnlessPublishing, endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import type { Policies } from '../../src/decisions/create_run.ts';
+import type { Policies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Manifest } from '../../src/destination/manifest.ts';

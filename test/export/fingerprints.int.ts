@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { ExportActivities } from '../../activities/run.ts';
-import { continueRun } from '../../src/decisions/backfills.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { addFingerprints, haveSameRows, rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
 import { filesOf } from '../../src/domain/run_state.ts';

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createPolicies, createRetry } from '../../src/decisions/create_run.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
+import { createRetry } from '../../src/decisions/retries.ts';
 import { cancelUnlessPublishing, endRun } from '../../src/decisions/run_outcomes.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { type Interruptions, withCrash, withInterruptions } from './crash_injection.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { continueRun } from '../../src/decisions/backfills.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createEmptyPublisher } from '../../src/export/publish_empty.ts';

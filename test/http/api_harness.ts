@@ -3,7 +3,7 @@ import { Registry } from 'prom-client';
 import { createVerificationActivities } from '../../activities/verification.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
-import { createPolicies } from '../../src/decisions/create_run.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';

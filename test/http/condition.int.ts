@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
-import { createPolicies } from '../../src/decisions/create_run.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
 import { notifyConditionChanges, storeNotification } from '../../src/decisions/notifications.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';

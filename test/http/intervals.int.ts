@@ -1,9 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { advanceBackfill } from '../../src/decisions/backfills.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { collapseHistory } from '../../src/decisions/collapse_history.ts';
-import { createPolicies } from '../../src/decisions/create_run.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';

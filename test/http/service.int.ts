@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { advanceBackfill } from '../../src/decisions/backfills.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { storeTraits } from '../../src/destination/store_traits.ts';
 import { runStatusLabels } from '../../src/domain/run_state.ts';
 import {

@@ -9,8 +9,8 @@ import {
 } from '@aws-sdk/client-s3';
 import type { ActivityContext } from '../../activities/run_step.ts';
 import { createMaintenanceActivities } from '../../activities/maintenance.ts';
-import type { MaintenancePolicy } from '../../src/decisions/create_run.ts';
-import { applyCommand } from '../../src/decisions/advance_schedule.ts';
+import type { MaintenancePolicy } from '../../src/decisions/policies.ts';
+import { applyCommand } from '../../src/decisions/commands/apply_command.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';

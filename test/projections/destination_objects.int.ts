@@ -1,6 +1,6 @@
 import { beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { continueRun } from '../../src/decisions/backfills.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { backfillDecider } from '../../src/domain/backfill.ts';

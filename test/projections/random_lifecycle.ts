@@ -1,5 +1,6 @@
 import fc from 'fast-check';
-import { advanceBackfill, continueRun } from '../../src/decisions/backfills.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { continueRun } from '../../src/decisions/continue_run.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readObsoleteObjects, recordDeletions } from '../../src/decisions/due_maintenance.ts';

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { createPolicies, createRetry } from '../../src/decisions/create_run.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
+import { createRetry } from '../../src/decisions/retries.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';

@@ -10,7 +10,7 @@ import { createMaintenancePlanner } from '../../activities/maintenance.ts';
 import { createVerificationActivities } from '../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
-import { createPolicies, type Policies } from '../../src/decisions/create_run.ts';
+import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../src/domain/run_state.ts';
 import { createOutages } from '../../src/failures/circuits.ts';

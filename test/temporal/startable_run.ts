@@ -1,4 +1,4 @@
-import type { StartableRun } from '../../src/decisions/create_run.ts';
+import type { StartableRun } from '../../src/decisions/startable_runs.ts';
 
 /** A run of one hour that the schedule created, with the fields that a test changes. */
 export const startableRun = (changes: Partial<StartableRun> = {}): StartableRun => ({

@@ -1,7 +1,7 @@
 import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
-import { toRecordedRange } from '../../decisions/create_run.ts';
+import { toRecordedRange } from '../../decisions/ledger_boundaries.ts';
 import { requireBackfillRange } from '../../domain/backfill.ts';
 import { type BatchExportState, requireLive } from '../../domain/batch_export.ts';
 import type { Pool } from '../../journal/database.ts';

@@ -10,7 +10,7 @@ import {
 import type { Model } from '../../domain/batch_export.ts';
 import type { FieldChange } from '../../journal/audit.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
-import { createPolicies } from '../../decisions/create_run.ts';
+import { createPolicies } from '../../decisions/policies.ts';
 import { cleanUpTimeOf, readRemovalTime } from '../../decisions/remove_secrets.ts';
 import { dryRun } from '../backfills/dry_run.ts';
 import { dryRunSchema } from '../backfills/schema.ts';

@@ -1,5 +1,5 @@
 import type { Settings } from '../../config/settings.ts';
-import { type RangeFile, readFiles, type StoredFile } from '../../decisions/record_files.ts';
+import { type RangeFile, readFiles, type StoredFile } from '../../decisions/read_files.ts';
 import { inDestination, readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
 import { partitionColumnsOf } from '../../destination/keys.ts';
 import { manifestOf } from '../../destination/manifest.ts';

@@ -1,5 +1,5 @@
 import type { FastifyRequest } from 'fastify';
-import { readExportsToRetry } from '../../decisions/create_run.ts';
+import { readExportsToRetry } from '../../decisions/failed_intervals.ts';
 import { isActiveStatus } from '../../domain/run_state.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { ApiError, invalid } from '../api_error.ts';

@@ -17,7 +17,7 @@ import {
   workflowIds,
   type WorkflowType,
 } from '../../contract/workflow_inputs.ts';
-import type { StartableRun } from '../../decisions/create_run.ts';
+import type { StartableRun } from '../../decisions/startable_runs.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { taskQueues } from '../connections.ts';

@@ -15,7 +15,7 @@ import {
   workflowIds,
   workflowTypes,
 } from '../../contract/workflow_inputs.ts';
-import { backfillTraceParent, type StartableRun } from '../../decisions/create_run.ts';
+import { backfillTraceParent, type StartableRun } from '../../decisions/startable_runs.ts';
 import { nominalLengthMs } from '../../domain/intervals.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import type { Pool } from '../../journal/database.ts';

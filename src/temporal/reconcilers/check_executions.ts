@@ -1,7 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
 import { isId, type RunInterval, type WorkflowType } from '../../contract/workflow_inputs.ts';
-import type { Policies } from '../../decisions/create_run.ts';
+import type { Policies } from '../../decisions/policies.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
 import { commandNames } from '../../journal/commands.ts';
 import type { Pool } from '../../journal/database.ts';

@@ -1,5 +1,5 @@
 import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
-import { readStartableRun, type StartableRun } from '../../decisions/create_run.ts';
+import { readStartableRun, type StartableRun } from '../../decisions/startable_runs.ts';
 import { collapseHistory } from '../../decisions/collapse_history.ts';
 import { deleteExpired } from '../../decisions/due_maintenance.ts';
 import { cleanUpTimeOf, removeSecrets } from '../../decisions/remove_secrets.ts';

@@ -9,8 +9,8 @@ import {
   type ScheduleInput,
   workflowTypes,
 } from '../../contract/workflow_inputs.ts';
-import { storeManualSignal } from '../../decisions/advance_schedule.ts';
-import type { Policies } from '../../decisions/create_run.ts';
+import { storeManualSignal } from '../../decisions/manual_signals.ts';
+import type { Policies } from '../../decisions/policies.ts';
 import type { Journal } from '../../journal/journal.ts';
 import type { ExecutionLists, ListedExecution } from '../clients/executions.ts';
 import { decodePayloads } from '../connections.ts';

@@ -14,7 +14,7 @@ import {
 import { createVerificationActivities } from '../../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
-import { createPolicies } from '../../decisions/create_run.ts';
+import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder.ts';
 import { createMayShrink, createSelectionReader } from '../../destination/config_versions.ts';
 import { createDestinationTester } from '../../destination/destination_tests.ts';

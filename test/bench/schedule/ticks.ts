@@ -1,6 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
-import { createPolicies, type Policies } from '../../../src/decisions/create_run.ts';
+import { createPolicies, type Policies } from '../../../src/decisions/policies.ts';
 import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
 import { nominalLengthMs } from '../../../src/domain/intervals.ts';
 import type { Deployment } from '../exportd.ts';

@@ -5,7 +5,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 import pg from 'pg';
 import { collapseHistory } from '../../../src/decisions/collapse_history.ts';
-import { createPolicies } from '../../../src/decisions/create_run.ts';
+import { createPolicies } from '../../../src/decisions/policies.ts';
 import { readDueMaintenance } from '../../../src/decisions/due_maintenance.ts';
 import { startServer } from '../../../src/http/server.ts';
 import { createPool, type Pool } from '../../../src/journal/database.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
-import { createPolicies } from '../../../src/decisions/create_run.ts';
+import { createPolicies } from '../../../src/decisions/policies.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../../src/domain/run.ts';

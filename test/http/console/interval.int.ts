@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
-import { createPolicies } from '../../../src/decisions/create_run.ts';
+import { createPolicies } from '../../../src/decisions/policies.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { minuteAgo } from '../../setup/minutes.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';

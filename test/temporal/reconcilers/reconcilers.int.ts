@@ -2,9 +2,9 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@je
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
 import { workflowIds, workflowTypes } from '../../../src/contract/workflow_inputs.ts';
-import { continueRun } from '../../../src/decisions/backfills.ts';
+import { continueRun } from '../../../src/decisions/continue_run.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
-import { readStartableRun } from '../../../src/decisions/create_run.ts';
+import { readStartableRun } from '../../../src/decisions/startable_runs.ts';
 import { readCommand } from '../../../src/journal/commands.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
 import { runInput } from '../../../src/temporal/clients/export_workflows.ts';

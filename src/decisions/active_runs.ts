@@ -1,0 +1,67 @@
+import type { DataInterval } from '../domain/intervals.ts';
+import { activeRunStatuses } from '../domain/run_state.ts';
+import type { Connection } from '../journal/database.ts';
+import { activeStatuses } from '../projections/runs.ts';
+import type { Policies } from './policies.ts';
+
+/** SQL condition: the interval of a row has an active run. */
+export const hasActiveRun = (row: string): string => `exists (
+  select from exportd.batch_export_runs active
+  where active.batch_export_id = ${row}.batch_export_id and active.data_interval_start = ${row}.data_interval_start
+    and active.status in (${activeStatuses}))`;
+
+/** Returns the id of the interval's active run, or null. An interval has at most one. */
+export async function findActiveRun(
+  connection: Connection,
+  batchExportId: string,
+  interval: DataInterval,
+): Promise<string | null> {
+  const { rows } = await connection.query<{ id: string }>(
+    `select id from exportd.batch_export_runs where batch_export_id = $1 and data_interval_start = $2
+     and data_interval_end = $3 and status = any($4)`,
+    [batchExportId, interval.start, interval.end, activeRunStatuses],
+  );
+  return rows[0]?.id ?? null;
+}
+
+/**
+ * The number of free slots of a schedule or a backfill. Automatic retries take a slot, and so do the runs of others that
+ * a backfill waits for. The retries of a former repair take those of the current one. The caller holds the export's lock.
+ */
+export async function countFreeSlots(
+  connection: Connection,
+  policies: Policies,
+  { batch_export_id, backfill_id }: { readonly batch_export_id: string; readonly backfill_id: string | null },
+): Promise<number> {
+  const owned =
+    backfill_id === null
+      ? 'backfill_id is null'
+      : `(backfill_id = $3 or id in
+           (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $3 and status is null)
+         or ${isRepair('$3')} and ${isRepair('batch_export_runs.backfill_id')})`;
+  const { rows } = await connection.query<{ active: number; is_repair: boolean }>(
+    `select count(*) as active, ${backfill_id === null ? 'false' : isRepair('$3')} as is_repair
+     from exportd.batch_export_runs where batch_export_id = $1 and status = any($2) and ${owned}`,
+    [batch_export_id, activeRunStatuses, ...(backfill_id === null ? [] : [backfill_id])],
+  );
+  const { active = 0, is_repair = false } = rows[0] ?? {};
+  const ofBackfill = is_repair ? policies.repairConcurrency : policies.backfillConcurrency;
+  return (backfill_id === null ? policies.maxConcurrentRuns : ofBackfill) - active;
+}
+
+/** SQL condition: a backfill is the repair of its export. @param backfillId an SQL expression */
+const isRepair = (backfillId: string): string =>
+  `exists (select from exportd.backfills owner where owner.id = ${backfillId} and owner.kind = 'repair')`;
+
+/** The number of due automatic retries of a backfill's runs, which take the next free slots. */
+export async function countDueRetries(
+  connection: Connection,
+  backfillId: string,
+  now: Date,
+): Promise<number> {
+  const { rows } = await connection.query<{ due: number }>(
+    'select count(*) as due from exportd.batch_export_runs where backfill_id = $1 and retry_at <= $2',
+    [backfillId, now],
+  );
+  return rows[0]?.due ?? 0;
+}

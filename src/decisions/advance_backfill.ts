@@ -1,0 +1,188 @@
+import {
+  backfillDecider,
+  type BackfillEvent,
+  type BackfillState,
+  decideCompletion,
+  type ExistingBackfill,
+  plannedRuns,
+} from '../domain/backfill.ts';
+import { batchExportDecider, type BatchExportState, type LiveBatchExport } from '../domain/batch_export.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import { isActiveStatus, type RunStatus } from '../domain/run_state.ts';
+import type { Connection } from '../journal/database.ts';
+import {
+  deterministicId,
+  type Journal,
+  type JournalTransaction,
+  type LockedStream,
+} from '../journal/journal.ts';
+import { countDueRetries, countFreeSlots, findActiveRun } from './active_runs.ts';
+import { createRun } from './create_run.ts';
+import { nextFailedInterval } from './failed_intervals.ts';
+import { findIntervalFrom } from './ledger_boundaries.ts';
+import type { NextInterval } from './next_run.ts';
+import type { NextRun } from './next_run.ts';
+import type { Policies } from './policies.ts';
+import { hasRepairs, takeRepair } from './repairs.ts';
+import { pauseFailingBackfill } from './auto_pause.ts';
+import { readStartableRuns, type StartableRun } from './startable_runs.ts';
+
+/** A backfill's stream, locked until the transaction ends. */
+export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
+
+/** What a backfill workflow does next. */
+export interface BackfillStep {
+  /** The backfill's export; empty if there is no such backfill. */
+  readonly batch_export_id: string;
+  /** True if the backfill creates no more runs and waits for none. */
+  readonly ended: boolean;
+  readonly status: BackfillState['status'];
+  readonly start_runs: readonly StartableRun[];
+  /** How many of `total_runs` intervals have a run, for the summary in the Temporal UI. */
+  readonly runs_created: number;
+  readonly total_runs: number;
+  /** Whether the step created notifications. */
+  readonly has_new_deliveries: boolean;
+}
+
+/** Records the backfill's ended runs, creates as many new ones as its concurrency allows, and completes it at the end. */
+export async function advanceBackfill(
+  journal: Journal,
+  policies: Policies,
+  backfillId: string,
+): Promise<BackfillStep> {
+  const step = await journal.transaction(async (transaction): Promise<Omit<BackfillStep, 'start_runs'>> => {
+    const { rows } = await transaction.connection.query<{ batch_export_id: string }>(
+      'select batch_export_id from exportd.backfills where id = $1',
+      [backfillId],
+    );
+    const batchExportId = rows[0]?.batch_export_id;
+    if (batchExportId === undefined)
+      return {
+        batch_export_id: '',
+        ended: true,
+        status: 'Absent',
+        runs_created: 0,
+        total_runs: 0,
+        has_new_deliveries: false,
+      };
+    const batchExport = await transaction.lock(batchExportDecider, batchExportId);
+    const backfill = await transaction.lock(backfillDecider, backfillId);
+    await recordEndedRuns(transaction.connection, backfill);
+    const hasNewDeliveries = await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
+    await createBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
+    await backfill.append(
+      'completed',
+      decideCompletion(backfill.state(), await hasRepairs(transaction.connection, batchExportId)),
+    );
+    const state = backfill.state();
+    return {
+      batch_export_id: batchExportId,
+      ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
+      status: state.status,
+      runs_created: state.status === 'Absent' ? 0 : state.runs_created,
+      total_runs: state.status === 'Absent' ? 0 : plannedRuns(state.spec.plan),
+      has_new_deliveries: hasNewDeliveries,
+    };
+  });
+  return { ...step, start_runs: await readStartableRuns(journal.pool, { backfill_id: backfillId }) };
+}
+
+/**
+ * Creates the backfill's next runs. If an interval already has an active run, the backfill waits for that run instead.
+ * Due automatic retries of its runs take slots first; while the export is paused they wait and take none.
+ */
+export async function createBackfillRuns(
+  transaction: JournalTransaction,
+  batchExport: BatchExportState,
+  batchExportId: string,
+  backfill: LockedBackfill,
+  policies: Policies,
+): Promise<void> {
+  const state = backfill.state();
+  if (batchExport.status !== 'live' || state.status === 'Absent') return;
+  const { plan, allow_shrink } = state.spec;
+  // No user asked for a repair, so it waits like the schedule.
+  if (plan.kind === 'repair' && batchExport.paused) return;
+  const { connection, now } = transaction;
+  const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
+  const dueRetryCount = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
+  for (
+    let slots = (await countFreeSlots(connection, policies, owner)) - dueRetryCount;
+    slots > 0;
+    slots -= 1
+  ) {
+    const next = await findNextRun(connection, batchExport, backfill);
+    if (!next) return;
+    const { interval, run_id: existingRunId, purpose, definition, identity } = next;
+    const runId = existingRunId ?? deterministicId('backfill', backfill.id, ...identity);
+    if (existingRunId === null)
+      await createRun(transaction, batchExport, {
+        id: runId,
+        batch_export_id: batchExportId,
+        interval,
+        purpose,
+        allow_shrink,
+        definition,
+      });
+    await backfill.append(`interval:${identity.join('/')}`, [
+      { type: 'BackfillRunCreated', data: { run_id: runId, own: existingRunId === null, ...interval } },
+    ]);
+  }
+}
+
+/** The next run that a backfill needs; undefined if it needs none, or is not Running. */
+async function findNextRun(
+  connection: Connection,
+  live: LiveBatchExport,
+  backfill: LockedBackfill,
+): Promise<NextRun | undefined> {
+  const state = backfill.state();
+  if (state.status !== 'Running') return undefined;
+  if (state.spec.plan.kind === 'repair')
+    return takeRepair(connection, live, { id: backfill.id, batch_export_id: state.spec.batch_export_id });
+  const next = await findNextInterval(connection, state);
+  const purpose = { kind: 'backfill', backfill_id: backfill.id } as const;
+  return next && { ...next, purpose, identity: [next.interval.start] };
+}
+
+/**
+ * The next interval of a backfill, and the run that it waits for instead of creating one: the active run of the interval.
+ * A backfill of failed runs also takes one that was created after its request, whatever became of it.
+ */
+async function findNextInterval(
+  connection: Connection,
+  { spec: { batch_export_id, plan }, remaining }: ExistingBackfill,
+): Promise<NextInterval | undefined> {
+  if (!remaining) return undefined;
+  const activeRunOf = async (interval: DataInterval): Promise<NextInterval> => ({
+    interval,
+    run_id: await findActiveRun(connection, batch_export_id, interval),
+  });
+  switch (plan.kind) {
+    case 'range': {
+      const source = { batchExportId: batch_export_id, revisions: plan.revisions };
+      return activeRunOf(await findIntervalFrom(connection, source, remaining.start));
+    }
+    case 'retry':
+      return activeRunOf(plan.interval);
+    case 'failed':
+      return nextFailedInterval(connection, batch_export_id, plan.failed, remaining);
+    case 'repair':
+      return undefined;
+  }
+}
+
+async function recordEndedRuns(connection: Connection, backfill: LockedBackfill): Promise<void> {
+  const state = backfill.state();
+  if (state.status === 'Absent' || state.active.length === 0) return;
+  const { rows } = await connection.query<{ id: string; status: RunStatus }>(
+    'select id, status from exportd.batch_export_runs where id = any($1)',
+    [state.active],
+  );
+  for (const run of rows)
+    if (!isActiveStatus(run.status))
+      await backfill.append(`ended:${run.id}`, [
+        { type: 'BackfillRunEnded', data: { run_id: run.id, status: run.status } },
+      ]);
+}

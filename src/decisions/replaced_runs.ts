@@ -1,0 +1,94 @@
+import type { RunInterval } from '../contract/workflow_inputs.ts';
+import { areInSameBucket, createMayShrink } from '../destination/config_versions.ts';
+import type { EarlierGenerations } from '../domain/exported_files.ts';
+import {
+  adoptedRun,
+  earlierGenerationsOf,
+  isCoveredByRows,
+  type ReplacedRun,
+} from '../domain/replaced_generation.ts';
+import { runDecider } from '../domain/run.ts';
+import type { ExistingRun } from '../domain/run_state.ts';
+import type { Connection, Pool } from '../journal/database.ts';
+import { type Journal, readState } from '../journal/journal.ts';
+import { readFiles, readReplacedFiles } from './read_files.ts';
+
+/** Decides which files of earlier generations stay when a run publishes. @throws ConfigVersionNotFound */
+export async function readEarlierGenerations(
+  connection: Connection,
+  runId: string,
+  run: ExistingRun,
+  replaced: ReplacedRun,
+): Promise<EarlierGenerations> {
+  const isCovered = isCoveredByRows(run, replaced);
+  const files = isCovered
+    ? { own: [], replaced: [] }
+    : {
+        own: await readFiles(connection, runId, run),
+        replaced: await readReplacedFiles(connection, replaced),
+      };
+  // Nothing can stay, so that the configs need not be read.
+  const { kept, earlier, elsewhere } = replaced.run.earlier_generations;
+  if (isCovered && [kept, earlier, elsewhere].every(({ length }) => length === 0))
+    return earlierGenerationsOf(run, replaced, { mayShrink: false, isSameBucket: true, files });
+  return earlierGenerationsOf(run, replaced, {
+    mayShrink: await createMayShrink(connection)(run.spec),
+    isSameBucket: await areInSameBucket(connection, run.spec, replaced.run.spec),
+    files,
+  });
+}
+
+/** Whether a run is a Completed one of the interval. */
+export async function hasPublished(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from exportd.batch_export_runs where id::text = $1 and batch_export_id = $2 and data_interval_start = $3
+     and data_interval_end = $4 and status = 'Completed'`,
+    [runId, spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
+  );
+  return rowCount === 1;
+}
+
+/** Whether another run of the interval than this one has claimed publishing, so that its manifest may be stored. */
+export async function mayHavePublished(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from exportd.batch_export_runs run
+     join exportd.stream_states folded on folded.stream_type = 'run' and folded.stream_id = run.id
+     where run.batch_export_id = $1 and run.data_interval_start = $2 and run.data_interval_end = $3 and run.id <> $4
+       and folded.state->>'publish_started_at' is not null limit 1`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, runId],
+  );
+  return rowCount === 1;
+}
+
+/** Whether a manifest of an interval is that of a run whose history was collapsed. */
+export async function isCollapsedRun(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from exportd.intervals where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3
+       and collapsed_generation is not null and manifest_run_id::text = $4`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, runId],
+  );
+  return rowCount === 1;
+}
+
+/**
+ * Reads the run whose manifest another run of its interval would replace: the newest Completed one, or the one whose
+ * manifest a newer run found in the bucket and adopted. Null if there is none. An interval has at most one active run, so
+ * the result changes only when that run adopts a manifest.
+ */
+export async function findReplacedRun(
+  journal: Pick<Journal, 'pool' | 'projector'>,
+  spec: RunInterval,
+): Promise<ReplacedRun | null> {
+  const { rows } = await journal.pool.query<{ id: string }>(
+    `select id from exportd.batch_export_runs where batch_export_id = $1 and data_interval_start = $2
+     and data_interval_end = $3 and (status = 'Completed' or adopted_generation is not null)
+     order by position desc limit 1`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
+  );
+  const [found] = rows;
+  if (!found) return null;
+  const run = await readState(journal, runDecider, found.id);
+  if (run.status === 'Absent') return null;
+  if (run.status !== 'Completed' && run.adopted) return adoptedRun(run.adopted, run.spec, found.id);
+  return { run_id: found.id, run, adopted_by: null };
+}

@@ -1,0 +1,87 @@
+import type { ExportRange } from '../domain/exported_files.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import { requireAttempt, requireGeneration, runDecider, RunEnded, type RunEvent } from '../domain/run.ts';
+import { type ExistingRun, isActiveStatus, type RangeAttempt, type RunState } from '../domain/run_state.ts';
+import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
+
+export type RunStream = LockedStream<RunState, RunEvent>;
+
+/** The steps of runs. Each is one transaction under the lock of the run's stream, and returns the run after it. */
+export type RunSteps = ReturnType<typeof createRunSteps>;
+
+export function createRunSteps(journal: Journal) {
+  const step = async (
+    runId: string,
+    work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
+  ): Promise<ExistingRun> =>
+    journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(runDecider, runId);
+      await work(stream, transaction);
+      const state = stream.state();
+      if (state.status === 'Absent') throw new RunEnded('Absent');
+      return state;
+    });
+  /** A step of the newest generation. `cause` identifies it within the generation. */
+  const generationStep = (
+    runId: string,
+    generation: number,
+    cause: string,
+    decide: (run: ExistingRun) => RunEvent[],
+  ): Promise<ExistingRun> =>
+    step(runId, async (stream) => {
+      const run = requireGeneration(stream.state(), generation);
+      await stream.append(`generation:${generation}/${cause}`, decide(run));
+    });
+  /** A step of the latest attempt at a range. */
+  const attemptStep = (
+    runId: string,
+    attempt: RangeAttempt,
+    cause: string,
+    decide: (range: ExportRange, run: ExistingRun) => RunEvent[],
+  ): Promise<ExistingRun> =>
+    generationStep(runId, attempt.generation, cause, (run) =>
+      decide(requireAttempt(run, attempt).range, run),
+    );
+  return { step, generationStep, attemptStep };
+}
+
+/** Reserves the interval's next generation. */
+export async function reserveNextGeneration(
+  stream: RunStream,
+  transaction: JournalTransaction,
+  run: ExistingRun,
+  more: { late_rows?: true; fingerprint?: Fingerprint } = {},
+): Promise<void> {
+  const generation = await nextGeneration(transaction, run);
+  await stream.append(`reserve:${generation}`, [
+    { type: 'RunGenerationReserved', data: { generation, ...more } },
+  ]);
+}
+
+/**
+ * An interval has at most one active run, so the maximum over all of its runs is the last reserved generation, unless the
+ * bucket had a manifest of which the journal knew nothing.
+ */
+export async function nextGeneration(transaction: JournalTransaction, run: ExistingRun): Promise<number> {
+  if (!isActiveStatus(run.status)) throw new RunEnded(run.status);
+  const { batch_export_id, data_interval_start, data_interval_end } = run.spec;
+  const { rows } = await transaction.connection.query<{ next: number }>(
+    `select greatest(max(greatest(generation, adopted_generation)), (
+         select collapsed_generation from exportd.intervals
+         where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3), 0) + 1 as next
+     from exportd.batch_export_runs
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
+    [batch_export_id, data_interval_start, data_interval_end],
+  );
+  return rows[0]?.next ?? 1;
+}
+
+/** The range of a step, as its event has it. */
+export const rangeStepOf = ({ generation, range }: RangeAttempt) => ({ generation, range });
+
+/** The ids of a run's log lines and notifications. */
+export const logIdsOf = (run: ExistingRun, runId: string) => ({
+  team_id: run.spec.team_id,
+  batch_export_id: run.spec.batch_export_id,
+  run_id: runId,
+});

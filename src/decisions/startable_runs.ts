@@ -1,0 +1,94 @@
+import type { Pool } from '../journal/database.ts';
+
+/**
+ * The trace of the command that created a backfill, as a W3C `traceparent`; null without one.
+ * @param backfillId an SQL expression
+ */
+export const backfillTraceParent = (backfillId: string): string => `
+  (select command.trace_parent from exportd.journal_events created
+   join exportd.commands command
+     on command.id = case when created.cause like 'command:%' then substr(created.cause, 9)::uuid end
+   where created.stream_type = 'backfill' and created.stream_id = ${backfillId} and created.stream_version = 1)`;
+
+/** What starting a run workflow requires. Contains only names and times that a workflow history may contain. */
+export interface StartableRun {
+  readonly run_id: string;
+  readonly batch_export_id: string;
+  readonly batch_export_name: string;
+  readonly team_id: number;
+  readonly model: string;
+  readonly destination_type: string;
+  readonly interval: string;
+  readonly data_interval_start: string;
+  readonly data_interval_end: string;
+  /** The backfill that created it, or null. */
+  readonly backfill_id: string | null;
+  /** The trace that it belongs to, as a W3C `traceparent`; null if it has its own. */
+  readonly trace_parent: string | null;
+}
+
+/**
+ * The largest backfill, in intervals, whose runs belong to the trace of the request. Those of a larger one, and scheduled
+ * runs, have a trace each.
+ */
+const maxIntervalsInTrace = 24;
+
+const columns = `run.id as run_id, run.batch_export_id, export.name as batch_export_name, run.team_id, run.model,
+  export.destination_type, export.interval, run.data_interval_start, run.data_interval_end, run.backfill_id,
+  (select ${backfillTraceParent('backfill.id')} from exportd.backfills backfill
+   where backfill.id = run.backfill_id and backfill.total_runs <= ${maxIntervalsInTrace}) as trace_parent`;
+
+/**
+ * Reads the runs that were created and not started. They are read from the read model, not returned by the step that
+ * created them: if the result of that step is lost, the next step still starts them. Starting a run twice is harmless.
+ */
+export async function readStartableRuns(
+  pool: Pool,
+  of: { readonly batch_export_id: string } | { readonly backfill_id: string },
+): Promise<StartableRun[]> {
+  const [condition, id] =
+    'backfill_id' in of
+      ? ['run.backfill_id = $1 and run.retry_number = 0', of.backfill_id]
+      : [
+          'run.batch_export_id = $1 and (run.backfill_id is null or run.retry_number > 0)',
+          of.batch_export_id,
+        ];
+  const { rows } = await pool.query<StartableRun>(
+    `select ${columns} from exportd.batch_export_runs run
+     join exportd.batch_exports export on export.id = run.batch_export_id
+     where ${condition} and run.status = 'Starting' order by run.position`,
+    [id],
+  );
+  return rows;
+}
+
+/**
+ * Reads the backfills of an export that may have no workflow yet, for the same reason: none of their runs has started.
+ * After 5 minutes the reconciler has started them, so older ones are left out.
+ */
+export async function readUnstartedBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
+  const { rows } = await pool.query<{ id: string }>(
+    `select id from exportd.backfills backfill where batch_export_id = $1 and finished_at is null
+     and created_at > clock_timestamp() - interval '5 minutes' and not exists (
+       select from exportd.batch_export_runs run where run.backfill_id = backfill.id and run.status <> 'Starting')
+     order by position`,
+    [batchExportId],
+  );
+  return rows.map(({ id }) => id);
+}
+
+/** Reads one run, whatever its status. */
+export async function readStartableRun(pool: Pool, runId: string): Promise<StartableRun | undefined> {
+  return (await readRuns(pool, [runId]))[0];
+}
+
+/** Reads runs by id, whatever their status. */
+export async function readRuns(pool: Pool, runIds: readonly string[]): Promise<StartableRun[]> {
+  if (runIds.length === 0) return [];
+  const { rows } = await pool.query<StartableRun>(
+    `select ${columns} from exportd.batch_export_runs run
+     join exportd.batch_exports export on export.id = run.batch_export_id where run.id = any($1)`,
+    [runIds],
+  );
+  return rows;
+}
