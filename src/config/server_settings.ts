@@ -9,6 +9,8 @@ import {
   oneOf,
   optionalCount,
   privateNetworks,
+  proxyBypasses,
+  proxyUrl,
   secret,
   size,
   text,
@@ -89,6 +91,21 @@ export const traces = {
     .optional()
     .describe(
       "Base URL of a collector of traces (OTLP over HTTP). OpenTelemetry's other variables have an effect too. Unset: no traces.",
+    ),
+};
+
+/** Proxies between exportd and S3 servers, webhooks, collectors and models. */
+export const proxies = {
+  HTTPS_PROXY: proxyUrl()
+    .optional()
+    .describe(
+      'Proxy for requests to `https://` URLs, such as `http://user:password@proxy:3128`. [What goes through it](#variables-of-the-process).',
+    ),
+  HTTP_PROXY: proxyUrl().optional().describe('The same for `http://` URLs.'),
+  NO_PROXY: proxyBypasses()
+    .optional()
+    .describe(
+      'Hosts that are reached without a proxy, separated by commas: `s3.internal,.example.com,10.0.0.0/8`. A name includes the names below it.',
     ),
 };
 

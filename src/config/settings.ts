@@ -4,7 +4,8 @@ import * as z from 'zod';
 import { exports, maintenance, schedules, source, workflows } from './export_settings.ts';
 import { queries } from './query_settings.ts';
 import { SettingsError } from './settings_error.ts';
-import { httpApi, process, security, servers, traces, webhooks } from './server_settings.ts';
+import { readProcessEnvironment } from './process_environment.ts';
+import { httpApi, process, proxies, security, servers, traces, webhooks } from './server_settings.ts';
 import { temporal } from './temporal_settings.ts';
 
 export { SettingsError };
@@ -61,6 +62,7 @@ export const settingGroups: Readonly<Record<string, Readonly<Record<string, z.Zo
   Temporal: temporal,
   Process: process,
   Traces: traces,
+  Proxies: proxies,
   Security: security,
   'HTTP API': httpApi,
   Source: source,
@@ -77,6 +79,7 @@ export const settingsSchema = z.object({
   ...temporal,
   ...process,
   ...traces,
+  ...proxies,
   ...security,
   ...httpApi,
   ...source,
@@ -122,8 +125,10 @@ export function readSettings(environment: Record<string, string | undefined>): S
   for (const name of Object.keys(environment))
     if (name.startsWith('EXPORTD_') && !(name in settingsSchema.shape) && !otherVariables.has(name))
       throw new SettingsError(`Unknown setting ${name}. See src/config/README.md for all settings.`);
-  const given = Object.fromEntries(
-    Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
+  const given = readProcessEnvironment(
+    Object.fromEntries(
+      Object.entries(environment).filter((entry): entry is [string, string] => Boolean(entry[1])),
+    ),
   );
   const parsed = settingsSchema.safeParse(given);
   if (!parsed.success) {

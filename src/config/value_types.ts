@@ -194,6 +194,61 @@ export const baseUrl = () =>
       refuse(`exportd has the path ${path} itself. Choose another, such as https://host/tools/exportd`);
   });
 
+/** The URL of a proxy. Messages do not quote it, because it may hold a password. */
+export const proxyUrl = () =>
+  z.string().refine(isProxyUrl, {
+    error:
+      'not a URL of a proxy: write one such as http://proxy:3128, with user and password percent-encoded',
+  });
+
+/** Whether Node takes it. Its own error quotes the URL. */
+function isProxyUrl(text: string): boolean {
+  if (!/^https?:\/\/[^\s\p{Cc}]+$/iu.test(text) || !URL.canParse(text)) return false;
+  const { username, password } = new URL(text);
+  return [username, password].every(isDecodable);
+}
+
+function isDecodable(encoded: string): boolean {
+  try {
+    decodeURIComponent(encoded);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/** As `src/network/proxies.ts` has it. */
+interface ProxyBypass {
+  readonly host: string;
+  readonly port: string | undefined;
+}
+
+/** Hosts as tools list them in NO_PROXY: names, with or without `.` or `*.` in front, addresses, networks, and `*`. */
+export const proxyBypasses = () =>
+  z.string().transform((text, context) =>
+    text
+      .toLowerCase()
+      .split(/[\s,]+/)
+      .filter((entry) => entry !== '')
+      .map((entry): ProxyBypass => {
+        const bypass = proxyBypassOf(entry);
+        if (bypass) return bypass;
+        context.addIssue({
+          code: 'custom',
+          message: `invalid: "${entry}" is none of the forms host, .host, host:port, 10.0.0.0/8 and *`,
+        });
+        return z.NEVER;
+      }),
+  );
+
+function proxyBypassOf(entry: string): ProxyBypass | undefined {
+  if (entry === '*' || isNetwork(entry)) return { host: entry, port: undefined };
+  const [, bracketed, plain = '', port] = /^(?:\[([^\]]+)\]|([^[\]:]+))(?::(\d{1,5}))?$/.exec(entry) ?? [];
+  if (bracketed !== undefined) return isIP(bracketed) === 6 ? { host: bracketed, port } : undefined;
+  const host = plain.replace(/^\*?\./, '').replace(/\.$/, '');
+  return /^[\p{L}\p{N}_-]+(\.[\p{L}\p{N}_-]+)*$/u.test(host) ? { host, port } : undefined;
+}
+
 /** Addresses and networks, separated by commas, as a list. */
 export const networkList = () =>
   z.string().transform((text, context) => {

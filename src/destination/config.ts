@@ -16,6 +16,7 @@ import {
   privateAddressProblem,
   publicAddressLookup,
 } from '../network/outgoing_url.ts';
+import { requirePublicHost } from '../network/proxies.ts';
 import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
 import { checkFilters } from '../source/row_query/selected_rows.ts';
 import {
@@ -253,17 +254,16 @@ export function endpointProblem(endpoint: string, allowed: AllowedPrivateAddress
 
 /** A DNS lookup that rejects private addresses when connecting. */
 export const endpointLookup = (allowed: AllowedPrivateAddresses): LookupFunction =>
-  publicAddressLookup(
-    allowed,
-    () =>
-      new DestinationError(
-        'EndpointNotAllowed',
-        `The endpoint_url is not allowed: ${privateAddressProblem}.`,
-        {
-          transient: false,
-        },
-      ),
-  );
+  publicAddressLookup(allowed, endpointNotAllowed);
+
+/** Rejects a private address before a request that a proxy connects. */
+export const requirePublicEndpoint = (host: string, allowed: AllowedPrivateAddresses): Promise<void> =>
+  requirePublicHost(host, allowed, endpointNotAllowed);
+
+const endpointNotAllowed = (): DestinationError =>
+  new DestinationError('EndpointNotAllowed', `The endpoint_url is not allowed: ${privateAddressProblem}.`, {
+    transient: false,
+  });
 
 /** Settings that restrict destinations. */
 export type DestinationSettings = Pick<

@@ -1,6 +1,7 @@
 import { S3ServiceException } from '@aws-sdk/client-s3';
 import { isThrottlingError, isTransientError } from '@smithy/core/retry';
 import { bounds, safeText } from '../config/bounds.ts';
+import { type ProxyName, proxyProblemOf } from '../network/proxies.ts';
 import type { S3Config } from './config.ts';
 import { DestinationError } from './destination.ts';
 
@@ -31,10 +32,7 @@ export function withOwner(
   if (type === 'RequestTimeTooSkewed') return ofOperator(type, message);
   // Configs have no session tokens: the machine has one, or exportd got it for a role.
   if (type === 'ExpiredToken' || (aws_access_key_id === undefined && credentialErrors.has(type)))
-    return ofOperator(
-      type,
-      `The AWS credentials of exportd's machine are missing, invalid or expired (${type}).`,
-    );
+    return machineCredentialsFailed(type);
   if (type === 'TlsError' && endpoint_url === null)
     return ofOperator(
       type,
@@ -78,6 +76,9 @@ export function withServerText(
 /** An error that is retried when the operator may have fixed it, and never within an attempt. */
 const ofOperator = (type: string, message: string): DestinationError =>
   new DestinationError(type, message, { transient: false, owner: 'operator' });
+
+const machineCredentialsFailed = (type: string): DestinationError =>
+  ofOperator(type, `The AWS credentials of exportd's machine are missing, invalid or expired (${type}).`);
 
 /** Messages for permanent S3 error codes, with what to check. */
 const permanentErrors: Readonly<Record<string, string>> = {
@@ -160,6 +161,8 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
   const inner = causeOf(error);
   if (inner) return inner;
   const { name, code, status } = describe(error);
+  const ofProxy = proxyFailure(error, `the S3 server for ${operation}`);
+  if (ofProxy) return ofProxy;
   // The SDK uses the name Unknown for errors without body and code.
   const type = aliases[name === 'Unknown' ? String(status) : name] ?? name;
   const known = permanentErrors[type];
@@ -179,7 +182,7 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
   if (status === undefined)
     return new DestinationError(
       'S3Unreachable',
-      `The S3 server did not respond to ${operation} (${code ?? name}); check endpoint_url of the destination and whether the server is running.`,
+      `The S3 server did not respond to ${operation}${wayOf(error)} (${code ?? name}); check endpoint_url of the destination and whether the server is running.`,
       { transient: true, unavailable: true },
     );
   if (!(error instanceof S3ServiceException)) return notAnS3Server(operation, status);
@@ -200,8 +203,41 @@ export function toDestinationError(error: unknown, operation: string, bucket?: s
 export const proxyLoginMissing = (): DestinationError =>
   ofOperator(
     'ProxyAuthenticationRequired',
-    "A proxy between exportd's machine and the S3 server asks for a login (status 407); let the machine reach the server without one.",
+    "A proxy between exportd's machine and the S3 server asks for a login (status 407): write user and password into HTTPS_PROXY or HTTP_PROXY, or let the machine reach the server without one.",
   );
+
+/**
+ * The error of a request that a proxy of the environment did not connect; undefined of others. Owners of exports read it, so it
+ * names the setting and not the address.
+ * @param target what the request was sent to, and what for
+ */
+function proxyFailure(error: unknown, target: string): DestinationError | undefined {
+  const proxy = proxyIn(error);
+  const problem = proxy && proxyProblemOf(error);
+  if (!problem) return undefined;
+  const { isDown, status, code } = problem;
+  if (isDown)
+    return ofOperator(
+      'ProxyUnreachable',
+      `The proxy of ${proxy} cannot be reached (${code}): check that it is up, or list what is reached without it in NO_PROXY.`,
+    );
+  if (status === 407) return proxyLoginMissing();
+  return new DestinationError(
+    'S3Unreachable',
+    `The proxy of ${proxy} did not connect to ${target}${status === undefined ? '' : ` (status ${status})`}; check endpoint_url of the destination, and what the proxy allows.`,
+    { transient: true, unavailable: true },
+  );
+}
+
+/** The setting of the proxy that a failed request went through. */
+const proxyIn = (error: unknown): ProxyName | undefined =>
+  error instanceof Error ? (error as { readonly proxy?: ProxyName }).proxy : undefined;
+
+/** How a request was sent, to follow what it was sent for. */
+const wayOf = (error: unknown): string => {
+  const proxy = proxyIn(error);
+  return proxy === undefined ? '' : ` through the proxy of ${proxy}`;
+};
 
 /** The response is not an S3 error. It comes from a web server, gateway or proxy. */
 export const notAnS3Server = (operation: string, status: number): DestinationError =>
@@ -211,6 +247,10 @@ export const notAnS3Server = (operation: string, status: number): DestinationErr
     { transient: status < 400 || status >= 500 || isTransientStatus(status), unavailable: status >= 500 },
   );
 
+/** Converts an error of getting the credentials of exportd's machine, which no owner of an export can mend. */
+export const toMachineError = (error: unknown): DestinationError =>
+  proxyFailure(error, 'AWS STS') ?? machineCredentialsFailed(describe(error).name);
+
 /**
  * Converts an error of assuming a role. The message contains only the name of AWS's error.
  * @param options.usesMachine whether the credentials of exportd's machine assume the role
@@ -219,6 +259,9 @@ export function toAssumeRoleError(
   error: unknown,
   { usesMachine }: { usesMachine: boolean },
 ): DestinationError {
+  if (error instanceof DestinationError) return error;
+  const ofProxy = proxyFailure(error, 'AWS STS');
+  if (ofProxy) return ofProxy;
   const { name, code, status } = describe(error);
   // A request expires when the clocks differ.
   if (name === 'RequestExpired' || (usesMachine && isCredentialErrorOfSts(name)))
@@ -231,7 +274,7 @@ export function toAssumeRoleError(
   if (status === undefined)
     return new DestinationError(
       'StsUnreachable',
-      `AWS STS did not respond when assuming the role of the destination (${code ?? name}).`,
+      `AWS STS did not respond when assuming the role of the destination${wayOf(error)} (${code ?? name}).`,
       { transient: true, unavailable: true },
     );
   return new DestinationError(

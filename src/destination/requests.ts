@@ -2,7 +2,7 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { createHash } from 'node:crypto';
 import { channel, subscribe, unsubscribe } from 'node:diagnostics_channel';
-import { Agent as HttpAgent } from 'node:http';
+import { Agent as HttpAgent, type AgentOptions } from 'node:http';
 import { Agent as HttpsAgent } from 'node:https';
 import { setTimeout as wait } from 'node:timers/promises';
 import { createSecureContext, getCACertificates, type SecureContext } from 'node:tls';
@@ -20,22 +20,24 @@ import {
 } from '@aws-sdk/client-s3';
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import type { Settings } from '../config/settings.ts';
+import { hasProxy, type Proxies, throughProxies } from '../network/proxies.ts';
 import { inSpan, SpanKind } from '../tracing/spans.ts';
 import { requireAnswers } from './answers.ts';
 import { type CircuitReporter, DestinationError } from './destination.ts';
-import { endpointLookup, endpointProblem, type S3Config } from './config.ts';
+import { endpointLookup, endpointProblem, requirePublicEndpoint, type S3Config } from './config.ts';
 import {
   conditionFailureCodes,
   isThrottled,
   toAssumeRoleError,
   toDestinationError,
+  toMachineError,
   withOwner,
   withServerText,
 } from './errors.ts';
 import { safeText } from '../config/bounds.ts';
 import { constantPrefix } from './keys.ts';
 import { followRedirects } from './redirects.ts';
-import { S3RequestHandler } from './responses.ts';
+import { ProxiedRequestHandler, S3RequestHandler } from './responses.ts';
 import { unknownTraits, type StoreTraits } from './store_traits.ts';
 
 /** How a request ended; one word for each thing that an operator would do about it. */
@@ -242,6 +244,9 @@ function observeStore(client: S3Client): void {
 /** Characters of the name of a server that are kept. */
 const maxServerLength = 200;
 
+/** Settings of requests to AWS STS. */
+type RoleSettings = Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT'> & Proxies;
+
 /** The session name under which AWS logs exportd's requests. */
 const sessionName = 'exportd';
 /** The STS region for destinations outside AWS, whose region means nothing to AWS. */
@@ -251,43 +256,48 @@ const fallbackRegion = 'us-east-1';
  * The credentials of a client: the keys of the config, or a role that is assumed with them. Without keys, the SDK's
  * default chain applies (environment, profile, role of the machine).
  */
-function credentialsOf(
-  config: S3Config,
-  settings: Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT'>,
-): Pick<S3ClientConfig, 'credentials'> {
+function credentialsOf(config: S3Config, settings: RoleSettings): Pick<S3ClientConfig, 'credentials'> {
   const { aws_access_key_id: accessKeyId, aws_secret_access_key: secretAccessKey, role_arn } = config;
   const keys =
     accessKeyId === undefined || secretAccessKey === undefined ? undefined : { accessKeyId, secretAccessKey };
   if (role_arn !== null) return { credentials: assumeRole(config, role_arn, keys, settings) };
-  return { credentials: keys ?? machineCredentials() };
+  return { credentials: keys ?? machineCredentials(settings) };
 }
 
 /** The SDK's default chain. Each client reads the files of profiles again: they may have been rotated. */
-const machineCredentials = () => fromNodeProviderChain({ ignoreCache: true });
+function machineCredentials(settings: RoleSettings): ReturnType<typeof fromNodeProviderChain> {
+  const chain = fromNodeProviderChain({
+    ignoreCache: true,
+    clientConfig: { requestHandler: stsHandler(settings) },
+  });
+  return (properties) =>
+    chain(properties).catch((error: unknown) => {
+      throw toMachineError(error);
+    });
+}
+
+/** Sends requests to AWS STS, about once an hour. A kept connection would outlive its client. */
+const stsHandler = (settings: RoleSettings): S3RequestHandler =>
+  createHandler(settings, { agent: { keepAlive: false }, admit: () => Promise.resolve() });
 
 function assumeRole(
   config: S3Config,
   roleArn: string,
   keys: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined,
-  { EXPORTD_S3_REQUEST_TIMEOUT: timeout }: Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT'>,
+  settings: RoleSettings,
 ): NonNullable<S3ClientConfig['credentials']> {
   const { external_id, endpoint_url, region } = config;
+  const requestHandler = stsHandler(settings);
   const provider = fromTemporaryCredentials({
     params: {
       RoleArn: roleArn,
       RoleSessionName: sessionName,
       ...(external_id === null ? {} : { ExternalId: external_id }),
     },
-    masterCredentials: keys ?? machineCredentials(),
+    masterCredentials: keys ?? machineCredentials(settings),
     clientConfig: {
       region: endpoint_url === null ? region : fallbackRegion,
-      // Used about once an hour. A kept connection would outlive its client.
-      requestHandler: new S3RequestHandler({
-        httpAgent: new HttpAgent({ keepAlive: false }),
-        httpsAgent: new HttpsAgent({ keepAlive: false }),
-        connectionTimeout: timeout,
-        socketTimeout: timeout,
-      }),
+      requestHandler,
     },
   });
   return (properties) =>
@@ -304,11 +314,25 @@ const maxAttempts = 2;
 /** Maximum number of connections per destination: one for each part in flight, and a few more. */
 const maxSockets = 16;
 
+/** What the SDK would take from the environment, or from a profile. process_environment.ts refuses the variables by name. */
+const ownChoices: S3ClientConfig = {
+  retryMode: 'standard',
+  defaultsMode: 'legacy',
+  ignoreConfiguredEndpointUrls: true,
+  requestChecksumCalculation: 'WHEN_SUPPORTED',
+  responseChecksumValidation: 'WHEN_SUPPORTED',
+  authSchemePreference: [],
+  useArnRegion: false,
+  disableS3ExpressSessionAuth: false,
+};
+
 /** Creates a client for a config. The caller destroys it. @throws DestinationError when the endpoint is not allowed */
 export function createS3Client(config: S3Config, settings: Settings): S3Client {
   const client = new S3Client({
     region: config.region,
     maxAttempts: maxAttempts,
+    // What a profile of ~/.aws/config would change otherwise, for all destinations.
+    ...ownChoices,
     requestHandler: requestHandler(config, settings),
     ...credentialsOf(config, settings),
     ...addressing(config),
@@ -322,37 +346,55 @@ export function createS3Client(config: S3Config, settings: Settings): S3Client {
 }
 
 function requestHandler(config: S3Config, settings: Settings): S3RequestHandler {
-  const {
-    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate,
-    EXPORTD_S3_REQUEST_TIMEOUT: timeout,
-    EXPORTD_S3_CA_BUNDLE: bundle,
-  } = settings;
+  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowPrivate, EXPORTD_S3_CA_BUNDLE: bundle } = settings;
   const problem = config.endpoint_url === null ? null : endpointProblem(config.endpoint_url, allowPrivate);
   if (problem !== null)
     throw new DestinationError('EndpointNotAllowed', `The endpoint_url is not allowed: ${problem}.`, {
       transient: false,
     });
-  const agent = {
-    keepAlive: true,
-    maxSockets: maxSockets,
-    ...(config.endpoint_url !== null && { lookup: endpointLookup(allowPrivate) }),
-  };
-  return new S3RequestHandler({
-    httpAgent: new HttpAgent(agent),
-    httpsAgent: new HttpsAgent({
-      ...agent,
-      ...(bundle !== undefined && { secureContext: secureContextOf(bundle) }),
-    }),
+  const isAws = config.endpoint_url === null;
+  return createHandler(settings, {
+    agent: {
+      keepAlive: true,
+      maxSockets: maxSockets,
+      ...(!isAws && { lookup: endpointLookup(allowPrivate) }),
+    },
+    ...(bundle !== undefined && { secureContext: secureContextOf(bundle) }),
+    admit: (host) => (isAws ? Promise.resolve() : requirePublicEndpoint(host, allowPrivate)),
+  });
+}
+
+interface Connections {
+  readonly agent: AgentOptions;
+  readonly secureContext?: SecureContext;
+  /** Rejects for a host that no request may be sent to through a proxy. */
+  readonly admit: (host: string) => Promise<void>;
+}
+
+function createHandler(
+  settings: RoleSettings,
+  { agent, secureContext, admit }: Connections,
+): S3RequestHandler {
+  const { EXPORTD_S3_REQUEST_TIMEOUT: timeout } = settings;
+  const optionsOf = (options: AgentOptions) => ({
+    httpAgent: new HttpAgent(options),
+    httpsAgent: new HttpsAgent({ ...options, ...(secureContext && { secureContext }) }),
     connectionTimeout: timeout,
     // Limits the time without data, not the duration of a request: a part may take long on a slow connection.
     socketTimeout: timeout,
   });
+  if (!hasProxy(settings)) return new S3RequestHandler(optionsOf(agent));
+  const proxied = optionsOf(throughProxies(settings, agent));
+  return new ProxiedRequestHandler(optionsOf(agent), proxied, { proxies: settings, admit });
 }
 
 const addressing = ({ endpoint_url, use_virtual_style_addressing }: S3Config): S3ClientConfig =>
   endpoint_url === null
     ? {}
     : {
+        // What the environment chooses of AWS's own hosts.
+        useFipsEndpoint: false,
+        useDualstackEndpoint: false,
         endpoint: endpoint_url,
         forcePathStyle: !use_virtual_style_addressing,
         // Many other servers reject the checksum trailers that the SDK adds by default.

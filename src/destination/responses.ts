@@ -2,6 +2,7 @@
 import type { Readable } from 'node:stream';
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
 import { bounds, boundText } from '../config/bounds.ts';
+import { proxyOf, type Proxies } from '../network/proxies.ts';
 import { DestinationError } from './destination.ts';
 import { isTransientStatus, notAnS3Server } from './errors.ts';
 
@@ -28,6 +29,7 @@ const noResponse = (): Error =>
   Object.assign(new Error('The server did not respond.'), { name: 'NoResponse' });
 
 type Sending = Parameters<NodeHttpHandler['handle']>;
+type HandlerOptions = NodeHttpHandlerOptions & { readonly socketTimeout: number };
 
 /**
  * Sends requests, and reads each response completely, except objects. Gives uploads and their completion more time, and
@@ -37,7 +39,7 @@ export class S3RequestHandler extends NodeHttpHandler {
   readonly #uploading: NodeHttpHandler;
   readonly #silenceMs: number;
 
-  constructor(options: NodeHttpHandlerOptions & { readonly socketTimeout: number }) {
+  constructor(options: HandlerOptions) {
     super(options);
     this.#silenceMs = options.socketTimeout;
     const socketTimeout = options.socketTimeout * uploadTimeouts;
@@ -73,6 +75,51 @@ export class S3RequestHandler extends NodeHttpHandler {
     } finally {
       clearTimeout(timer);
     }
+  }
+}
+
+/** Sends requests through the proxies of the environment, except to what NO_PROXY lists. */
+export class ProxiedRequestHandler extends S3RequestHandler {
+  readonly #proxied: S3RequestHandler;
+  readonly #proxies: Proxies;
+  readonly #admit: (host: string) => Promise<void>;
+  /** A proxy resolves names itself, so asking again would make nothing safer. */
+  readonly #admitted = new Set<string>();
+
+  /**
+   * @param direct options of connections to servers
+   * @param proxied those of connections to a proxy
+   * @param admit rejects for a host that no request may be sent to
+   */
+  constructor(
+    direct: HandlerOptions,
+    proxied: HandlerOptions,
+    { proxies, admit }: { readonly proxies: Proxies; readonly admit: (host: string) => Promise<void> },
+  ) {
+    super(direct);
+    this.#proxied = new S3RequestHandler(proxied);
+    this.#proxies = proxies;
+    this.#admit = admit;
+  }
+
+  override async handle(request: Sending[0], options?: Sending[1]): ReturnType<NodeHttpHandler['handle']> {
+    const { hostname } = request;
+    const proxy = proxyOf(request, this.#proxies);
+    if (proxy === undefined) return super.handle(request, options);
+    if (!this.#admitted.has(hostname)) {
+      await this.#admit(hostname);
+      this.#admitted.add(hostname);
+    }
+    try {
+      return await this.#proxied.handle(request, options);
+    } catch (error) {
+      throw error instanceof DestinationError ? error : Object.assign(error as Error, { proxy });
+    }
+  }
+
+  override destroy(): void {
+    super.destroy();
+    this.#proxied.destroy();
   }
 }
 

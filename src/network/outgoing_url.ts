@@ -43,7 +43,7 @@ const private6 = addresses(
 );
 
 /** Networks as an operator lists them: IPv4 and IPv6 addresses, each with or without `/` and the bits of its prefix. */
-function networks(list: readonly string[]): BlockList {
+export function networks(list: readonly string[]): BlockList {
   const found = new BlockList();
   for (const entry of list) {
     const [address = '', bits] = entry.split('/');
@@ -54,7 +54,7 @@ function networks(list: readonly string[]): BlockList {
   return found;
 }
 
-const loopbackNetworks = ['127.0.0.0/8', '::1'];
+export const loopbackNetworks = ['127.0.0.0/8', '::1'];
 const loopback = networks(loopbackNetworks);
 
 /** What `true` allows: loopback, and the networks that are meant for private use. */

@@ -1,14 +1,15 @@
 import { createHmac, randomBytes } from 'node:crypto';
-import { request as httpRequest } from 'node:http';
-import { request as httpsRequest } from 'node:https';
 import { bounds } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
+import { outgoingUrlProblem, privateAddressProblem, publicAddressLookup } from '../network/outgoing_url.ts';
 import {
-  type AllowedPrivateAddresses,
-  outgoingUrlProblem,
-  privateAddressProblem,
-  publicAddressLookup,
-} from '../network/outgoing_url.ts';
+  post,
+  type Proxies,
+  proxyOf,
+  type ProxyProblem,
+  proxyProblemOf,
+  requirePublicHost,
+} from '../network/proxies.ts';
 
 const prefix = 'whsec_';
 const newSecretBytes = 32;
@@ -57,7 +58,8 @@ export interface Attempt {
   readonly detail: string;
 }
 
-export type WebhookSettings = Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_WEBHOOK_TIMEOUT'>;
+export type WebhookSettings = Pick<Settings, 'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_WEBHOOK_TIMEOUT'> &
+  Proxies;
 
 class ForbiddenAddress extends Error {
   override readonly name = 'ForbiddenAddress';
@@ -74,51 +76,46 @@ interface WebhookMessage {
 /** Sends a message once. Follows no redirects. Any response but 2xx is a failure. Never rejects. */
 export async function sendWebhook(message: WebhookMessage, settings: WebhookSettings): Promise<Attempt> {
   const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed, EXPORTD_WEBHOOK_TIMEOUT: timeoutMs } = settings;
-  const problem = outgoingUrlProblem(message.url, allowed);
-  if (problem !== null) return undelivered(`The url is not allowed: ${problem}.`);
+  const forbidden = outgoingUrlProblem(message.url, allowed);
+  if (forbidden !== null) return undelivered(`The url is not allowed: ${forbidden}.`);
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    return outcomeOf(await post(message, allowed, signal));
+    return outcomeOf(await send(message, settings, signal));
   } catch (error) {
     if (signal.aborted) return undelivered(`The receiver did not respond within ${timeoutMs / 1_000} s.`);
-    return undelivered(describeNetworkError(error));
+    const problem = isProxied(message.url, settings) ? proxyProblemOf(error) : undefined;
+    return undelivered(problem ? describeProxyProblem(problem) : describeNetworkError(error));
   }
 }
 
 /** Returns the status code of the response. */
-function post(
+async function send(
   { id, url, secret, body }: WebhookMessage,
-  allowed: AllowedPrivateAddresses,
+  settings: WebhookSettings,
   signal: AbortSignal,
 ): Promise<number> {
-  const request = url.startsWith('https:') ? httpsRequest : httpRequest;
-  return new Promise((resolve, reject) => {
-    const sent = request(url, {
-      method: 'POST',
-      headers: {
-        'content-type': 'application/json',
-        'content-length': Buffer.byteLength(body),
-        'user-agent': 'exportd',
-        ...(secret === undefined ? { 'webhook-id': id } : signedHeaders(secret, id, new Date(), body)),
-      },
-      agent: false,
-      signal,
-      lookup: publicAddressLookup(allowed, () => new ForbiddenAddress(privateAddressProblem)),
-    });
-    sent.on('error', reject);
-    sent.on('response', (response) => {
-      // Its body is discarded.
-      let bytes = 0;
-      response.on('data', (chunk: Buffer) => {
-        bytes += chunk.length;
-        if (bytes > bounds.webhookResponse.max) response.destroy();
-      });
-      // Errors after the status code do not matter.
-      response.on('error', () => undefined);
-      resolve(response.statusCode ?? 0);
-    });
-    sent.end(body);
+  const { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed } = settings;
+  const forbidden = () => new ForbiddenAddress(privateAddressProblem);
+  if (isProxied(url, settings)) await requirePublicHost(new URL(url).hostname, allowed, forbidden);
+  const response = await post(url, settings, {
+    headers: {
+      'content-type': 'application/json',
+      'user-agent': 'exportd',
+      ...(secret === undefined ? { 'webhook-id': id } : signedHeaders(secret, id, new Date(), body)),
+    },
+    body,
+    signal,
+    lookup: publicAddressLookup(allowed, forbidden),
   });
+  // Its body is discarded.
+  let bytes = 0;
+  response.on('data', (chunk: Buffer) => {
+    bytes += chunk.length;
+    if (bytes > bounds.webhookResponse.max) response.destroy();
+  });
+  // Errors after the status code do not matter.
+  response.on('error', () => undefined);
+  return response.statusCode ?? 0;
 }
 
 const undelivered = (detail: string, status: number | null = null): Attempt => ({
@@ -133,6 +130,13 @@ function outcomeOf(status: number): Attempt {
   const why = status >= 300 && status < 400 ? '; redirects are not followed' : '';
   return undelivered(`The receiver responded with ${status}${why}.`, status);
 }
+
+const isProxied = (url: string, settings: Proxies): boolean => proxyOf(new URL(url), settings) !== undefined;
+
+const describeProxyProblem = ({ isDown, status, code }: ProxyProblem): string =>
+  isDown
+    ? `The proxy of exportd's machine could not be reached (${code}).`
+    : `The proxy of exportd's machine did not connect to the receiver${status === undefined ? '' : ` (status ${status})`}.`;
 
 function describeNetworkError(error: unknown): string {
   if (error instanceof ForbiddenAddress) return `The url is not allowed: ${error.message}.`;

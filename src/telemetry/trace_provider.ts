@@ -9,6 +9,7 @@ import {
   type SpanExporter,
   type SpanProcessor,
 } from '@opentelemetry/sdk-trace-base';
+import { agentOptionsFor, type Proxies } from '../network/proxies.ts';
 import type { Logger } from './logger.ts';
 import { version } from './version.ts';
 
@@ -27,12 +28,20 @@ export interface Tracing {
   stop(): Promise<void>;
 }
 
+/** Sends spans to the collector of an endpoint, unless OpenTelemetry's own variable for traces names another. */
+function createExporter(endpoint: string, proxies: Proxies): SpanExporter {
+  const { OTEL_EXPORTER_OTLP_TRACES_ENDPOINT: ofTraces = '' } = process.env;
+  const url = URL.canParse(ofTraces) ? ofTraces : endpoint;
+  // A collector closes idle connections. The exporter does not send again what such a connection loses.
+  return new OTLPTraceExporter({ httpAgentOptions: agentOptionsFor(url, proxies, { keepAlive: false }) });
+}
+
 /** Registers the SDK of OpenTelemetry for this process. */
 export function createTracing(
   part: 'server' | 'worker',
   logger: Logger,
-  // A collector closes idle connections. The exporter does not send again what such a connection loses.
-  exporter: SpanExporter = new OTLPTraceExporter({ keepAlive: false }),
+  { endpoint, proxies }: { readonly endpoint: string; readonly proxies: Proxies },
+  exporter: SpanExporter = createExporter(endpoint, proxies),
 ): Tracing {
   diag.setLogger(failureReporter(logger), { logLevel: DiagLogLevel.ERROR, suppressOverrideMessage: true });
   const resource = new Resource({

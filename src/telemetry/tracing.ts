@@ -1,5 +1,6 @@
 import type { SpanExporter } from '@opentelemetry/sdk-trace-base';
 import type { Settings } from '../config/settings.ts';
+import type { Proxies } from '../network/proxies.ts';
 import type { Logger } from './logger.ts';
 import type { Tracing } from './trace_provider.ts';
 
@@ -17,11 +18,12 @@ export const sendsTraces = ({ OTEL_EXPORTER_OTLP_ENDPOINT: endpoint }: TracingSe
  */
 export async function startTracing(
   part: 'server' | 'worker',
-  settings: TracingSettings,
+  settings: TracingSettings & Proxies,
   logger: Logger,
   exporter?: SpanExporter,
 ): Promise<Tracing | undefined> {
-  if (!sendsTraces(settings)) return undefined;
+  const { OTEL_EXPORTER_OTLP_ENDPOINT: endpoint } = settings;
+  if (endpoint === undefined) return undefined;
   const { createTracing } = await import('./trace_provider.ts');
-  return createTracing(part, logger, exporter);
+  return createTracing(part, logger, { endpoint, proxies: settings }, exporter);
 }

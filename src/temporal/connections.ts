@@ -183,6 +183,8 @@ export async function createClient(settings: ClientSettings): Promise<ClientConn
   const connection = Connection.lazy({
     ...connectionOptions(settings),
     connectTimeout: timeoutMs,
+    // The library would use the proxies of the environment, unlike the connections of workers.
+    channelArgs: { 'grpc.enable_http_proxy': 0 },
     interceptors: [
       countRequests,
       withTimeout(timeoutMs),

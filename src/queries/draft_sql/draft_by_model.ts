@@ -1,5 +1,6 @@
 import * as z from 'zod';
 import type { Settings } from '../../config/settings.ts';
+import { post, type Proxies } from '../../network/proxies.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { QueryError } from '../query_errors.ts';
 import { unclear } from './draft_by_rules.ts';
@@ -21,12 +22,13 @@ interface ChatMessage {
   readonly content: string;
 }
 
-/** A language model. `url` is the base URL of an OpenAI-compatible API, such as `https://host/v1`. */
+/** A language model, and the proxies to it. `url` is the base URL of an OpenAI-compatible API, such as `https://host/v1`. */
 interface ModelEndpoint {
   readonly url: string;
   readonly model: string;
   readonly apiKey: string | undefined;
   readonly timeoutMs: number;
+  readonly proxies: Proxies;
 }
 
 const maxAttempts = 3;
@@ -64,6 +66,7 @@ export async function draftByModel(
     model,
     apiKey: settings.EXPORTD_DRAFT_SQL_API_KEY,
     timeoutMs: settings.EXPORTD_DRAFT_SQL_TIMEOUT,
+    proxies: settings,
   };
   const messages: ChatMessage[] = [...firstMessages(input)];
   for (let attempt = 1; attempt <= maxAttempts; attempt++) {
@@ -131,32 +134,29 @@ const completion = z.object({
 
 /** Calls the model and returns its reply. @throws Error if it does not reply in time, or without text */
 async function callModel(endpoint: ModelEndpoint, messages: readonly ChatMessage[]): Promise<string> {
-  const { url, model, apiKey, timeoutMs } = endpoint;
-  const response = await fetch(`${url.replace(/\/+$/, '')}/chat/completions`, {
-    method: 'POST',
+  const { url, model, apiKey, timeoutMs, proxies } = endpoint;
+  // Follows no redirects: the API key must not be sent to another host.
+  const response = await post(`${url.replace(/\/+$/, '')}/chat/completions`, proxies, {
     headers: {
       'content-type': 'application/json',
       ...(apiKey === undefined ? {} : { authorization: `Bearer ${apiKey}` }),
     },
     body: JSON.stringify({ model, messages, temperature: 0 }),
-    // The API key must not be sent to another host.
-    redirect: 'error',
     signal: AbortSignal.timeout(timeoutMs),
   });
-  if (!response.ok) {
-    await response.body?.cancel();
-    throw new Error(`The model's endpoint returned status ${response.status}.`);
+  if (response.statusCode !== 200) {
+    response.destroy();
+    throw new Error(`The model's endpoint returned status ${response.statusCode}.`);
   }
   const completed: unknown = JSON.parse(await readBounded(response));
   const [choice] = completion.parse(completed).choices;
   return choice?.message.content ?? '';
 }
 
-async function readBounded(response: Response): Promise<string> {
-  const body: AsyncIterable<Uint8Array> | null = response.body;
-  const chunks: Uint8Array[] = [];
+async function readBounded(response: AsyncIterable<Buffer>): Promise<string> {
+  const chunks: Buffer[] = [];
   let bytes = 0;
-  for await (const chunk of body ?? []) {
+  for await (const chunk of response) {
     bytes += chunk.length;
     if (bytes > maxResponseBytes) throw new Error("The response of the model's endpoint is too long.");
     chunks.push(chunk);
