@@ -41,7 +41,8 @@ export const unprovenAnswer = (operation: string, status: number, lacks: string)
   new DestinationError(
     unproven,
     `The response to ${operation} (status ${status}) lacks ${lacks}, so it proves nothing; check that endpoint_url of the destination is an S3 server, and what is in front of it.`,
-    { transient: true },
+    // What cannot answer the request of a probe is no store: runs wait, as for one that does not respond.
+    { transient: true, unavailable: operation === 'HeadObject' },
   );
 
 /** The answer to a write lacks what `provesBytes` asks for, and the object is not there. */

@@ -244,7 +244,10 @@ export const notAnS3Server = (operation: string, status: number): DestinationErr
   new DestinationError(
     'NotAnS3Server',
     `The response to ${operation} is not from an S3 server (status ${status}); check endpoint_url of the destination.`,
-    { transient: status < 400 || status >= 500 || isTransientStatus(status), unavailable: status >= 500 },
+    {
+      transient: status < 400 || status >= 500 || isTransientStatus(status),
+      unavailable: status < 400 || status >= 500,
+    },
   );
 
 /** Converts an error of getting the credentials of exportd's machine, which no owner of an export can mend. */

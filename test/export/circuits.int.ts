@@ -8,7 +8,8 @@ import { requireRun, toRunResponse } from '../../src/http/runs/read_model.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
 import { outageAfterFirstPart } from '../e2e/outage.ts';
-import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
+import { createS3Proxy, type InjectedOutcome, type S3Proxy } from '../e2e/s3_proxy.ts';
+import { endless } from '../setup/hostile_store.ts';
 import { type BlackholeServer, startBlackholeServer } from '../isolation/blackhole_server.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { withInterruptions } from './crash_injection.ts';
@@ -94,6 +95,28 @@ describe('circuits of buckets', () => {
     const run = await requireRun(harness.database.pool, { batch_export_id: batchExportId, id: runId });
     return toRunResponse(run, () => null);
   };
+
+  it.each<[string, number, Record<string, string>]>([
+    ['200, no ETag and a body without end', 200, {}],
+    ['a redirect to a page', 302, { location: 'https://portal.example/' }],
+  ])('open for what answers each request with %s', async (_, status, headers) => {
+    const { run_id, proxy, operationsOf } = await createDisturbedBucket();
+    const respond: InjectedOutcome = (response) => {
+      for (const [name, value] of Object.entries(headers)) response.setHeader(name, value);
+      if (response.req.method === 'HEAD') response.writeHead(status).end();
+      else endless(status)(response);
+    };
+    const stop = proxy.intercept({ before: () => respond });
+    const { attempt } = createWorker();
+    for (let attempts = 0; attempts < 3; attempts += 1)
+      expect(await failureOf(attempt().exportInterval({ run_id }))).toMatchObject({
+        type: 'DestinationUnavailable',
+        message: expect.stringMatching(/check (that )?endpoint_url/),
+      });
+    expect(operationsOf()).toEqual([]);
+    stop();
+    await untilAvailable(() => attempt().exportInterval({ run_id }));
+  });
 
   describe('an attempt at a bucket that does not respond', () => {
     it.each(['exportInterval', 'finishExport', 'publishManifest', 'checkReplacement'] as const)(
