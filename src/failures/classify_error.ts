@@ -237,6 +237,12 @@ const classes: Readonly<Record<string, Describe>> = {
     message: `The source could not compute a value of a row (SQLSTATE ${state}). Correct the export's \`dialect_query\`, or the filters of its destination.`,
     owner: 'tenant',
   }),
+  // In src/source, one that a row causes becomes `InvalidSourceValue`, which names it.
+  XX: (server, state) => ({
+    type: 'DatabaseDamaged',
+    message: `PostgreSQL reports an internal error or damaged data (${server}, SQLSTATE ${state}). Look into the log of its server.`,
+    owner: 'operator',
+  }),
   '28': () => ({
     type: 'InvalidAuthorization',
     message: 'The database rejected the login. Check DATABASE_URL and SOURCE_DATABASE_URL.',

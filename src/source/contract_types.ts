@@ -1,7 +1,7 @@
 import type { SourceRelation } from '@exportd/dialect/schema';
 import { contractCasts, type RelationRole, sourceContract, unconvertedTypes } from './contract.ts';
 
-const quoted = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+export const quoteName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
 
 /**
  * A relation whose columns have the types of the contract: others are converted as exports convert them. PostgreSQL flattens the
@@ -19,7 +19,7 @@ export function withContractTypes(source: SourceRelation, role: RelationRole): S
   if (types.size === 0) return source;
   const selected = [...source.columns.keys()].map((name) => {
     const type = types.get(name);
-    return type === undefined ? quoted(name) : `${quoted(name)}::${type} as ${quoted(name)}`;
+    return type === undefined ? quoteName(name) : `${quoteName(name)}::${type} as ${quoteName(name)}`;
   });
   const columns = [...source.columns].map(([name, found]): [string, string] => {
     const type = sourceContract[role].columns.find((column) => column.name === name)?.type;
@@ -28,7 +28,7 @@ export function withContractTypes(source: SourceRelation, role: RelationRole): S
   });
   return {
     ...source,
-    relation: `(select ${selected.join(', ')} from ${source.relation}) as ${quoted(`typed_${role}`)}`,
+    relation: `(select ${selected.join(', ')} from ${source.relation}) as ${quoteName(`typed_${role}`)}`,
     columns: new Map(columns),
   };
 }

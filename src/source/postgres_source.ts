@@ -42,6 +42,7 @@ import {
   type SourceMonitor,
 } from './source_connection.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
+import { findBadColumn, findBadRow, wholeText } from './bad_row.ts';
 import { findStrayRows } from './stray_rows.ts';
 import { allRows } from './row_selection.ts';
 import { attributeRejection } from './selection_rejected.ts';
@@ -113,6 +114,10 @@ type SourceSettings = RelationSettings &
     | 'EXPORTD_SETTLE_POLL_INTERVAL'
     | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT'
   >;
+
+/** Computes every value of a page of all rows, as clients get them: PostgreSQL computes no column that nobody reads. */
+const computedRows = (query: ModelQuery, until: boolean): string =>
+  `select count(${wholeText('source_row')}) from (${query.page(everyRow, { after: false, until })}) as source_row`;
 
 /** The columns of a selection's files: those of its query, else those of the model. */
 export const exportedColumns = (
@@ -202,11 +207,38 @@ export function createSource({
       connections.read(timeout, signal, async ({ connection, set }) => {
         const query = await queryOf(connection, all);
         await set(statementSettings(query, { ...all, interval }));
-        // The whole row, because PostgreSQL computes no column that is not read.
-        const rows = query.page(everyRow, { after: false, until: false });
-        await connection.query(`select count(source_row) from (${rows}) as source_row`);
+        await connection.query(computedRows(query, false));
       });
     for await (const _ of readDivided(connections, range.interval, signal, compute));
+  };
+  /** Names the first row that PostgreSQL cannot read. Its id only of events: that of persons is one of an application. */
+  const describeBadRow = async (range: RowRange, signal: AbortSignal | undefined): Promise<string | null> => {
+    const connections = counts.forProject(range.team_id);
+    const all = { ...range, selection: allRows };
+    const query = await readQuery(connections, all, signal);
+    const key = await findBadRow(range.interval, {
+      compute: (interval, until) =>
+        connections.read(
+          statementSettings(query, { ...all, interval }, { until }),
+          signal,
+          ({ connection }) => connection.query(computedRows(query, until !== null)),
+        ),
+      keys: (interval) =>
+        readKeys(connections, query, { ...all, interval }, signal ?? new AbortController().signal),
+    });
+    if (!key) return null;
+    if (range.model === 'persons') return `It changed at ${key.inserted_at}.`;
+    const { events } = relations;
+    const column = await connections
+      .read({}, signal, async ({ connection }) => columnTypesOf(connection, events))
+      .then((types) =>
+        findBadColumn(events, types, (statement) =>
+          connections.read({}, signal, ({ connection }) =>
+            connection.query(statement, [range.team_id, key.inserted_at, key.id]),
+          ),
+        ),
+      );
+    return `It is the row ${key.id}, inserted at ${key.inserted_at}${column === null ? '' : `, and its column ${column}`}.`;
   };
   /** Whose fault a rejected statement is: SelectionRejected, InvalidRelation, InvalidSourceValue, or the error itself. */
   const attribute = async (
@@ -218,6 +250,7 @@ export function createSource({
       await attributeRejection(error, range, {
         acceptsAllRows: () => acceptsAllRows(range, signal),
         computeAllRows: () => computeAllRows(range, signal),
+        describeBadRow: () => describeBadRow(range, signal),
         relations:
           range.model === 'events'
             ? relations.events

@@ -1,4 +1,6 @@
 import pg from 'pg';
+import { isOfValue } from './bad_row.ts';
+import { safeMessage } from './check/report.ts';
 import type { RowSelection } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 
@@ -20,9 +22,6 @@ const limitStates = '54';
 /** A value of 1 GB or more, for which PostgreSQL has no SQLSTATE of its own. */
 const valueTooLarge = 'invalid memory alloc request size';
 
-/** Values that cannot be computed, such as a cast that fails for a row. */
-const valueStates = '22';
-
 /** Whether what a statement says may be why it fails. */
 const isOfStatement = ({ code = '', message }: pg.DatabaseError): boolean =>
   code.startsWith('42') || code.startsWith(limitStates) || message.startsWith(valueTooLarge);
@@ -36,6 +35,8 @@ interface WithoutSelection {
   readonly acceptsAllRows: () => Promise<boolean>;
   /** Computes all values of all rows. @throws as PostgreSQL does */
   readonly computeAllRows: () => Promise<void>;
+  /** Names the row that PostgreSQL cannot read, and its column, in a sentence; null if it is not found. */
+  readonly describeBadRow: () => Promise<string | null>;
   /** The relations that are read, for messages. */
   readonly relations: string;
 }
@@ -48,15 +49,17 @@ interface WithoutSelection {
 export async function attributeRejection(
   error: unknown,
   { selection }: Pick<RowRange, 'selection'>,
-  { acceptsAllRows, computeAllRows, relations }: WithoutSelection,
+  { acceptsAllRows, computeAllRows, describeBadRow, relations }: WithoutSelection,
 ): Promise<unknown> {
   if (!(error instanceof pg.DatabaseError)) return error;
   if (isOfValue(error)) {
     const cause = selectsAllRows(selection) ? error : await errorOf(computeAllRows());
     if (cause === undefined) return error;
     if (!(cause instanceof pg.DatabaseError) || !isOfValue(cause)) return cause;
+    // Without the row, the error still says what PostgreSQL rejects.
+    const row = await describeBadRow().catch(() => null);
     return new InvalidSourceValue(
-      `PostgreSQL cannot compute a value of a row of ${relations}, without any query or filter of an export (SQLSTATE ${cause.code}). Correct the row, or the view.`,
+      `PostgreSQL cannot compute a value of a row of ${relations}, without any query or filter of an export (SQLSTATE ${cause.code}): ${safeMessage(cause)}.${row === null ? '' : ` ${row}`} Correct the row, or the view.`,
     );
   }
   if (!isOfStatement(error)) return error;
@@ -67,8 +70,6 @@ export async function attributeRejection(
     `PostgreSQL rejects the query or the filters of the batch export (SQLSTATE ${error.code}: ${error.message}). Correct its dialect_query, or the filters of its destination.`,
   );
 }
-
-const isOfValue = ({ code = '' }: pg.DatabaseError): boolean => code.startsWith(valueStates);
 
 const errorOf = (work: Promise<void>): Promise<unknown> =>
   work.then(
