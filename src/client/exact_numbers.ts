@@ -65,13 +65,24 @@ export function parseJson(text: string): unknown {
   );
 }
 
-/** Writes JSON; each ExactNumber is a number with all of its digits. @throws RangeError if the text is too long */
-export function stringifyJson(value: unknown): string {
+/** JSON that `write` makes with `JSON.stringify`, where each ExactNumber is a number with all of its digits. */
+export function withExactNumbers(write: () => string): string {
   isMarking = true;
   try {
-    const text = JSON.stringify(value);
+    const text = write();
     return text.includes(mark) ? text.replaceAll(markedNumber, '$1') : text;
   } finally {
     isMarking = false;
   }
+}
+
+/** Writes JSON; each ExactNumber is a number with all of its digits. @throws RangeError if the text is too long */
+export const stringifyJson = (value: unknown): string => withExactNumbers(() => JSON.stringify(value));
+
+/** The first integer of a JSON text that JavaScript would round; undefined if there is none. */
+export function roundedInteger(text: string): string | undefined {
+  if (!mayBeLong.test(text)) return undefined;
+  for (const [found] of text.matchAll(token))
+    if (/^-?\d+$/.test(found) && typeof exactNumber(found) !== 'number') return found;
+  return undefined;
 }

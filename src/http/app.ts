@@ -15,6 +15,7 @@ import { Transform } from 'node:stream';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import { Histogram, type Registry } from 'prom-client';
 import { searchAttributes } from '../../workflows/activity_options.ts';
+import { roundedInteger, withExactNumbers } from '../client/exact_numbers.ts';
 import { createTurns } from '../concurrency/keyed_semaphore.ts';
 import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
@@ -134,8 +135,19 @@ function addBodyParsers(app: FastifyInstance): void {
       return;
     }
     const parsed = (error: Error | null, body?: unknown) => {
-      if (error) done(new ApiError(400, 'parse_error', `JSON parse error: ${error.message}`));
-      else done(null, body);
+      if (error) {
+        done(new ApiError(400, 'parse_error', `JSON parse error: ${error.message}`));
+        return;
+      }
+      const rounded = roundedInteger(text);
+      if (rounded === undefined) done(null, body);
+      else
+        done(
+          invalid(
+            `The integer ${rounded.slice(0, 40)} has more digits than a number keeps. Send it as a string.`,
+            null,
+          ),
+        );
     };
     void parseJson(request, text, parsed);
   });
@@ -192,6 +204,12 @@ function joinChunks(): Transform {
 }
 
 const [quote, backslash, colon, comma] = Buffer.from('"\\:,');
+
+/** Writes responses; numbers that JavaScript cannot hold keep all of their digits. */
+const exactSerializer: typeof serializerCompiler = (route) => {
+  const write = serializerCompiler(route);
+  return (data) => withExactNumbers(() => write(data));
+};
 
 /** Why JSON is too wide to be parsed, told without parsing it; undefined if it is not. */
 function sizeProblem(json: Buffer): string | undefined {
@@ -472,7 +490,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     schemaController: {
       compilersFactory: {
         buildValidator: () => validatorCompiler as never,
-        buildSerializer: () => serializerCompiler as never,
+        buildSerializer: () => exactSerializer as never,
       },
     },
     // Requests with an undecodable URL reach neither a route nor the error handler.
@@ -484,7 +502,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   closeUnusedConnections(app);
   paceConnections(app.server);
   app.setValidatorCompiler(validatorCompiler);
-  app.setSerializerCompiler(serializerCompiler);
+  app.setSerializerCompiler(exactSerializer);
   app.setErrorHandler(sendError);
   app.decorateRequest('caller', null);
   app.decorateRequest('createdObject', null);

@@ -1,6 +1,12 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { ExactNumber, exactNumber, parseJson, stringifyJson } from '../../src/client/exact_numbers.ts';
+import {
+  ExactNumber,
+  exactNumber,
+  parseJson,
+  roundedInteger,
+  stringifyJson,
+} from '../../src/client/exact_numbers.ts';
 
 describe('JSON', () => {
   it.each([
@@ -41,6 +47,17 @@ describe('JSON', () => {
         expect(String(exactNumber(String(integer)).valueOf())).toBe(String(Number(integer)));
       }),
     );
+  });
+
+  it('is told whether it has an integer that would be rounded', () => {
+    expect(
+      [
+        '1',
+        '"9007199254740993"',
+        '[9007199254740992, 1e400, 0.12345678901234567890]',
+        '{"a":-9007199254740993}',
+      ].map(roundedInteger),
+    ).toEqual([undefined, undefined, undefined, '-9007199254740993']);
   });
 
   it('that another writes has an exact number as a string', () => {

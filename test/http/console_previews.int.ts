@@ -53,6 +53,11 @@ describe('the preview of a new export', () => {
     expect(valuesOf(found, 'event').slice(0, 2).sort()).toEqual(['$pageview', 'bought']);
   });
 
+  it('has every digit of a number', async () => {
+    const given = body({ dialect_query: 'select toInt(9007199254740993) as n from events' });
+    expect((await preview(given)).text).toMatch(/"rows":\[\[9007199254740993\]/);
+  });
+
   it('has the columns and rows of its query and filters', async () => {
     const given = body({
       dialect_query: "select event, properties.n as n from events where event = 'bought'",

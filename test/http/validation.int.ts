@@ -228,6 +228,16 @@ describe('a request that is not valid', () => {
     expect(response.body.detail).toMatch(/UTF-8/);
   });
 
+  it('is 400 when it has an integer that would be rounded, which a string is not', async () => {
+    const headers = { 'content-type': 'application/json' };
+    const named = (name: string) =>
+      api.call('PATCH', `batch_exports/${id}`, Buffer.from(`{"name":${name}}`), headers);
+    const rounded = await named('9007199254740993');
+    expect([rounded.status, rounded.body.code]).toEqual([400, 'invalid_input']);
+    expect(rounded.body.detail).toMatch(/^The integer 9007199254740993 .* as a string/);
+    expect((await named('"9007199254740993"')).status).toBe(200);
+  });
+
   it('is 404 when its URL cannot be decoded', async () => {
     const { status, body } = await api.call('GET', 'batch_exports/%E0%A4');
     expect([status, body.type]).toEqual([404, 'not_found']);
