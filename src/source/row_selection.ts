@@ -59,3 +59,7 @@ export interface RowSelection {
 
 /** Selects all rows. */
 export const allRows: RowSelection = { include_events: [], exclude_events: [], filters: [] };
+
+/** Whether neither filters nor a query decide about a row. */
+export const selectsAllRows = ({ include_events, exclude_events, filters, query }: RowSelection): boolean =>
+  include_events.length === 0 && exclude_events.length === 0 && filters.length === 0 && !query;

@@ -1,8 +1,11 @@
 import { type Bound, boundText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
+import { selectionOfConfig } from '../destination/config_versions.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { applicationName } from '../source/postgres_source.ts';
 import { relationsOf } from '../source/relations.ts';
+import { selectsAllRows } from '../source/row_selection.ts';
+import { describeStrayRows, findStrayRows } from '../source/stray_rows.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
 import { checkInterval, type IntervalCheck, summarize } from './check_interval.ts';
 import type { CheckContext, ManifestCheck } from './check_manifest.ts';
@@ -20,7 +23,7 @@ import {
 } from './locations.ts';
 import { findUnknownManifests, type IntervalManifests, listManifests } from './manifests.ts';
 import { owedTime, readHistory } from './owed_time.ts';
-import { CannotVerify, type Finding, type VerificationReport } from './report.ts';
+import { CannotVerify, type Finding, type Note, type VerificationReport } from './report.ts';
 import { createSourceRows } from './source_rows.ts';
 
 const hourMs = 3_600_000;
@@ -150,10 +153,46 @@ async function verify(
     { definition, signal, since: now.toISOString(), range },
     checks,
   );
+  // A part of the time has no rows without one.
+  const isWhole = range.from === null && range.to === null;
+  const stray = isWhole ? await findRowsWithoutInterval(definition, connections, settings, signal) : null;
   return summarize(definition.batch_export_id, { deep, fast, ...range }, intervals, {
-    findings: [...listing.findings, ...gaps.findings, ...crossChecks, ...table],
-    notes: [...notes, ...listing.notes, ...gaps.notes],
+    findings: [...listing.findings, ...gaps.findings, ...crossChecks, ...table, ...(stray?.findings ?? [])],
+    notes: [...notes, ...listing.notes, ...gaps.notes, ...(stray?.notes ?? [])],
   });
+}
+
+/**
+ * Finds rows that no interval will ever have. They are missing if the export selects all rows; whether another one selects them is
+ * not known. Rows ahead of the clock are exported later.
+ */
+async function findRowsWithoutInterval(
+  definition: ExportDefinition,
+  connections: SourceConnections,
+  settings: VerifyDependencies['settings'],
+  signal: AbortSignal,
+): Promise<{ readonly findings: readonly Finding[]; readonly notes: readonly Note[] }> {
+  const current = definition.versions.find(({ version }) => version === definition.config_version);
+  const selectsAll = current !== undefined && selectsAllRows(selectionOfConfig(current));
+  const stray = await connections.read({}, signal, (transaction) =>
+    findStrayRows(transaction, relationsOf(settings), definition),
+  );
+  const described = stray.flatMap((rows) =>
+    describeStrayRows(rows).map(({ areLost, message }) => ({
+      isMissing: areLost && selectsAll,
+      count: rows.infinite,
+      detail: `The source has ${message}`,
+    })),
+  );
+  const nowhere = { start: null, end: null };
+  return {
+    findings: described
+      .filter(({ isMissing }) => isMissing)
+      .map(({ count, detail }) => ({ ...nowhere, kind: 'missing', object: null, count, rows: [], detail })),
+    notes: described
+      .filter(({ isMissing }) => !isMissing)
+      .map(({ detail }) => ({ ...nowhere, reason: null, intervals: 0, detail })),
+  };
 }
 
 /** Compares the table of the export with its manifests, which were read before. None of an export without a table. */
