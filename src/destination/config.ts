@@ -421,7 +421,7 @@ const fields = {
     }),
   on_bad_row: oneOf('on_bad_row', 'values', ['fail', 'reject']).default('fail').meta({
     description:
-      'Rows that the format cannot represent: fail the run, or write them to a -rejected.jsonl file that the manifest references.',
+      'Rows that the format cannot represent, or that PostgreSQL cannot read: fail the run, or write them to a -rejected.jsonl file that the manifest references.',
   }),
   ...missingRowsField,
   ...rowSelectionFields,

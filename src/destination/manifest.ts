@@ -112,7 +112,7 @@ export const manifestSchema = z
     source_rows: count.describe('Rows of the interval in the source right after reading'),
     fingerprint: fingerprint.describe('The rows of the files, and the rejected ones'),
     rejected: count.describe(
-      'Number of rows that the format cannot represent; they are stored in rejected_file',
+      'Number of rows that the format cannot represent or PostgreSQL cannot read; they are stored in rejected_file',
     ),
     rejected_file: z
       .object({ key, rows: count, fingerprint, bytes: count, crc32 })

@@ -3,7 +3,7 @@ import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../dom
 import { type ExportedColumn } from '../source/row_selection.ts';
 import { fieldOf, fileColumns } from '../source/sort_key.ts';
 import type { FingerprintPlan } from '../source/source.ts';
-import { replacedValue } from '../source/wide_rows.ts';
+import { replacedValue } from '../source/replaced_values.ts';
 import {
   assembleBrotli,
   assembleText,
@@ -143,7 +143,7 @@ const appendAnyTime: AppendValue = (target, block, start, end) => {
   return appendText(target, text, 0, text.length);
 };
 
-/** Appends text or JSON, or a note about a value that was replaced because its row was too wide. */
+/** Appends a value, or a note about one that was replaced. */
 const appendUnlessReplaced =
   (append: AppendValue): AppendValue =>
   (target, block, start, end) => {
@@ -156,10 +156,15 @@ const appendUnlessReplaced =
 /** JSON lines that can represent every row. */
 const lenientJsonLines: TextFormat = {
   ...jsonLines,
+  notesReplaced: true,
   append: {
-    ...jsonLines.append,
-    timestamp: appendAnyTime,
-    date: appendAnyDate,
+    uuid: appendUnlessReplaced(jsonLines.append.uuid),
+    timestamp: appendUnlessReplaced(appendAnyTime),
+    date: appendUnlessReplaced(appendAnyDate),
+    bigint: appendUnlessReplaced(jsonLines.append.bigint),
+    integer: appendUnlessReplaced(jsonLines.append.integer),
+    double: appendUnlessReplaced(jsonLines.append.double),
+    boolean: appendUnlessReplaced(jsonLines.append.boolean),
     text: appendUnlessReplaced(jsonLines.append.text),
     json: appendUnlessReplaced(jsonLines.append.json),
   },

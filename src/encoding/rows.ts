@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { fieldOf, formatUuid } from '../source/sort_key.ts';
-import { replacedValue } from '../source/wide_rows.ts';
+import { replacedValue } from '../source/replaced_values.ts';
 
 /** Size of a value in a block in bytes; -1 for types without a fixed size. */
 export const valueSizes: Readonly<Record<ColumnType, number>> = {
@@ -70,7 +70,7 @@ export function rowIdOf({ block, columns }: Pick<Rows, 'block' | 'columns'>, row
   return columns[position]?.type === 'uuid' ? formatUuid(block, start) : block.toString('utf8', start, end);
 }
 
-/** A block has text that is not UTF-8. `withoutInvalidText` finds its rows. */
+/** A block has text that is not UTF-8, or a value that was replaced. `withoutInvalidText` finds its rows. */
 export class InvalidText extends Error {
   override readonly name = 'InvalidText';
 }
@@ -81,7 +81,7 @@ export const isValidText = (bytes: Buffer, view: DataView, start: number, end: n
 
 /**
  * Removes rows with text that is not UTF-8, which would make the whole file unreadable. PostgreSQL rejects such text
- * in UTF8 databases, but damaged storage can return it, and rows that are too wide have it.
+ * in UTF8 databases, but damaged storage can return it, and values that were replaced are none.
  * Incomplete blocks are returned unchanged; the encoders report them.
  * @param onUnrepresentable receives each removed row, or throws
  */
@@ -91,7 +91,7 @@ export function withoutInvalidText(
 ): Rows {
   const { block, rows, columns } = input;
   const view = new DataView(block.buffer, block.byteOffset, block.length);
-  const fields = columns.map(({ name, type }) => ({ name, isText: type === 'text' || type === 'json' }));
+  const fields = columns.map(({ name, type }) => ({ name, size: valueSizes[type] }));
   const kept: Buffer[] = [];
   let keptUntil = 0;
   let left = rows;
@@ -100,19 +100,20 @@ export function withoutInvalidText(
     at += 2;
     let bad: Omit<UnrepresentableValue, 'rowAt'> | undefined;
     let widestBytes = 0;
-    for (const { name, isText } of fields) {
+    for (const { name, size } of fields) {
       if (at + 4 > block.length) return input;
       const length = view.getInt32(at);
       const start = at + 4;
       at = start + Math.max(0, length);
       if (at > block.length) return input;
-      if (!isText || isValidText(block, view, start, at)) continue;
+      const isText = size < 0;
+      if (isText ? isValidText(block, view, start, at) : length < 0 || length === size) continue;
       const replaced = replacedValue(block, start, at);
       // Of the values of a row that is too wide, the longest is the one to blame.
       if (replaced && replaced.bytes > widestBytes) {
         bad = { column: name, reason: replaced.reason };
         widestBytes = replaced.bytes;
-      } else if (!replaced) bad ??= { column: name, reason: 'contains bytes that are not UTF-8' };
+      } else if (!replaced && isText) bad ??= { column: name, reason: 'contains bytes that are not UTF-8' };
     }
     if (!bad) continue;
     onUnrepresentable({ rowAt, ...bad });

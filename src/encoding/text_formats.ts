@@ -1,4 +1,5 @@
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
+import { replacedValue } from '../source/replaced_values.ts';
 import type { TextFileFormat } from './encoder.ts';
 import { dayLength, fileColumns, timestampLength, writeDate, writeTimestamp } from '../source/sort_key.ts';
 import {
@@ -29,6 +30,8 @@ export interface TextFormat {
   readonly nullText: Buffer;
   readonly rowEnd: Buffer;
   readonly append: Readonly<Record<ColumnType, AppendValue>>;
+  /** Whether it writes a note in place of a value that was replaced (`replacedValue`). */
+  readonly notesReplaced?: true;
 }
 
 const hexDigits = Buffer.from('0123456789abcdef');
@@ -140,16 +143,23 @@ export function appendRows(
       throw new MalformedBlock(`Row ${tuples} of a block does not have ${fields.length} fields.`);
     at += 2;
     let badColumn: string | undefined;
+    let reason = 'contains a time that is infinite or outside the years 0001 to 9999';
     for (const { name, prefix, size, append } of fields) {
       const length = at + 4 > block.length ? Number.NaN : view.getInt32(at);
       const start = at + 4;
       at = start + Math.max(0, length);
-      if (!(at <= block.length) || (length >= 0 && size >= 0 && length !== size))
+      const isWhole = at <= block.length;
+      const misfits = length >= 0 && size >= 0 && length !== size;
+      const replaced = isWhole && misfits ? replacedValue(block, start, at) : undefined;
+      if (!isWhole || (misfits && !replaced))
         throw new MalformedBlock(`Row ${tuples} of a block ends within column ${name}.`);
       if (append === null) continue;
       appendFixed(target, prefix);
       if (length < 0) appendFixed(target, nullText);
-      else if (!append(target, block, start, at)) badColumn ??= name;
+      else if (replaced && format.notesReplaced !== true) {
+        if (badColumn === undefined) ({ reason } = replaced);
+        badColumn ??= name;
+      } else if (!append(target, block, start, at)) badColumn ??= name;
     }
     tuples += 1;
     if (badColumn === undefined) {
@@ -157,11 +167,7 @@ export function appendRows(
       appended += 1;
     } else {
       target.length = textAt;
-      onUnrepresentable({
-        rowAt,
-        column: badColumn,
-        reason: 'contains a time that is infinite or outside the years 0001 to 9999',
-      });
+      onUnrepresentable({ rowAt, column: badColumn, reason });
     }
   }
   if (tuples !== rows) throw new MalformedBlock(`A block has ${tuples} rows, expected ${rows}.`);

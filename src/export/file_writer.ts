@@ -17,7 +17,7 @@ import {
 } from '../encoding/encoder.ts';
 import { type MemoryReservation, releaseMemory } from '../encoding/memory.ts';
 import { endOfTuple } from '../source/sort_key.ts';
-import type { RowBlock, RowRange, Source } from '../source/source.ts';
+import type { ReadOptions, RowBlock, RowRange, Source } from '../source/source.ts';
 
 /** A larger part is sent alone. */
 const maxBytesInFlight = 48 * 1024 * 1024;
@@ -525,19 +525,18 @@ export async function readCutBlock(
     source,
     encoder,
     rows,
-    signal,
-  }: {
+    ...reading
+  }: Pick<ReadOptions, 'signal' | 'replacesBadValues'> & {
     readonly source: Pick<Source, 'blocks'>;
     readonly encoder: FileEncoder;
     readonly rows: RowRange;
-    readonly signal: AbortSignal;
   },
   parts: readonly PlannedPart[],
 ): Promise<EncodedBlock | 'changed' | null> {
   const cut = parts.at(-1)?.cut;
   if (!cut) return null;
   const range = { after: cut.after, until: cut.last };
-  const options = { blockBytes: encoder.blockBytes, signal };
+  const options = { blockBytes: encoder.blockBytes, ...reading };
   const blocks: RowBlock[] = [];
   for await (const block of source.blocks(rows, range, options)) blocks.push(block);
   const joined = joinBlocks(blocks);

@@ -156,7 +156,9 @@ export class RangeExport {
         if (!this.#encoder.resumable) return 'start_over';
         const { source } = dependencies;
         const rows = rowRangeOf(this.#attempt.run.spec, selection);
-        const cutBlock = await readCutBlock({ source, encoder: this.#encoder, rows, signal }, upload.parts);
+        const replacesBadValues = this.#call.destination.encoding.on_bad_row === 'reject';
+        const reading = { source, encoder: this.#encoder, rows, signal, replacesBadValues };
+        const cutBlock = await readCutBlock(reading, upload.parts);
         if (cutBlock === 'changed') return 'start_over';
         const numbers = upload.parts.map(({ part_number }) => part_number);
         await this.#attempt.uploadResumed(open.key, numbers);
@@ -283,6 +285,7 @@ export class RangeExport {
       signal,
       memory,
       threads: encoders.pageThreads,
+      replacesBadValues: this.#call.destination.encoding.on_bad_row === 'reject',
     });
     // A page for each thread: the blocks of a page are encoded by the thread that read it.
     const blocksPerPage = Math.ceil(settings.EXPORTD_SOURCE_PAGE_SIZE / blockBytes);

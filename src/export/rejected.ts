@@ -20,8 +20,8 @@ export class TooManyRejectedRows extends Error {
     const example = last ? ` The last one was ${last.id}: its column ${last.column} ${last.reason}.` : '';
     super(
       typeof max === 'number'
-        ? `More than ${max} rows of the interval cannot be represented in the file format (EXPORTD_MAX_REJECTED_ROWS).${example}`
-        : `The rows of the interval that cannot be represented in the file format have more than ${boundText(max)}.${example}`,
+        ? `More than ${max} rows of the interval cannot be exported (EXPORTD_MAX_REJECTED_ROWS).${example}`
+        : `The rows of the interval that cannot be exported have more than ${boundText(max)}.${example}`,
     );
   }
 }
@@ -115,7 +115,7 @@ export async function writeRejectedFile(
       run,
       runId,
       'WARNING',
-      `${summary.rows} rows cannot be represented in the file format. They are in ${destination.nameOf(planned.rejected_file.key)}.`,
+      `${summary.rows} rows cannot be exported. They are in ${destination.nameOf(planned.rejected_file.key)}.`,
     );
     return planned;
   } finally {
@@ -163,7 +163,7 @@ async function readRejectedLines(
   const { source, encoders, recorder } = dependencies;
   const { memory } = lines;
   const encoder = encoders.fileEncoder(destination.encoding, source.columns(run.spec.model, selection));
-  const options = { blockBytes: encoder.blockBytes, signal, memory };
+  const options = { blockBytes: encoder.blockBytes, signal, memory, replacesBadValues: true };
   for (const keyRange of keyRangesWithRejects(run, await recorder.readFiles(runId, run)))
     for await (const block of source.blocks(rowRangeOf(run.spec, selection), keyRange, options)) {
       // The buffer goes to a thread.

@@ -6,7 +6,7 @@ import type { ModelQuery } from './model_query.ts';
 import { endOfTuple, sameKey, sortKeyAt } from './sort_key.ts';
 import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
 import type { CopiedBlock, CopiedBlocks } from './source.ts';
-import { type NarrowedTuple, narrowTuple } from './wide_rows.ts';
+import { type NarrowedTuple, narrowTuple } from './replaced_values.ts';
 
 /** Memory of blocks. A block that is taken has at least the wanted size. */
 export interface BlockMemory {

@@ -17,10 +17,8 @@ import type { RelationRole } from './contract.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
 import type { ModelQuery } from './model_query.ts';
 import {
-  everyRow,
   findKey,
   localPageReader,
-  readDivided,
   readKeys,
   readPages,
   statementSettings,
@@ -42,11 +40,11 @@ import {
   type SourceMonitor,
 } from './source_connection.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
-import { findBadColumn, findBadRow, wholeText } from './bad_row.ts';
+import { type BadRow, type BadRowReader, badRowReader } from './bad_row.ts';
 import { findStrayRows } from './stray_rows.ts';
 import { allRows } from './row_selection.ts';
 import { attributeRejection } from './selection_rejected.ts';
-import type { RowFinder, RowRange, Source } from './source.ts';
+import type { KeyBounds, ReadOptions, RowFinder, RowRange, Source } from './source.ts';
 
 /** A relation of the source lacks columns, or has them with types that exports cannot read. */
 export class InvalidRelation extends Error {
@@ -115,9 +113,8 @@ type SourceSettings = RelationSettings &
     | 'EXPORTD_SOURCE_STATEMENT_TIMEOUT'
   >;
 
-/** Computes every value of a page of all rows, as clients get them: PostgreSQL computes no column that nobody reads. */
-const computedRows = (query: ModelQuery, until: boolean): string =>
-  `select count(${wholeText('source_row')}) from (${query.page(everyRow, { after: false, until })}) as source_row`;
+/** The key bounds of a whole range. */
+const wholeRange: KeyBounds = { after: null, until: null };
 
 /** The columns of a selection's files: those of its query, else those of the model. */
 export const exportedColumns = (
@@ -199,47 +196,38 @@ export function createSource({
       await connection.query(`explain ${query.page(1, { after: false, until: false })}`);
       return true;
     });
-  /** Computes every value of all rows of a range, which PostgreSQL then discards. */
-  const computeAllRows = async (range: RowRange, signal: AbortSignal | undefined): Promise<void> => {
+  /** Finds and names rows that PostgreSQL cannot read, whatever an export selects. */
+  const badRowsOf = async (range: RowRange, signal: AbortSignal | undefined): Promise<BadRowReader> => {
     const connections = counts.forProject(range.team_id);
     const all = { ...range, selection: allRows };
-    const compute = (interval: RowRange['interval'], timeout: Readonly<Record<string, string>>) =>
-      connections.read(timeout, signal, async ({ connection, set }) => {
-        const query = await queryOf(connection, all);
-        await set(statementSettings(query, { ...all, interval }));
-        await connection.query(computedRows(query, false));
-      });
-    for await (const _ of readDivided(connections, range.interval, signal, compute));
+    return badRowReader(connections, await readQuery(connections, all, signal), all, signal);
   };
-  /** Names the first row that PostgreSQL cannot read. Its id only of events: that of persons is one of an application. */
-  const describeBadRow = async (range: RowRange, signal: AbortSignal | undefined): Promise<string | null> => {
-    const connections = counts.forProject(range.team_id);
-    const all = { ...range, selection: allRows };
-    const query = await readQuery(connections, all, signal);
-    const key = await findBadRow(range.interval, {
-      compute: (interval, until) =>
-        connections.read(
-          statementSettings(query, { ...all, interval }, { until }),
-          signal,
-          ({ connection }) => connection.query(computedRows(query, until !== null)),
-        ),
-      keys: (interval) =>
-        readKeys(connections, query, { ...all, interval }, signal ?? new AbortController().signal),
-    });
-    if (!key) return null;
-    if (range.model === 'persons') return `It changed at ${key.inserted_at}.`;
-    const { events } = relations;
-    const column = await connections
-      .read({}, signal, async ({ connection }) => columnTypesOf(connection, events))
-      .then((types) =>
-        findBadColumn(events, types, (statement) =>
-          connections.read({}, signal, ({ connection }) =>
-            connection.query(statement, [range.team_id, key.inserted_at, key.id]),
-          ),
-        ),
-      );
-    return `It is the row ${key.id}, inserted at ${key.inserted_at}${column === null ? '' : `, and its column ${column}`}.`;
+  /** The id only of events: that of persons is one of an application. */
+  const describeBadRow = async (
+    row: BadRow,
+    range: RowRange,
+    signal: AbortSignal | undefined,
+  ): Promise<string> => {
+    const { inserted_at, id } = row.key;
+    const columns = await (await badRowsOf(range, signal)).columnsOf(row);
+    const names = exportedColumns(range.model).flatMap(({ name }, index) =>
+      columns.has(index) ? [name] : [],
+    );
+    const named =
+      range.model === 'events'
+        ? `It is the row ${id}, inserted at ${inserted_at}`
+        : `It is a row that changed at ${inserted_at}`;
+    return names.length === 0
+      ? `${named}.`
+      : `${named}: its ${names.length === 1 ? 'column' : 'columns'} ${names.join(', ')}.`;
   };
+  /** Finds rows to read around, of an export that replaces what PostgreSQL cannot read. */
+  const replacedRowsOf = (
+    query: ModelQuery,
+    range: RowRange,
+    { replacesBadValues, signal }: Pick<ReadOptions, 'replacesBadValues' | 'signal'>,
+  ): BadRowReader | null =>
+    replacesBadValues === true ? badRowReader(counts.forProject(range.team_id), query, range, signal) : null;
   /** Whose fault a rejected statement is: SelectionRejected, InvalidRelation, InvalidSourceValue, or the error itself. */
   const attribute = async (
     error: unknown,
@@ -249,8 +237,8 @@ export function createSource({
     nameInvalidColumns(
       await attributeRejection(error, range, {
         acceptsAllRows: () => acceptsAllRows(range, signal),
-        computeAllRows: () => computeAllRows(range, signal),
-        describeBadRow: () => describeBadRow(range, signal),
+        findBadRow: async () => (await badRowsOf(range, signal)).find(wholeRange),
+        describeBadRow: (row) => describeBadRow(row, range, signal),
         relations:
           range.model === 'events'
             ? relations.events
@@ -338,6 +326,7 @@ export function createSource({
         yield* readPages(localPageReader(connections), query, range, keys, bounds, {
           ...options,
           lists: counts.forProject(range.team_id),
+          badRows: replacedRowsOf(query, range, options),
         });
       } catch (error) {
         throw await attribute(error, range, options.signal);
@@ -354,6 +343,7 @@ export function createSource({
         yield* readPages(reader, query, range, keys, bounds, {
           ...options,
           lists: counts.forProject(range.team_id),
+          badRows: replacedRowsOf(query, range, options),
         });
       } catch (error) {
         throw await attribute(error, range, signal);

@@ -12,6 +12,7 @@ import {
 } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { inStatementSpan } from '../tracing/spans.ts';
+import type { BadRow, BadRowReader } from './bad_row.ts';
 import { type BlockMemory, copyOut, copyStatement, newMemory } from './copy_out.ts';
 import {
   fingerprintOf,
@@ -171,9 +172,12 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
     signal,
     memory = unlimitedMemory,
     lists,
+    badRows,
   }: ReadOptions & {
     /** Connections for the ids of one time. */
     readonly lists: Pick<SourceConnections, 'read'>;
+    /** Finds rows that PostgreSQL cannot read; null if reading fails with the first. */
+    readonly badRows: BadRowReader | null;
   },
 ): AsyncGenerator<Block & { readonly fingerprint: FingerprintPlan }> {
   const done = new AbortController();
@@ -192,12 +196,24 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
     return ids;
   };
 
+  /** The next row that PostgreSQL cannot read. Pages end before it; then it is read without the values at fault. */
+  let badRow: BadRow | null = null;
+  /** Settings of statements after such a row. */
+  let settingsAround: Readonly<Record<string, string>> = {};
+
   const planAfter = async (
     from: SortKey | null,
     wanted: number,
     before: SortKey | null,
   ): Promise<PagePlan> => {
     if (from?.within) return planPageOfKey(query, range, { ...from, within: from.within }, until, wanted);
+    if (badRows && badRow) {
+      const { before: last, key } = badRow;
+      if (!isSameStart(from, last)) return { ...planPage(query, range, from, last, wanted), next: last };
+      const statement = await badRows.statementOf(badRow);
+      badRow = null;
+      return { ...statement, columns: query.columns, rows: 1, next: key };
+    }
     // The page before had rows of one time alone.
     if (from && query.ofTime && before?.inserted_at === from.inserted_at) {
       const ids = (await idsAfter(from)).slice(0, wanted);
@@ -221,16 +237,31 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
     before: SortKey | null,
   ): Promise<Page<Block>> => {
     const wanted = Math.max(1, Math.min(bounds.rows, Math.floor((bounds.bytes * fillFactor) / rowBytes)));
-    const { rows, next, ...statement } = await planAfter(from, wanted, before);
+    const { rows, next, settings, ...statement } = await planAfter(from, wanted, before);
     let reserved = Math.ceil(rows * rowBytes);
     await memory.reserveRows(reserved, reading);
     try {
       const limits = { blockBytes, maxBytes: bounds.bytes, maxRowBytes: bounds.rowBytes };
-      const copied = await reader.read({ key: query.key, ...statement, ...limits }, reading);
+      const copied = await reader.read(
+        { key: query.key, ...statement, ...limits, settings: { ...settings, ...settingsAround } },
+        reading,
+      );
       reserved -= copied.bytes;
       return pageOf(copied, rows, next, rowBytes);
     } finally {
       memory.releaseRows(reserved);
+    }
+  };
+  /** Reads a page as `readPage`, and around a row that PostgreSQL cannot read. */
+  const readAround: typeof readPage = async (from, rowBytes, before) => {
+    try {
+      return await readPage(from, rowBytes, before);
+    } catch (error) {
+      if (!badRows || badRow || from?.within || until?.within || !badRows.mayCause(error)) throw error;
+      badRow = await badRows.find({ after: from, until });
+      if (!badRow) throw error;
+      settingsAround = badRows.settings;
+      return readPage(from, rowBytes, before);
     }
   };
   const dropBlocks = (blocks: readonly Block[]): void => {
@@ -240,14 +271,14 @@ export async function* readPages<Block extends { readonly last: SortKey }>(
     }
   };
 
-  let page: Promise<Page<Block>> | undefined = readPage(after, assumedRowBytes, null);
+  let page: Promise<Page<Block>> | undefined = readAround(after, assumedRowBytes, null);
   let current: Block[] = [];
   let from = after;
   try {
     while (page) {
       const { blocks, next, rowBytes }: Page<Block> = await page;
       current = blocks;
-      page = next && !(until && isSameRow(next, until)) ? readPage(next, rowBytes, from) : undefined;
+      page = next && !(until && isSameRow(next, until)) ? readAround(next, rowBytes, from) : undefined;
       from = next;
       // The page is awaited later, after the caller has consumed the current blocks.
       page?.catch(() => undefined);
@@ -339,6 +370,10 @@ function planPageOfKey(
     next: beforeHash === undefined ? afterKey : { ...key, within: { row_hash: beforeHash, copies: 0 } },
   };
 }
+
+/** Whether two keys are the same start of a page; null is that of the range. */
+const isSameStart = (one: SortKey | null, other: SortKey | null): boolean =>
+  one === null || other === null ? one === other : isSameRow(one, other);
 
 const isSameKey = (one: SortKey, other: SortKey): boolean =>
   one.inserted_at === other.inserted_at && one.id === other.id;

@@ -1,35 +1,49 @@
 /**
- * Rows that are wider than EXPORTD_MAX_ROW_SIZE. Their long values are replaced while they arrive, so that memory never
- * holds such a row. What replaces them is not UTF-8: the encoders find it like any value that a format cannot represent, and
- * `on_bad_row` decides.
+ * Values that stand for others in a block: those of a row that is wider than EXPORTD_MAX_ROW_SIZE, so that memory never holds such
+ * a row, and those that PostgreSQL cannot read. They are neither UTF-8 nor of the size of another type: the encoders find them
+ * like any value that a format cannot represent, and `on_bad_row` decides.
  */
 
 /** The start of what replaces a value. No text or JSON of PostgreSQL starts with this byte. */
-const mark = Buffer.from('\u00ffexportd/too-wide/', 'latin1');
+const tooWide = Buffer.from('\u00ffexportd/too-wide/', 'latin1');
+const unreadable = Buffer.from('\u00ffexportd/unreadable/', 'latin1');
 
 /** Values up to this size stay: keys, by which the row is named and found, and all of a fixed size. */
 const maxKeptBytes = 1_024;
 
 /** A value that was replaced, as messages describe it. */
 interface ReplacedValue {
-  /** The size of the value, in bytes. */
+  /** The size of the value, in bytes; infinite if PostgreSQL cannot read it. */
   readonly bytes: number;
   /** Why the row cannot be exported, as the end of a sentence about the value's column. */
   readonly reason: string;
 }
 
 /** What replaces a value of `bytes` bytes. */
-const replacement = (bytes: number, rowBytes: number, maxRowBytes: number): Buffer =>
-  Buffer.concat([mark, Buffer.from(`${bytes}/${rowBytes}/${maxRowBytes}`)]);
+const tooWideValue = (bytes: number, rowBytes: number, maxRowBytes: number): Buffer =>
+  Buffer.concat([tooWide, Buffer.from(`${bytes}/${rowBytes}/${maxRowBytes}`)]);
+
+/** What replaces a value that PostgreSQL cannot read. @param problem why not */
+export const unreadableValue = (problem: string): Buffer =>
+  Buffer.concat([unreadable, Buffer.from(problem).subarray(0, maxKeptBytes - unreadable.length)]);
 
 /** Describes the value at `[start, end)` of a block, if it was replaced. */
 export function replacedValue(block: Buffer, start: number, end: number): ReplacedValue | undefined {
-  if (end - start < mark.length || block.compare(mark, 0, mark.length, start, start + mark.length) !== 0)
-    return undefined;
-  const [bytes = 0, rowBytes = 0, maxRowBytes = 0] = block
-    .toString('latin1', start + mark.length, end)
-    .split('/')
-    .map(Number);
+  const restAfter = (mark: Buffer): Buffer | undefined => {
+    const from = start + mark.length;
+    return end >= from && block.compare(mark, 0, mark.length, start, from) === 0
+      ? block.subarray(from, end)
+      : undefined;
+  };
+  const problem = restAfter(unreadable);
+  if (problem)
+    return {
+      bytes: Number.POSITIVE_INFINITY,
+      reason: `cannot be read by PostgreSQL (${problem.toString()})`,
+    };
+  const sizes = restAfter(tooWide);
+  if (!sizes) return undefined;
+  const [bytes = 0, rowBytes = 0, maxRowBytes = 0] = sizes.toString('latin1').split('/').map(Number);
   return {
     bytes,
     reason: `has ${sizeText(bytes)} of a row of ${sizeText(rowBytes)}, which is more than EXPORTD_MAX_ROW_SIZE (${sizeText(maxRowBytes)})`,
@@ -66,7 +80,7 @@ export function narrowTuple(rowBytes: number, maxRowBytes: number): NarrowedTupl
     left = Math.max(0, length);
     if (isKept) kept.push(header);
     else {
-      const value = replacement(length, rowBytes, maxRowBytes);
+      const value = tooWideValue(length, rowBytes, maxRowBytes);
       const size = Buffer.alloc(4);
       size.writeInt32BE(value.length);
       kept.push(size, value);

@@ -1,7 +1,6 @@
 import pg from 'pg';
-import { isOfValue } from './bad_row.ts';
-import { safeMessage } from './check/report.ts';
-import type { RowSelection } from './row_selection.ts';
+import { type BadRow, isOfValue, valueProblem } from './bad_row.ts';
+import { selectsAllRows } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 
 /** PostgreSQL rejects a statement because of the query or the filters of one export. Permanent. */
@@ -26,17 +25,14 @@ const valueTooLarge = 'invalid memory alloc request size';
 const isOfStatement = ({ code = '', message }: pg.DatabaseError): boolean =>
   code.startsWith('42') || code.startsWith(limitStates) || message.startsWith(valueTooLarge);
 
-const selectsAllRows = ({ include_events, exclude_events, filters, query }: RowSelection): boolean =>
-  include_events.length === 0 && exclude_events.length === 0 && filters.length === 0 && !query;
-
 /** How a range is tried without the query and the filters of its export. */
 interface WithoutSelection {
   /** Whether PostgreSQL accepts the statement that selects all rows. */
   readonly acceptsAllRows: () => Promise<boolean>;
-  /** Computes all values of all rows. @throws as PostgreSQL does */
-  readonly computeAllRows: () => Promise<void>;
-  /** Names the row that PostgreSQL cannot read, and its column, in a sentence; null if it is not found. */
-  readonly describeBadRow: () => Promise<string | null>;
+  /** Finds the first row that PostgreSQL cannot read, among all rows. @throws as PostgreSQL does */
+  readonly findBadRow: () => Promise<BadRow | null>;
+  /** Names it and its columns, in a sentence. */
+  readonly describeBadRow: (row: BadRow) => Promise<string>;
   /** The relations that are read, for messages. */
   readonly relations: string;
 }
@@ -49,21 +45,24 @@ interface WithoutSelection {
 export async function attributeRejection(
   error: unknown,
   { selection }: Pick<RowRange, 'selection'>,
-  { acceptsAllRows, computeAllRows, describeBadRow, relations }: WithoutSelection,
+  { acceptsAllRows, findBadRow, describeBadRow, relations }: WithoutSelection,
 ): Promise<unknown> {
   if (!(error instanceof pg.DatabaseError)) return error;
+  const isOfExport = !selectsAllRows(selection);
   if (isOfValue(error)) {
-    const cause = selectsAllRows(selection) ? error : await errorOf(computeAllRows());
-    if (cause === undefined) return error;
-    if (!(cause instanceof pg.DatabaseError) || !isOfValue(cause)) return cause;
-    // Without the row, the error still says what PostgreSQL rejects.
-    const row = await describeBadRow().catch(() => null);
-    return new InvalidSourceValue(
-      `PostgreSQL cannot compute a value of a row of ${relations}, without any query or filter of an export (SQLSTATE ${cause.code}): ${safeMessage(cause)}.${row === null ? '' : ` ${row}`} Correct the row, or the view.`,
-    );
+    const found = await outcomeOf(findBadRow());
+    if (found instanceof Error && !isOfValue(found)) return isOfExport ? found : error;
+    const isComputed = error.code?.startsWith('22') === true;
+    const cause = found instanceof pg.DatabaseError ? found : (found?.error ?? null);
+    if (cause || (isComputed && !isOfExport))
+      return new InvalidSourceValue(
+        `PostgreSQL cannot read a row of ${relations}, without any query or filter of an export: ${valueProblem(cause ?? error)}.${
+          found && !(found instanceof Error) ? ` ${await describeBadRow(found).catch(() => '')}` : ''
+        } Correct the row, or the view.`,
+      );
   }
   if (!isOfStatement(error)) return error;
-  if (operatorStates.has(error.code) || selectsAllRows(selection)) return error;
+  if (operatorStates.has(error.code) || !isOfExport) return error;
   const accepted = await acceptsAllRows().catch(() => false);
   if (!accepted) return error;
   return new SelectionRejected(
@@ -71,8 +70,5 @@ export async function attributeRejection(
   );
 }
 
-const errorOf = (work: Promise<void>): Promise<unknown> =>
-  work.then(
-    () => undefined,
-    (error: unknown) => error,
-  );
+const outcomeOf = <Result>(work: Promise<Result>): Promise<Result | Error> =>
+  work.catch((error: unknown) => (error instanceof Error ? error : new Error(String(error))));

@@ -126,6 +126,11 @@ export interface ReadOptions {
    * received. Without it, pages are read ahead without a limit.
    */
   readonly memory?: RowMemory;
+  /**
+   * Whether a row that PostgreSQL cannot read is read without the values at fault, in whose place are marks (`replacedValue`).
+   * By default reading fails with InvalidSourceValue, which names it.
+   */
+  readonly replacesBadValues?: boolean;
 }
 
 /** How a sample is read. */

@@ -55,9 +55,9 @@ export async function readRejectedRows(
       }
     }
   }
-  if (rejected === 1) collector.note('1 row was rejected, because the format cannot represent it.');
+  if (rejected === 1) collector.note('1 row was rejected; its line in the file of rejected rows says why.');
   if (rejected > 1)
-    collector.note(`${rejected} rows were rejected, because the format cannot represent them.`);
+    collector.note(`${rejected} rows were rejected; their lines in the file of rejected rows say why.`);
   return {
     count: rejected,
     take(id) {

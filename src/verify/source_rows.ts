@@ -4,6 +4,7 @@ import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
+import { isOfValue, rowByRow } from '../source/bad_row.ts';
 import { readDivided } from '../source/read_ranges.ts';
 import { addSums, type BucketSums, type HashIds, sumsOfRows } from './row_fingerprint.ts';
 import type { ComparedColumn, RowKey, RowShape, ValueDigest, VerifiedRow } from './row.ts';
@@ -63,17 +64,45 @@ export function createSourceRows(
   const query = (statement: Statement): Promise<ValueDigest[][]> => read(statement).catch(throwSourceError);
 
   async function* rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow> {
-    const limit = shape.columns.length > 0 ? pageRows.deep : pageRows.shallow;
+    const maxRows = shape.columns.length > 0 ? pageRows.deep : pageRows.shallow;
     const statements = await statementsOf(range);
+    let limit = maxRows;
     for (let after: RowKey | null = null; ;) {
-      const page: ValueDigest[][] = await query(statements.page(shape.columns, after, limit));
+      let page: ValueDigest[][];
+      try {
+        page = await read(statements.page(shape.columns, { after }, limit));
+      } catch (error) {
+        if (shape.columns.length === 0 || !isOfValue(error)) throwSourceError(error);
+        if (limit > 1) {
+          limit = Math.ceil(limit / 2);
+          continue;
+        }
+        page = await readKey(statements, shape, after);
+      }
       for (const [inserted_at, id, ...values] of page)
         yield { inserted_at: inserted_at ?? '', id: id ?? '', values };
       const [inserted_at, id] = page.at(-1) ?? [];
       if (page.length < limit || !inserted_at || typeof id !== 'string') return;
       after = { inserted_at, id };
+      limit = Math.min(maxRows, limit * 2);
     }
   }
+  /** The rows of the next key. PostgreSQL computes a row more than a page has: without values if it cannot read this one. */
+  const readKey = async (
+    statements: Awaited<ReturnType<typeof statementsOf>>,
+    { columns }: RowShape,
+    after: RowKey | null,
+  ): Promise<ValueDigest[][]> => {
+    const keys = await query(statements.page([], { after }, 1));
+    const [inserted_at, id] = keys[0] ?? [];
+    if (!inserted_at || typeof id !== 'string') return keys;
+    try {
+      return await read(statements.page(columns, { after, only: { inserted_at, id } }, 1), rowByRow);
+    } catch (error) {
+      if (isOfValue(error)) return keys;
+      return throwSourceError(error);
+    }
+  };
 
   return {
     async comparedColumns(range, columns) {

@@ -139,8 +139,15 @@ interface RangeStatements {
   readonly columns: ReadonlyMap<string, string>;
   /** Whether the files contain the keys of the rows. */
   readonly hasKeys: boolean;
-  /** The rows after a key, sorted by key, at least `limit` if there are as many: time, id, then the columns. */
-  page(columns: readonly ComparedColumn[], after: RowKey | null, limit: number): Statement;
+  /**
+   * The rows after a key, sorted by key, at least `limit` if there are as many: time, id, then the columns. With `only` the rows of
+   * that key.
+   */
+  page(
+    columns: readonly ComparedColumn[],
+    keys: { readonly after: RowKey | null; readonly only?: RowKey },
+    limit: number,
+  ): Statement;
   /** Returns one row with the number of rows. */
   count(): Statement;
   /**
@@ -199,11 +206,12 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceCol
   return {
     columns,
     hasKeys: query?.hasKeys ?? true,
-    page: (compared, after, limit) => ({
+    page: (compared, { after, only }, limit) => ({
       text: `select ${time('e.inserted_at')}, ${plain('e.uuid')}${valuesOf(columns, compared)} ${selectedRows}
         ${after ? 'and (e.inserted_at, e.uuid) > ($4::timestamptz, $5::uuid)' : ''}
+        ${only ? `and (e.inserted_at, e.uuid) = ($${after ? 6 : 4}::timestamptz, $${after ? 7 : 5}::uuid)` : ''}
         order by e.inserted_at, e.uuid fetch first ${limit} rows with ties`,
-      values: [...values, ...(after ? [after.inserted_at, after.id] : [])],
+      values: [...values, ...valuesOfKey(after), ...valuesOfKey(only)],
       settings,
     }),
     count: () => ({ text: `select count(*)::text ${selectedRows}`, values, settings }),
@@ -232,6 +240,8 @@ const selectableRows = (
     personDistinctIds: { relation: person_distinct_ids, columns: none },
   };
 };
+
+const valuesOfKey = (key: RowKey | null | undefined): string[] => (key ? [key.inserted_at, key.id] : []);
 
 /** The bucket of a time, counted from the start of the range ($5); $4 is the length of a bucket in milliseconds. */
 const bucketAt = (time: string): string =>
@@ -296,20 +306,26 @@ function personStatements(range: RowRange, relations: Relations, types: SourceCo
   const conditions = selectionConditions(selection, selectableRows(range, relations, types, access));
   const columns = query?.columns ?? modelColumns;
   const settings = { ...conditions.settings, ...query?.settings };
-  const states = (values: string) =>
-    statesOf(relations, values, `${conditions.sql}${query?.condition ?? ''}`);
+  const states = (values: string, more = '') =>
+    statesOf(relations, values, `${conditions.sql}${query?.condition ?? ''}${more}`);
   const aliased = (compared: readonly ComparedColumn[]) =>
     valuesOf(columns, compared, (index) => ` as value_${index}`);
   return {
     columns,
     hasKeys: query?.hasKeys ?? true,
-    page: (compared, after, limit) => ({
+    page: (compared, { after, only }, limit) => ({
       text: `select ${time('state.at')}, state.id${compared.map((_, index) => `, state.value_${index}`).join('')}
-        from (${states(aliased(compared))}) state
+        from (${states(aliased(compared), only ? ` and m.distinct_id = $${after ? 5 : 4}::text` : '')}) state
         ${after ? 'where (state.at, state.id) > ($2::timestamptz, $4::text collate "C")' : ''}
         order by state.at, state.id fetch first ${limit} rows with ties`,
       // The interval is narrowed to start at the key, which excludes earlier states.
-      values: [team_id, after?.inserted_at ?? interval.start, interval.end, ...(after ? [after.id] : [])],
+      values: [
+        team_id,
+        after?.inserted_at ?? interval.start,
+        interval.end,
+        ...(after ? [after.id] : []),
+        ...(only ? [only.id] : []),
+      ],
       settings,
     }),
     count: () => ({

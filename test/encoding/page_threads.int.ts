@@ -150,7 +150,7 @@ describe('pages that encoder threads read', () => {
     // The view fails for all exports, which is read from the class of the error.
     expect(error).toMatchObject({
       name: 'InvalidSourceValue',
-      message: expect.stringContaining('(SQLSTATE 22012)'),
+      message: expect.stringContaining('SQLSTATE 22012'),
     });
   });
 

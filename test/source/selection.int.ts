@@ -546,7 +546,9 @@ describe('a value that PostgreSQL cannot compute', () => {
   ])("is the operator's fault, one for all exports: %s", async (_, range) => {
     expect(await failureOf(range)).toEqual({
       type: 'InvalidSourceValue',
-      message: expect.stringMatching(/^PostgreSQL cannot compute .* of a row of "cast_events", .*22007\)/),
+      message: expect.stringMatching(
+        /^PostgreSQL cannot read a row of "cast_events", .*22007\. It is the row /,
+      ),
       owner: 'operator',
       permanent: false,
     });

@@ -85,7 +85,7 @@ describe('config changes', () => {
       const well = await exported.verify({ deep: true });
       expect(well).toMatchObject({ ok: true, totals: { rejected: 1 } });
       expect(remarksOf(well).map(({ detail }) => detail)).toEqual([
-        '1 row was rejected, because the format cannot represent it.',
+        '1 row was rejected; its line in the file of rejected rows says why.',
       ]);
 
       const manifest = await exported.manifest(0);

@@ -1,5 +1,6 @@
 import type { ExportedColumn } from '../../source/row_selection.ts';
-import { MalformedBlock, type UnrepresentableValue, valueSizes } from '../rows.ts';
+import { replacedValue } from '../../source/replaced_values.ts';
+import { InvalidText, MalformedBlock, type UnrepresentableValue, valueSizes } from '../rows.ts';
 
 /** The values of one column of a block, referenced by position. They are indexed in batches. */
 export interface ColumnValues {
@@ -64,7 +65,7 @@ export interface FieldIndex {
    * Indexes about `bytes` more bytes of the block. Unrepresentable values are found here, before anything of their
    * row was written.
    * @returns whether any rows were left
-   * @throws MalformedBlock
+   * @throws MalformedBlock, and InvalidText for a value of fixed size that was replaced
    */
   advance(bytes: number): boolean;
 }
@@ -109,8 +110,10 @@ export function createFieldIndex(
       const length = from + 4 > block.length ? block.length : view.getInt32(from);
       const end = from + 4 + (length < 0 ? 0 : length);
       const fixed = sizes[index] ?? -1;
-      if (end > block.length || (length >= 0 && fixed >= 0 && length !== fixed))
+      if (end > block.length || (length >= 0 && fixed >= 0 && length !== fixed)) {
+        if (end <= block.length && replacedValue(block, from + 4, end)) throw new InvalidText();
         throw new MalformedBlock(`Row ${tuples - 1} of a block ends within column ${columns[index]?.name}.`);
+      }
       // The position of a null is overwritten by the next value.
       const next = ends[index] ?? 0;
       positions[next] = from;

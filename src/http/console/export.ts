@@ -130,7 +130,7 @@ function describeStep(event: RunEvent): StepDescription {
       return { summary: 'Read its last row', range: event.data.range };
     case 'RunRejectedFilePlanned':
       return {
-        summary: `Stored ${rows(event.data.file.rows)} that the format cannot represent`,
+        summary: `Stored ${rows(event.data.file.rows)} that could not be exported`,
         level: 'warning',
         detail: event.data.file.key,
       };

@@ -291,12 +291,24 @@ const uncheckedBytes = findingOf(
   'warning',
   'the database',
   null,
-  `Its encoding is SQL_ASCII, so that PostgreSQL stores any bytes. Exports and queries read UTF-8: a text in another encoding fails the runs of its interval, whatever on_bad_row says. Convert such texts, or copy the database into one with the encoding UTF8.`,
+  `Its encoding is SQL_ASCII, so that PostgreSQL stores any bytes. Exports and queries read UTF-8: on_bad_row decides about a row with a text in another encoding, and a distinct id with one fails the runs of persons. Convert such texts, or copy the database into one with the encoding UTF8.`,
 );
+
+/** PostgreSQL cannot take the bytes of UTF-8 as text of these, to hash them (`utf8Bytes`). */
+const hasSeveralBytes = (encoding: string): boolean => /^(?:EUC_|MULE_INTERNAL)/.test(encoding);
+
+const unhashedBytes = (encoding: string): SourceFinding =>
+  findingOf(
+    'warning',
+    'the database',
+    null,
+    `Its encoding is ${encoding}, in which PostgreSQL cannot hash the UTF-8 of a distinct id: runs of persons fail while an interval has one that is not ASCII. Copy the database into one with the encoding UTF8.`,
+  );
 
 /** Checks what the role needs besides the relations. */
 export const checkRole = ({ role, sees_sessions, encoding }: SourceRole): SourceFinding[] => [
   ...(encoding === 'SQL_ASCII' ? [uncheckedBytes] : []),
+  ...(hasSeveralBytes(encoding) ? [unhashedBytes(encoding)] : []),
   ...(sees_sessions
     ? []
     : [

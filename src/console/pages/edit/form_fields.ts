@@ -205,8 +205,8 @@ export const fields: readonly FormField[] = [
   }),
   field('More', 'destination__config__on_bad_row', 'On bad row', 'select', {
     hint:
-      'Rows that the format cannot represent: fail the run, or write them to a -rejected.jsonl file that the manifest ' +
-      'references.',
+      'Rows that the format cannot represent, or that PostgreSQL cannot read: fail the run, or write them to a ' +
+      '-rejected.jsonl file that the manifest references.',
     choices: ['fail', 'reject'],
     default: 'fail',
   }),

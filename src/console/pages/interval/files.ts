@@ -36,7 +36,7 @@ export function Files({
     ${
       rejected_file &&
       html`<p>
-        ${formatQuantity(rejected_file.rows, 'row')} that the format cannot represent: ${' '}<code
+        ${formatQuantity(rejected_file.rows, 'row')} that could not be exported: ${' '}<code
           >${rejected_file.key}</code
         >
       </p>`
