@@ -1,8 +1,7 @@
 import pg from 'pg';
 import type { SortKey } from '../domain/exported_files.ts';
 import { safeMessage } from './check/report.ts';
-import type { ModelQuery } from './model_query.ts';
-import { everyRow, statementSettings } from './read_ranges.ts';
+import { everyRow, type ModelQuery, statementSettings } from './model_query.ts';
 import { unreadableValue } from './replaced_values.ts';
 import type { KeyBounds, RowRange } from './source.ts';
 import type { ReadTransaction, SourceConnections } from './source_connection.ts';

@@ -1,5 +1,7 @@
 import { encodeBuckets, type Fingerprint, type FingerprintHash } from '../domain/fingerprint.ts';
+import type { SortKey } from '../domain/exported_files.ts';
 import type { ExportedColumn } from './row_selection.ts';
+import type { RowRange } from './source.ts';
 
 /** Which ends of a key range bound a page. */
 export interface PageKeys {
@@ -59,7 +61,7 @@ export interface ModelQuery {
 }
 
 /** The parameters of a ModelQuery. All are strings because settings are. */
-export interface QueryParameters {
+interface QueryParameters {
   readonly team_id: string;
   readonly start: string;
   readonly end: string;
@@ -79,7 +81,7 @@ export interface QueryParameters {
 }
 
 /** The name of the setting that holds a parameter. */
-export const parameterSetting = (name: keyof QueryParameters): string => `exportd.${name}`;
+const parameterSetting = (name: keyof QueryParameters): string => `exportd.${name}`;
 
 /**
  * A parameter as an SQL expression. `current_setting` is stable, so the planner estimates with its value and uses
@@ -87,6 +89,43 @@ export const parameterSetting = (name: keyof QueryParameters): string => `export
  */
 export const parameter = (name: keyof QueryParameters, type: string): string =>
   `current_setting('${parameterSetting(name)}')::${type}`;
+
+/** The settings of a statement: the range, its selection and the keys that bound it. */
+export function statementSettings(
+  query: Pick<ModelQuery, 'settings'>,
+  { team_id, interval }: RowRange,
+  more: Partial<Record<'after' | 'until', SortKey | null>> & {
+    readonly beforeHash?: string | undefined;
+    readonly ids?: readonly string[];
+    readonly every?: number;
+    readonly buckets?: { readonly origin: string; readonly width_ms: number };
+  } = {},
+): Record<string, string> {
+  const { after, until, beforeHash, ids, every, buckets } = more;
+  const values: Partial<QueryParameters> = {
+    team_id: String(team_id),
+    start: interval.start,
+    end: interval.end,
+    ...(after && { after_inserted_at: after.inserted_at, after_id: after.id }),
+    ...(after?.within && {
+      after_hash: after.within.row_hash,
+      after_copies: String(after.within.copies),
+    }),
+    ...(beforeHash !== undefined && { before_hash: beforeHash }),
+    ...(until && { until_inserted_at: until.inserted_at, until_id: until.id }),
+    ...(ids && { ids: JSON.stringify(ids) }),
+    ...(every !== undefined && { every: String(every) }),
+    ...(buckets && { origin: buckets.origin, bucket_ms: String(buckets.width_ms) }),
+  };
+  const settings: [string, string][] = Object.entries(values).map(([name, value]) => [
+    parameterSetting(name as keyof QueryParameters),
+    value,
+  ]);
+  return { ...Object.fromEntries(settings), ...query.settings };
+}
+
+/** More rows than a range has: the row with an id may be the last one. */
+export const everyRow = 2_147_483_647;
 
 /**
  * A JSON column for COPY: `json` and `jsonb` unchanged, because a cast between them costs time and fails for some

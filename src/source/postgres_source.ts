@@ -15,13 +15,12 @@ import { mapListedTable } from './check/draft_view.ts';
 import { catalogReader, type ReadCatalog, readRelationFacts } from './check/report.ts';
 import type { RelationRole } from './contract.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
-import type { ModelQuery } from './model_query.ts';
+import { type ModelQuery, statementSettings } from './model_query.ts';
 import {
   findKey,
   localPageReader,
   readKeys,
   readPages,
-  statementSettings,
   threadPageReader,
   readFingerprint,
   readFingerprints,

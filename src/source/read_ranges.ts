@@ -20,8 +20,8 @@ import {
   fingerprintSettings,
   type ModelQuery,
   pageOfKeySettings,
-  parameterSetting,
-  type QueryParameters,
+  everyRow,
+  statementSettings,
 } from './model_query.ts';
 import { allRows, type ExportedColumn, type RowSelection } from './row_selection.ts';
 import type {
@@ -112,40 +112,6 @@ interface Page<Block> {
 const assumedRowBytes = 4_096;
 /** The part of the byte limit that the expected rows fill, so that ordinary variation stays within it. */
 const fillFactor = 0.9;
-
-/** The settings of a statement: the range, its selection and the keys that bound it. */
-export function statementSettings(
-  query: Pick<ModelQuery, 'settings'>,
-  { team_id, interval }: RowRange,
-  more: Partial<Record<'after' | 'until', SortKey | null>> & {
-    readonly beforeHash?: string | undefined;
-    readonly ids?: readonly string[];
-    readonly every?: number;
-    readonly buckets?: { readonly origin: string; readonly width_ms: number };
-  } = {},
-): Record<string, string> {
-  const { after, until, beforeHash, ids, every, buckets } = more;
-  const values: Partial<QueryParameters> = {
-    team_id: String(team_id),
-    start: interval.start,
-    end: interval.end,
-    ...(after && { after_inserted_at: after.inserted_at, after_id: after.id }),
-    ...(after?.within && {
-      after_hash: after.within.row_hash,
-      after_copies: String(after.within.copies),
-    }),
-    ...(beforeHash !== undefined && { before_hash: beforeHash }),
-    ...(until && { until_inserted_at: until.inserted_at, until_id: until.id }),
-    ...(ids && { ids: JSON.stringify(ids) }),
-    ...(every !== undefined && { every: String(every) }),
-    ...(buckets && { origin: buckets.origin, bucket_ms: String(buckets.width_ms) }),
-  };
-  const settings: [string, string][] = Object.entries(values).map(([name, value]) => [
-    parameterSetting(name as keyof QueryParameters),
-    value,
-  ]);
-  return { ...Object.fromEntries(settings), ...query.settings };
-}
 
 /** How the rows of a range are fingerprinted. */
 const fingerprintPlanOf = (
@@ -431,9 +397,6 @@ export async function* readKeys(
     after = last;
   }
 }
-
-/** More rows than a range has: the row with an id may be the last one. */
-export const everyRow = 2_147_483_647;
 
 /** Finds the key of the row with this id in a range; null if there is none. */
 export async function findKey(

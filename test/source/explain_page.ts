@@ -1,7 +1,6 @@
 import type { SortKey } from '../../src/domain/exported_files.ts';
 import { inTransaction, type Connection, type Pool } from '../../src/journal/database.ts';
-import type { ModelQuery } from '../../src/source/model_query.ts';
-import { statementSettings } from '../../src/source/read_ranges.ts';
+import { type ModelQuery, statementSettings } from '../../src/source/model_query.ts';
 import type { RowRange } from '../../src/source/source.ts';
 
 /** The plan of a page of at most `rows` rows after a key, as text. */

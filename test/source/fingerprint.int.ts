@@ -4,9 +4,12 @@ import { readSettings } from '../../src/config/settings.ts';
 import { bucketsOf, rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
-import { FingerprintHashDiffers, fingerprintSettings } from '../../src/source/model_query.ts';
+import {
+  FingerprintHashDiffers,
+  fingerprintSettings,
+  statementSettings,
+} from '../../src/source/model_query.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
-import { statementSettings } from '../../src/source/read_ranges.ts';
 import { hashBytes } from '../../src/source/sort_key.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import type { PropertyFilter } from '../../src/filters/schema.ts';

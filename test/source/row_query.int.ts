@@ -4,7 +4,7 @@ import type { Model } from '../../src/domain/batch_export.ts';
 import { classifyError, toApplicationFailure } from '../../src/failures/classify_error.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
-import { statementSettings } from '../../src/source/read_ranges.ts';
+import { statementSettings } from '../../src/source/model_query.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
 import { allRows, type ExportedColumn, type RowSelection } from '../../src/source/row_selection.ts';

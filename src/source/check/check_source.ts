@@ -8,7 +8,7 @@ import {
   sourceContract,
 } from '../contract.ts';
 import { eventColumnTypes, eventsQuery } from '../events_query.ts';
-import { statementSettings } from '../read_ranges.ts';
+import { statementSettings } from '../model_query.ts';
 import { personsQuery } from '../persons_query.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from '../relations.ts';
 import { describeStrayRows, findStrayRows } from '../stray_rows.ts';
