@@ -3,12 +3,12 @@ import { areInSameBucket, createMayShrink } from '../destination/config_versions
 import type { EarlierGenerations } from '../domain/exported_files.ts';
 import {
   adoptedRun,
-  earlierGenerationsOf,
+  decideEarlierGenerations,
   isCoveredByRows,
   type ReplacedRun,
 } from '../domain/replaced_generation.ts';
 import { runDecider } from '../domain/run.ts';
-import type { ExistingRun } from '../domain/run_state.ts';
+import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { type Journal, readState } from '../journal/journal.ts';
 import { readFiles, readReplacedFiles } from './read_files.ts';
@@ -28,10 +28,10 @@ export async function readEarlierGenerations(
         replaced: await readReplacedFiles(connection, replaced),
       };
   // Nothing can stay, so that the configs need not be read.
-  const { kept, earlier, elsewhere } = replaced.run.earlier_generations;
+  const { kept, earlier, elsewhere } = earlierGenerationsOf(replaced.run);
   if (isCovered && [kept, earlier, elsewhere].every(({ length }) => length === 0))
-    return earlierGenerationsOf(run, replaced, { mayShrink: false, isSameBucket: true, files });
-  return earlierGenerationsOf(run, replaced, {
+    return decideEarlierGenerations(run, replaced, { mayShrink: false, isSameBucket: true, files });
+  return decideEarlierGenerations(run, replaced, {
     mayShrink: await createMayShrink(connection)(run.spec),
     isSameBucket: await areInSameBucket(connection, run.spec, replaced.run.spec),
     files,
@@ -54,7 +54,7 @@ export async function mayHavePublished(pool: Pool, spec: RunInterval, runId: str
     `select from exportd.batch_export_runs run
      join exportd.stream_states folded on folded.stream_type = 'run' and folded.stream_id = run.id
      where run.batch_export_id = $1 and run.data_interval_start = $2 and run.data_interval_end = $3 and run.id <> $4
-       and folded.state->>'publish_started_at' is not null limit 1`,
+       and folded.state->'phase'->>'name' = 'publishing' limit 1`,
     [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, runId],
   );
   return rowCount === 1;

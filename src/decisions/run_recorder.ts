@@ -18,6 +18,7 @@ import {
 } from '../domain/run.ts';
 import {
   backfillOf,
+  earlierGenerationsOf,
   type ExistingRun,
   filesOf,
   isActiveStatus,
@@ -149,7 +150,7 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
           data: {
             manifest_key: manifestKey,
             expires_at: expiresAt,
-            covers: run.earlier_generations.covers,
+            covers: earlierGenerationsOf(run).covers,
           },
         },
       ]);
@@ -275,7 +276,7 @@ export function createRunRecorder(journal: Journal) {
           await stream.append('counted', [
             { type: 'RunCounted', data: { records_total_count: 0, ...facts, split_keys: [] } },
           ]);
-        if (run.finished) return;
+        if (run.phase.name !== 'exporting') return;
         // Inherited files and uploads are obsolete if the interval has no rows.
         const hasInheritedObjects = run.ranges.some(
           ({ upload, files }) => upload !== null || files.count > 0,

@@ -103,9 +103,7 @@ export interface ManifestClaim extends Pick<Manifest, 'run_id' | 'generation'> {
   readonly files: readonly Pick<Manifest['files'][number], 'key'>[];
   /** Failed runs that claimed publishing of the same files before: a manifest of one of them is replaced like the own. */
   readonly claimed_by: readonly string[];
-  /** `none`; `found`: that of an earlier attempt, which may have written the manifest; `held`: that of this attempt. */
-  readonly state: 'none' | 'found' | 'held';
-  /** The manifest under the claim; null without one. */
+  /** The manifest under the claim of this attempt, or of an earlier one, which may have written it; null without one. */
   readonly manifest: Manifest | null;
   /**
    * Whether the interval should have no manifest yet, and the store has just written a file of the run, so that it responds:

@@ -3,7 +3,13 @@ import { bounds } from '../config/bounds.ts';
 import { models } from '../domain/batch_export.ts';
 import { bucketsOf, encodeBuckets, type Fingerprint, maxFingerprintBuckets } from '../domain/fingerprint.ts';
 import { withBase } from '../domain/run.ts';
-import { type ExistingRun, exportedFingerprint, sourceBefore } from '../domain/run_state.ts';
+import {
+  earlierGenerationsOf,
+  type ExistingRun,
+  exportedFingerprint,
+  finishedOf,
+  sourceBefore,
+} from '../domain/run_state.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { type PartitionColumn, partitionColumns, partitionIn } from './keys.ts';
@@ -176,9 +182,11 @@ export function manifestOf(
 ): Manifest {
   const inPartition = <File extends { readonly key: string }>(file: File) =>
     partition_by.length === 0 ? file : { ...file, partition: partitionIn(file.key, partition_by) };
-  if (!run.finished || run.publish_started_at === null)
+  const { phase } = run;
+  if (phase.name !== 'publishing')
     throw new RangeError('A manifest requires a finished run whose publishing was claimed.');
   const published = withBase(run);
+  const left = earlierGenerationsOf(run);
   const { spec, rejected_file } = published;
   return {
     version: 1,
@@ -193,7 +201,7 @@ export function manifestOf(
     columns: columns.map(({ name, type }) => ({ name, type })),
     rows: sum(files, ({ rows }) => rows),
     bytes: sum(files, ({ bytes }) => bytes),
-    source_rows: run.finished.source_rows,
+    source_rows: phase.finished.source_rows,
     fingerprint: publishedFingerprint(published),
     rejected: rejected_file?.rows ?? 0,
     rejected_file: rejected_file && {
@@ -203,11 +211,11 @@ export function manifestOf(
       bytes: rejected_file.bytes,
       crc32: rejected_file.crc32,
     },
-    encoder: run.finished.encoder,
+    encoder: phase.finished.encoder,
     files: files.map((file) => inPartition(manifestFileOf(file))),
-    kept: run.earlier_generations.kept.map(inPartition),
-    earlier: run.earlier_generations.earlier.map(inPartition),
-    created_at: run.publish_started_at,
+    kept: left.kept.map(inPartition),
+    earlier: left.earlier.map(inPartition),
+    created_at: phase.claimed_at,
   };
 }
 
@@ -216,7 +224,7 @@ export function manifestOf(
  * from before the first of them was read: one that arrived later may be missing.
  */
 const publishedFingerprint = (run: ExistingRun): Fingerprint =>
-  (run.finished?.fingerprint?.all_events ? sourceBefore(run) : null) ?? exportedFingerprint(run);
+  (finishedOf(run)?.fingerprint?.all_events ? sourceBefore(run) : null) ?? exportedFingerprint(run);
 
 const manifestFileOf = ({
   key,

@@ -7,7 +7,7 @@ import {
   nothingEarlier,
 } from './exported_files.ts';
 import { createdState, openRange } from './run.ts';
-import type { ExistingRun, RunSpec } from './run_state.ts';
+import { earlierGenerationsOf, type ExistingRun, type RunSpec } from './run_state.ts';
 
 /** A published run whose manifest is replaced. */
 export interface ReplacedRun {
@@ -50,7 +50,7 @@ function haveSameBytes({ own, replaced }: ComparedFiles): boolean {
  * @param context whether the run may shrink its interval, whether both runs write to the same bucket, and the files of
  *   both, which `isCoveredByRows` makes unnecessary
  */
-export function earlierGenerationsOf(
+export function decideEarlierGenerations(
   run: CheckedRun,
   replacedRun: ReplacedRun,
   context: { readonly mayShrink: boolean; readonly isSameBucket: boolean; readonly files: ComparedFiles },
@@ -59,13 +59,13 @@ export function earlierGenerationsOf(
   const { run: replaced } = replacedRun;
   // Its files become those of the run.
   if (run.replacement?.outcome === 'late_rows_added')
-    return { ...replaced.earlier_generations, covers: null };
+    return { ...earlierGenerationsOf(replaced), covers: null };
   const { generation } = replaced;
   if (context.mayShrink || replaced.spec.model !== spec.model)
     return { ...nothingEarlier, covers: generation };
   const covered =
     isCoveredByRows(run, replacedRun) || (hasEveryRow(run, replacedRun) && haveSameBytes(context.files));
-  const before = replaced.earlier_generations;
+  const before = earlierGenerationsOf(replaced);
   const files = covered ? [] : context.files.replaced;
   const rejected = covered || !replaced.rejected_file ? [] : [replaced.rejected_file];
   const isPersons = spec.model === 'persons';
@@ -106,13 +106,17 @@ export const adoptedRun = (
       { ...openRange(null, null), files: adopted.files, next_file: adopted.files.count, finished: true },
     ],
     rejected_file: adopted.rejected_file && { ...adopted.rejected_file, first: null, last: null },
-    finished: {
-      source_rows: adopted.source_rows,
-      fingerprint: adopted.fingerprint,
-      encoder: adopted.encoder,
+    phase: {
+      name: 'publishing',
+      finished: {
+        source_rows: adopted.source_rows,
+        fingerprint: adopted.fingerprint,
+        encoder: adopted.encoder,
+      },
+      claimed_at: adopted.created_at,
+      is_resumed: false,
+      earlier_generations: { ...nothingEarlier, kept: adopted.kept, earlier: adopted.earlier },
     },
-    earlier_generations: { ...nothingEarlier, kept: adopted.kept, earlier: adopted.earlier },
-    publish_started_at: adopted.created_at,
     publish_claims: 1,
   },
 });

@@ -13,7 +13,6 @@ import {
   type ExportRange,
   type MissingRows,
   noFiles,
-  nothingEarlier,
   type OpenUpload,
   type PlannedPart,
   type RecordedFile,
@@ -25,11 +24,13 @@ import { addFingerprints, type Fingerprint, haveSameRows } from './fingerprint.t
 import {
   type ExistingRun,
   exportedFingerprint,
+  finishedOf,
   type InheritedProgress,
   isActiveStatus,
   mayBePublished,
   type RangeAttempt,
   type RangeStep,
+  type RunPhase,
   type RunProgress,
   type RunSpec,
   type RunState,
@@ -278,10 +279,13 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
     case 'RunExportFinished':
       return {
         ...state,
-        finished: {
-          source_rows: event.data.source_rows,
-          fingerprint: event.data.fingerprint,
-          encoder: event.data.encoder,
+        phase: {
+          name: 'exported',
+          finished: {
+            source_rows: event.data.source_rows,
+            fingerprint: event.data.fingerprint,
+            encoder: event.data.encoder,
+          },
         },
       };
     case 'RunManifestAdopted':
@@ -292,20 +296,13 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         replacement: null,
         claimed_by: [],
         table_commit: undefined,
-        publish_started_at: null,
+        phase: withoutClaim(state.phase),
       };
     case 'RunPublishStarted':
-      return {
-        ...state,
-        earlier_generations: event.data.earlier_generations ?? nothingEarlier,
-        publish_started_at: event.recorded_at,
-        publish_claims: state.publish_claims + 1,
-        publish_resumed: false,
-      };
     case 'RunPublishResumed':
-      return { ...state, publish_claims: state.publish_claims + 1, publish_resumed: true };
+      return { ...state, phase: claimedPhase(state, event), publish_claims: state.publish_claims + 1 };
     case 'RunPublishWithdrawn':
-      return { ...state, earlier_generations: nothingEarlier, publish_started_at: null };
+      return { ...state, phase: withoutClaim(state.phase) };
     case 'RunTableCommitPlanned': {
       const { location, version } = event.data;
       return { ...state, table_commit: { location, version, etag: null } };
@@ -320,7 +317,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         status: 'Completed',
         // What later runs and comparisons need. It is kept for years.
         source_fingerprint: null,
-        read_since: state.finished?.fingerprint?.all_events ? sourceBefore(state) : null,
+        read_since: finishedOf(state)?.fingerprint?.all_events ? sourceBefore(state) : null,
       };
     case 'RunFailed':
       return { ...state, status: 'Failed' };
@@ -348,6 +345,28 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
   }
 }
 
+/** The phase of a run whose publishing is claimed. @throws RangeError when its export is not finished */
+function claimedPhase(
+  { phase }: ExistingRun,
+  event: Extract<Recorded<RunEvent>, { type: 'RunPublishStarted' | 'RunPublishResumed' }>,
+): RunPhase {
+  if (phase.name === 'publishing' && event.type === 'RunPublishResumed')
+    return { ...phase, is_resumed: true };
+  if (phase.name === 'exporting')
+    throw new RangeError('Publishing was claimed before the last row was exported.');
+  const earlier = event.type === 'RunPublishStarted' && event.data.earlier_generations;
+  return {
+    name: 'publishing',
+    finished: phase.finished,
+    claimed_at: event.recorded_at,
+    is_resumed: false,
+    ...(earlier && { earlier_generations: earlier }),
+  };
+}
+
+const withoutClaim = (phase: RunPhase): RunPhase =>
+  phase.name === 'publishing' ? { name: 'exported', finished: phase.finished } : phase;
+
 /** The run in a new generation, of which nothing is exported. */
 const withGeneration = (
   state: ExistingRun,
@@ -362,7 +381,7 @@ const withGeneration = (
   rejected_file: null,
   claimed_by: [],
   table_commit: undefined,
-  finished: null,
+  phase: { name: 'exporting' },
 });
 
 /** A part with its fingerprint. @throws RangeError without one */
@@ -387,13 +406,10 @@ export const untouchedRun: Omit<ExistingRun, 'status' | 'spec' | 'created_at' | 
   rejected_file: null,
   claimed_by: [],
   cancel_requested: null,
-  finished: null,
+  phase: { name: 'exporting' },
   adopted: null,
-  earlier_generations: nothingEarlier,
   failed_attempts: {},
-  publish_started_at: null,
   publish_claims: 0,
-  publish_resumed: false,
 };
 
 /** The state of a run that has only been created. */
@@ -578,7 +594,7 @@ export function decideFinish(
   run: ExistingRun,
   { fingerprint, ...facts }: { source_rows: number; fingerprint: Fingerprint; encoder: string },
 ): RunEvent[] {
-  if (run.finished) return [];
+  if (run.phase.name !== 'exporting') return [];
   const isExported = !run.replacement?.base && haveSameRows(fingerprint, exportedFingerprint(run));
   const data = { generation: run.generation, ...facts, fingerprint: isExported ? null : fingerprint };
   return [{ type: 'RunExportFinished', data }];
@@ -601,9 +617,9 @@ export function decidePublish(
   earlier_generations: EarlierGenerations,
 ): RunEvent {
   const run = requireGeneration(state, generation);
-  if (!run.finished)
+  if (run.phase.name === 'exporting')
     throw new RangeError('A generation can be published only after its last row was exported.');
-  if (run.publish_started_at !== null) return { type: 'RunPublishResumed', data: { generation } };
+  if (run.phase.name === 'publishing') return { type: 'RunPublishResumed', data: { generation } };
   const { covers, kept, earlier, elsewhere } = earlier_generations;
   const leavesNothing = covers === null && [kept, earlier, elsewhere].every(({ length }) => length === 0);
   return {
@@ -619,9 +635,9 @@ export function decidePublish(
 export function decideWithdrawal(state: RunState, generation: number, claim: number): RunEvent[] {
   if (state.status === 'Absent' || !isActiveStatus(state.status)) return [];
   const isOnlyClaim =
-    state.publish_started_at !== null &&
+    state.phase.name === 'publishing' &&
     state.claimed_by.length === 0 &&
-    !state.publish_resumed &&
+    !state.phase.is_resumed &&
     state.publish_claims === claim;
   if (!isOnlyClaim || state.generation !== generation) return [];
   return [{ type: 'RunPublishWithdrawn', data: { generation } }];
@@ -695,7 +711,7 @@ export function progressForRetry(
       replacement: null,
     }),
     claimed_by:
-      state.publish_started_at === null ? state.claimed_by : [...state.claimed_by, definition.run_id],
+      state.phase.name === 'publishing' ? [...state.claimed_by, definition.run_id] : state.claimed_by,
   };
 }
 

@@ -7,6 +7,7 @@ import {
   type ExportedFile,
   type ExportRange,
   type FileTotals,
+  nothingEarlier,
   type ReplacementCheck,
 } from './exported_files.ts';
 import { addFingerprints, emptyFingerprint, type Fingerprint, fingerprintHashOf } from './fingerprint.ts';
@@ -164,38 +165,57 @@ export interface RangeAttempt extends RangeStep {
 
 export type RunState = { readonly status: 'Absent' } | ExistingRun;
 
+/** The export of every row of an interval. */
+export interface FinishedExport {
+  readonly source_rows: number;
+  /** The rows of the source after the last one was read; null if they are those of the files and the rejected ones. */
+  readonly fingerprint: Fingerprint | null;
+  readonly encoder: string;
+}
+
+/** Where the newest generation of a run is. A run that has ended keeps its last phase. */
+export type RunPhase =
+  /** Its rows are counted, moved to files and compared with the source. */
+  | { readonly name: 'exporting' }
+  /** The files have every row of the interval. */
+  | { readonly name: 'exported'; readonly finished: FinishedExport }
+  /** Publishing is claimed, so that its manifest may be stored: a cancellation has to ask the bucket. */
+  | {
+      readonly name: 'publishing';
+      readonly finished: FinishedExport;
+      /** ISO 8601. */
+      readonly claimed_at: string;
+      /** Whether an attempt continued under the claim of another, which may have sent its manifest. */
+      readonly is_resumed: boolean;
+      /** What the run leaves of earlier generations, decided by the claim; absent if that is nothing. */
+      readonly earlier_generations?: EarlierGenerations;
+    };
+
+/** The finished export of a run; null while rows may be missing in its files. */
+export const finishedOf = ({ phase }: Pick<ExistingRun, 'phase'>): FinishedExport | null =>
+  phase.name === 'exporting' ? null : phase.finished;
+
+/** What a run leaves of earlier generations: nothing before publishing was claimed. */
+export const earlierGenerationsOf = ({ phase }: Pick<ExistingRun, 'phase'>): EarlierGenerations =>
+  (phase.name === 'publishing' ? phase.earlier_generations : undefined) ?? nothingEarlier;
+
 export interface ExistingRun extends RunProgress {
   readonly status: RunStatus;
   readonly spec: RunSpec;
   /** ISO 8601. */
   readonly created_at: string;
-  /** Set once the files contain every row of the interval. */
-  readonly finished: {
-    readonly source_rows: number;
-    /** The rows of the source after the last one was read; null if they are those of the files and the rejected ones. */
-    readonly fingerprint: Fingerprint | null;
-    readonly encoder: string;
-  } | null;
+  readonly phase: RunPhase;
   /** The newest manifest in the bucket that the run found and the journal did not know; null if there was none. */
   readonly adopted: (Omit<AdoptedManifest, 'files'> & { readonly files: FileTotals }) | null;
-  /** What the run leaves of earlier generations, decided when publishing was claimed. */
-  readonly earlier_generations: EarlierGenerations;
   /** The errors that its steps are retried after, by type. */
   readonly failed_attempts: FailedAttempts;
-  /** When publishing was claimed (ISO 8601); from then on a cancellation has to ask the bucket. Null before. */
-  readonly publish_started_at: string | null;
   /** How many attempts claimed publishing or continued under a claim: the last one holds it. */
   readonly publish_claims: number;
-  /** Whether an attempt continued under the claim of another, which may have sent its manifest. */
-  readonly publish_resumed: boolean;
 }
 
 /** Whether a manifest of the run's files may be stored, so that the run cannot simply be cancelled. */
-export const mayBePublished = ({
-  publish_started_at,
-  claimed_by,
-}: Pick<ExistingRun, 'publish_started_at' | 'claimed_by'>): boolean =>
-  publish_started_at !== null || claimed_by.length > 0;
+export const mayBePublished = ({ phase, claimed_by }: Pick<ExistingRun, 'phase' | 'claimed_by'>): boolean =>
+  phase.name === 'publishing' || claimed_by.length > 0;
 
 /** The rows of the run's files, and the rejected ones. */
 export const exportedFingerprint = (
@@ -210,10 +230,11 @@ export const exportedFingerprint = (
 
 /** The rows of the source after the last one was read. @throws RangeError when the run has not read it */
 export function sourceAfter(
-  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file' | 'finished'>,
+  run: Pick<ExistingRun, 'spec' | 'ranges' | 'rejected_file' | 'phase'>,
 ): Fingerprint {
-  if (!run.finished) throw new RangeError('The run has not read its last row.');
-  return run.finished.fingerprint ?? exportedFingerprint(run);
+  const finished = finishedOf(run);
+  if (!finished) throw new RangeError('The run has not read its last row.');
+  return finished.fingerprint ?? exportedFingerprint(run);
 }
 
 /** The rows of the source before the first row of the generation's files was read; null before that. */

@@ -103,7 +103,7 @@ async function checkAgainst(
   if (isChecked(run, replaced)) return requireNoMissingRows(run);
   const context = { ...call, run, replaced };
   const { late, ...compared } = await compareWithReplaced(context);
-  const base = late && run.finished === null ? await findBase(context, late) : undefined;
+  const base = late && run.phase.name === 'exporting' ? await findBase(context, late) : undefined;
   if (!late || !base) return requireNoMissingRows(await record(context, compared, null));
   const extended = { ...compared, outcome: 'late_rows_added', base, late_keys: late.keys } as const;
   const checked = await record(context, extended, null);

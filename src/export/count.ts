@@ -144,7 +144,8 @@ export async function countExistingRun(
     check_replacement: await needsCheck({ recorder, readSelection }, run_id, run, fingerprint),
   };
   // Reserved here, so that ranges which start at the same time write the same generation.
-  if (counted.ranges > 1 && !run.finished && run.generation === 0) await recorder.reserveGeneration(run_id);
+  if (counted.ranges > 1 && run.phase.name === 'exporting' && run.generation === 0)
+    await recorder.reserveGeneration(run_id);
   return counted;
 }
 

@@ -14,7 +14,13 @@
  */
 import { countFewerRows } from '../domain/exported_files.ts';
 import { type Fingerprint, haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
-import { type ExistingRun, exportedFingerprint, filesOf, sourceBefore } from '../domain/run_state.ts';
+import {
+  type ExistingRun,
+  exportedFingerprint,
+  filesOf,
+  finishedOf,
+  sourceBefore,
+} from '../domain/run_state.ts';
 import { type ExportCall, noEncoder, type OpenedCall, withPermit } from './export_context.ts';
 import { formatInterval, rowRangeOf } from './run_interval.ts';
 import { createStageClock } from './stage_clock.ts';
@@ -46,7 +52,7 @@ export async function exportInterval(
 ): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, existing) => {
     let run = existing;
-    while (!run.finished) {
+    while (run.phase.name === 'exporting') {
       const { rejected, ...exported } = await RangeExport.run(opened, 0, run);
       try {
         if (!exported.done) return exportOutcomeOf(exported.run, false);
@@ -63,7 +69,7 @@ export async function exportInterval(
 /** One attempt at one range of a split interval; `finished` is true when all its rows are in files. */
 export async function exportOneRange(call: ExportCall, position: number): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, existing) => {
-    if (existing.finished) return exportOutcomeOf(existing, true);
+    if (existing.phase.name !== 'exporting') return exportOutcomeOf(existing, true);
     const { run, done } = await RangeExport.run(opened, position, existing);
     return exportOutcomeOf(run, done);
   });
@@ -72,8 +78,8 @@ export async function exportOneRange(call: ExportCall, position: number): Promis
 /** Finishes a split interval; `finished` is false when its ranges must be exported again. */
 export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, existing) => {
-    const run = existing.finished ? existing : await finish(opened, existing, null);
-    return exportOutcomeOf(run, run.finished !== null);
+    const run = existing.phase.name === 'exporting' ? await finish(opened, existing, null) : existing;
+    return exportOutcomeOf(run, run.phase.name !== 'exporting');
   });
 }
 
@@ -172,6 +178,6 @@ export function exportOutcomeOf(run: ExistingRun, finished: boolean): ExportOutc
     generation: run.generation,
     rows: total(({ rows }) => rows),
     bytes: total(({ bytes }) => bytes),
-    source_rows: run.finished?.source_rows ?? 0,
+    source_rows: finishedOf(run)?.source_rows ?? 0,
   };
 }

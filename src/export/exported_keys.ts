@@ -5,7 +5,7 @@ import { CommandRejected } from '../domain/errors.ts';
 import type { FingerprintBucket } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { type CompletedFile, fileSequences, type SortKey } from '../domain/exported_files.ts';
-import type { ExistingRun } from '../domain/run_state.ts';
+import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
 import { idColumns } from '../source/read_ranges.ts';
 import type { RowKey } from '../source/source.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
@@ -204,12 +204,12 @@ function versionOf([mapping, person]: VerifiedRow['values']): string | undefined
  * @throws as `readExportedKeys`
  */
 export async function* readEarlierKeys(
-  run: Pick<ExistingRun, 'spec' | 'earlier_generations'>,
+  run: Pick<ExistingRun, 'spec' | 'phase'>,
   options: Pick<ExportedKeysOptions, 'location' | 'signal'>,
 ): AsyncGenerator<RowKey> {
   const onAbsent = (): Promise<void> => Promise.resolve();
   yield* readable(
-    readFiles(run.earlier_generations.earlier, { ...options, onAbsent }, fileKeysOf(run.spec.model)),
+    readFiles(earlierGenerationsOf(run).earlier, { ...options, onAbsent }, fileKeysOf(run.spec.model)),
   );
 }
 

@@ -45,10 +45,11 @@ export class PublishClaim implements ManifestClaim {
   }
 
   /** Whether an attempt has claimed publishing of a run. */
-  static wasMade({ publish_started_at }: ExistingRun): boolean {
-    return publish_started_at !== null;
+  static wasMade({ phase }: ExistingRun): boolean {
+    return phase.name === 'publishing';
   }
 
+  /** `none`; `found`: that of an earlier attempt, which may have written the manifest; `held`: that of this attempt. */
   get state(): 'none' | 'found' | 'held' {
     return this.#state;
   }

@@ -1,6 +1,6 @@
 import type { AdoptedManifest, RecordedFile } from '../domain/exported_files.ts';
 import type { RunEventData } from '../domain/run.ts';
-import type { ExistingRun, RunSpec } from '../domain/run_state.ts';
+import { earlierGenerationsOf, type ExistingRun, type RunSpec } from '../domain/run_state.ts';
 import type { FoldedEvent, StoredStreamEvent } from '../journal/journal.ts';
 import { existingRun, type Projection } from './projection.ts';
 import { type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
@@ -440,8 +440,8 @@ function publishObjects(
   run: ExistingRun,
   manifestKey: string,
 ): void {
-  const { spec, generation, earlier_generations, replacement } = run;
-  const { kept, earlier, elsewhere } = earlier_generations;
+  const { spec, generation, replacement } = run;
+  const { kept, earlier, elsewhere } = earlierGenerationsOf(run);
   const ofInterval = () => rows.find(table, 'interval', ...keyOf(spec));
   // The files of a manifest to which the run adds late rows become its own: its manifest names them too.
   const base = replacement?.base && replacement.replaced;

@@ -3,7 +3,15 @@ import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RunEvent } from '../domain/run.ts';
-import { type ExistingRun, filesOf, type RunSpec, type RunStatus, sourceAfter } from '../domain/run_state.ts';
+import {
+  earlierGenerationsOf,
+  type ExistingRun,
+  filesOf,
+  finishedOf,
+  type RunSpec,
+  type RunStatus,
+  sourceAfter,
+} from '../domain/run_state.ts';
 import type { FoldedEvent, StoredStreamEvent } from '../journal/journal.ts';
 import { existingRun, type Projection } from './projection.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
@@ -378,7 +386,7 @@ function manifestColumns(
   const files = filesOf(run);
   const exported = [files.fingerprint, run.rejected_file?.fingerprint].flatMap((rows) => rows ?? []);
   const hash = fingerprintHashOf(run.spec.model);
-  const { kept, earlier } = run.earlier_generations;
+  const { kept, earlier } = earlierGenerationsOf(run);
   return {
     status: run.settled ? 'exported' : 'unsettled',
     reason: null,
@@ -393,7 +401,7 @@ function manifestColumns(
     settling_outcome: null,
     completed_at: recorded_at,
     expires_at: earliest([expires_at, files.expires_at]),
-    source_fingerprint: run.finished && totalOf(hash, [sourceAfter(run)]),
+    source_fingerprint: finishedOf(run) && totalOf(hash, [sourceAfter(run)]),
     bucket_fingerprint: totalOf(hash, exported),
     kept_files: kept.length,
     earlier_files: earlier.length,

@@ -44,7 +44,7 @@ const isRun = (streamType: StreamType, state: unknown): state is ExistingRun =>
  */
 function storedState(streamType: StreamType, state: unknown): unknown {
   if (!isRun(streamType, state)) return state;
-  const { finished, encoder } = state;
+  const { phase, encoder } = state;
   return {
     ...changed(state, untouched.run),
     spec: changed(state.spec, untouched.spec),
@@ -52,14 +52,16 @@ function storedState(streamType: StreamType, state: unknown): unknown {
       ...changed(range, untouched.range),
       files: changed(range.files, untouched.files),
     })),
-    ...(finished && { finished: changed(finished, jsonOf({ fingerprint: null, encoder })) }),
+    ...(phase.name !== 'exporting' && {
+      phase: { ...phase, finished: changed(phase.finished, jsonOf({ fingerprint: null, encoder })) },
+    }),
   };
 }
 
 /** The state of a stream by what is stored of it. */
 export function stateOf(streamType: StreamType, stored: unknown): unknown {
   if (!isRun(streamType, stored)) return stored;
-  const { finished = null, encoder = null } = stored as Partial<ExistingRun>;
+  const { phase = untouchedRun.phase, encoder = null } = stored as Partial<ExistingRun>;
   return {
     ...untouchedRun,
     ...stored,
@@ -69,7 +71,10 @@ export function stateOf(streamType: StreamType, stored: unknown): unknown {
       ...range,
       files: { ...untouchedFiles, ...range.files },
     })),
-    finished: finished && { fingerprint: null, encoder, ...(finished as object) },
+    phase:
+      phase.name === 'exporting'
+        ? phase
+        : { ...phase, finished: { fingerprint: null, encoder, ...(phase.finished as object) } },
   };
 }
 
@@ -161,7 +166,7 @@ export function foldState(rows: RowCache, stored: StoredEvent): unknown {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 15,
+  version: 16,
   reads: [],
   owns: ['exportd.stream_states'],
   tables: `

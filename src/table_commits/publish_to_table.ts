@@ -5,7 +5,12 @@ import { listedFingerprint } from '../destination/manifest.ts';
 import type { TableStore } from '../destination/table_store.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { requireGeneration, withBase } from '../domain/run.ts';
-import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
+import {
+  earlierGenerationsOf,
+  type ExistingRun,
+  exportedFingerprint,
+  finishedOf,
+} from '../domain/run_state.ts';
 import { writesParquet } from '../encoding/parquet/file.ts';
 import { intervalOf } from '../export/run_interval.ts';
 import type { Publication, PublishTarget } from '../export/publish_target.ts';
@@ -247,13 +252,13 @@ async function publicationOf(
     columns,
     hasKeys: filesHaveKeys({ model: run.spec.model, selection }),
     files,
-    earlier: run.earlier_generations.earlier,
-    kept: run.earlier_generations.kept,
+    earlier: earlierGenerationsOf(run).earlier,
+    kept: earlierGenerationsOf(run).kept,
     replaced: replaced && {
       files: await recorder.readReplacedFiles(replaced),
       areInTable: isInTable(replaced, table.location),
       areUnknown: replaced.adopted_by !== null,
-      canBeAdded: writesParquet(replaced.run.finished?.encoder ?? ''),
+      canBeAdded: writesParquet(finishedOf(replaced.run)?.encoder ?? ''),
     },
     fingerprint: listedFingerprint(exportedFingerprint(withBase(run))),
     now: Date.now(),

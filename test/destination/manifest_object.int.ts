@@ -67,29 +67,26 @@ const claimOf = (
   steps: string[] = [],
   onClaim: () => unknown = () => undefined,
 ): ManifestClaim => {
-  let state: ManifestClaim['state'] = 'none';
+  let isHeld = false;
   return {
     run_id: given.run_id,
     generation: given.generation,
     claimed_by: [],
     files: given.files,
-    get state() {
-      return state;
-    },
     get manifest() {
-      return state === 'none' ? null : given;
+      return isHeld ? given : null;
     },
     expectsNone,
     knows: (found) => Promise.resolve(found ? found.run_id !== 'unknown' : mayExist),
     hold: async () => {
-      if (state !== 'held') steps.push('claimed');
-      state = 'held';
+      if (!isHeld) steps.push('claimed');
+      isHeld = true;
       await onClaim();
       return given;
     },
     withdraw: () => {
-      if (state === 'held') steps.push('withdrawn');
-      state = 'none';
+      if (isHeld) steps.push('withdrawn');
+      isHeld = false;
       return Promise.resolve();
     },
   };

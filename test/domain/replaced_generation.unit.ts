@@ -9,7 +9,11 @@ import {
   RowsMissingInSource,
   totalsOf,
 } from '../../src/domain/exported_files.ts';
-import { adoptedRun, earlierGenerationsOf, type ReplacedRun } from '../../src/domain/replaced_generation.ts';
+import {
+  adoptedRun,
+  decideEarlierGenerations,
+  type ReplacedRun,
+} from '../../src/domain/replaced_generation.ts';
 import type { ExistingRun, RunSpec } from '../../src/domain/run_state.ts';
 import { fingerprintOf } from './fingerprints.ts';
 
@@ -61,7 +65,10 @@ describe('what a run leaves of earlier generations', () => {
       specOf(model),
       'the run that found it',
     );
-    return { ...replaced, run: { ...replaced.run, earlier_generations: { ...nothingEarlier, ...before } } };
+    const { phase } = replaced.run;
+    if (phase.name !== 'publishing') throw new Error('An adopted run is publishing.');
+    const left = { ...phase, earlier_generations: { ...nothingEarlier, ...before } };
+    return { ...replaced, run: { ...replaced.run, phase: left } };
   };
 
   const runOf = (
@@ -90,7 +97,7 @@ describe('what a run leaves of earlier generations', () => {
     ['not_comparable', null],
     ['rows_missing', null],
   ])('covers the generation that it replaces only if it has its rows (%s)', (outcome, covers) => {
-    const earlier = earlierGenerationsOf(runOf('events', outcome), replacedOf('events'), here);
+    const earlier = decideEarlierGenerations(runOf('events', outcome), replacedOf('events'), here);
     expect(earlier).toEqual(
       covers === null
         ? { ...nothingEarlier, kept: [earlierOf('file', 3), earlierOf('rejected', 3)] }
@@ -99,7 +106,7 @@ describe('what a run leaves of earlier generations', () => {
   });
 
   it('covers nothing and keeps nothing beside its files if it adds late rows to them', () => {
-    const earlier = earlierGenerationsOf(runOf('events', 'late_rows_added'), replacedOf('events'), here);
+    const earlier = decideEarlierGenerations(runOf('events', 'late_rows_added'), replacedOf('events'), here);
     expect(earlier).toEqual(nothingEarlier);
   });
 
@@ -108,35 +115,37 @@ describe('what a run leaves of earlier generations', () => {
       { ...runOf('events', 'same_rows'), replacement: null },
       runOf('events', 'same_rows', 'another'),
     ])
-      expect(earlierGenerationsOf(run, replacedOf('events'), here)).toMatchObject({ covers: null });
+      expect(decideEarlierGenerations(run, replacedOf('events'), here)).toMatchObject({ covers: null });
   });
 
   it('does not cover persons whose files differ: their fingerprint tells nothing of their state', () => {
     const differing = { ...here, files: { own: [], replaced: [file] } };
     const run = runOf('persons', 'same_rows');
-    expect(earlierGenerationsOf(run, replacedOf('persons'), differing)).toMatchObject({
+    expect(decideEarlierGenerations(run, replacedOf('persons'), differing)).toMatchObject({
       covers: null,
       earlier: [earlierOf('file', 3)],
     });
     const events = runOf('events', 'same_rows');
-    expect(earlierGenerationsOf(events, replacedOf('events'), differing)).toMatchObject({ covers: 3 });
+    expect(decideEarlierGenerations(events, replacedOf('events'), differing)).toMatchObject({ covers: 3 });
   });
 
   it('names files of persons as earlier, and their rejected rows as kept', () => {
-    expect(earlierGenerationsOf(runOf('persons', 'not_comparable'), replacedOf('persons'), here)).toEqual({
-      ...nothingEarlier,
-      kept: [earlierOf('rejected', 3)],
-      earlier: [earlierOf('file', 3)],
-    });
+    expect(decideEarlierGenerations(runOf('persons', 'not_comparable'), replacedOf('persons'), here)).toEqual(
+      {
+        ...nothingEarlier,
+        kept: [earlierOf('rejected', 3)],
+        earlier: [earlierOf('file', 3)],
+      },
+    );
   });
 
   it('passes on what the replaced generation had left, even if it covers that one', () => {
     const replaced = replacedOf('persons', before);
-    expect(earlierGenerationsOf(runOf('persons', 'same_rows'), replaced, here)).toEqual({
+    expect(decideEarlierGenerations(runOf('persons', 'same_rows'), replaced, here)).toEqual({
       ...before,
       covers: 3,
     });
-    expect(earlierGenerationsOf(runOf('persons', 'not_comparable'), replaced, here)).toEqual({
+    expect(decideEarlierGenerations(runOf('persons', 'not_comparable'), replaced, here)).toEqual({
       covers: null,
       kept: [...before.kept, earlierOf('rejected', 3)],
       earlier: [...before.earlier, earlierOf('file', 3)],
@@ -148,14 +157,14 @@ describe('what a run leaves of earlier generations', () => {
     const nothing = { ...nothingEarlier, covers: 3 };
     const shrinking = { ...here, mayShrink: true };
     const run = runOf('persons', 'not_comparable');
-    expect(earlierGenerationsOf(run, replacedOf('persons', before), shrinking)).toEqual(nothing);
-    expect(earlierGenerationsOf(run, replacedOf('events', before), here)).toEqual(nothing);
+    expect(decideEarlierGenerations(run, replacedOf('persons', before), shrinking)).toEqual(nothing);
+    expect(decideEarlierGenerations(run, replacedOf('events', before), here)).toEqual(nothing);
   });
 
   it('stays in another bucket with the manifest that names it', () => {
     const elsewhere = { ...here, isSameBucket: false };
     const leftBy = (outcome: ReplacementOutcome, left: Partial<EarlierGenerations>) =>
-      earlierGenerationsOf(runOf('persons', outcome), replacedOf('persons', left), elsewhere);
+      decideEarlierGenerations(runOf('persons', outcome), replacedOf('persons', left), elsewhere);
     expect(leftBy('not_comparable', {})).toEqual({ ...nothingEarlier, elsewhere: [3] });
     expect(leftBy('same_rows', {})).toEqual({ ...nothingEarlier, covers: 3 });
     expect(leftBy('same_rows', before)).toEqual({ ...nothingEarlier, covers: 3, elsewhere: [0, 1, 2, 3] });

@@ -150,7 +150,7 @@ describe('circuits of buckets', () => {
       const stop = proxy.intercept({ before: () => 'broken' });
       const failure = await failureOf(worker.attempt().publishManifest({ run_id }));
       expect(failure.type).toBe('DestinationUnavailable');
-      expect(await harness.recorder.read(run_id)).toMatchObject({ publish_started_at: null });
+      expect(await harness.recorder.read(run_id)).toMatchObject({ phase: { name: 'exported' } });
       stop();
       await untilAvailable(() => worker.attempt().publishManifest({ run_id }));
       expect(await harness.recorder.read(run_id)).toMatchObject({ status: 'Completed' });

@@ -5,7 +5,7 @@ import { DestinationError } from '../../src/destination/destination.ts';
 import type { OpenDestination } from '../../src/destination/open_destination.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
-import { sourceAfter } from '../../src/domain/run_state.ts';
+import { finishedOf, sourceAfter } from '../../src/domain/run_state.ts';
 import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
@@ -177,7 +177,7 @@ describe('attempts', () => {
       await expect(zombie).rejects.toMatchObject({ name: 'ApplicationFailure' });
       expect(await harness.recorder.read(run_id)).toMatchObject({
         generation: 1,
-        finished: { source_rows: eventCount },
+        phase: { finished: { source_rows: eventCount } },
       });
       expect(exported).toMatchObject({ generation: 1, rows: eventCount });
     });
@@ -290,7 +290,11 @@ describe('failed attempts', () => {
     expect(bytes.state).toBeLessThan(3_000);
     const run = await harness.recorder.read(run_id);
     expect(rowsOfFingerprint(sourceAfter(run))).toBe(300);
-    expect([run.source_fingerprint, run.read_since, run.finished?.fingerprint]).toEqual([null, null, null]);
+    expect([run.source_fingerprint, run.read_since, finishedOf(run)?.fingerprint]).toEqual([
+      null,
+      null,
+      null,
+    ]);
   });
 
   describe('a run whose bucket keeps refusing a request', () => {
@@ -302,7 +306,7 @@ describe('failed attempts', () => {
       const exporting = harness.attempt({ info: infoOf(1) }).exportInterval({ run_id });
       const latest_error = await waitFor(() => latestErrorOf(run_id), 'the run shows an error');
       expect(latest_error).toMatch(
-        /^SlowDown: The S3 server rejected \w+ with SlowDown \(status 503\)\. Retrying the export until 2026-11-23T12:00:00\.000Z\.$/,
+        /^SlowDown: The S3 server rejected \w+ with SlowDown \(status 503\)\. The server says: No\. Retrying the export until 2026-11-23T12:00:00\.000Z\.$/,
       );
       stopIntercepting();
       expect(await exporting).toMatchObject({ finished: true, rows: 300 });

@@ -5,7 +5,7 @@ import type { ExportActivities } from '../../activities/run.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { addFingerprints, haveSameRows, rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
-import { filesOf } from '../../src/domain/run_state.ts';
+import { filesOf, finishedOf } from '../../src/domain/run_state.ts';
 import { countExistingRun } from '../../src/export/count.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import { casesOf, randomCases } from '../setup/effort.ts';
@@ -195,7 +195,7 @@ describe('fingerprints', () => {
       const { fingerprint } = await harness.reader.manifestAt(manifest_key);
       const now = await sourceRows(of);
       expect(fingerprint).toEqual(filesOf(run).fingerprint);
-      expect(run.finished?.fingerprint).toEqual(now);
+      expect(finishedOf(run)?.fingerprint).toEqual(now);
       expect(haveSameRows(fingerprint, now)).toBe(false);
     });
 

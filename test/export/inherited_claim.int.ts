@@ -41,7 +41,7 @@ describe('a run that fails after it claimed publishing', () => {
         .publishManifest({ run_id })
         .catch(() => undefined);
     else await harness.recorder.startPublish(run_id, 1);
-    expect((await harness.recorder.read(run_id)).publish_started_at).not.toBeNull();
+    expect(await harness.recorder.read(run_id)).toMatchObject({ phase: { name: 'publishing' } });
   }
 
   /** Ends the run after its budget, and creates its automatic retry. */
@@ -167,7 +167,7 @@ describe('a run that fails after it claimed publishing', () => {
     await harness.attempt().exportInterval({ run_id: next });
     const claimed = await harness.recorder.startPublish(next, 1);
     await harness.recorder.withdrawPublish(next, claimed);
-    expect((await harness.recorder.read(next)).publish_started_at).not.toBeNull();
+    expect(await harness.recorder.read(next)).toMatchObject({ phase: { name: 'publishing' } });
     await harness.journal.transaction(async (transaction) => {
       expect((await transaction.lock(runDecider, next)).state()).toMatchObject({ claimed_by: [run_id] });
     });

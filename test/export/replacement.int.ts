@@ -5,6 +5,7 @@ import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenanc
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { createHours, createReruns } from './rerun.ts';
 import { warningsOf } from './stores.ts';
+import { finishedOf } from '../../src/domain/run_state.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -173,7 +174,7 @@ describe('a run that replaces a manifest', () => {
       select team_id, uuid, event, distinct_id, properties, timestamp, inserted_at from events
       where inserted_at = $1::timestamptz + interval '2 seconds' limit 1`;
     await harness.database.pool.query(copy, [hour.start]);
-    expect((await run()).state.finished?.source_rows).toBe(4);
+    expect(finishedOf((await run()).state)?.source_rows).toBe(4);
     await harness.database.pool.query(
       `delete from events where ctid = (select ctid from events
        where inserted_at = $1::timestamptz + interval '2 seconds' limit 1)`,
@@ -387,7 +388,7 @@ describe('rows that are deleted after the check', () => {
     };
     const second = await run({}, { beforeExport });
     expect(second.latest_error).toContain('RowsMissingInSource: The source no longer has 1 of the 10');
-    expect(second.state).toMatchObject({ status: 'Failed', publish_started_at: null });
+    expect(second.state).toMatchObject({ status: 'Failed', phase: { name: 'exported' } });
     expect(await uuidsAt(first.manifest_key)).toEqual(before);
   });
 
@@ -447,7 +448,7 @@ describe('persons', () => {
     );
     const options = { model: 'persons' } as const;
     const first = await run(options);
-    expect(first.state.finished?.source_rows).toBe(3);
+    expect(finishedOf(first.state)?.source_rows).toBe(3);
     expect((await run(options)).check).toMatchObject({ outcome: 'same_rows' });
     await harness.database.pool.query(
       `update person_distinct_ids set updated_at = $1::timestamptz where distinct_id = 'moved 2'`,
@@ -479,7 +480,7 @@ describe('a selection that depends on persons', () => {
       [rows[0]?.id, hour.start, hour.end],
     );
     const first = await run({ query });
-    expect(first.state.finished).toMatchObject({ source_rows: 5, fingerprint: { all_events: true } });
+    expect(finishedOf(first.state)).toMatchObject({ source_rows: 5, fingerprint: { all_events: true } });
     const { files } = await harness.reader.manifestAt(first.manifest_key ?? '');
     await harness.database.pool.query(`update persons set properties = '{}' where id = $1`, [rows[0]?.id]);
     await insert(6, 6);

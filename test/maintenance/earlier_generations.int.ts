@@ -163,7 +163,7 @@ describe('earlier generations', () => {
           await cleanUp(batchExportId);
           expect(await harness.recorder.read(run.run_id)).toMatchObject({
             generation,
-            earlier_generations: { kept: [], earlier: [], elsewhere: [1] },
+            phase: { earlier_generations: { kept: [], earlier: [], elsewhere: [1] } },
           });
         }
         expect(await maintenance.keysOf(batchExportId)).toEqual(before);

@@ -14,7 +14,13 @@ import {
   totalOf,
 } from '../../domain/fingerprint.ts';
 import type { DataInterval } from '../../domain/intervals.ts';
-import { type ExistingRun, exportedFingerprint, filesOf, sourceAfter } from '../../domain/run_state.ts';
+import {
+  earlierGenerationsOf,
+  type ExistingRun,
+  exportedFingerprint,
+  filesOf,
+  sourceAfter,
+} from '../../domain/run_state.ts';
 import { type FieldChange, fieldChanges, secretChange } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import { stateOf } from '../../projections/stream_states.ts';
@@ -194,7 +200,7 @@ const toIntervalFile = (file: Omit<RangeFile, 'fingerprint'>): IntervalFile => (
  * time. Null if they are not comparable, because persons decide which rows are selected.
  */
 function fingerprintsOf(run: ExistingRun): IntervalDetailResponse['fingerprints'] {
-  if (!run.finished) return null;
+  if (run.phase.name === 'exporting') return null;
   const source = sourceAfter(run);
   const bucket = exportedFingerprint(run);
   if (!areComparable(source, bucket)) return null;
@@ -387,7 +393,7 @@ async function readManifest(
   const files = (await readFiles(pool, id, state)).slice(0, maxFiles);
   const columns = source.columns(state.spec.model, selectionOfConfig(config));
   const { bucket_name, endpoint_url } = config.config;
-  const { kept, earlier } = state.earlier_generations;
+  const { kept, earlier } = earlierGenerationsOf(state);
   const { rejected_file } = state;
   // There may be more files than the response has.
   const totals = filesOf(state);
