@@ -427,45 +427,76 @@ interface MissingRows {
   readonly values: Map<string, readonly unknown[]>;
 }
 
+/** Statements by the words that tell them apart. */
+interface StatementTexts {
+  text?: string;
+  readonly next: Map<string, StatementTexts>;
+}
+
+const statementTexts: StatementTexts = { next: new Map() };
+
+/** The statement of some words, which is built once. An append of a few rows would otherwise spend its time on building texts. */
+function statementOf(words: readonly string[], build: () => string): string {
+  let known = statementTexts;
+  for (const word of words) known = entryOf(known.next, word, () => ({ next: new Map() }));
+  known.text ??= build();
+  return known.text;
+}
+
+/** The columns whose values a lookup takes. */
+const columnsOf = ({ columns, also, range }: Lookup<object>): readonly string[] => [
+  ...columns,
+  ...(also === undefined ? [] : [also]),
+  ...(range ? [range.starts, range.ends] : []),
+];
+
+/** SQL condition: a row belongs to a lookup, whose values are SQL by their number. */
+function conditionOf(lookup: Lookup<object>, valueOf: (index: number) => string): string {
+  const { range, where } = lookup;
+  const names = columnsOf(lookup);
+  const conditions = names.map((column, index) => {
+    if (range && index === names.length - 2) return `stored.${column} <= ${valueOf(index + 1)}`;
+    if (range && index === names.length - 1) return `stored.${column} >= ${valueOf(index - 1)}`;
+    return `stored.${column} = ${valueOf(index)}`;
+  });
+  return [...conditions, ...(where ? [where.sql] : [])].join(' and ');
+}
+
 /** A statement that reads and locks the rows of lookups, in this order. `source` is the number of the lookup. */
 function selectRows(sources: readonly MissingRows[]): { text: string; values: readonly unknown[] } {
   const parameters: unknown[] = [];
-  const parameter = (value: unknown): string => `$${String(parameters.push(value))}`;
+  const words = ['select'];
+  for (const { table, name, lookup, isLocked, values } of sources) {
+    words.push(table.name, name, isLocked ? 'locked' : 'read', values.size === 1 ? 'one' : 'many');
+    if (values.size === 1) for (const one of values.values()) parameters.push(...one);
+    else {
+      const names = columnsOf(lookup);
+      const rows = [...values.values()].map((row) =>
+        Object.fromEntries(names.map((column, index) => [column, row[index]])),
+      );
+      parameters.push(JSON.stringify(rows));
+    }
+  }
+  return { text: statementOf(words, () => selectOf(sources)), values: parameters };
+}
+
+function selectOf(sources: readonly MissingRows[]): string {
+  let parameters = 0;
   const selects = sources.map(({ table, lookup, isLocked, values }, source) => {
-    const { columns, also, range, where } = lookup;
-    const names = [
-      ...columns,
-      ...(also === undefined ? [] : [also]),
-      ...(range ? [range.starts, range.ends] : []),
-    ];
-    const [one = [], ...others] = values.values();
-    const condition = (valueOf: (index: number) => string): string =>
-      [
-        ...names.map((column, index) => {
-          if (range && index === names.length - 2) return `stored.${column} <= ${valueOf(index + 1)}`;
-          if (range && index === names.length - 1) return `stored.${column} >= ${valueOf(index - 1)}`;
-          return `stored.${column} = ${valueOf(index)}`;
-        }),
-        ...(where ? [where.sql] : []),
-      ].join(' and ');
+    const names = columnsOf(lookup);
     const lock = isLocked ? ' for no key update of stored' : '';
     const select = `select ${String(source)} as source, to_json(stored) as row from ${table.name} stored`;
-    if (others.length === 0) {
-      const bounds = one.map((value) => parameter(value));
-      return `${select} where ${condition((index) => bounds[index] ?? 'null')}${lock}`;
-    }
-    const rows = [...values.values()].map((row) =>
-      Object.fromEntries(names.map((column, index) => [column, row[index]])),
-    );
-    return `${select} join json_populate_recordset(null::${table.name}, ${parameter(JSON.stringify(rows))}) wanted
-      on ${condition((index) => `wanted.${names[index] ?? ''}`)}${lock}`;
+    const first = parameters + 1;
+    parameters += values.size === 1 ? names.length : 1;
+    return values.size === 1
+      ? `${select} where ${conditionOf(lookup, (index) => `$${String(first + index)}`)}${lock}`
+      : `${select} join json_populate_recordset(null::${table.name}, $${String(first)}) wanted
+           on ${conditionOf(lookup, (index) => `wanted.${names[index] ?? ''}`)}${lock}`;
   });
-  const text =
-    selects.length === 1
-      ? selects.join()
-      : `with ${selects.map((select, index) => `wanted_${String(index)} as (${select})`).join(', ')}
-         ${selects.map((_, index) => `select * from wanted_${String(index)}`).join(' union all ')}`;
-  return { text, values: parameters };
+  return selects.length === 1
+    ? selects.join()
+    : `with ${selects.map((select, index) => `wanted_${String(index)} as (${select})`).join(', ')}
+       ${selects.map((_, index) => `select * from wanted_${String(index)}`).join(' union all ')}`;
 }
 
 const isKey = ({ key }: CachedTable, row: string, other: string): string =>
@@ -475,12 +506,25 @@ const isKey = ({ key }: CachedTable, row: string, other: string): string =>
 const parameterOf = (value: unknown): unknown =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 
+/** SQL: a column with its parameter, after others. */
+const placeAfter = (others: number) => (column: string, index: number) =>
+  `${column} = $${String(index + 1 + others)}`;
+
 async function deleteRows(
   connection: Connection,
   table: CachedTable,
   gone: readonly AnyRow[],
 ): Promise<void> {
-  if (gone.length === 0) return;
+  const [one, ...others] = gone;
+  if (!one) return;
+  if (others.length === 0) {
+    const text = statementOf(
+      ['delete', table.name],
+      () => `delete from ${table.name} where ${table.key.map(placeAfter(0)).join(' and ')}`,
+    );
+    await connection.query(text, [...valuesOf(one, table.key)]);
+    return;
+  }
   await connection.query(
     `delete from ${table.name} stored using json_populate_recordset(null::${table.name}, $1) gone
      where ${isKey(table, 'stored', 'gone')}`,
@@ -503,11 +547,13 @@ async function updateRows(
   if (!one) return;
   if (others.length === 0) {
     const { row, columns } = one;
-    const place = (offset: number) => (column: string, index: number) =>
-      `${column} = $${String(index + 1 + offset)}`;
+    const text = statementOf(
+      ['update', table.name, ...columns],
+      () => `update ${table.name} set ${columns.map(placeAfter(0)).join(', ')}
+        where ${table.key.map(placeAfter(columns.length)).join(' and ')}`,
+    );
     await connection.query(
-      `update ${table.name} set ${columns.map(place(0)).join(', ')}
-       where ${table.key.map(place(columns.length)).join(' and ')}`,
+      text,
       [...columns, ...table.key].map((column) => parameterOf(row[column])),
     );
     return;
@@ -535,8 +581,13 @@ async function insertRows(
   if (!one) return;
   const columns = Object.keys(one);
   if (others.length === 0) {
+    const text = statementOf(
+      ['insert', table.name, ...columns],
+      () =>
+        `insert into ${table.name} (${columns.join(', ')}) values (${columns.map((_, index) => `$${String(index + 1)}`).join(', ')})`,
+    );
     await connection.query(
-      `insert into ${table.name} (${columns.join(', ')}) values (${columns.map((_, index) => `$${String(index + 1)}`).join(', ')})`,
+      text,
       columns.map((column) => parameterOf(one[column])),
     );
     return;
