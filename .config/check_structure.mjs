@@ -1,0 +1,276 @@
+// Rules that the import check cannot state. `npm run structure` exits with 1 and names the files if one is broken.
+//
+// 1. The core path (command, schedule, run, rows, manifest) names no optional capability.
+// 2. An optional capability is named in at most six files outside its own folders.
+// 3. A file has one topic, and is named after it. No program sees that.
+// 4. The rows of a read model are written by one module: that of its projection.
+//
+// `known` lists the files that break rule 1 or 2 today, with a reason. A new file is an error. One that no longer breaks a rule is
+// printed, so that it is removed.
+import { readdirSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import process from 'node:process';
+
+const root = process.argv[2] ?? join(import.meta.dirname, '..');
+const mostFiles = 6;
+
+/** What a command passes through until its interval has a manifest. */
+const core =
+  /^(src\/(domain|journal|projections|source|encoding|destination|decisions|export)\/|activities\/(run|run_step|schedule)\.ts|workflows\/(run|schedule)\.ts)/;
+
+/** A comparison on request is a verification. `own`: its folders and files. `words`: the names of its modules, types and tables. */
+const capabilities = {
+  table: {
+    own: /^src\/(tables|table_commits|http\/tables|console|http\/console)\//,
+    words:
+      /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?)\w*|delta|deltalake|tables\/(?:schema|files|routes|table_log)\.ts)\b/,
+    known: [
+      [
+        'Its doors: routes, commands, an activity.',
+        'activities/verification.ts',
+        'src/cli/commands/destinations.ts',
+        'src/cli/commands/exports.ts',
+        'src/cli/export_tables.ts',
+        'src/http/app.ts',
+        'src/temporal/worker/worker_process.ts',
+      ],
+      [
+        'Steps of the schedule and of the maintenance also see to what people asked about a table.',
+        'src/decisions/commands/delete.ts',
+        'src/decisions/due_maintenance.ts',
+        'src/decisions/table_rules.ts',
+      ],
+      [
+        'A table is a field of the config of a destination.',
+        'src/destination/config.ts',
+        'src/destination/formats.ts',
+        'src/destination/reading.ts',
+      ],
+      [
+        'A run plans its version of the table in its stream before it sends the commit.',
+        'src/domain/batch_export.ts',
+        'src/domain/run.ts',
+        'src/domain/run_state.ts',
+      ],
+      [
+        'Files of a table are kept and verified with those of manifests.',
+        'src/maintenance/clean_up_export.ts',
+        'src/verify/check_table.ts',
+      ],
+      [
+        'The rows of runs and objects tell which commit a run made.',
+        'src/projections/batch_exports.ts',
+        'src/projections/destination_objects.ts',
+        'src/projections/runs.ts',
+      ],
+    ],
+  },
+  webhooks: {
+    own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^src\/decisions\/notifications\.ts|^activities\/notification\.ts|^src\/temporal\/clients\/notification_client\.ts|^src\/cli\/commands\/webhooks\.ts/,
+    words: /\b\w*(?:[wW]ebhook|[nN]otification)\w*\b/,
+    known: [
+      [
+        'Its workflow, and what delivers it again.',
+        'activities/run.ts',
+        'activities/schedule.ts',
+        'src/contract/workflow_inputs.ts',
+        'src/temporal/clients/workflow_clients.ts',
+        'src/temporal/reconcilers/check_executions.ts',
+        'src/temporal/reconcilers/registry.ts',
+        'src/temporal/worker/worker_process.ts',
+        'src/temporal/worker/workers.ts',
+        'workflows/activity_options.ts',
+        'workflows/index.ts',
+        'workflows/jobs.ts',
+      ],
+      [
+        'Its doors: routes, commands, the document of the API.',
+        'src/build/client_types.ts',
+        'src/cli/commands/apply.ts',
+        'src/cli/commands/secrets.ts',
+        'src/cli/run_command_line.ts',
+        'src/cli/service_client.ts',
+        'src/http/app.ts',
+        'src/http/audit/audit_trail.ts',
+        'src/http/audit/schema.ts',
+        'src/http/command_service.ts',
+        'src/http/metrics.ts',
+        'src/http/openapi/openapi.ts',
+        'src/http/server.ts',
+      ],
+      [
+        'Its settings, its limits and its faults.',
+        'src/config/bounds.ts',
+        'src/config/server_settings.ts',
+        'src/config/settings.ts',
+        'src/config/value_types.ts',
+        'src/dialect/resolve/tables/sessions.ts',
+        'src/failures/operator_faults.ts',
+      ],
+      [
+        'A notification is stored in the transaction of what it is about.',
+        'src/decisions/auto_pause.ts',
+        'src/decisions/collapse_history.ts',
+        'src/decisions/commands/delete.ts',
+        'src/decisions/comparisons.ts',
+        'src/decisions/due_maintenance.ts',
+        'src/decisions/record_files.ts',
+        'src/decisions/run_end.ts',
+        'src/decisions/run_outcomes.ts',
+        'src/decisions/run_recorder.ts',
+      ],
+    ],
+  },
+  verification: {
+    own: /^src\/(verify|console|http\/console)\/|^activities\/verification\.ts|^src\/temporal\/clients\/verification_client\.ts|^src\/cli\/commands\/verify\.ts/,
+    words: /\b\w*[vV]erification\w*\b|\bverify\//,
+    known: [
+      ['Its settings and limits.', 'src/config/bounds.ts', 'src/config/server_settings.ts'],
+      [
+        'Its workflow and activity.',
+        'src/contract/workflow_inputs.ts',
+        'src/temporal/worker/worker_process.ts',
+        'src/temporal/worker/workers.ts',
+        'workflows/activity_options.ts',
+        'workflows/index.ts',
+        'workflows/jobs.ts',
+      ],
+      [
+        'What people asked to verify leaves with the history of the export.',
+        'src/decisions/collapse_history.ts',
+        'src/decisions/commands/delete.ts',
+        'src/decisions/due_maintenance.ts',
+      ],
+      ['The keys of published rows are read by the readers of verification.', 'src/export/exported_keys.ts'],
+      [
+        'Its doors: routes and the document of the API.',
+        'src/http/app.ts',
+        'src/http/audit/audit_trail.ts',
+        'src/http/batch_exports/test_destination.ts',
+        'src/http/command_service.ts',
+        'src/http/metrics.ts',
+        'src/http/server.ts',
+        'src/http/tables/routes.ts',
+      ],
+      [
+        'The condition of an export shows a verification that failed.',
+        'src/projections/export_conditions.ts',
+      ],
+      ['A repair of a table begins with its verification.', 'src/table_commits/repair_table.ts'],
+    ],
+  },
+  console: {
+    own: /^src\/(console|http\/console)\//,
+    words: /\/console\/|\b\w*Console[A-Z]\w*\b/,
+    known: [],
+  },
+  queries: {
+    own: /^src\/(queries|dialect|filters|http\/query|console|http\/console)\//,
+    words: /\/queries\/|@exportd\/dialect|\b\w*Query(?:Kind|Execut)\w*\b/,
+    known: [
+      ['The workflow of queries in the background.', 'activities/query.ts'],
+      [
+        'Their doors: routes and commands, and the role that they read as.',
+        'src/build/build.ts',
+        'src/cli/commands/dashboards.ts',
+        'src/cli/commands/doctor.ts',
+        'src/cli/commands/properties.ts',
+        'src/cli/commands/query.ts',
+        'src/http/app.ts',
+        'src/http/command_service.ts',
+        'src/http/error_handler.ts',
+        'src/http/paging.ts',
+        'src/http/server.ts',
+      ],
+      [
+        'The demo sets up the role of queries, and describes its properties.',
+        'src/local_stack/demo/demo.ts',
+        'src/local_stack/demo/trial.ts',
+        'src/local_stack/stack_environment.ts',
+      ],
+      [
+        'The filters and the selection of an export are written in the dialect.',
+        'src/source/contract_types.ts',
+        'src/source/row_query/compile_row_query.ts',
+        'src/source/row_query/model_row.ts',
+        'src/source/row_query/selected_rows.ts',
+        'src/verify/source_statements.ts',
+      ],
+      [
+        'A query of a long time runs in the background.',
+        'src/temporal/clients/workflow_clients.ts',
+        'src/temporal/reconcilers/check_executions.ts',
+        'src/temporal/reconcilers/registry.ts',
+        'src/temporal/worker/worker_process.ts',
+      ],
+    ],
+  },
+};
+
+/** Without comments, which may name anything. */
+const withoutComments = (text) =>
+  text.replaceAll(/\/\*[\s\S]*?\*\//g, '').replaceAll(/(^|[^:'"`])\/\/.*$/gm, '$1');
+
+const files = new Map(
+  ['src', 'activities', 'workflows'].flatMap((folder) =>
+    readdirSync(join(root, folder), { recursive: true })
+      .map((file) => `${folder}/${file}`)
+      // operations.ts is generated, and has every operation of the API.
+      .filter(
+        (file) =>
+          file.endsWith('.ts') && !file.includes('node_modules/') && file !== 'src/client/operations.ts',
+      )
+      .map((file) => [file, withoutComments(readFileSync(join(root, file), 'utf8'))]),
+  ),
+);
+
+/** What breaks a rule, and how many files name what. */
+const problems = [];
+const counts = [];
+for (const [name, { own, words, known }] of Object.entries(capabilities)) {
+  const excused = new Set(known.flatMap(([, ...excusedFiles]) => excusedFiles));
+  const foreign = [...files].flatMap(([file, text]) => {
+    const found = own.test(file) ? null : words.exec(text);
+    return found ? [{ file, word: found[0] }] : [];
+  });
+  for (const { file, word } of foreign) {
+    if (excused.has(file)) continue;
+    if (core.test(file)) problems.push(`Rule 1: ${file} is on the core path, and names ${name}: "${word}".`);
+    else if (foreign.length > mostFiles)
+      problems.push(
+        `Rule 2: ${file} names ${name}: "${word}". ${foreign.length} files outside its folders do; ${mostFiles} may.`,
+      );
+  }
+  const named = new Set(foreign.map(({ file }) => file));
+  for (const file of excused)
+    if (!named.has(file)) counts.push(`${file} no longer names ${name}: remove it from \`known\``);
+  counts.push(
+    `${name}: ${foreign.length} files outside its folders, ${foreign.filter(({ file }) => core.test(file)).length} of them on the core path`,
+  );
+}
+
+/** By table: the projection that declares its rows. */
+const declaredBy = new Map();
+for (const [file, text] of files)
+  for (const [, table] of text.matchAll(/\bname: '(exportd\.\w+)',\s+key: \[/g)) {
+    const other = declaredBy.get(table);
+    if (other) problems.push(`Rule 4: ${file} and ${other} both declare the rows of ${table}.`);
+    declaredBy.set(table, file);
+  }
+const tables = [...declaredBy.keys()].map((table) => table.replace('exportd.', '')).join('|');
+const writes = new RegExp(
+  `\\b(?:insert\\s+into|update|delete\\s+from|truncate)\\s+exportd\\.(${tables})\\b`,
+  'gi',
+);
+for (const [file, text] of files)
+  for (const [, table] of text.matchAll(writes))
+    if (declaredBy.get(`exportd.${table}`) !== file)
+      problems.push(
+        `Rule 4: ${file} writes exportd.${table}, whose rows ${declaredBy.get(`exportd.${table}`)} folds.`,
+      );
+counts.push(`${declaredBy.size} tables of read models, each folded by one module`);
+if (declaredBy.size === 0) problems.push('Rule 4: no read model was found.');
+
+process.stdout.write(`${counts.join('\n')}\n`);
+for (const problem of problems) process.stderr.write(`${problem}\n`);
+process.exitCode = problems.length > 0 ? 1 : 0;
