@@ -163,12 +163,12 @@ interface LoadedTable {
   readonly found: Map<RowIndex, Map<string, Set<string>>>;
   /** By the name of a lookup or index: the values of which all rows are in memory. */
   readonly complete: Map<string, Set<string>>;
-  /** By lookup: values of rows that `deleteAll` has deleted. */
-  readonly gone: Map<IndexedLookup, Set<string>>;
+  /** By lookup: values of rows that `deleteAll` has deleted. Most appends have none, nor the next two. */
+  gone?: Map<IndexedLookup, Set<string>>;
   /** By key: columns to set of rows that are not in memory, with those of the key. */
-  readonly assigned: Map<string, AnyRow>;
+  assigned?: Map<string, AnyRow>;
   /** Deletes that are still to be written. */
-  readonly deletes: Map<IndexedLookup, unknown[]>;
+  deletes?: Map<IndexedLookup, unknown[]>;
 }
 
 /** The value of a key, which `create` makes if it is missing. */
@@ -212,9 +212,6 @@ export function createRowCache(reader: Connection): RowCache {
       changed: new Set(),
       found: new Map(),
       complete: new Map(),
-      gone: new Map(),
-      assigned: new Map(),
-      deletes: new Map(),
     }));
   const lookupOf = (table: CachedTable, name: string): IndexedLookup => {
     const lookup = shapeOf(table).lookups.get(name);
@@ -224,7 +221,9 @@ export function createRowCache(reader: Connection): RowCache {
   const isComplete = (table: CachedTable, name: string, values: readonly unknown[]): boolean => {
     const { lookup, index, isWhole } = lookupOf(table, name);
     const { complete } = open(table);
-    if (complete.get(index.name)?.has(keyOf(values.slice(0, lookup.columns.length)))) return true;
+    const { length } = lookup.columns;
+    const whole = values.length === length ? values : values.slice(0, length);
+    if (complete.get(index.name)?.has(keyOf(whole))) return true;
     return !isWhole && complete.get(name)?.has(keyOf(values)) === true;
   };
   /** Remembers that all rows of a lookup are in memory. */
@@ -264,6 +263,7 @@ export function createRowCache(reader: Connection): RowCache {
     opened.changed.add(key);
   };
   const isGone = ({ gone }: LoadedTable, row: AnyRow): boolean =>
+    gone !== undefined &&
     [...gone].some(
       ([{ lookup }, values]) =>
         (lookup.where?.holds(row) ?? true) && values.has(keyOf(valuesOf(row, lookup.columns))),
@@ -328,14 +328,15 @@ export function createRowCache(reader: Connection): RowCache {
       putChanged(table, after, after);
     },
     assign: (table, values, changes) => {
-      const { rows, assigned } = open(table);
+      const opened = open(table);
+      const { rows } = opened;
       const key = keyOf(values);
       const row = rows.get(key)?.row;
       if (row) putChanged(table, row, { ...row, ...changes });
       else if (!rows.has(key) && !isComplete(table, byKey, values))
-        assigned.set(key, {
+        (opened.assigned ??= new Map()).set(key, {
           ...Object.fromEntries(table.key.map((column, index) => [column, values[index]])),
-          ...assigned.get(key),
+          ...opened.assigned.get(key),
           ...changes,
         });
     },
@@ -344,8 +345,8 @@ export function createRowCache(reader: Connection): RowCache {
       if (values.length === 0) return;
       const indexed = lookupOf(table, name);
       const opened = open(table);
-      entryOf(opened.deletes, indexed, () => []).push(...values);
-      const gone = entryOf(opened.gone, indexed, () => new Set());
+      entryOf((opened.deletes ??= new Map()), indexed, () => []).push(...values);
+      const gone = entryOf((opened.gone ??= new Map()), indexed, () => new Set());
       for (const value of values) {
         const id = keyOf([value]);
         gone.add(id);
@@ -392,7 +393,8 @@ export function createRowCache(reader: Connection): RowCache {
 }
 
 /** Takes what has changed in a table. What is taken counts as stored. */
-function takeOf(table: CachedTable, { rows, changed, assigned, deletes: pending }: LoadedTable) {
+function takeOf(table: CachedTable, opened: LoadedTable) {
+  const { rows, changed } = opened;
   const gone: AnyRow[] = [];
   const updated: ChangedRow[] = [];
   const inserted: AnyRow[] = [];
@@ -408,13 +410,13 @@ function takeOf(table: CachedTable, { rows, changed, assigned, deletes: pending 
     if (row !== stored) rows.set(key, { row, stored: row });
   }
   changed.clear();
-  const deletes = [...pending].map(([{ lookup }, values]) => ({ lookup, values }));
-  pending.clear();
-  const set = [...assigned.values()].map((row) => ({
+  const deletes = [...(opened.deletes ?? [])].map(([{ lookup }, values]) => ({ lookup, values }));
+  const set = [...(opened.assigned?.values() ?? [])].map((row) => ({
     row,
     columns: Object.keys(row).filter((column) => !table.key.includes(column)),
   }));
-  assigned.clear();
+  delete opened.deletes;
+  delete opened.assigned;
   return { table, deletes, gone, set, changed: updated, inserted };
 }
 
