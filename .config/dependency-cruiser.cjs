@@ -67,6 +67,31 @@ module.exports = {
       to: { path: '^(src|activities|workflows|test)/', pathNot: '^(src/dialect|test/setup)/' },
     },
     {
+      name: 'queries-know-a-warehouse',
+      comment:
+        'Kinds of queries and what computes them ask the port of src/queries/warehouse.ts. Files named here serve it, or the endpoint.',
+      severity: 'error',
+      from: {
+        path: '^src/queries/',
+        pathNot: [
+          // The warehouse over PostgreSQL, and what a project keeps for it.
+          '^src/queries/(postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions)\\.ts$',
+          '^src/queries/query_role/',
+          // The endpoint.
+          '^src/queries/(handle_query|prepared_query|statuses|results|run_background|query_slots|editor)\\.ts$',
+          '^src/queries/draft_sql/',
+          '^src/queries/threads/thread_executor\\.ts$',
+        ],
+      },
+      to: {
+        path: [
+          '^(src|activities|workflows)/(?!queries/|dialect/|filters/|client/exact_numbers\\.ts)',
+          '^src/queries/(postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions|handle_query|prepared_query|statuses|results|run_background|query_slots|editor)\\.ts$',
+          '^src/queries/(query_role|draft_sql)/',
+        ],
+      },
+    },
+    {
       name: 'dialect-by-name',
       comment: 'What the package exports (src/dialect/package.json) is what exportd may use.',
       severity: 'error',

@@ -6,7 +6,7 @@ import { parseRelativeDate } from '../filters/condition.ts';
 import { timestampSchema } from '../journal/commands.ts';
 import type { Pool } from '../journal/database.ts';
 import { momentBefore } from '../queries/dates.ts';
-import { readQueryProject } from '../queries/query_kind.ts';
+import { readQueryProject } from '../queries/postgres_warehouse.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { ApiError, invalid } from './api_error.ts';
 

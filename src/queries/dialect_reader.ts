@@ -18,10 +18,9 @@ import type { Project } from '@exportd/dialect/resolve/statement';
 import type { Schema } from '@exportd/dialect/schema';
 import { type Type, zoneOf } from '@exportd/dialect/types';
 import { exactNumber, parseJson } from '../client/exact_numbers.ts';
-import type { Relations } from '../source/relations.ts';
-import type { QueryStatement, ReadColumns, TextRow, QueryContext, QueryProject } from './query_kind.ts';
+import type { QueryContext, QueryProject } from './query_kind.ts';
 import { positionOf, QueryError } from './query_errors.ts';
-import { readSourceSchema } from './source_schema.ts';
+import type { QueryStatement, ReadColumns, TextRow } from './warehouse.ts';
 
 /**
  * Turns a DialectError of `read` into a QueryError with the path of the field in the request.
@@ -211,13 +210,13 @@ interface ReadRows {
  * @throws QueryError `result_too_large`
  */
 export async function readRows(
-  { connection, byte_limit, progress }: Pick<QueryContext, 'connection' | 'byte_limit' | 'progress'>,
+  { warehouse, byte_limit, progress }: Pick<QueryContext, 'warehouse' | 'byte_limit' | 'progress'>,
   statement: QueryStatement,
   maxRows: number,
 ): Promise<ReadRows> {
   const rows: (readonly (string | null)[])[] = [];
   let bytes = 0;
-  const columns = await connection.readRows(statement, {
+  const columns = await warehouse.readRows(statement, {
     maxRows,
     maxBytes: byte_limit,
     receive: (batch, size) => {
@@ -273,10 +272,10 @@ export const compilerProject = ({ project, now, schema }: ProjectSchema): Projec
   schema,
 });
 
-/** Reads the source's schema for the queries of one request. @throws RelationNotFound */
-export async function openDialectReader(context: QueryContext, relations: Relations): Promise<DialectReader> {
-  const { connection, project, now, row_limit } = context;
-  const schema = await readSourceSchema(connection, relations, project);
+/** Reads the schema of the warehouse for the queries of one request. @throws RelationNotFound */
+export async function openDialectReader(context: QueryContext): Promise<DialectReader> {
+  const { warehouse, project, now, row_limit } = context;
+  const schema = await warehouse.schema();
   const ofProject = compilerProject({ project, now, schema });
   const compile: DialectReader['compile'] = (query, { placeholders = new Map(), rows, attr = null } = {}) => {
     return withFieldPath(attr, () =>

@@ -1,13 +1,12 @@
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
-import { relationsOf } from '../source/relations.ts';
 import { SourceBusy, type SourceConnections } from '../source/source_connection.ts';
 import { type DialectReader, openDialectReader, type ProjectSchema } from './dialect_reader.ts';
 import { type PropertyOwner, readVocabulary } from './draft_sql/vocabulary.ts';
-import { postgresConnection, readQueryProject } from './query_kind.ts';
+import { readQueryProject } from './postgres_warehouse.ts';
 import { QueryNotStarted, toQueryError } from './query_errors.ts';
 import type { QueryExecutor } from './query_executor.ts';
-import { queryTransaction } from './query_source.ts';
+import { readWarehouse } from './query_source.ts';
 import type { RunningQueries } from './handle_query.ts';
 
 /** The dependencies of editors of queries. */
@@ -40,14 +39,13 @@ export async function readForEditor<Result>(
   const { project, now } = await readQueryProject(pool, request.team_id);
   try {
     return await running.run({ ...request, execution_id: null }, ({ signal, progress }) =>
-      source.read(queryTransaction(timeoutMs, request.team_id), signal, async ({ connection: client }) => {
-        const connection = postgresConnection(client);
+      readWarehouse(source, settings, { project, timeoutMs, signal }, async (warehouse) => {
         const limits = {
           row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
           byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
         };
-        const context = { connection, project, now, progress, variables: {}, ...limits };
-        const reader = await openDialectReader(context, relationsOf(settings));
+        const context = { warehouse, project, now, progress, variables: {}, ...limits };
+        const reader = await openDialectReader(context);
         return read(reader, { project, now, schema: reader.schema });
       }),
     );

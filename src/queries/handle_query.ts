@@ -26,9 +26,9 @@ import {
   type QueryForm,
   refreshModes,
 } from './query_executor.ts';
-import { postgresConnection, type QueryProgress, type QueryProject } from './query_kind.ts';
+import type { QueryProgress, QueryProject } from './query_kind.ts';
 import type { QuerySlots, SlotOwner } from './query_slots.ts';
-import { queryTransaction, workMemOf } from './query_source.ts';
+import { readWarehouse, type WarehouseSettings } from './query_source.ts';
 import {
   findCached,
   loadOutput,
@@ -203,10 +203,8 @@ export function createRunningQueries({
 export interface QueryRunnerDependencies {
   readonly source: SourceConnections;
   readonly executor: QueryExecutor;
-  readonly settings: Pick<
-    Settings,
-    'EXPORTD_QUERY_MAX_ROWS' | 'EXPORTD_QUERY_MAX_RESULT_SIZE' | 'EXPORTD_QUERY_WORK_MEM'
-  >;
+  readonly settings: WarehouseSettings &
+    Pick<Settings, 'EXPORTD_QUERY_MAX_ROWS' | 'EXPORTD_QUERY_MAX_RESULT_SIZE'>;
 }
 
 /** One run of a query. */
@@ -240,14 +238,10 @@ export async function runQuery(
   const timer = setTimeout(() => late.abort(new QueryTimeout()), timeoutMs);
   try {
     const ending = AbortSignal.any([signal, late.signal]);
-    return await source.read(queryTransaction(timeoutMs, project.team_id), ending, ({ connection: client }) =>
+    return await readWarehouse(source, settings, { project, timeoutMs, signal: ending }, (warehouse) =>
       executor.run(
         { kind: form.kind, query: form.query, variables, project, now, ...limits },
-        {
-          connection: postgresConnection(client, (operations) => workMemOf(settings, operations)),
-          progress,
-          signal: ending,
-        },
+        { warehouse, progress, signal: ending },
       ),
     );
   } catch (error) {

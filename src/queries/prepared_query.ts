@@ -3,12 +3,8 @@ import type { JsonValue } from '../domain/event.ts';
 import type { Pool } from '../journal/database.ts';
 import { type RefreshMode, cacheKeyOf, type QueryExecutor, type QueryForm } from './query_executor.ts';
 import { QueryError } from './query_errors.ts';
-import {
-  type FiltersOverride,
-  type QueryProject,
-  readQueryProject,
-  type UsedVariable,
-} from './query_kind.ts';
+import { readQueryProject } from './postgres_warehouse.ts';
+import type { FiltersOverride, QueryProject, UsedVariable } from './query_kind.ts';
 import type { QueryJob } from './statuses.ts';
 
 /** A variable of a project. Queries read it as `{variables.<code_name>}`. */

@@ -2,15 +2,13 @@ import { createHash } from 'node:crypto';
 import * as z from 'zod';
 import { stringifyJson } from '../client/exact_numbers.ts';
 import { compileQuery } from '@exportd/dialect/compile/compile_query';
-import type { JsonValue } from '../domain/event.ts';
+import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
 import { compilerProject, type ProjectSchema, readRows, withFieldPath } from './dialect_reader.ts';
 import { QueryError, resultTooLarge } from './query_errors.ts';
-import { noticeOfPersons } from './source_schema.ts';
 import type {
   FiltersOverride,
   OutputResults,
-  QueryConnection,
   QueryContext,
   QueryFreshness,
   QueryInterval,
@@ -18,9 +16,9 @@ import type {
   QueryOutput,
   QueryProgress,
   QueryProject,
-  QueryStatement,
   UsedVariable,
 } from './query_kind.ts';
+import type { QueryStatement, Substitute, Warehouse, WarehouseSchema } from './warehouse.ts';
 
 /** Increase when the output of a query changes its shape or meaning. */
 const version = 2;
@@ -111,7 +109,7 @@ export interface ComputedOutput {
 
 /** What the process of a query does for it while it is computed. */
 export interface RunEnvironment {
-  readonly connection: QueryConnection;
+  readonly warehouse: Warehouse;
   readonly progress: (progress: QueryProgress) => void;
   /** Ends the computation, at once even if it is busy, where the executor can. */
   readonly signal: AbortSignal;
@@ -123,7 +121,7 @@ export interface QueryExecutor {
   parse(task: ParseTask): Promise<QueryForm>;
   /** @throws QueryError `dialect_error` if the text does not compile */
   check(task: CheckTask): Promise<void>;
-  /** @throws QueryError, the errors of the connection, the reason of the signal */
+  /** @throws QueryError, the errors of the warehouse, the reason of the signal */
   run(task: RunTask, environment: RunEnvironment): Promise<ComputedOutput>;
   close(): Promise<void>;
 }
@@ -322,21 +320,21 @@ export function checkQuery({ query, project, now, schema }: CheckTask): void {
   withFieldPath(null, () => compileQuery(query, ofProject, { placeholders }));
 }
 
-/** Runs a query and writes its output as JSON. @throws QueryError, the errors of the connection */
+/** Runs a query and writes its output as JSON. @throws QueryError, the errors of the warehouse */
 export async function computeOutput(
   kinds: QueryKinds,
   task: RunTask,
-  { connection, progress }: Pick<RunEnvironment, 'connection' | 'progress'>,
+  { warehouse, progress }: Pick<RunEnvironment, 'warehouse' | 'progress'>,
 ): Promise<ComputedOutput> {
   const { kind, query, variables, project, now, row_limit, byte_limit } = task;
   const parsed = kinds.parse({ ...query, kind });
-  const clock = timedConnection(connection);
-  const context = { connection: clock.connection, project, now, row_limit, byte_limit, variables, progress };
+  const clock = timedWarehouse(warehouse);
+  const context = { warehouse: clock.warehouse, project, now, row_limit, byte_limit, variables, progress };
   const ran = await parsed.run(context);
   const timings = clock.timings();
-  const explain = parsed.explains ? await costOf({ ...context, connection }, clock.statements) : null;
+  const explain = parsed.explains ? await costOf({ ...context, warehouse }, clock.statements) : null;
   const output = {
-    ...fieldsOf(ran, row_limit, project.timezone, noticeOfPersons(clock.statements.map(({ text }) => text))),
+    ...fieldsOf(ran, row_limit, project.timezone, noticeOf(clock)),
     timings,
     ...(explain !== null && { explain }),
   };
@@ -352,13 +350,27 @@ interface Timing {
   readonly t: number;
 }
 
-/** A connection whose waits are measured: for the schema of the source, and for the rows of `statements`. */
-function timedConnection(connection: QueryConnection): {
-  readonly connection: QueryConnection;
-  readonly timings: () => readonly Timing[];
+/** What a query has asked of its warehouse. */
+interface Asked {
   readonly statements: readonly QueryStatement[];
-} {
+  /** Those of the schemas that it read. */
+  readonly substitutes: readonly Substitute[];
+}
+
+/** What a result says of columns that the source lacks; null if no statement depends on one. */
+function noticeOf({ statements, substitutes }: Asked): string | null {
+  const found = substitutes.find(({ sql, column }) =>
+    statements.some(({ text }) => text.includes(sql) && text.replaceAll(sql, '').includes(`"${column}"`)),
+  );
+  return found?.notice ?? null;
+}
+
+/** A warehouse whose waits are measured: for its schema, and for the rows of `statements`. */
+function timedWarehouse(
+  warehouse: Warehouse,
+): Asked & { readonly warehouse: Warehouse; readonly timings: () => readonly Timing[] } {
   const statements: QueryStatement[] = [];
+  const substitutes: Substitute[] = [];
   const startedAt = performance.now();
   const waited = { schema: 0, statements: 0 };
   const timed = async <Result>(k: keyof typeof waited, work: Promise<Result>): Promise<Result> => {
@@ -370,13 +382,18 @@ function timedConnection(connection: QueryConnection): {
     }
   };
   return {
-    connection: {
-      query: (text, values) => timed('schema', connection.query(text, values)),
+    warehouse: {
+      schema: async () => {
+        const schema = await timed<WarehouseSchema>('schema', warehouse.schema());
+        if (schema.substitute !== null) substitutes.push(schema.substitute);
+        return schema;
+      },
       readRows: (statement, receiver) => {
         statements.push(statement);
-        return timed('statements', connection.readRows(statement, receiver));
+        return timed('statements', warehouse.readRows(statement, receiver));
       },
     },
+    substitutes,
     statements,
     timings: () => {
       const total = performance.now() - startedAt;
@@ -478,7 +495,7 @@ const pageBytes = 8_192;
 
 /** Runs the statements of a query once more and measures what they cost in PostgreSQL together. */
 async function costOf(
-  context: Pick<QueryContext, 'connection' | 'byte_limit' | 'progress'>,
+  context: Pick<QueryContext, 'warehouse' | 'byte_limit' | 'progress'>,
   statements: readonly QueryStatement[],
 ) {
   const explained: Plan[] = [];

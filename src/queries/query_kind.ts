@@ -1,135 +1,6 @@
-import { Socket } from 'node:net';
-import pg from 'pg';
 import type * as z from 'zod';
-import type { JsonValue } from '../domain/event.ts';
-import type { Pool } from '../journal/database.ts';
-import type { PropertyDefinition } from './property_definitions.ts';
-import { resultTooLarge } from './query_errors.ts';
-import type { WarehouseTable } from './warehouse_tables.ts';
-
-/** A statement with its parameters, which are never spliced into the text. */
-export interface QueryStatement {
-  readonly text: string;
-  readonly values: readonly unknown[];
-  /** Sorts and hash tables that it may keep in memory at the same time; few by default. */
-  readonly memoryOperations?: number;
-}
-
-/** A row as PostgreSQL writes it, in column order. */
-export type TextRow = readonly (string | null)[];
-
-/** Column names and PostgreSQL type OIDs. */
-export type ReadColumns = readonly { readonly name: string; readonly type_id: number }[];
-
-/** What a statement may return, and who receives it. */
-export interface RowReceiver {
-  readonly maxRows: number;
-  /** Maximum bytes of all rows. */
-  readonly maxBytes: number;
-  /** Receives the rows as they arrive, a few at a time. */
-  readonly receive: (rows: readonly TextRow[], bytes: number) => void;
-}
-
-/** The statements that a query sends, in one READ ONLY transaction. A thread has none of its own: it asks its process. */
-export interface QueryConnection {
-  /** Runs a statement with few rows, such as one about the catalog. */
-  query(text: string, values: readonly unknown[]): Promise<{ readonly rows: readonly unknown[] }>;
-  /**
-   * Reads at most `maxRows` rows. Uses no cursor, because PostgreSQL runs those in a single process; the statement
-   * therefore needs a LIMIT close to `maxRows`.
-   * @throws QueryError `result_too_large`; the connection still receives rows and must be discarded
-   */
-  readRows(statement: QueryStatement, receiver: RowReceiver): Promise<ReadColumns>;
-}
-
-/** Rows that are received together. */
-const batchRows = 500;
-const batchBytes = 256 * 1024;
-
-/** What PostgreSQL may send of a row beyond the bytes of its values that are left. */
-const rowOverhead = 1024 * 1024;
-
-const asText = { getTypeParser: () => (text: string) => text };
-
-/**
- * The statements of a query over a connection to PostgreSQL. Measures each row as it arrives.
- * @param workMemOf the `work_mem` of a statement with so many operations; without it, the transaction's is used
- */
-export function postgresConnection(
-  client: Pick<pg.PoolClient, 'query'> & Partial<Pick<pg.PoolClient, 'connection'>>,
-  workMemOf?: (memoryOperations: number) => string,
-): QueryConnection {
-  let workMem = workMemOf?.(0);
-  const shareMemory = async (memoryOperations = 0): Promise<void> => {
-    const wanted = workMemOf?.(memoryOperations);
-    if (wanted === undefined || wanted === workMem) return;
-    await client.query(`set local work_mem = ${pg.escapeLiteral(wanted)}`);
-    workMem = wanted;
-  };
-  return {
-    query: (text, values) => client.query(text, [...values]),
-    async readRows({ text, values, memoryOperations }, { maxRows, maxBytes, receive }) {
-      await shareMemory(memoryOperations);
-      const config: pg.QueryConfig & { readonly queryMode: 'extended'; readonly rowMode: 'array' } = {
-        text,
-        values: [...values],
-        // Also without parameters: the extended protocol rejects a text with several statements.
-        queryMode: 'extended',
-        rowMode: 'array',
-        types: asText,
-      };
-      const { promise, resolve, reject } = Promise.withResolvers<readonly pg.FieldDef[]>();
-      let batch: TextRow[] = [];
-      let sizeOfBatch = 0;
-      let rows = 0;
-      let bytes = 0;
-      const wire = client.connection?.stream;
-      const stream = wire instanceof Socket ? wire : undefined;
-      let readBefore = stream?.bytesRead ?? 0;
-      // The driver keeps a row until it has all of it, so a row of any size is refused while it arrives.
-      const measure = (): void => {
-        if (!stream || stream.bytesRead - readBefore <= maxBytes - bytes + rowOverhead) return;
-        reject(resultTooLarge(maxBytes));
-        stream.destroy();
-      };
-      const send = (): void => {
-        receive(batch, sizeOfBatch);
-        batch = [];
-        sizeOfBatch = 0;
-      };
-      const query = new pg.Query<(string | null)[]>(config, (error, result) =>
-        error ? reject(error) : resolve(result.fields),
-      );
-      query.on('row', (row) => {
-        readBefore = stream?.bytesRead ?? 0;
-        if (rows === maxRows || bytes > maxBytes) return;
-        const size = bytesOf(row);
-        bytes += size;
-        if (bytes > maxBytes) {
-          reject(resultTooLarge(maxBytes));
-          return;
-        }
-        rows += 1;
-        batch.push(row);
-        sizeOfBatch += size;
-        if (batch.length === batchRows || sizeOfBatch >= batchBytes) send();
-      });
-      stream?.on('data', measure);
-      try {
-        client.query(query);
-        const fields = await promise;
-        send();
-        return fields.map(({ name, dataTypeID }) => ({ name, type_id: dataTypeID }));
-      } finally {
-        stream?.off('data', measure);
-      }
-    },
-  };
-}
-
-/** The bytes of a row as JSON, without those that escape its characters. */
-const bytesOf = (row: TextRow): number =>
-  row.reduce((sum, value) => sum + (value === null ? 5 : Buffer.byteLength(value) + 3), 2);
+import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
+import type { Warehouse } from './warehouse.ts';
 
 /** How often results change, which limits the age of a cached result. Null for kinds without an interval. */
 export type QueryInterval = 'minute' | 'hour' | 'day' | 'week' | 'month' | null;
@@ -168,12 +39,20 @@ export interface QueryProject {
   /** Property filters that exclude test accounts, as the project stores them. */
   readonly test_account_filters: readonly JsonValue[];
   /** Additional tables that its queries may read. */
-  readonly warehouse_tables: readonly Pick<
-    WarehouseTable,
-    'name' | 'relation_schema' | 'relation_name' | 'team_column'
-  >[];
+  readonly warehouse_tables: readonly {
+    /** The name in queries; it may contain dots. */
+    readonly name: string;
+    readonly relation_schema: string;
+    readonly relation_name: string;
+    /** The column with the project id; null if every row belongs to the project. */
+    readonly team_column: string | null;
+  }[];
   /** The types of its properties; a property without a definition is a string. */
-  readonly property_definitions: readonly Pick<PropertyDefinition, 'scope' | 'name' | 'type'>[];
+  readonly property_definitions: readonly {
+    readonly scope: 'event' | 'person';
+    readonly name: string;
+    readonly type: 'numeric' | 'boolean' | 'datetime';
+  }[];
 }
 
 /** The progress of a query. */
@@ -185,11 +64,8 @@ export interface QueryProgress {
 
 /** What a query kind runs with. */
 export interface QueryContext {
-  /**
-   * A connection in a READ ONLY transaction in UTC with a statement timeout. Its statements are cancelled with the
-   * query. `readRows` enforces the limits on rows and bytes.
-   */
-  readonly connection: QueryConnection;
+  /** In UTC, with a statement timeout. Its statements are cancelled with the query. */
+  readonly warehouse: Warehouse;
   readonly project: QueryProject;
   /** The database's time, the same for all statements of the query. */
   readonly now: Date;
@@ -247,25 +123,4 @@ export interface QueryKind<Query = never> {
   normalizeForCache?(query: Query): unknown;
   /** Runs it. @throws QueryError */
   run(query: Query, context: QueryContext): Promise<QueryOutput>;
-}
-
-/** Reads a project's query settings and the database's time, which is `now` for the whole request. */
-export async function readQueryProject(
-  pool: Pool,
-  teamId: number,
-): Promise<{ readonly project: QueryProject; readonly now: Date }> {
-  const { rows } = await pool.query<Omit<QueryProject, 'team_id'> & { now: string }>(
-    `select timezone, week_start_day, test_account_filters, clock_timestamp() as now,
-       (select coalesce(json_agg(json_build_object('name', name, 'relation_schema', relation_schema,
-          'relation_name', relation_name, 'team_column', team_column) order by name), '[]')
-        from exportd.warehouse_tables where team_id = $1) as warehouse_tables,
-       (select coalesce(json_agg(json_build_object('scope', scope, 'name', name, 'type', type) order by scope, name), '[]')
-        from exportd.property_definitions where team_id = $1) as property_definitions
-     from exportd.projects where id = $1`,
-    [teamId],
-  );
-  const [found] = rows;
-  if (!found) throw new Error(`Project ${teamId} does not exist.`);
-  const { now, ...settings } = found;
-  return { project: { team_id: teamId, ...settings }, now: new Date(now) };
 }

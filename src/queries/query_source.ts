@@ -2,7 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import { type ExplainedQuery, explainQuery } from '@exportd/dialect/compile/compile_query';
 import type { Pool } from '../journal/database.ts';
 import { applicationName } from '../source/postgres_source.ts';
-import { relationsOf } from '../source/relations.ts';
+import { type RelationSettings, relationsOf } from '../source/relations.ts';
 import {
   connectToSource,
   type RestrictedRole,
@@ -10,7 +10,8 @@ import {
   type StatementResources,
 } from '../source/source_connection.ts';
 import { compilerProject } from './dialect_reader.ts';
-import { postgresConnection, readQueryProject } from './query_kind.ts';
+import { postgresWarehouse, readQueryProject } from './postgres_warehouse.ts';
+import type { QueryProject } from './query_kind.ts';
 import {
   type QueryRole,
   queryRoleOf,
@@ -21,7 +22,7 @@ import {
   teamSetting,
   teamSignatureSetting,
 } from './query_role/query_role.ts';
-import { readSourceSchema } from './source_schema.ts';
+import type { Warehouse } from './warehouse.ts';
 
 /** The settings of what a query's statements may use in PostgreSQL. */
 export type StatementResourceSettings = Pick<
@@ -62,12 +63,16 @@ const serverGraceMs = 5_000;
 /**
  * A process's connections to the source for queries: a small separate pool, so that exports and queries do not wait for
  * each other. They carry exportd's application name, because they write nothing an export would have to wait for.
+ * @throws InvalidRelationName
  */
 export const connectQueriesToSource = (
   settings: Pick<Settings, 'SOURCE_DATABASE_URL' | 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_ASYNC_TIMEOUT'> &
     QueryRoleSettings &
+    RelationSettings &
     StatementResourceSettings,
 ): SourceConnections => {
+  // A wrong name ends the process that starts, not its first query.
+  relationsOf(settings);
   const role = queryRoleOf(settings);
   return connectToSource({
     sourceUrl: role?.url ?? settings.SOURCE_DATABASE_URL,
@@ -88,6 +93,30 @@ const restrictedRole = ({ keys: [key] }: QueryRole): RestrictedRole => ({
     values: [pid, signCancellation(key, pid)],
   }),
 });
+
+/** What a warehouse needs of the settings. */
+export type WarehouseSettings = RelationSettings & Pick<Settings, 'EXPORTD_QUERY_WORK_MEM'>;
+
+/**
+ * Asks the warehouse of a project, in a transaction of its own.
+ * @param timeoutMs of its statements
+ * @throws RelationNotFound, InvalidRelationName, and the errors of the connection
+ */
+export const readWarehouse = <Result>(
+  source: SourceConnections,
+  settings: WarehouseSettings,
+  { project, timeoutMs, signal }: { project: QueryProject; timeoutMs: number; signal?: AbortSignal },
+  read: (warehouse: Warehouse) => Promise<Result>,
+): Promise<Result> =>
+  source.read(queryTransaction(timeoutMs, project.team_id), signal, ({ connection }) =>
+    read(
+      postgresWarehouse(connection, {
+        relations: relationsOf(settings),
+        project,
+        workMemOf: (operations) => workMemOf(settings, operations),
+      }),
+    ),
+  );
 
 /** The PostgreSQL settings of a transaction that runs a project's query. */
 export const queryTransaction = (timeoutMs: number, teamId: number): Readonly<Record<string, string>> => ({
@@ -111,8 +140,8 @@ export async function explainForProject(
   const source = connectQueriesToSource(settings);
   try {
     const timeoutMs = settings.EXPORTD_QUERY_TIMEOUT;
-    const schema = await source.read(queryTransaction(timeoutMs, teamId), undefined, ({ connection }) =>
-      readSourceSchema(postgresConnection(connection), relationsOf(settings), project),
+    const schema = await readWarehouse(source, settings, { project, timeoutMs }, (warehouse) =>
+      warehouse.schema(),
     );
     const maxRows = settings.EXPORTD_QUERY_MAX_ROWS;
     return explainQuery(query, compilerProject({ project, now, schema }), {

@@ -1,7 +1,7 @@
 import type { Settings } from '../config/settings.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import { readQueryProject } from './query_kind.ts';
+import { readQueryProject } from './postgres_warehouse.ts';
 import { outcomeOfError, storeResult } from './results.ts';
 import { QueryInterrupted } from './query_errors.ts';
 import {

@@ -1,4 +1,4 @@
-import type { PropertyTypes, Schema, SourceRelation, WarehouseTable } from '@exportd/dialect/schema';
+import type { PropertyTypes, SourceRelation, WarehouseTable } from '@exportd/dialect/schema';
 import {
   type CatalogConnection,
   columnTypesOfExisting,
@@ -12,6 +12,7 @@ import { withContractTypes } from '../source/contract_types.ts';
 import type { PropertyScope } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 import { querySchema } from './query_role/query_role.ts';
+import type { Substitute, WarehouseSchema } from './warehouse.ts';
 
 /** Relations that a source may lack. */
 export const optionalRelations = {
@@ -43,7 +44,7 @@ export async function readSourceSchema(
   connection: CatalogConnection,
   relations: Relations,
   { warehouse_tables, property_definitions }: ProjectTables,
-): Promise<Schema> {
+): Promise<WarehouseSchema> {
   const names = [
     relations.events,
     relations.persons,
@@ -81,33 +82,28 @@ export async function readSourceSchema(
       : await readWarehouse(connection, warehouse_tables),
     eventProperties: propertyTypes('event'),
     personProperties: propertyTypes('person'),
+    substitute: hasPersons ? null : personOfDistinctId,
   };
 }
 
-/** SQL of the person of an event in a source without persons: the one that the event names, else its distinct id. */
-const personOfDistinctId = `coalesce("person_id"::uuid, md5("team_id"::text || ' ' || "distinct_id"::text)::uuid) as "person_id"`;
+/** The person of an event in a source without persons: the one that the event names, else its distinct id. */
+const personOfDistinctId: Substitute = {
+  sql: `coalesce("person_id"::uuid, md5("team_id"::text || ' ' || "distinct_id"::text)::uuid) as "person_id"`,
+  column: 'person_id',
+  notice:
+    'The source has no relation of persons, so that each distinct id counts as a person, unless its event names one.',
+};
 
 /** Events whose distinct ids are persons, where nothing says which persons there are. */
 function withPersonOfDistinctId(events: SourceRelation): SourceRelation {
   const selected = [...events.columns.keys()].map((name) =>
-    name === 'person_id' ? personOfDistinctId : quoted(name),
+    name === personOfDistinctId.column ? personOfDistinctId.sql : quoted(name),
   );
   return {
     ...events,
     relation: `(select ${selected.join(', ')} from ${events.relation}) as "events_without_persons"`,
-    columns: new Map(events.columns).set('person_id', 'uuid'),
+    columns: new Map(events.columns).set(personOfDistinctId.column, 'uuid'),
   };
-}
-
-/** What a result of these statements says of its persons; null if it counts none, or the source has persons. */
-export function noticeOfPersons(statements: readonly string[]): string | null {
-  const isAnswered = statements.some(
-    (text) =>
-      text.includes(personOfDistinctId) && text.replaceAll(personOfDistinctId, '').includes('"person_id"'),
-  );
-  return isAnswered
-    ? 'The source has no relation of persons, so that each distinct id counts as a person, unless its event names one.'
-    : null;
 }
 
 /** A relation of the contract without rows, with a unique key. */

@@ -194,7 +194,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
       pool,
       logger,
       source: querySource,
-      executor: createInlineExecutor(builtInQueryKinds(settings)),
+      executor: createInlineExecutor(builtInQueryKinds),
       running: createRunningQueries({
         pool,
         slots: createQuerySlots(foregroundLimits(settings)),

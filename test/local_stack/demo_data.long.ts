@@ -4,7 +4,7 @@ import { revenueQuery } from '../../src/local_stack/demo/demo_file.ts';
 import { seedDemo, startEventGenerator } from '../../src/local_stack/demo/seed.ts';
 import { ensureDemoTables } from '../../src/local_stack/demo/demo.ts';
 import { createProject } from '../../src/http/accounts.ts';
-import { readQueryProject } from '../../src/queries/query_kind.ts';
+import { readQueryProject } from '../../src/queries/postgres_warehouse.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { rowsOf } from '../../src/dialect/test/rows_of.ts';

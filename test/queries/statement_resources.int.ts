@@ -2,7 +2,8 @@ import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
 import { connectQueriesToSource, queryTransaction, workMemOf } from '../../src/queries/query_source.ts';
-import { postgresConnection } from '../../src/queries/query_kind.ts';
+import { postgresWarehouse } from '../../src/queries/postgres_warehouse.ts';
+import { relationsOf } from '../../src/source/relations.ts';
 import { otherRoles } from '../../src/queries/query_role/set_up_query_role.ts';
 import { toQueryError } from '../../src/queries/query_errors.ts';
 import type { SourceConnections } from '../../src/source/source_connection.ts';
@@ -64,7 +65,11 @@ it('many sorts of a statement share the memory of eight', async () => {
   const source = connectQueriesToSource(settings);
   opened.push(source);
   const workMems = await source.read(queryTransaction(60_000, 1), undefined, async ({ connection }) => {
-    const statements = postgresConnection(connection, (operations) => workMemOf(settings, operations));
+    const statements = postgresWarehouse(connection, {
+      relations: relationsOf(settings),
+      project: { warehouse_tables: [], property_definitions: [] },
+      workMemOf: (operations) => workMemOf(settings, operations),
+    });
     const found: unknown[] = [];
     for (const memoryOperations of [0, 8, 32, 4_000, 1])
       await statements.readRows(

@@ -239,7 +239,7 @@ export async function createControlPlaneHarness(
       // For this worker alone: the SDK does not always release the slots of polls that a shutdown ends.
       const queries = createQueryActivityDependencies({
         pool,
-        executor: createInlineExecutor(queryKinds ?? builtInQueryKinds(settings)),
+        executor: createInlineExecutor(queryKinds ?? builtInQueryKinds),
         logger,
         settings,
         metrics: createMetrics('worker'),

@@ -7,7 +7,6 @@ import {
   combineConditions,
 } from '@exportd/dialect/ast_builders';
 import type { FilterTarget } from '../../filters/operand.ts';
-import type { Relations } from '../../source/relations.ts';
 import {
   type DialectReader,
   openDialectReader,
@@ -152,12 +151,8 @@ async function formatActors(
 const defaultRows = 100;
 
 /** Lists persons, or the actors behind a result. @throws QueryError */
-export async function runActors(
-  query: ActorsQuery,
-  context: QueryContext,
-  relations: Relations,
-): Promise<QueryOutput> {
-  const reader = await openDialectReader(context, relations);
+export async function runActors(query: ActorsQuery, context: QueryContext): Promise<QueryOutput> {
+  const reader = await openDialectReader(context);
   const source = query.source ? await sourceQuery(query.source, reader, context) : null;
   const from = actorsFrom(source?.select ?? null, source?.kind ?? personActors);
   const entries = selectEntries(query.select?.length ? query.select : defaultSelect(source, from), from);

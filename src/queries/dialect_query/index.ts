@@ -1,4 +1,3 @@
-import type { Relations } from '../../source/relations.ts';
 import { withOverriddenDates } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { withOverride } from '../query_fields.ts';
@@ -10,7 +9,7 @@ import { dialectQuerySchema, type DialectQuery } from './schema.ts';
 const defaultRows = 100;
 
 /** A query written in the dialect. */
-export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> => ({
+export const dialectQueryKind: QueryKind<DialectQuery> = {
   kind: 'DialectQuery',
   aliases: ['HogQLQuery'],
   schema: dialectQuerySchema,
@@ -28,7 +27,7 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
   normalizeForCache: ({ query, values, variables, filters }) => ({ query, values, variables, filters }),
   run: async (query, context) => {
     const { row_limit } = context;
-    const reader = await openDialectReader(context, relations);
+    const reader = await openDialectReader(context);
     const { statement, rows, totals, hasMore } = await withFilterPath(
       () =>
         reader.read(query.query, {
@@ -50,4 +49,4 @@ export const dialectQueryKind = (relations: Relations): QueryKind<DialectQuery> 
       dialect_query: printed,
     };
   },
-});
+};

@@ -2,7 +2,7 @@ import { type Expression, findNodes, type Node } from '@exportd/dialect/ast';
 import { buildExpression, buildField, buildLiteral, combineConditions } from '@exportd/dialect/ast_builders';
 import { parseQuery } from '@exportd/dialect/parser/queries';
 import type { Placeholders, PlaceholderTable, PlaceholderValue } from '@exportd/dialect/resolve/placeholders';
-import type { JsonValue } from '../../domain/event.ts';
+import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import { momentLiteralIn } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { fallibleFilters, filtersCondition, testAccountsCondition } from '../query_fields.ts';

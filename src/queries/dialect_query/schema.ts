@@ -1,5 +1,5 @@
 import * as z from 'zod';
-import type { JsonValue } from '../../domain/event.ts';
+import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import { dateRangeSchema } from '../dates.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
 

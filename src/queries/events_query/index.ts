@@ -1,6 +1,5 @@
 import type { Expression } from '@exportd/dialect/ast';
 import { buildExpression, buildSelect } from '@exportd/dialect/ast_builders';
-import type { Relations } from '../../source/relations.ts';
 import { trendsPoint, withSourcePath } from '../actors_query/source.ts';
 import { type DialectReader, openDialectReader, readWithItemErrors } from '../dialect_reader.ts';
 import { ignoredFieldNames } from '../query_fields.ts';
@@ -114,12 +113,8 @@ async function pointCondition(
 const defaultRows = 100;
 
 /** Lists or aggregates events. @throws QueryError with the path of the invalid field */
-async function runEvents(
-  query: EventsQuery,
-  context: QueryContext,
-  relations: Relations,
-): Promise<QueryOutput> {
-  const reader = await openDialectReader(context, relations);
+async function runEvents(query: EventsQuery, context: QueryContext): Promise<QueryOutput> {
+  const reader = await openDialectReader(context);
   const planned = eventsStatement(query, context, await pointCondition(query.source, reader, context));
   const { entries } = planned;
   const limit = Math.min(query.limit ?? defaultRows, context.row_limit);
@@ -141,7 +136,7 @@ async function runEvents(
 }
 
 /** Lists or aggregates events. */
-export const eventsQueryKind = (relations: Relations): QueryKind<EventsQuery> => ({
+export const eventsQueryKind: QueryKind<EventsQuery> = {
   kind: 'EventsQuery',
   schema: eventsQuerySchema,
   freshness: freshnessOf,
@@ -149,5 +144,5 @@ export const eventsQueryKind = (relations: Relations): QueryKind<EventsQuery> =>
   override: overrideEvents,
   normalizeForCache: (query) =>
     Object.fromEntries(Object.entries(query).filter(([field]) => !ignoredFieldNames.has(field))),
-  run: (query, context) => runEvents(query, context, relations),
-});
+  run: runEvents,
+};

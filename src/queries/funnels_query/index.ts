@@ -1,4 +1,3 @@
-import type { Relations } from '../../source/relations.ts';
 import { earliestFor, rangeFreshness, resolveRange } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { overriddenInsight } from '../query_fields.ts';
@@ -20,7 +19,7 @@ import {
 const maxRows = 1_000_000;
 
 /** Conversion from one event to the next. */
-export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> => ({
+export const funnelsQueryKind: QueryKind<FunnelsQuery> = {
   kind: 'FunnelsQuery',
   schema: funnelsQuerySchema,
   freshness: rangeFreshness,
@@ -30,7 +29,7 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
   run: async (query, context) => {
     checkFunnel(query);
     const plan = planFunnel(query);
-    const reader = await openDialectReader(context, relations);
+    const reader = await openDialectReader(context);
     const { project, now } = context;
     checkExpressions(plan, project, reader);
     const earliest = await earliestFor(query.dateRange, reader);
@@ -46,7 +45,7 @@ export const funnelsQueryKind = (relations: Relations): QueryKind<FunnelsQuery> 
       more: { resolved_date_range: { date_from: from.toISO(), date_to: to.toISO() } },
     };
   },
-});
+};
 
 interface ResultForm {
   readonly select: typeof stepsSelect;

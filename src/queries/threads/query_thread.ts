@@ -1,103 +1,98 @@
-import { parentPort, workerData } from 'node:worker_threads';
-import type { RelationSettings } from '../../source/relations.ts';
+import { parentPort } from 'node:worker_threads';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { checkQuery, computeOutput, parseForm } from '../query_executor.ts';
-import type { QueryConnection, ReadColumns, RowReceiver } from '../query_kind.ts';
+import type { RowReceiver, Warehouse } from '../warehouse.ts';
 import {
   type FromThread,
-  type StatementRequest,
   type ThreadTask,
   type ToThread,
   transferError,
+  type WarehouseRequest,
 } from './thread_messages.ts';
 
-/** A statement failed in the process that owns the connection, which has the error. */
-class StatementFailed extends Error {
-  override readonly name = 'StatementFailed';
-  readonly statementId: number;
+/** A request failed in the process that owns the warehouse, which has the error. */
+class RequestFailed extends Error {
+  override readonly name = 'RequestFailed';
+  readonly requestId: number;
 
-  constructor(statementId: number) {
-    super('A statement of the query failed.');
-    this.statementId = statementId;
+  constructor(requestId: number) {
+    super('A request of the query failed.');
+    this.requestId = requestId;
   }
 }
 
-/** A connection in another thread, and what receives its messages. */
-interface RemoteConnection extends QueryConnection {
+/** A warehouse in another thread, and what receives its messages. */
+interface RemoteWarehouse extends Warehouse {
   receive(message: Exclude<ToThread, { type: ThreadTask['type'] }>): void;
 }
 
-interface PendingStatement {
+interface PendingRequest {
   readonly resolve: (result: unknown) => void;
   readonly reject: (error: Error) => void;
-  readonly receiver: RowReceiver | null;
+  readonly receive?: RowReceiver['receive'];
 }
 
-/** Runs statements over the connection of the process: `send` asks it to run one. */
-function createRemoteConnection(send: (request: StatementRequest) => void): RemoteConnection {
-  const pending = new Map<number, PendingStatement>();
+/** The warehouse of the process: `send` asks it. */
+function createRemoteWarehouse(send: (request: WarehouseRequest) => void): RemoteWarehouse {
+  const pending = new Map<number, PendingRequest>();
   let lastId = 0;
 
   const request = <Result>(
-    statement: Omit<StatementRequest, 'id'>,
-    receiver: RowReceiver | null,
+    asked: (id: number) => WarehouseRequest,
+    receiver?: Pick<RowReceiver, 'receive'>,
   ): Promise<Result> =>
     new Promise((resolve, reject) => {
       lastId += 1;
-      pending.set(lastId, { resolve: resolve as (result: unknown) => void, reject, receiver });
-      send({ ...statement, id: lastId });
+      pending.set(lastId, { ...receiver, resolve: resolve as (result: unknown) => void, reject });
+      send(asked(lastId));
     });
 
   return {
-    query: async (text, values) => ({
-      rows: await request<readonly unknown[]>({ text, values, limits: null }, null),
-    }),
-    readRows: (statement, receiver) => {
-      const { maxRows, maxBytes } = receiver;
-      return request<ReadColumns>({ ...statement, limits: { maxRows, maxBytes } }, receiver);
-    },
+    schema: () => request((id) => ({ id, asks: 'schema' })),
+    readRows: (statement, { maxRows, maxBytes, receive }) =>
+      request((id) => ({ id, asks: 'rows', statement, limits: { maxRows, maxBytes } }), { receive }),
     receive(message) {
-      const statement = pending.get(message.id);
-      if (!statement) return;
+      const asked = pending.get(message.id);
+      if (!asked) return;
       if (message.type === 'rows') {
-        statement.receiver?.receive(message.rows, message.bytes);
+        asked.receive?.(message.rows, message.bytes);
         return;
       }
       pending.delete(message.id);
-      if (message.type === 'statement_failed') statement.reject(new StatementFailed(message.id));
-      else statement.resolve(message.type === 'columns' ? message.columns : message.rows);
+      if (message.type === 'request_failed') asked.reject(new RequestFailed(message.id));
+      else asked.resolve(message.type === 'columns' ? message.columns : message.schema);
     },
   };
 }
 
 /**
  * The program of a thread that computes queries, one at a time. Its statements run in the process, which owns the
- * connection, so that the process can cancel them after it has ended the thread. Node runs this file from source, even
+ * connection of the warehouse, so that the process can cancel them after it has ended the thread. Node runs this file from source, even
  * where the rest of the process was transpiled (Jest).
  */
-const kinds = builtInQueryKinds(workerData as RelationSettings);
 const send = (message: FromThread, transferred: readonly ArrayBuffer[] = []): void =>
   parentPort?.postMessage(message, transferred);
-const connection = createRemoteConnection((request) => send({ type: 'statement', request }));
+const warehouse = createRemoteWarehouse((request) => send({ type: 'request', request }));
 
 async function perform(given: ThreadTask): Promise<void> {
   try {
-    if (given.type === 'parse') send({ type: 'parsed', form: parseForm(kinds, given.task) });
+    if (given.type === 'parse') send({ type: 'parsed', form: parseForm(builtInQueryKinds, given.task) });
     else if (given.type === 'check') {
       checkQuery(given.task);
       send({ type: 'checked' });
     } else {
       // The process reports the progress, as it reads the rows.
-      const output = await computeOutput(kinds, given.task, { connection, progress: () => undefined });
+      const environment = { warehouse, progress: () => undefined };
+      const output = await computeOutput(builtInQueryKinds, given.task, environment);
       send({ type: 'computed', output }, [output.json.buffer as ArrayBuffer]);
     }
   } catch (error) {
-    if (error instanceof StatementFailed) send({ type: 'failed_statement', id: error.statementId });
+    if (error instanceof RequestFailed) send({ type: 'failed_request', id: error.requestId });
     else send({ type: 'failed', error: transferError(error) });
   }
 }
 
 parentPort?.on('message', (message: ToThread) => {
   if ('task' in message) void perform(message);
-  else connection.receive(message);
+  else warehouse.receive(message);
 });

@@ -3,7 +3,6 @@ import { pathToFileURL } from 'node:url';
 import { Worker } from 'node:worker_threads';
 import { installedPath } from '../../config/installation.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { RelationSettings } from '../../source/relations.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { QueryError } from '../query_errors.ts';
 import {
@@ -17,38 +16,38 @@ import { createQuerySlots, type SlotLimits } from '../query_slots.ts';
 import {
   type FromThread,
   restoreError,
-  type StatementRequest,
   type ThreadTask,
   type ToThread,
+  type WarehouseRequest,
 } from './thread_messages.ts';
 
-/** Runs the statements of a thread, and keeps their errors. */
-interface StatementServer {
-  serve(request: StatementRequest): void;
-  /** The error of a statement. */
+/** Answers what a thread asks of the warehouse, and keeps the errors. */
+interface WarehouseServer {
+  serve(request: WarehouseRequest): void;
+  /** The error of a request. */
   errorOf(id: number): unknown;
   /** Waits until no statement runs. */
   settled(): Promise<void>;
 }
 
 /** @param send sends to the thread; does nothing once it has ended */
-function createStatementServer(
-  { connection, progress }: Pick<RunEnvironment, 'connection' | 'progress'>,
+function createWarehouseServer(
+  { warehouse, progress }: Pick<RunEnvironment, 'warehouse' | 'progress'>,
   send: (message: ToThread) => void,
-): StatementServer {
+): WarehouseServer {
   const errors = new Map<number, unknown>();
   let running: Promise<unknown> = Promise.resolve();
 
-  async function run({ id, limits, ...statement }: StatementRequest): Promise<void> {
-    if (limits === null) {
-      const { rows } = await connection.query(statement.text, statement.values);
-      send({ type: 'objects', id, rows });
+  async function answer(request: WarehouseRequest): Promise<void> {
+    const { id } = request;
+    if (request.asks === 'schema') {
+      send({ type: 'schema', id, schema: await warehouse.schema() });
       return;
     }
     let rowsRead = 0;
     let bytesRead = 0;
-    const columns = await connection.readRows(statement, {
-      ...limits,
+    const columns = await warehouse.readRows(request.statement, {
+      ...request.limits,
       receive: (rows, bytes) => {
         rowsRead += rows.length;
         bytesRead += bytes;
@@ -61,9 +60,9 @@ function createStatementServer(
 
   return {
     serve: (request) => {
-      running = run(request).catch((error: unknown) => {
+      running = answer(request).catch((error: unknown) => {
         errors.set(request.id, error);
-        send({ type: 'statement_failed', id: request.id });
+        send({ type: 'request_failed', id: request.id });
       });
     },
     errorOf: (id) => errors.get(id),
@@ -96,8 +95,6 @@ interface ThreadPoolOptions {
   /** Maximum heap of a thread, which ends when it needs more. */
   readonly heapBytes: number;
   readonly program: URL;
-  /** `workerData` of the program. */
-  readonly data: unknown;
 }
 
 /** The pool was closed. */
@@ -108,7 +105,7 @@ class ThreadPoolClosed extends Error {
 const outsideTask = (): void => undefined;
 
 /** Starts a thread when it is first needed, and keeps it: its start takes longer than most queries. */
-function createThreadPool({ maxThreads, heapBytes, program, data }: ThreadPoolOptions): ThreadPool {
+function createThreadPool({ maxThreads, heapBytes, program }: ThreadPoolOptions): ThreadPool {
   const threads = new Set<QueryThread>();
   const idle: { readonly thread: QueryThread; readonly worker: Worker }[] = [];
   const waiting = new Set<() => void>();
@@ -117,7 +114,6 @@ function createThreadPool({ maxThreads, heapBytes, program, data }: ThreadPoolOp
   function start(): { thread: QueryThread; worker: Worker } {
     const worker = new Worker(program, {
       name: 'query',
-      workerData: data,
       resourceLimits: { maxOldGenerationSizeMb: Math.ceil(heapBytes / 2 ** 20) },
     });
     const thread: QueryThread = {
@@ -213,8 +209,7 @@ const parseLimits: SlotLimits = {
   timeoutMs: 30_000,
 };
 
-type ThreadExecutorSettings = RelationSettings &
-  Pick<Settings, 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_THREAD_MEMORY'>;
+type ThreadExecutorSettings = Pick<Settings, 'EXPORTD_QUERY_SLOTS' | 'EXPORTD_QUERY_THREAD_MEMORY'>;
 
 const queryProgram = pathToFileURL(installedPath('src/queries/threads/query_thread.ts'));
 
@@ -228,8 +223,7 @@ export function createThreadExecutor(
   program: URL = queryProgram,
 ): QueryExecutor {
   const { EXPORTD_QUERY_SLOTS: slots, EXPORTD_QUERY_THREAD_MEMORY: heapBytes } = settings;
-  const kinds = builtInQueryKinds(settings);
-  const options = { heapBytes, program, data: relationSettingsOf(settings) };
+  const options = { heapBytes, program };
   const running = createThreadPool({ ...options, maxThreads: slots });
   // Not one of the others, which may all be busy for minutes.
   const parsing = createThreadPool({ ...options, maxThreads: 1 });
@@ -240,21 +234,21 @@ export function createThreadExecutor(
   function perform(
     thread: QueryThread,
     given: ThreadTask,
-    environment: Pick<RunEnvironment, 'connection' | 'progress'> | null,
+    environment: Pick<RunEnvironment, 'warehouse' | 'progress'> | null,
     signal: AbortSignal,
   ): Promise<ResultMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<ResultMessage>();
-    const statements = environment && createStatementServer(environment, (message) => thread.send(message));
+    const requests = environment && createWarehouseServer(environment, (message) => thread.send(message));
     const ended = new AbortController();
     thread.receive = (message) => {
-      if (message.type === 'statement') statements?.serve(message.request);
+      if (message.type === 'request') requests?.serve(message.request);
       else if (message.type === 'failed') reject(restoreError(message.error));
-      else if (message.type === 'failed_statement') reject(statements?.errorOf(message.id));
+      else if (message.type === 'failed_request') reject(requests?.errorOf(message.id));
       else resolve(message);
     };
     thread.fail = (cause) => reject(signal.aborted ? signal.reason : errorOfThread(cause, heapBytes));
     const end = async (): Promise<void> => {
-      await statements?.settled();
+      await requests?.settled();
       await delay(cancelGraceMs, undefined, { signal: ended.signal });
       await thread.terminate();
     };
@@ -288,7 +282,7 @@ export function createThreadExecutor(
   return {
     async parse(task): Promise<QueryForm> {
       if (JSON.stringify([task.query, task.filters_override]).length <= maxInlineLength)
-        return parseForm(kinds, task);
+        return parseForm(builtInQueryKinds, task);
       const parsed = await performInTurn(task.project, { type: 'parse', task });
       if (parsed.type !== 'parsed') throw new Error('A thread replied to another task.');
       return parsed.form;
@@ -315,15 +309,6 @@ const isTimeout = (error: unknown): boolean => error instanceof Error && error.n
 const tooLongToParse = `The query takes longer than ${parseTimeoutMs / 1_000} s to parse. Send a shorter query.`;
 
 type ResultMessage = Extract<FromThread, { type: 'parsed' | 'checked' | 'computed' }>;
-
-/** Plain data, as a thread needs it. */
-const relationSettingsOf = (settings: RelationSettings): RelationSettings => ({
-  EXPORTD_EVENTS_RELATION: settings.EXPORTD_EVENTS_RELATION,
-  EXPORTD_PERSONS_RELATION: settings.EXPORTD_PERSONS_RELATION,
-  EXPORTD_PERSON_DISTINCT_IDS_RELATION: settings.EXPORTD_PERSON_DISTINCT_IDS_RELATION,
-  // Only whether it is set: a thread never connects.
-  EXPORTD_QUERY_DATABASE_URL: settings.EXPORTD_QUERY_DATABASE_URL === undefined ? undefined : '',
-});
 
 function errorOfThread(cause: unknown, heapBytes: number): Error {
   const { code } = cause as NodeJS.ErrnoException;

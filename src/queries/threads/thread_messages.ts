@@ -1,6 +1,4 @@
 import * as z from 'zod';
-import { RelationNotFound } from '../../source/relations.ts';
-import type { QueryStatement, ReadColumns, TextRow } from '../query_kind.ts';
 import { QueryError, type QueryPosition } from '../query_errors.ts';
 import {
   type CheckTask,
@@ -10,6 +8,7 @@ import {
   type RunTask,
   QuerySchemaError,
 } from '../query_executor.ts';
+import type { QueryStatement, ReadColumns, TextRow, WarehouseSchema } from '../warehouse.ts';
 
 /** An error as plain data, for another thread. */
 type TransferredError =
@@ -21,10 +20,9 @@ type TransferredError =
       readonly position: QueryPosition | null;
     }
   | { readonly type: 'schema'; readonly issues: string; readonly path: readonly string[] }
-  | { readonly type: 'relation'; readonly message: string }
   | { readonly type: 'other'; readonly name: string; readonly message: string; readonly stack: string };
 
-/** Errors of a request or of the source keep their class, on which the response depends; any other error keeps its name. */
+/** Errors of a request keep their class, on which the response depends; any other error keeps its name. */
 export function transferError(error: unknown): TransferredError {
   if (error instanceof QueryError) {
     const { code, message, attr, position } = error;
@@ -33,7 +31,6 @@ export function transferError(error: unknown): TransferredError {
   // As JSON, because an issue can hold values that cannot be cloned.
   if (error instanceof QuerySchemaError)
     return { type: 'schema', issues: JSON.stringify(error.error.issues), path: error.path };
-  if (error instanceof RelationNotFound) return { type: 'relation', message: error.message };
   const { name, message, stack = '' } = error instanceof Error ? error : new Error(String(error));
   return { type: 'other', name, message, stack };
 }
@@ -48,8 +45,6 @@ export function restoreError(transferred: TransferredError): Error {
         new z.ZodError(JSON.parse(transferred.issues) as z.core.$ZodIssue[]),
         transferred.path,
       );
-    case 'relation':
-      return new RelationNotFound(transferred.message);
     case 'other': {
       const error = new Error(transferred.message);
       error.name = transferred.name;
@@ -65,28 +60,31 @@ export type ThreadTask =
   | { readonly type: 'check'; readonly task: CheckTask }
   | { readonly type: 'run'; readonly task: RunTask };
 
-/** A statement that a thread asks its process to run. */
-export interface StatementRequest extends QueryStatement {
-  readonly id: number;
-  /** Null for a statement about the catalog, whose rows are returned as objects. */
-  readonly limits: { readonly maxRows: number; readonly maxBytes: number } | null;
-}
+/** What a thread asks of the warehouse of its process. */
+export type WarehouseRequest = { readonly id: number } & (
+  | { readonly asks: 'schema' }
+  | {
+      readonly asks: 'rows';
+      readonly statement: QueryStatement;
+      readonly limits: { readonly maxRows: number; readonly maxBytes: number };
+    }
+);
 
-/** From the process to the thread: a task, or a part of the result of a statement. */
+/** From the process to the thread: a task, or a part of what its warehouse answers. */
 export type ToThread =
   | ThreadTask
   | { readonly type: 'rows'; readonly id: number; readonly rows: readonly TextRow[]; readonly bytes: number }
   | { readonly type: 'columns'; readonly id: number; readonly columns: ReadColumns }
-  | { readonly type: 'objects'; readonly id: number; readonly rows: readonly unknown[] }
+  | { readonly type: 'schema'; readonly id: number; readonly schema: WarehouseSchema }
   /** The error stays in the process, because its class would be lost on the way. */
-  | { readonly type: 'statement_failed'; readonly id: number };
+  | { readonly type: 'request_failed'; readonly id: number };
 
-/** From the thread to the process: a statement, or the result of the task. */
+/** From the thread to the process: a request to the warehouse, or the result of the task. */
 export type FromThread =
-  | { readonly type: 'statement'; readonly request: StatementRequest }
+  | { readonly type: 'request'; readonly request: WarehouseRequest }
   | { readonly type: 'parsed'; readonly form: QueryForm }
   | { readonly type: 'checked' }
   | { readonly type: 'computed'; readonly output: ComputedOutput }
   | { readonly type: 'failed'; readonly error: TransferredError }
-  /** The task ended with the error of this statement. */
-  | { readonly type: 'failed_statement'; readonly id: number };
+  /** The task ended with the error of this request. */
+  | { readonly type: 'failed_request'; readonly id: number };

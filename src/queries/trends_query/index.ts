@@ -1,4 +1,3 @@
-import type { Relations } from '../../source/relations.ts';
 import { rangeFreshness } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { overriddenInsight } from '../query_fields.ts';
@@ -12,13 +11,9 @@ import { itemsOf } from './results.ts';
 import { type TrendsQuery, normalizeForCache, trendsQuerySchema } from './schema.ts';
 
 /** Runs a query: first for the current range, then for the one that it is compared with. @throws QueryError */
-async function runTrends(
-  query: TrendsQuery,
-  context: QueryContext,
-  relations: Relations,
-): Promise<QueryOutput> {
+async function runTrends(query: TrendsQuery, context: QueryContext): Promise<QueryOutput> {
   const formulas = formulasOf(query);
-  const reader = await openDialectReader(context, relations);
+  const reader = await openDialectReader(context);
   checkExpressions(query, context.project, reader);
   const periods = await periodsOf(query, { ...context, reader });
   const results: Record<string, unknown>[] = [];
@@ -43,12 +38,12 @@ async function runTrends(
 }
 
 /** Aggregates of events over time. */
-export const trendsQueryKind = (relations: Relations): QueryKind<TrendsQuery> => ({
+export const trendsQueryKind: QueryKind<TrendsQuery> = {
   kind: 'TrendsQuery',
   schema: trendsQuerySchema,
   freshness: rangeFreshness,
   variables: () => [],
   override: overriddenInsight,
   normalizeForCache: normalizeForCache,
-  run: (query, context) => runTrends(query, context, relations),
-});
+  run: runTrends,
+};

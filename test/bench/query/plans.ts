@@ -1,6 +1,8 @@
 import { mkdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
-import type { QueryConnection, QueryStatement, QueryContext } from '../../../src/queries/query_kind.ts';
+import { readRows } from '../../../src/queries/dialect_reader.ts';
+import type { QueryContext } from '../../../src/queries/query_kind.ts';
+import type { QueryStatement, Warehouse } from '../../../src/queries/warehouse.ts';
 import type { QueryKinds } from '../../../src/queries/query_executor.ts';
 import type { Insight, InsightRange } from './insights.ts';
 
@@ -10,6 +12,8 @@ interface StatementPlan {
   readonly plan: string;
 }
 
+const maxPlanLines = 10_000;
+
 /** Runs the insight and explains each statement that returned rows. @throws QueryError */
 export async function plansOf(
   insight: Insight,
@@ -18,22 +22,20 @@ export async function plansOf(
   context: QueryContext,
 ): Promise<readonly StatementPlan[]> {
   const read: QueryStatement[] = [];
-  const { connection } = context;
-  const recording: QueryConnection = {
-    query: (text, values) => connection.query(text, values),
+  const { warehouse } = context;
+  const recording: Warehouse = {
+    schema: () => warehouse.schema(),
     readRows: (statement, receiver) => {
       read.push(statement);
-      return connection.readRows(statement, receiver);
+      return warehouse.readRows(statement, receiver);
     },
   };
-  await kinds.parse(insight.query(range)).run({ ...context, connection: recording });
+  await kinds.parse(insight.query(range)).run({ ...context, warehouse: recording });
   const plans: StatementPlan[] = [];
   for (const { text, values } of read) {
-    const { rows } = await connection.query(`explain (costs off) ${text}`, values);
-    plans.push({
-      statement: text,
-      plan: (rows as readonly { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']).join('\n'),
-    });
+    const explain = { text: `explain (costs off) ${text}`, values };
+    const { rows } = await readRows(context, explain, maxPlanLines);
+    plans.push({ statement: text, plan: rows.flat().join('\n') });
   }
   return plans;
 }

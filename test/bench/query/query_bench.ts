@@ -3,15 +3,12 @@ import { readSettings } from '../../../src/config/settings.ts';
 import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
-import {
-  type QueryContext,
-  type QueryOutput,
-  readQueryProject,
-  postgresConnection,
-} from '../../../src/queries/query_kind.ts';
+import { postgresWarehouse, readQueryProject } from '../../../src/queries/postgres_warehouse.ts';
+import type { QueryContext, QueryOutput } from '../../../src/queries/query_kind.ts';
 import { QueryError } from '../../../src/queries/query_errors.ts';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
 import type { QueryKinds } from '../../../src/queries/query_executor.ts';
+import { type Relations, relationsOf } from '../../../src/source/relations.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
 import { connectToScratch, insertEvents, startOfHour } from '../events.ts';
 import { hoursAfter } from '../exportd.ts';
@@ -56,7 +53,8 @@ interface InsightResult {
 interface QueryBench {
   readonly source: SourceConnections;
   readonly kinds: QueryKinds;
-  readonly context: Omit<QueryContext, 'connection'>;
+  readonly context: Omit<QueryContext, 'warehouse'>;
+  readonly relations: Relations;
   readonly range: InsightRange;
   readonly signal: AbortSignal;
 }
@@ -90,19 +88,27 @@ export async function runQueryBench(options: QueryBenchOptions, report: Report, 
         variables: {},
         progress: () => undefined,
       };
-      const kinds = builtInQueryKinds(settings);
+      const kinds = builtInQueryKinds;
+      const relations = relationsOf(settings);
       const results: ({ name: string } & (InsightResult | Skipped))[] = [];
       for (const insight of insights.filter(({ name }) => name.includes(only))) {
         const { name } = insight;
         if (plansFolder !== undefined) {
           const plans = await source.read({}, signal, ({ connection }) =>
-            plansOf(insight, range, kinds, { ...context, connection: postgresConnection(connection) }),
+            plansOf(insight, range, kinds, {
+              ...context,
+              warehouse: postgresWarehouse(connection, { relations, project }),
+            }),
           );
           const about = `${events.toLocaleString('en')} events of ${days} days in ${projects} projects`;
           writePlans(plansFolder, insight, about, plans);
           continue;
         }
-        const result = await measureInsight({ source, kinds, context, range, signal }, insight, repeat);
+        const result = await measureInsight(
+          { source, kinds, context, relations, range, signal },
+          insight,
+          repeat,
+        );
         report(
           'skipped' in result
             ? `Skipping ${name}: ${result.skipped}`
@@ -162,7 +168,7 @@ async function insertQueryData(
  * untimed execution of each compares their results.
  */
 async function measureInsight(
-  { source, kinds, context, range, signal }: QueryBench,
+  { source, kinds, context, relations, range, signal }: QueryBench,
   insight: Insight,
   repeat: number,
 ): Promise<InsightResult | Skipped> {
@@ -171,7 +177,12 @@ async function measureInsight(
   const settings = queryTransaction(timeoutMs, context.project.team_id);
   const product = (): Promise<QueryOutput> =>
     source.read(settings, signal, ({ connection }) =>
-      kinds.parse(request).run({ ...context, connection: postgresConnection(connection) }),
+      kinds
+        .parse(request)
+        .run({
+          ...context,
+          warehouse: postgresWarehouse(connection, { relations, project: context.project }),
+        }),
     );
   const asText = { getTypeParser: () => (value: string) => value };
   const floor = () =>

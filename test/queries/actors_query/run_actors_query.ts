@@ -1,10 +1,10 @@
 import type { Pool } from '../../../src/journal/database.ts';
 import { actorsQueryKind } from '../../../src/queries/actors_query/index.ts';
 import type { QueryOutput, QueryProject } from '../../../src/queries/query_kind.ts';
-import { asQuery, relations } from '../trends_query/run_trends_query.ts';
+import { asQuery } from '../trends_query/run_trends_query.ts';
 import type { ReferencePerson } from './reference_persons.ts';
 
-const kind = actorsQueryKind(relations);
+const kind = actorsQueryKind;
 
 export const now = new Date('2026-11-21T12:00:00Z');
 

@@ -2,9 +2,10 @@ import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { inTransaction } from '../../../src/journal/database.ts';
 import { eventsQueryKind } from '../../../src/queries/events_query/index.ts';
-import { postgresConnection, type QueryOutput } from '../../../src/queries/query_kind.ts';
+import { postgresWarehouse } from '../../../src/queries/postgres_warehouse.ts';
+import type { QueryOutput } from '../../../src/queries/query_kind.ts';
 import { eventsQuerySchema, type EventsQuery } from '../../../src/queries/events_query/schema.ts';
-import { relationsOf } from '../../../src/source/relations.ts';
+import { type Relations, relationsOf } from '../../../src/source/relations.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { contextOf } from '../dates/context.ts';
@@ -23,17 +24,17 @@ const now = new Date('2026-11-21T12:00:00Z');
 const events = randomEvents(now, 60);
 const { project } = contextOf('UTC', now);
 const database = useTestDatabase();
-let kind: ReturnType<typeof eventsQueryKind>;
+let relations: Relations;
 beforeAll(async () => {
-  kind = eventsQueryKind(relationsOf(readSettings({ DATABASE_URL: database.url })));
+  relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
   await insertEvents(database.pool, project.team_id, events);
 });
 
 const run = (query: EventsQuery): Promise<QueryOutput> =>
   inTransaction(database.pool, async (connection) => {
     await connection.query('set transaction read only');
-    return kind.run(query, {
-      connection: postgresConnection(connection),
+    return eventsQueryKind.run(query, {
+      warehouse: postgresWarehouse(connection, { relations, project }),
       project,
       now,
       row_limit: 10_000,

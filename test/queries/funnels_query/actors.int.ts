@@ -4,7 +4,7 @@ import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
 import { funnelActors, type FunnelPoint } from '../../../src/queries/funnels_query/actors.ts';
 import type { StepResult } from '../../../src/queries/funnels_query/results.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
-import { asQuery, relations, sampledIds } from '../trends_query/run_trends_query.ts';
+import { asQuery, sampledIds } from '../trends_query/run_trends_query.ts';
 import { funnelsQuery, insertEvents, now, projectOf, runFunnelsQuery } from './run_funnels_query.ts';
 import { eventsArb, funnelArb, queryOf } from './random_funnels.ts';
 import { randomCases } from '../../setup/effort.ts';
@@ -14,7 +14,7 @@ const database = useTestDatabase();
 async function actorsOf(team: number, query: object, point: FunnelPoint): Promise<readonly unknown[]> {
   const project = projectOf(team);
   const rows = await asQuery(database.pool, project, now, async (context) => {
-    const reader = await openDialectReader(context, relations);
+    const reader = await openDialectReader(context);
     const about = { project, now, earliest: null };
     return (await reader.read(funnelActors(funnelsQuery(query), point, about))).rows;
   });

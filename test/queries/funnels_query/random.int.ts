@@ -1,10 +1,10 @@
 import { expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
-import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
+import { openDialectReader, readRows } from '../../../src/queries/dialect_reader.ts';
 import { funnelActorRows } from '../../../src/queries/funnels_query/actors.ts';
 import { planFunnel } from '../../../src/queries/funnels_query/plan.ts';
-import { asQuery, relations, sampledIds } from '../trends_query/run_trends_query.ts';
+import { asQuery, sampledIds } from '../trends_query/run_trends_query.ts';
 import { funnelsQuery, insertEvents, now, projectOf, runFunnelsQuery } from './run_funnels_query.ts';
 import { actualResult, expectedResult } from './expected_results.ts';
 import { eventsArb, firstTime, funnelArb, queryOf } from './random_funnels.ts';
@@ -82,10 +82,10 @@ it.each(['ordered', 'strict'])(
     const plan = planFunnel(funnelsQuery({ series, funnelsFilter: { funnelOrderType: order } }));
     const project = projectOf(1);
     const lines = await asQuery(database.pool, project, now, async (context) => {
-      const reader = await openDialectReader(context, relations);
+      const reader = await openDialectReader(context);
       const { sql, parameters } = reader.compile(funnelActorRows(plan, { project, now, earliest: null }));
-      const explained = await context.connection.query(`explain (costs off) ${sql}`, [...parameters]);
-      return (explained.rows as readonly { 'QUERY PLAN': string }[]).map((row) => row['QUERY PLAN']);
+      const explain = { text: `explain (costs off) ${sql}`, values: parameters };
+      return (await readRows(context, explain, 1_000)).rows.map(([line]) => line ?? '');
     });
     expect(lines.filter((line) => line.includes('WindowAgg'))).toHaveLength(3);
     // The second one sorts the few remaining attempts, of which the best of each person is selected.

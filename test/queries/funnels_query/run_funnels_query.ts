@@ -2,12 +2,12 @@ import type { Pool } from '../../../src/journal/database.ts';
 import { funnelsQueryKind } from '../../../src/queries/funnels_query/index.ts';
 import type { FunnelsQuery } from '../../../src/queries/funnels_query/schema.ts';
 import type { OutputResults, QueryProject } from '../../../src/queries/query_kind.ts';
-import { asQuery, relations, sampledIds } from '../trends_query/run_trends_query.ts';
+import { asQuery, sampledIds } from '../trends_query/run_trends_query.ts';
 import type { ReferenceEvent } from './reference_events.ts';
 
-export { asQuery, relations, sampledIds };
+export { asQuery, sampledIds };
 
-export const kind = funnelsQueryKind(relations);
+export const kind = funnelsQueryKind;
 
 /** A query with its defaults, as parsed by the endpoint. */
 export const funnelsQuery = (query: object): FunnelsQuery =>

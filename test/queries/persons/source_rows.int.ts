@@ -22,10 +22,13 @@ const ofVersions = relationsWith('public.person_versions', 'public.mapping_versi
 
 /** Compiles a query, and runs it. */
 const read = (query: string, relations = ofMigrations, projectId = team) =>
-  asQuery(database.pool, projectOf(projectId), now, async (context) => {
-    const reader = await openDialectReader(context, relations);
-    return reader.read(query);
-  });
+  asQuery(
+    database.pool,
+    projectOf(projectId),
+    now,
+    async (context) => (await openDialectReader(context)).read(query),
+    relations,
+  );
 
 describe('relations with several versions of a row', () => {
   beforeAll(async () => {

@@ -3,7 +3,7 @@ import pg from 'pg';
 import { readSettings } from '../../../src/config/settings.ts';
 import { compileQuery } from '@exportd/dialect/compile/compile_query';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
-import { readQueryProject, postgresConnection } from '../../../src/queries/query_kind.ts';
+import { readQueryProject } from '../../../src/queries/postgres_warehouse.ts';
 import { readSourceSchema } from '../../../src/queries/source_schema.ts';
 import { addWarehouseTable } from '../../../src/queries/warehouse_tables.ts';
 import { relationsOf } from '../../../src/source/relations.ts';
@@ -143,7 +143,7 @@ describe('a compiler that filters by the wrong project', () => {
       readSettings({ DATABASE_URL: api.database.url, ...queryRoleSettings(api.database.url) }),
     );
     return source.read(queryTransaction(timeoutMs, teamId), undefined, async ({ connection }) => {
-      const schema = await readSourceSchema(postgresConnection(connection), relations, project);
+      const schema = await readSourceSchema(connection, relations, project);
       const { sql, parameters } = compileQuery(
         query,
         {

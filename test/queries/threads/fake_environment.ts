@@ -1,4 +1,6 @@
+import type { SourceRelation } from '@exportd/dialect/schema';
 import type { ParseTask, RunEnvironment, RunTask } from '../../../src/queries/query_executor.ts';
+import type { Warehouse, WarehouseSchema } from '../../../src/queries/warehouse.ts';
 
 const project = {
   team_id: 1,
@@ -12,9 +14,6 @@ const now = new Date('2026-11-23T12:00:00Z');
 
 /** Settings of an executor with one slot. */
 export const executorSettings = {
-  EXPORTD_EVENTS_RELATION: 'public.events',
-  EXPORTD_PERSONS_RELATION: 'public.persons',
-  EXPORTD_PERSON_DISTINCT_IDS_RELATION: 'public.person_distinct_ids',
   EXPORTD_QUERY_SLOTS: 1,
   EXPORTD_QUERY_THREAD_MEMORY: 64 * 2 ** 20,
 };
@@ -37,24 +36,30 @@ export const parseTask = (query: Readonly<Record<string, unknown>>): ParseTask =
   now,
 });
 
-/** Columns of the relations, as the catalog returns them. */
-const catalog = ['events', 'persons', 'person_distinct_ids'].map((name) => ({
+const relation = (name: string): SourceRelation => ({
   relation: `"public"."${name}"`,
-  columns: [
+  columns: new Map([
     ['team_id', 'integer'],
     ['event', 'text'],
-  ],
-}));
+  ]),
+});
 
-/** A connection that returns the catalog, and `readRows` for everything else. */
-export const environment = (
-  signal: AbortSignal,
-  readRows: RunEnvironment['connection']['readRows'],
-): RunEnvironment => ({
-  connection: {
-    query: () => Promise.resolve({ rows: catalog }),
-    readRows,
-  },
+const schema: WarehouseSchema = {
+  events: relation('events'),
+  persons: relation('persons'),
+  personDistinctIds: relation('person_distinct_ids'),
+  sessionReplayEvents: null,
+  groups: null,
+  cohortPeople: null,
+  warehouse: new Map(),
+  eventProperties: new Map(),
+  personProperties: new Map(),
+  substitute: null,
+};
+
+/** A warehouse whose rows `readRows` reads. */
+export const environment = (signal: AbortSignal, readRows: Warehouse['readRows']): RunEnvironment => ({
+  warehouse: { schema: () => Promise.resolve(schema), readRows },
   progress: () => undefined,
   signal,
 });

@@ -28,12 +28,12 @@ afterAll(async () => {
 async function run(
   executor: QueryExecutor,
   query: Readonly<Record<string, unknown>>,
-  { timeoutMs = 60_000, signal = new AbortController().signal } = {},
+  { timeoutMs = 60_000, signal = new AbortController().signal, relation = 'public.events' } = {},
 ) {
   const { variables, project, now } = runTask('');
   const reports: QueryProgress[] = [];
   const output = await runQuery(
-    { source, executor, settings },
+    { source, executor, settings: { ...settings, EXPORTD_EVENTS_RELATION: relation } },
     { form: { kind: String(query.kind), query }, variables, project, now, timeoutMs },
     { signal, progress: (progress) => reports.push(progress) },
   );
@@ -50,20 +50,17 @@ describe('a query in a thread', () => {
     ['trends', { kind: 'TrendsQuery', series: [{ kind: 'EventsNode', event: 'x' }] }],
     ['persons', { kind: 'ActorsQuery' }],
   ])('returns the same as in the process: %s', async (_name, query) => {
-    const inline = createInlineExecutor(builtInQueryKinds(settings));
+    const inline = createInlineExecutor(builtInQueryKinds);
     const expected = await run(inline, query);
     const timings = [expect.anything(), expect.anything(), expect.anything(), expect.anything()];
     expect(await run(threads, query)).toEqual({ ...expected, body: { ...expected.body, timings } });
   });
 
   it('fails with the class of error that the response depends on, without the view of events', async () => {
-    const withoutView = { ...settings, EXPORTD_EVENTS_RELATION: 'no_view' };
-    const others = createThreadExecutor(withoutView);
-    try {
-      await expect(run(others, text('select event from events'))).rejects.toThrow(RelationNotFound);
-    } finally {
-      await others.close();
-    }
+    const withoutView = { relation: 'no_view' };
+    await expect(run(threads, text('select event from events'), withoutView)).rejects.toThrow(
+      RelationNotFound,
+    );
   });
 
   it('fails with the error of its statement', async () => {

@@ -67,7 +67,7 @@ describe('a thread', () => {
 
   it('computes what the process would', async () => {
     const task = runTask('select event from events');
-    const inline = createInlineExecutor(builtInQueryKinds(executorSettings));
+    const inline = createInlineExecutor(builtInQueryKinds);
     const [computed, expected] = [await shared.run(task, one), await inline.run(task, one)];
     expect(text(computed.json)).toEqual({ ...text(expected.json), timings: expect.any(Array) });
     expect(text(computed.json)).toMatchObject({ results: [['1']], columns: ['event'] });
@@ -104,7 +104,7 @@ describe('a query that is parsed in a thread', () => {
 
   it('is the same as one that is parsed in the process', async () => {
     const task = parseTask({ kind: 'DialectQuery', query: `select {variables.country}${padding}` });
-    const inline = createInlineExecutor(builtInQueryKinds(executorSettings));
+    const inline = createInlineExecutor(builtInQueryKinds);
     const parsed = await shared.parse(task);
     expect(parsed).toEqual(await inline.parse(task));
     expect(parsed.variables).toEqual([{ code_name: 'country', id: null }]);

@@ -1,19 +1,18 @@
 import { inTransaction, type Pool } from '../../../src/journal/database.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
-import { postgresConnection, type QueryContext, type QueryProject } from '../../../src/queries/query_kind.ts';
+import { postgresWarehouse } from '../../../src/queries/postgres_warehouse.ts';
+import type { QueryContext, QueryProject } from '../../../src/queries/query_kind.ts';
 import { trendsActors, type TrendsPoint } from '../../../src/queries/trends_query/actors.ts';
 import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
 import type { TrendsQuery } from '../../../src/queries/trends_query/schema.ts';
 import { relationsOf } from '../../../src/source/relations.ts';
 
 /** The relations that the migrations create. */
-export const relations = relationsOf({
+const ofMigrations = relationsOf({
   EXPORTD_EVENTS_RELATION: 'public.events',
   EXPORTD_PERSONS_RELATION: 'public.persons',
   EXPORTD_PERSON_DISTINCT_IDS_RELATION: 'public.person_distinct_ids',
 });
-
-const kind = trendsQueryKind(relations);
 
 /** One item of `results`. */
 export interface Result {
@@ -31,7 +30,7 @@ export interface Result {
 
 /** A query with its defaults, as parsed by the endpoint. */
 const trendsQuery = (query: object): TrendsQuery =>
-  kind.schema.parse({ kind: 'TrendsQuery', series: [{ kind: 'EventsNode' }], ...query });
+  trendsQueryKind.schema.parse({ kind: 'TrendsQuery', series: [{ kind: 'EventsNode' }], ...query });
 
 /** Runs a function like a query: in one READ ONLY transaction. */
 export const asQuery = <Answer>(
@@ -39,11 +38,12 @@ export const asQuery = <Answer>(
   project: QueryProject,
   now: Date,
   run: (context: QueryContext) => Promise<Answer>,
+  relations = ofMigrations,
 ): Promise<Answer> =>
   inTransaction(pool, async (connection) => {
     await connection.query("set transaction read only; set local statement_timeout = '3min'");
     return run({
-      connection: postgresConnection(connection),
+      warehouse: postgresWarehouse(connection, { relations, project }),
       project,
       now,
       row_limit: 10_000,
@@ -61,7 +61,7 @@ export async function runTrendsQuery(
   now: Date,
 ): Promise<{ readonly results: readonly Result[]; readonly hasMore: boolean }> {
   const parsed = trendsQuery(query);
-  const response = await asQuery(pool, project, now, (context) => kind.run(parsed, context));
+  const response = await asQuery(pool, project, now, (context) => trendsQueryKind.run(parsed, context));
   return { results: response.results as readonly Result[], hasMore: response.hasMore ?? false };
 }
 
@@ -73,7 +73,7 @@ export const sampledIds = (
   factor: number,
 ): Promise<ReadonlySet<unknown>> =>
   asQuery(pool, project, now, async (context) => {
-    const reader = await openDialectReader(context, relations);
+    const reader = await openDialectReader(context);
     const { rows } = await reader.read(`SELECT DISTINCT distinct_id FROM events SAMPLE ${factor}`);
     return new Set(rows.flat());
   });
@@ -87,7 +87,7 @@ export async function actorsOf(
   now: Date,
 ): Promise<readonly { readonly id: unknown; readonly events: number }[]> {
   return asQuery(pool, project, now, async (context) => {
-    const reader = await openDialectReader(context, relations);
+    const reader = await openDialectReader(context);
     const about = { project, now, reader, attr: 'query__source' };
     const { rows } = await reader.read(await trendsActors(trendsQuery(query), point, about));
     return rows.map(([id, events]) => ({ id, events: Number(events) }));

@@ -1,8 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
-import { relations } from './run_trends_query.ts';
 
-const kind = trendsQueryKind(relations);
+const kind = trendsQueryKind;
 const parse = (query: object) =>
   kind.schema.parse({ kind: 'TrendsQuery', series: [{ kind: 'EventsNode', event: 'a' }], ...query });
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
