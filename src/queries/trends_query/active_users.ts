@@ -1,24 +1,11 @@
 import type { Expression, From, Select } from '@exportd/dialect/ast';
 import { buildDerivedTable, buildExpression, buildField, buildTable } from '@exportd/dialect/ast_builders';
 import type { DateTime } from 'luxon';
-import { type Interval, type ResolvedRange, firstOfDay } from '../dates.ts';
+import { type ResolvedRange, firstOfDay } from '../dates.ts';
 import { actorColumn, bucketColumn, resultColumn, valueColumns } from './line_keys.ts';
 import { buildNamedSelect, fieldsNamed, unionOf } from './named_select.ts';
 import { type Question, bucketOf, intervalKeys } from './question.ts';
-import type { MathKind } from './schema.ts';
 import { type SeriesEvents, type SeriesPosition, seriesEventsSince } from './series.ts';
-
-/** Length of the window of a math in days, including the day itself; null for a math without a window. */
-export function windowDays(math: MathKind): number | null {
-  if (math === 'weekly_active') return 7;
-  return math === 'monthly_active' ? 30 : null;
-}
-
-/** The same for a number of each interval; null also where the window is no longer than the interval. */
-export function windowDaysWithin(math: MathKind, interval: Interval): number | null {
-  const days = windowDays(math);
-  return interval === 'month' || (interval === 'week' && days === 7) ? null : days;
-}
 
 /**
  * The events from the start of the window of an interval to a time.

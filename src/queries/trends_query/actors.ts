@@ -3,13 +3,13 @@ import { buildExpression, buildField, combineConditions } from '@exportd/dialect
 import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { type ResolvedRange, lastOfDay, momentOfDate, rangeCondition } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';
-import { eventsOfWindow, windowDaysWithin } from './active_users.ts';
+import { eventsOfWindow } from './active_users.ts';
 import { nullValue, otherValue } from './breakdown.ts';
 import { checkExpressions } from './check_expressions.ts';
 import { measureOf } from './measure.ts';
 import { buildNamedSelect } from './named_select.ts';
 import { type PeriodContext, periodsOf } from './periods.ts';
-import { type TrendsQuery, displayFormOf } from './schema.ts';
+import { type TrendsQuery, displayFormOf, windowDaysWithin } from './schema.ts';
 import { type SeriesEvents, type SeriesPosition, attrOf } from './series.ts';
 import { type SeriesPlan, planSeries } from './series_plan.ts';
 import { topValuesOfSeries } from './statement.ts';

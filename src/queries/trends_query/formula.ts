@@ -1,5 +1,4 @@
 import { QueryError } from '../query_errors.ts';
-import { type Line, sortedLines } from './lines.ts';
 import type { TrendsQuery } from './schema.ts';
 
 /** A formula of a query and the label of its lines. */
@@ -46,7 +45,7 @@ function readFormula(text: string, count: number, attr: string): Formula {
 }
 
 /** A parsed formula over the values of its series at one point. */
-interface Formula {
+export interface Formula {
   /** Indexes of the series that it reads, from 0. */
   readonly series: readonly number[];
   /** Division by zero and overflow return 0. */
@@ -199,32 +198,3 @@ const operations: Readonly<Record<string, (left: number, right: number) => numbe
   '%': (left, right) => finite(left % right),
   '**': (left, right) => finite(left ** right),
 };
-
-/**
- * The lines of a formula: one for each breakdown value of any of its series. A series without that value is 0.
- * @param length of each line
- * @param totalOf the value that lines are sorted by
- */
-export function formulaLines(
-  { series, evaluate }: Formula,
-  linesBySeries: readonly (readonly Line[])[],
-  length: number,
-  totalOf: (data: readonly number[]) => number,
-): readonly Line[] {
-  const used = series.length === 0 ? linesBySeries.map((_, index) => index) : series;
-  const byValues = new Map<string, Map<number, Line>>();
-  for (const index of used)
-    for (const line of linesBySeries[index] ?? []) {
-      const key = JSON.stringify(line.values);
-      const lines = byValues.get(key) ?? new Map<number, Line>();
-      byValues.set(key, lines.set(index, line));
-    }
-  const lines = [...byValues.values()].map((bySeries): Line => {
-    const values = [...bySeries.values()][0]?.values ?? [];
-    const data = Array.from({ length }, (_, point) =>
-      evaluate((index) => bySeries.get(index)?.data[point] ?? 0),
-    );
-    return { values, data };
-  });
-  return sortedLines(lines, totalOf);
-}

@@ -1,7 +1,7 @@
 import { dayOf, labelOf } from '../dates.ts';
 import { breakdownLabel } from './breakdown.ts';
-import { type NamedFormula, formulaLines } from './formula.ts';
-import { type Line, sum } from './lines.ts';
+import type { Formula, NamedFormula } from './formula.ts';
+import { type Line, sortedLines, sum } from './lines.ts';
 import type { Period } from './periods.ts';
 import type { ReadPeriod } from './read_lines.ts';
 import { type DisplayForm, type TrendsQuery, type TrendsSeries, displayFormOf } from './schema.ts';
@@ -25,6 +25,35 @@ export function itemsOf(
     const lines = formulaLines(formula, linesBySeries, length, (data) => countOf(display, data));
     return ofLines(lines, { order, series: null, label: formula.label });
   });
+}
+
+/**
+ * The lines of a formula: one for each breakdown value of any of its series. A series without that value is 0.
+ * @param length of each line
+ * @param totalOf the value that lines are sorted by
+ */
+function formulaLines(
+  { series, evaluate }: Formula,
+  linesBySeries: readonly (readonly Line[])[],
+  length: number,
+  totalOf: (data: readonly number[]) => number,
+): readonly Line[] {
+  const used = series.length === 0 ? linesBySeries.map((_, index) => index) : series;
+  const byValues = new Map<string, Map<number, Line>>();
+  for (const index of used)
+    for (const line of linesBySeries[index] ?? []) {
+      const key = JSON.stringify(line.values);
+      const lines = byValues.get(key) ?? new Map<number, Line>();
+      byValues.set(key, lines.set(index, line));
+    }
+  const lines = [...byValues.values()].map((bySeries): Line => {
+    const values = [...bySeries.values()][0]?.values ?? [];
+    const data = Array.from({ length }, (_, point) =>
+      evaluate((index) => bySeries.get(index)?.data[point] ?? 0),
+    );
+    return { values, data };
+  });
+  return sortedLines(lines, totalOf);
 }
 
 /** The series or formula of a line. */

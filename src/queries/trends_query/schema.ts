@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import type { Interval } from '../dates.ts';
 import {
   breakdownFilterSchema,
   ignoredFields,
@@ -44,6 +45,18 @@ export const isFirstTimeMath = (math: MathKind): boolean =>
 /** Whether the values of disjoint sets of events add up to that of all: counts and sums. */
 export const isAdditive = (math: MathKind): boolean =>
   math === 'sum' || !(isPropertyMath(math) || isPerActorMath(math) || math === 'hogql');
+
+/** Length of the window of a math in days, including the day itself; null for a math without a window. */
+export function windowDays(math: MathKind): number | null {
+  if (math === 'weekly_active') return 7;
+  return math === 'monthly_active' ? 30 : null;
+}
+
+/** The same for a number of each interval; null also where the window is no longer than the interval. */
+export function windowDaysWithin(math: MathKind, interval: Interval): number | null {
+  const days = windowDays(math);
+  return interval === 'month' || (interval === 'week' && days === 7) ? null : days;
+}
 
 /** The dialect expression of each statistic over `{x}`. */
 export const statistics: Readonly<Record<PropertyMath, string>> = {

@@ -71,13 +71,6 @@ export function firstEventTimes(position: SeriesPosition, range: ResolvedRange):
   return { from: buildDerivedTable(times, 'first_events'), condition: rangeCondition(range) };
 }
 
-/** A SELECT over the events of a series. */
-export const selectFromEvents = (
-  columns: Readonly<Record<string, Expression>>,
-  { from, condition }: SeriesEvents,
-  groupBy: readonly string[] = [],
-) => buildNamedSelect(columns, { from, where: condition, groupBy });
-
 /** The (sampled) events that a query reads. */
 const eventsOfQuery = ({ query }: SeriesPosition): Table => buildTable('events', query.samplingFactor);
 

@@ -1,11 +1,11 @@
 import type { ResolvedRange } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
-import { activeUsersOfEachInterval, windowDays, windowDaysWithin } from './active_users.ts';
+import { activeUsersOfEachInterval } from './active_users.ts';
 import { breakdownLimit, breakdownValues } from './breakdown.ts';
 import type { LineKeys } from './line_keys.ts';
 import { type Measure, measureOf } from './measure.ts';
 import { type Question, newActorsOfEachInterval, numberOfEachInterval } from './question.ts';
-import { displayFormOf } from './schema.ts';
+import { displayFormOf, windowDays, windowDaysWithin } from './schema.ts';
 import { type SeriesEvents, type SeriesPosition, attrOf, firstEventTimes } from './series.ts';
 import { numberOfRange } from './totals.ts';
 
@@ -16,9 +16,9 @@ export interface SeriesPlan {
   readonly question: Question;
   readonly measure: Measure;
   readonly keys: LineKeys;
-  readonly events: SeriesEvents;
   /** How many values have a separate line. */
   readonly limit: number;
+  readonly events: SeriesEvents;
 }
 
 /** Plans the statement of a series. @throws QueryError */
@@ -35,19 +35,20 @@ export async function planSeries(
     question,
     measure: measureOf(position.series, attrOf(position)),
     keys: { bucket: question.bucket, values },
-    events: values.length === 0 ? (firstEventTimes(position, range) ?? question.events) : question.events,
     limit: breakdownLimit(position.query),
+    events: values.length === 0 ? (firstEventTimes(position, range) ?? question.events) : question.events,
   };
 }
 
 /** What a query asks of a series. @throws QueryError */
 function questionOf(position: SeriesPosition, range: ResolvedRange): Question {
-  const display = displayFormOf(position.query.trendsFilter?.display);
-  if (display === 'totalValue') return numberOfRange(position, range);
   const { math } = position.series;
-  const days = windowDaysWithin(math, range.interval);
-  if (days !== null) return activeUsersOfEachInterval(position, range, days);
-  const countsActors = math === 'unique_group' || math === 'dau' || windowDays(math) !== null;
+  const display = displayFormOf(position.query.trendsFilter?.display);
+  const days = windowDays(math);
+  const daysWithin = windowDaysWithin(math, range.interval);
+  if (display === 'totalValue') return numberOfRange(position, range, days);
+  if (daysWithin !== null) return activeUsersOfEachInterval(position, range, daysWithin);
+  const countsActors = math === 'unique_group' || math === 'dau' || days !== null;
   return display === 'cumulative' && countsActors
     ? newActorsOfEachInterval(position, range)
     : numberOfEachInterval(position, range);

@@ -10,7 +10,7 @@ import { otherValue } from './breakdown.ts';
 import { type LineKeys, actorColumn, bucketColumn, keyColumns, keyNames, resultColumn } from './line_keys.ts';
 import type { PartialMeasure, WholeMeasure } from './measure.ts';
 import { buildNamedSelect, fieldsNamed, unionOf } from './named_select.ts';
-import { type SeriesEvents, selectFromEvents } from './series.ts';
+import type { SeriesEvents } from './series.ts';
 import type { SeriesPlan } from './series_plan.ts';
 import {
   isOutsideTopValues,
@@ -44,6 +44,13 @@ function wholeResults(
   const columns = { ...keyColumns({ ...keys, values }), [resultColumn]: direct };
   return selectFromEvents(columns, events, keyNames(keys));
 }
+
+/** A SELECT over the events of a series. */
+const selectFromEvents = (
+  columns: Readonly<Record<string, Expression>>,
+  { from, condition }: SeriesEvents,
+  groupBy: readonly string[] = [],
+) => buildNamedSelect(columns, { from, where: condition, groupBy });
 
 /** Computes the results of all values from one set of rows, and those of the others from the same rows again. */
 function partialStatement(plan: SeriesPlan, measure: PartialMeasure, topValuesQuery: Query | null): Query {
