@@ -177,12 +177,10 @@ async function measureInsight(
   const settings = queryTransaction(timeoutMs, context.project.team_id);
   const product = (): Promise<QueryOutput> =>
     source.read(settings, signal, ({ connection }) =>
-      kinds
-        .parse(request)
-        .run({
-          ...context,
-          warehouse: postgresWarehouse(connection, { relations, project: context.project }),
-        }),
+      kinds.parse(request).run({
+        ...context,
+        warehouse: postgresWarehouse(connection, { relations, project: context.project }),
+      }),
     );
   const asText = { getTypeParser: () => (value: string) => value };
   const floor = () =>
