@@ -2,6 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createPool, findPooler, type Pool } from '../../src/journal/database.ts';
+import { answerSettings } from '../../src/network/postgresql_session.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -65,14 +66,18 @@ describe('a control database', () => {
   });
 
   it('has the settings of its sessions, although the pooler ignores them', async () => {
-    await database.pool.query(
-      `alter database ${new URL(database.url).pathname.slice(1)} set timezone to 'Asia/Tokyo'`,
-    );
+    const name = new URL(database.url).pathname.slice(1);
+    await database.pool.query(`alter database ${name} set timezone to 'Asia/Tokyo'`);
+    await database.pool.query(`alter database ${name} set datestyle to 'German'`);
     const pool = await open('session');
-    const { rows } = await pool.query(
-      `select current_setting('timezone') as zone, current_setting('statement_timeout') as timeout`,
+    const { rows } = await pool.query<{ name: string; setting: string }>(
+      'select name, setting from pg_settings where name = any($1)',
+      [[...Object.keys(answerSettings), 'statement_timeout']],
     );
-    expect(rows).toEqual([{ zone: 'UTC', timeout: '1min' }]);
+    expect(Object.fromEntries(rows.map((row) => [row.name, row.setting]))).toEqual({
+      ...answerSettings,
+      statement_timeout: '60000',
+    });
   });
 
   it('behind a pooler that refuses these settings is a fault that says what to set', async () => {

@@ -6,7 +6,6 @@ import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { onServer } from '../setup/template_database.ts';
 import { prepareQueryRole } from '../setup/query_role.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { startPgbouncer } from '../setup/pgbouncer.ts';
 import { blocksOf, hourOf, neverAborted, rowsOf, sourceOf } from './rows.ts';
 
 /** What a role or a database may set, each unlike the default. */
@@ -216,12 +215,8 @@ describe('What a role or database sets', () => {
     expect(body.results).toEqual([[60]]);
   });
 
-  it('is replaced in every session of the control database, also behind a pooler', async () => {
-    const pooler = await startPgbouncer(api.database.url, 'session', {
-      ignore_startup_parameters: 'options,statement_timeout',
-    });
-    closing.push(() => pooler.close());
-    for (const url of [api.database.url, `${api.database.url}?options=-c%20datestyle=SQL`, pooler.url]) {
+  it('is replaced in every session of the control database', async () => {
+    for (const url of [api.database.url, `${api.database.url}?options=-c%20datestyle=SQL`]) {
       const pool = createPool(url, { max: 1 });
       closing.push(() => pool.end());
       const { rows } = await pool.query<{ name: string; setting: string }>(
