@@ -249,7 +249,7 @@ const manifestFileOf = ({
 /** A key as readers know it, without the row of it where the file ends. */
 const keyOf = (key: SortKey | null): SortKey | null => key && { inserted_at: key.inserted_at, id: key.id };
 
-/** Formats a manifest for storage: indented JSON and a line break. */
+/** Formats a manifest for storage: a line of JSON, which Athena, Trino and BigQuery read. */
 export function formatManifest(manifest: Manifest): string {
   const listed = <Rows extends { readonly fingerprint: Fingerprint }>(rows: Rows) => ({
     ...rows,
@@ -261,7 +261,7 @@ export function formatManifest(manifest: Manifest): string {
     rejected_file: rejected_file && listed(rejected_file),
     files: files.map(listed),
   };
-  return `${JSON.stringify(written, null, 2)}\n`;
+  return `${JSON.stringify(written)}\n`;
 }
 
 /** Parses a stored manifest; undefined when the text is not a manifest. */
