@@ -25,6 +25,9 @@ export interface UnrepresentableValue {
   readonly reason: string;
 }
 
+/** Why a row with such a time is in no file: some readers of each format would show another one. */
+export const unrepresentableTime = 'contains a time that is infinite or outside the years 0001 to 9999';
+
 /** The file format cannot represent a value. Permanent: the row has to be fixed in the source. */
 export class UnencodableRow extends Error {
   override readonly name = 'UnencodableRow';

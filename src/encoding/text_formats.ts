@@ -10,7 +10,13 @@ import {
   prepareFixedBytes,
   reserve,
 } from './memory.ts';
-import { MalformedBlock, type Rows, type UnrepresentableValue, valueSizes } from './rows.ts';
+import {
+  MalformedBlock,
+  type Rows,
+  type UnrepresentableValue,
+  unrepresentableTime,
+  valueSizes,
+} from './rows.ts';
 
 /**
  * Appends the value at `[start, end)` of the block. Returns false when the format cannot represent it; the appended
@@ -143,7 +149,7 @@ export function appendRows(
       throw new MalformedBlock(`Row ${tuples} of a block does not have ${fields.length} fields.`);
     at += 2;
     let badColumn: string | undefined;
-    let reason = 'contains a time that is infinite or outside the years 0001 to 9999';
+    let reason: string = unrepresentableTime;
     for (const { name, prefix, size, append } of fields) {
       const length = at + 4 > block.length ? Number.NaN : view.getInt32(at);
       const start = at + 4;
@@ -264,14 +270,10 @@ const appendDate: AppendValue = (target, block, start) => {
   return true;
 };
 
-const nullText = Buffer.from('null');
-
-/** Appends a number. Infinities and NaN become null, as in JSON.stringify. */
+/** Appends a number. JSON has no infinities and no NaN: they are texts, which DuckDB, Spark and ClickHouse read as numbers. */
 const appendDouble: AppendValue = (target, block, start) => {
   const value = block.readDoubleBE(start);
-  if (Number.isFinite(value)) return appendFinite(target, value);
-  appendBytes(target, nullText, 0, nullText.length);
-  return true;
+  return Number.isFinite(value) ? appendFinite(target, value) : appendAscii(target, `"${value}"`);
 };
 
 /** JSON lines: one object per row with its fields in column order, LF after each row. */

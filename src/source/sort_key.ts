@@ -2,12 +2,14 @@ import type { SortKey } from '../domain/exported_files.ts';
 import type { ModelQuery } from './model_query.ts';
 import type { ExportedColumn } from './row_selection.ts';
 
-const microsecondsPerDay = 86_400_000_000;
+export const microsecondsPerDay = 86_400_000_000;
 /** Days from 0000-03-01, where the calendar arithmetic starts, to 2000-01-01, PostgreSQL's epoch. */
 const daysToEpoch = 730_425;
 const daysPerEra = 146_097;
-const firstDay = -730_119; // 0001-01-01
-const lastDay = 2_921_939; // 9999-12-31
+/** The first day that files have, since 2000-01-01: 0001-01-01. */
+export const firstDay = -730_119;
+/** The last: 9999-12-31. */
+export const lastDay = 2_921_939;
 const digit = 48;
 
 /** Length of a formatted timestamp in bytes. */

@@ -131,7 +131,7 @@ const canonicalValues = (
 ): readonly (ValueDigest | undefined)[] =>
   options.columns.map((column, index) => canonical(values[index], column, options));
 
-/** JSON lines contain null for infinities and NaN, and for the JSON value null. */
+/** JSON lines contain null for the JSON value null. */
 function canonical(
   value: ValueDigest | undefined,
   { type }: ComparedColumn,
@@ -140,8 +140,7 @@ function canonical(
   if (value === null || value === undefined) return value;
   if (type === 'json') return jsonNullIsNull && value === 'null' ? null : value;
   if (type !== 'double') return value;
-  const number = Number(value);
-  return jsonNullIsNull && !Number.isFinite(number) ? null : String(number);
+  return String(Number(value));
 }
 
 /**

@@ -24,20 +24,15 @@ const json = (expression: string, type: string | undefined): string =>
 /** A short value as text, as SQL. */
 const plain = (expression: string): string => `(${expression})::text`;
 
-/**
- * A time as files contain it, as SQL. Of times outside the years 0001 to 9999, only Parquet files have the finite ones: as
- * microseconds since 1970, which `timeOf` of parquet.ts also returns.
- */
+/** A time as files contain it, as SQL. Files have none outside the years 0001 to 9999. */
 const time = (expression: string): string =>
   `case when ${expression} >= '0001-01-01 00:00:00+00' and ${expression} < '10000-01-01 00:00:00+00'
      then to_char(${expression} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"')
-     when isfinite(${expression}) then trunc(extract(epoch from ${expression}) * 1000000)::text
      else (${expression})::text end`;
 
 /** A date as files contain it, as SQL; see `time`. */
 const date = (expression: string): string =>
   `case when ${expression} >= '0001-01-01' and ${expression} < '10000-01-01' then to_char(${expression}, 'YYYY-MM-DD')
-     when isfinite(${expression}) then (${expression} - date '1970-01-01')::text
      else (${expression})::text end`;
 
 /**

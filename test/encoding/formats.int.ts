@@ -276,10 +276,11 @@ describe('a property of 50 MB', () => {
 });
 
 describe('rejected rows', () => {
-  /** Times that a format cannot represent, as PostgreSQL prints them. */
-  const infinite = ['infinity', '-infinity', '294276-12-31 23:59:59.999999+00'];
-  const outsideTextRange = [
-    ...infinite,
+  /** Times that files have not, as PostgreSQL prints them. */
+  const badTimes = [
+    'infinity',
+    '-infinity',
+    '294276-12-31 23:59:59.999999+00',
     '10000-01-01 00:00:00+00',
     '0001-12-31 23:59:59.999999+00 BC',
     '4714-11-24 00:00:00+00 BC',
@@ -296,7 +297,7 @@ describe('rejected rows', () => {
     // A valid row before and after each invalid one.
     for (const [index, time] of [
       '2026-11-01Z',
-      ...outsideTextRange.flatMap((bad) => [bad, '2026-11-01Z']),
+      ...badTimes.flatMap((bad) => [bad, '2026-11-01Z']),
     ].entries()) {
       const { rows } = await database.pool.query<{ uuid: string }>(
         `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp, created_at, inserted_at)
@@ -331,13 +332,9 @@ describe('rejected rows', () => {
     return pool.fileEncoder(options, fileColumns(block.columns)).encode(block);
   }
 
-  const formats = [
-    ['JSONLines', outsideTextRange, 'contains a time that is infinite or outside the years 0001 to 9999'],
-    ['CSV', outsideTextRange, 'contains a time that is infinite or outside the years 0001 to 9999'],
-    ['Parquet', infinite, 'contains a time that is infinite or after the year 294246'],
-  ] as const;
+  const reason = 'contains a time that is infinite or outside the years 0001 to 9999';
 
-  describe.each(formats)('the encoder of %s', (file_format, badTimes, reason) => {
+  describe.each(['JSONLines', 'CSV', 'Parquet'] as const)('the encoder of %s', (file_format) => {
     it('rejects rows that it cannot represent, and reports them completely', async () => {
       const block = await encode('events', { file_format, compression: null, on_bad_row: 'reject' });
       expect(block.rows).toBe(eventUuids.length - badTimes.length);
@@ -376,11 +373,9 @@ describe('rejected rows', () => {
       const query = readRowQuery('events', { dialect_query, timezone: 'UTC', week_start_day: 'sunday' });
       const options = { file_format, compression: null, on_bad_row: 'reject' } as const;
       const { rows, rejected } = await encode('events', options, { ...allRows, query });
-      // Parquet represents dates of any year.
-      const bad = file_format === 'Parquet' ? infinite.slice(0, 2) : badTimes;
-      expect(rows).toBe(eventUuids.length - bad.length);
+      expect(rows).toBe(eventUuids.length - badTimes.length);
       expect(rejected.map(({ id, column }) => [id, column])).toEqual(
-        bad.map((_, index) => [eventUuids[index * 2 + 1], 'day']),
+        badTimes.map((_, index) => [eventUuids[index * 2 + 1], 'day']),
       );
       expect(JSON.parse(rejected[0]?.row ?? '')).toEqual({ uuid: 'e', day: 'infinity' });
     });

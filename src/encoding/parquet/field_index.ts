@@ -1,6 +1,13 @@
 import type { ExportedColumn } from '../../source/row_selection.ts';
 import { replacedValue } from '../../source/replaced_values.ts';
-import { InvalidText, MalformedBlock, type UnrepresentableValue, valueSizes } from '../rows.ts';
+import { firstDay, lastDay, microsecondsPerDay } from '../../source/sort_key.ts';
+import {
+  InvalidText,
+  MalformedBlock,
+  type UnrepresentableValue,
+  unrepresentableTime,
+  valueSizes,
+} from '../rows.ts';
 
 /** The values of one column of a block, referenced by position. They are indexed in batches. */
 export interface ColumnValues {
@@ -21,31 +28,28 @@ export interface ColumnValues {
 /** The first byte of a binary jsonb value. No JSON text starts with it. */
 export const jsonbVersion = 1;
 
-/**
- * Microseconds from 1970 (Parquet) to 2000 (PostgreSQL). All times of PostgreSQL fit except its last 30 years (294247
- * to 294276) and infinities. Times before the year 1 and after 9999 are kept: DuckDB and Arrow read them.
- */
+/** Microseconds from 1970 (Parquet) to 2000 (PostgreSQL). */
 export const epochShift = 946_684_800_000_000;
 
-/** DuckDB reads the largest int64 as infinity, so it is excluded. */
-const lastTime = 2n ** 63n - 2n - BigInt(epochShift);
+const [firstTime, endTime] = [firstDay, lastDay + 1].map(
+  (day) => BigInt(day) * BigInt(microsecondsPerDay),
+) as [bigint, bigint];
 
-/** Whether Parquet can represent the binary timestamp at `at`. The high half alone decides for all usual times. */
+/** Whether the binary timestamp at `at` has a year of the text formats. The high half alone decides for all usual times. */
 function fitsTimestamp(view: DataView, at: number): boolean {
   const high = view.getInt32(at);
-  if (high > -0x7000_0000 && high < 0x7000_0000) return true;
-  return high > 0 && view.getBigInt64(at) <= lastTime;
+  if (high > -0x20_0000 && high < 0x20_0000) return true;
+  const time = view.getBigInt64(at);
+  return time >= firstTime && time < endTime;
 }
 
 /** Days from 1970 (Parquet) to 2000 (PostgreSQL). */
 export const epochDays = 10_957;
 
-/**
- * Whether Parquet can represent the binary date at `at`: all dates except infinities, which are the limits of int32.
- */
+/** Whether the binary date at `at` has a year of the text formats. */
 function fitsDate(view: DataView, at: number): boolean {
   const day = view.getInt32(at);
-  return day !== 0x7fff_ffff && day !== -0x8000_0000;
+  return day >= firstDay && day <= lastDay;
 }
 
 const [timestamp, date] = [1, 2];
@@ -158,7 +162,7 @@ export function createFieldIndex(
           onUnrepresentable({
             rowAt,
             column: columns[bad]?.name ?? '',
-            reason: 'contains a time that is infinite or after the year 294246',
+            reason: unrepresentableTime,
           });
         }
       }

@@ -142,8 +142,8 @@ export interface EncodedFragment {
  * Encodes a block of rows (see `RowBlock`) as a fragment of a row group. Every column is OPTIONAL. Data pages have about 1 MiB,
  * or more for a larger value. The same block always makes the same bytes. In addition to the block, memory holds the
  * compressed pages, and for each column one page and a dictionary of at most 1 MiB.
- * @param onUnrepresentable receives a row that Parquet cannot represent (its time is infinite or after the year
- * 294246), which is then left out; or throws
+ * @param onUnrepresentable receives a row that Parquet cannot represent (its time is infinite or outside the
+ * years 0001 to 9999), which is then left out; or throws
  * @throws MalformedBlock
  * @throws InvalidText
  */

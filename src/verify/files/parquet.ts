@@ -192,11 +192,11 @@ const dayLength = 10;
 const textOf = (bytes: Uint8Array | undefined): string | undefined =>
   bytes && Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length).toString('utf8');
 
-/** The times that the other formats can represent: from the year 0001, before 10000. In microseconds. */
+/** The times that exportd writes: from the year 0001, before 10000. In microseconds. */
 const firstTime = BigInt(Date.parse('0001-01-01T00:00:00Z')) * 1_000n;
 const endTime = BigInt(Date.parse('+010000-01-01T00:00:00Z')) * 1_000n;
 
-/** Formats a time as in the other formats; as microseconds since 1970 if they cannot represent it. */
+/** Formats a time as in the other formats; another, of a file that is not exportd's, as microseconds since 1970. */
 function timeOf(microseconds: bigint): string {
   if (microseconds < firstTime || microseconds >= endTime) return String(microseconds);
   const rest = ((microseconds % 1_000n) + 1_000n) % 1_000n;
@@ -204,7 +204,7 @@ function timeOf(microseconds: bigint): string {
   return date.toISOString().replace('Z', `${String(rest).padStart(3, '0')}Z`);
 }
 
-/** Formats a date likewise; as days since 1970 if the other formats cannot represent it. */
+/** Formats a date likewise; another as days since 1970. */
 function dateOf(days: number): string {
   const time = BigInt(days) * microsecondsPerDay;
   return time < firstTime || time >= endTime ? String(days) : timeOf(time).slice(0, dayLength);

@@ -196,7 +196,8 @@ describe('unrepresentable values', () => {
       ['infinity', infinity],
       ['-infinity', minusInfinity],
       ['the end of the year 294276', int64(9_223_371_331_199_999_999n)],
-      ['the first after the last', sampleOf.timestamp(times.last + 1n).bytes],
+      ['the first of the year 10000', sampleOf.timestamp(times.year9999 + 1n).bytes],
+      ['the last of the year 1 BC', sampleOf.timestamp(times.year1 - 1n).bytes],
     ])('%s is reported with row, column and reason', (_, field) => {
       const rows = [bytesOf(goodRow(1)), withField(goodRow(2), 'created_at', field)];
       const block = copyBlock(rows);
@@ -206,7 +207,7 @@ describe('unrepresentable values', () => {
         });
       const rowAt = copyBlock(rows.slice(0, 1)).length;
       expect(encode).toThrow(
-        `Row at ${rowAt} cannot be exported: column created_at contains a time that is infinite or after the year 294246.`,
+        `Row at ${rowAt} cannot be exported: column created_at contains a time that is infinite or outside the years 0001 to 9999.`,
       );
     });
 
