@@ -68,6 +68,50 @@ const types = {
     double: 'DOUBLE',
     boolean: 'BOOLEAN',
   },
+  clickhouse: {
+    uuid: 'Nullable(UUID)',
+    text: 'Nullable(String)',
+    timestamp: "Nullable(DateTime64(6, 'UTC'))",
+    date: 'Nullable(Date32)',
+    json: 'Nullable(String)',
+    bigint: 'Nullable(Int64)',
+    integer: 'Nullable(Int32)',
+    double: 'Nullable(Float64)',
+    boolean: 'Nullable(Bool)',
+  },
+  trino: {
+    uuid: 'varchar',
+    text: 'varchar',
+    timestamp: 'timestamp(6)',
+    date: 'date',
+    json: 'varchar',
+    bigint: 'bigint',
+    integer: 'integer',
+    double: 'double',
+    boolean: 'boolean',
+  },
+  bigquery: {
+    uuid: 'STRING',
+    text: 'STRING',
+    timestamp: 'TIMESTAMP',
+    date: 'DATE',
+    json: 'STRING',
+    bigint: 'INT64',
+    integer: 'INT64',
+    double: 'FLOAT64',
+    boolean: 'BOOL',
+  },
+  redshift: {
+    uuid: 'varchar(36)',
+    text: 'varchar(65535)',
+    timestamp: 'timestamp',
+    date: 'date',
+    json: 'varchar(65535)',
+    bigint: 'bigint',
+    integer: 'int',
+    double: 'double precision',
+    boolean: 'boolean',
+  },
   snowflake: {
     uuid: 'VARCHAR',
     text: 'VARCHAR',
@@ -107,34 +151,67 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   // DuckDB does not find keys with other characters, such as brackets and quotes.
   const isPlain = /^[\w\-./={}]*$/.test(store.prefix);
   const isBrotliText = store.compression === 'brotli' && store.file_format !== 'Parquet';
-  const sql = (reader: string, code: string, tested = false): ReadingRecipe => ({
-    reader,
-    language: 'sql',
-    tested,
-    code: withNote(found.model, reader, '--', code),
-  });
-  const script = (reader: string, code: string, tested = false): ReadingRecipe => ({
-    reader,
-    language: 'python',
-    tested,
-    code: withNote(found.model, reader, '#', code),
-  });
-  return [
-    ...(store.table_format ? [script('deltalake', deltalake(recipe), true)] : []),
-    ...(isBrotliText || !isPlain ? [] : [sql('DuckDB', duckdb(recipe), true)]),
-    ...pythonPrograms(recipe).map(([reader, code]) => script(reader, code, true)),
-    script('Spark', spark(recipe)),
-    ...(store.file_format === 'Parquet' ? [sql('Athena', athena(recipe))] : []),
-    ...(isBrotliText ? [] : [sql('Snowflake', snowflake(recipe))]),
+  const isParquet = store.file_format === 'Parquet';
+  const programs: readonly (readonly [
+    language: ReadingRecipe['language'],
+    reader: string,
+    code: string | undefined,
+    isUntested?: true,
+  ])[] = [
+    ['sql', 'DuckDB', isBrotliText || !isPlain ? undefined : duckdb(recipe)],
+    store.table_format ? ['python', 'deltalake', deltalake(recipe)] : pythonProgram(recipe),
+    ['python', 'polars', isBrotliText || store.file_format === 'JSONLines' ? undefined : polars(recipe)],
+    ['python', 'Spark', isBrotliText ? undefined : spark(recipe)],
+    ['sql', 'ClickHouse', isPlain ? clickhouse(recipe) : undefined],
+    ['sql', 'Trino', isParquet ? trino(recipe) : undefined],
+    ['sql', 'Athena', isParquet ? athena(recipe) : undefined, true],
+    ['sql', 'BigQuery', isParquet ? bigquery(recipe) : undefined, true],
+    ['sql', 'Redshift', isParquet ? redshift(recipe) : undefined, true],
+    ['sql', 'Snowflake', isBrotliText ? undefined : snowflake(recipe), true],
   ];
+  return programs.flatMap(([language, reader, code, isUntested]) =>
+    code === undefined
+      ? []
+      : [
+          {
+            reader,
+            language,
+            code: withNote(recipe, reader, language === 'sql' ? '--' : '#', code),
+            tested: isUntested !== true,
+          },
+        ],
+  );
 }
 
+/** What a reader cannot tell apart or rounds, so that no one finds out later. */
+const limits: Readonly<
+  Partial<Record<FileFormat['file_format'], Readonly<Record<string, readonly string[]>>>>
+> = {
+  JSONLines: {
+    DuckDB: [
+      'DuckDB rounds numbers inside JSON with more than 17 digits, unless they are integers of at most 20. CSV and',
+      'Parquet keep them.',
+    ],
+    Spark: ['A JSON column whose whole value is a string comes without quotes. CSV and Parquet keep them.'],
+    ClickHouse: [
+      'A JSON column whose whole value is a string comes without quotes. CSV and Parquet keep them.',
+    ],
+  },
+};
+
 /** DuckDB's program reads the newest state of a person; the others say how. */
-const withNote = (model: Model, reader: string, comment: string, code: string): string =>
-  model === 'events' || reader === 'DuckDB'
-    ? code
-    : `${code}${comment} A person has a row for each change. Of each distinct_id, keep the row with the highest\n` +
-      `${comment} person_distinct_id_version, then person_version, then _inserted_at.\n`;
+function withNote({ model, store }: Recipe, reader: string, comment: string, code: string): string {
+  const notes = [
+    ...(limits[store.file_format]?.[reader] ?? []),
+    ...(model === 'events' || reader === 'DuckDB'
+      ? []
+      : [
+          'A person has a row for each change. Of each distinct_id, keep the row with the highest',
+          'person_distinct_id_version, then person_version, then _inserted_at.',
+        ]),
+  ];
+  return code + notes.map((note) => `${comment} ${note}\n`).join('');
+}
 
 /** What readers of persons do with the states that they have read. */
 const newestState = (model: Model): string =>
@@ -143,7 +220,12 @@ const newestState = (model: Model): string =>
     : ` qualify row_number() over (partition by distinct_id
   order by person_distinct_id_version desc, person_version desc nulls last, _inserted_at desc) = 1`;
 
-function duckdb({ model, columns, store, folder, partitions }: Recipe): string {
+/** The table of an export, as readers open it. */
+const tableUrl = ({ store, model }: Recipe, scheme = 's3'): string =>
+  `${scheme}://${store.bucket_name}/${tableRoot(store.prefix, model)}`;
+
+function duckdb(recipe: Recipe): string {
+  const { model, columns, store, folder, partitions } = recipe;
   const { bucket_name: bucket, region, endpoint_url, use_virtual_style_addressing: isVirtual } = store;
   const endpoint = endpoint_url === null ? undefined : new URL(endpoint_url);
   const secret = [
@@ -162,13 +244,16 @@ function duckdb({ model, columns, store, folder, partitions }: Recipe): string {
       : `, hive_partitioning = true,\n  hive_types = {${partitions.map((name) => `${name}: ${partitionTypes.duckdb[name]}`).join(', ')}}`;
   const reader = {
     JSONLines: `read_json(getvariable('files'), format = 'newline_delimited', maximum_object_size = 134217728,\n  columns = ${typed}${hive})`,
-    CSV: `read_csv(getvariable('files'), header = true, quote = '"', escape = '"', allow_quoted_nulls = false,\n  columns = ${typed}${hive})`,
+    CSV: `read_csv(getvariable('files'), auto_detect = false, header = true, delim = ',', quote = '"', escape = '"',\n  allow_quoted_nulls = false, max_line_size = 134217728, columns = ${typed}${hive})`,
     Parquet: `read_parquet(getvariable('files'), union_by_name = true${hive})`,
   }[store.file_format];
-  return `install httpfs;
-load httpfs;
-create or replace secret exportd (type s3, ${secret.join(', ')});
-set variable since = '-infinity'::timestamptz;  -- or a time: only what was exported after it
+  const open = (extension: string): string => `install ${extension};\nload ${extension};\n`;
+  const access = `create or replace secret exportd (type s3, ${secret.join(', ')});\n`;
+  const shown = `${newestState(model)};\nselect count(*) from exported;\n`;
+  if (store.table_format)
+    return `${open('httpfs')}${open('delta')}${access}create or replace view exported as
+from delta_scan(${sqlText(tableUrl(recipe))})${shown}`;
+  return `${open('httpfs')}${access}set variable since = '-infinity'::timestamptz;  -- or a time: only what was exported after it
 set variable files = (
   select list(${sqlText(`s3://${bucket}/`)} || file.key order by file.key)
   from (select created_at, unnest(files || earlier) as file
@@ -176,9 +261,7 @@ set variable files = (
           created_at: 'TIMESTAMPTZ', files: 'STRUCT(key VARCHAR)[]', earlier: 'STRUCT(key VARCHAR)[]'}))
   where created_at > getvariable('since'));
 create or replace view exported as
-from ${reader}${newestState(model)};
-select count(*) from exported;
-`;
+from ${reader}${shown}`;
 }
 
 /** Reads the manifests in Python: \`files\` are the keys of the current files. */
@@ -202,15 +285,14 @@ files = [file["key"] for manifest in manifests if manifest["created_at"] > since
 `;
 };
 
-/** Readers with their programs in Python. */
-function pythonPrograms(recipe: Recipe): (readonly [reader: string, code: string])[] {
+/** pyarrow's program; of JSON lines, one of Python alone. */
+function pythonProgram(recipe: Recipe): readonly ['python', reader: string, code: string] {
   const { columns, store, partitions } = recipe;
   const { region, endpoint_url } = store;
   const hive = partitions.map((name) => `("${name}", ${partitionTypes.pyarrow[name]})`).join(', ');
-  const hiveOptions = partitions.map((name) => `"${name}": ${partitionTypes.polars[name]}`).join(', ');
   const isPartitioned = partitions.length > 0;
   const endpoint = endpoint_url === null ? undefined : new URL(endpoint_url);
-  if (store.file_format === 'JSONLines') return [['Python', pythonLines(recipe)]];
+  if (store.file_format === 'JSONLines') return ['python', 'Python', pythonLines(recipe)];
   const arrow = [
     `region=${python(region)}`,
     ...(endpoint
@@ -221,9 +303,11 @@ function pythonPrograms(recipe: Recipe): (readonly [reader: string, code: string
   const arrowFormat = isParquet
     ? 'format = ds.ParquetFileFormat()'
     : `texts = {name: pyarrow.string() for name in ${JSON.stringify(columns.map(({ name }) => name))}}
-format = ds.CsvFileFormat(parse_options=csv.ParseOptions(newlines_in_values=True), convert_options=csv.ConvertOptions(
-    column_types=texts, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]))`;
-  const pyarrow = `${pythonManifests(recipe, 'boto3 pyarrow')}
+format = ds.CsvFileFormat(
+    parse_options=csv.ParseOptions(newlines_in_values=True), read_options=csv.ReadOptions(block_size=134217728),
+    convert_options=csv.ConvertOptions(
+        column_types=texts, strings_can_be_null=True, quoted_strings_can_be_null=False, null_values=[""]))`;
+  const program = `${pythonManifests(recipe, 'boto3 pyarrow')}
 import pyarrow, pyarrow.dataset as ds, pyarrow.fs${isParquet ? '' : ', pyarrow.csv as csv'}
 
 ${arrowFormat}
@@ -231,28 +315,44 @@ store = pyarrow.fs.S3FileSystem(${arrow.join(', ')})
 ${isPartitioned ? `partitions = ds.partitioning(pyarrow.schema([${hive}]), flavor="hive")\n` : ''}rows = ds.dataset([f"{bucket}/{key}" for key in files], format=format, filesystem=store${isPartitioned ? ', partitioning=partitions' : ''}).to_table()
 print(rows.num_rows)
 `;
-  if (!isParquet) return [['pyarrow', pyarrow]];
+  return ['python', 'pyarrow', program];
+}
+
+/** Of CSV, every value is text: types of polars would turn texts that look like numbers or times into those. */
+function polars(recipe: Recipe): string {
+  const { columns, store, partitions } = recipe;
+  const { region, endpoint_url } = store;
   const options = [
     `"aws_region": ${python(region)}`,
     ...(endpoint_url === null ? [] : [`"aws_endpoint_url": ${python(endpoint_url)}`]),
-    ...(endpoint?.protocol === 'http:' ? [`"aws_allow_http": "true"`] : []),
+    ...(endpoint_url?.startsWith('http:') ? [`"aws_allow_http": "true"`] : []),
   ];
-  const polars = `${pythonManifests(recipe, 'boto3 polars')}
+  const storage = `storage_options={${options.join(', ')}}`;
+  if (store.table_format)
+    return `import polars  # pip install polars deltalake
+
+# AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
+rows = polars.scan_delta(${python(tableUrl(recipe))}, ${storage}).collect()
+print(rows.height)
+`;
+  const hive = partitions.map((name) => `"${name}": ${partitionTypes.polars[name]}`).join(', ');
+  const texts = `{name: polars.String for name in ${JSON.stringify(columns.map(({ name }) => name))}}`;
+  const scan =
+    store.file_format === 'CSV'
+      ? `polars.scan_csv(urls, glob=False, schema=${texts}, ${storage})`
+      : `polars.scan_parquet(urls, glob=False${hive && `, hive_schema={${hive}}, hive_partitioning=True`}, ${storage})`;
+  return `${pythonManifests(recipe, 'boto3 polars')}
 import polars
 
 urls = [f"s3://{bucket}/{key}" for key in files]
-rows = polars.scan_parquet(urls, glob=False${isPartitioned ? `, hive_schema={${hiveOptions}}, hive_partitioning=True` : ''}, storage_options={${options.join(', ')}}).collect()
+rows = ${scan}.collect()
 print(rows.height)
 `;
-  return [
-    ['pyarrow', pyarrow],
-    ['polars', polars],
-  ];
 }
 
 /** The table, which has the current files without manifests. */
-function deltalake({ model, store }: Recipe): string {
-  const { bucket_name, region, endpoint_url, prefix } = store;
+function deltalake(recipe: Recipe): string {
+  const { region, endpoint_url } = recipe.store;
   const options = [
     `"AWS_REGION": ${python(region)}`,
     ...(endpoint_url === null ? [] : [`"AWS_ENDPOINT_URL": ${python(endpoint_url)}`]),
@@ -262,7 +362,7 @@ function deltalake({ model, store }: Recipe): string {
 
 # AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY
 options = {${options.join(', ')}}
-table = deltalake.DeltaTable(${python(`s3://${bucket_name}/${tableRoot(prefix, model)}`)}, storage_options=options)
+table = deltalake.DeltaTable(${python(tableUrl(recipe))}, storage_options=options)
 rows = table.to_pyarrow_table()
 print(rows.num_rows)
 `;
@@ -278,13 +378,24 @@ function pythonLines(recipe: Recipe): string {
   }[recipe.store.compression ?? 'none'] ?? ['', 'get(key)'];
   return `${pythonManifests(recipe, ['boto3', packages].filter(Boolean).join(' '))}
 ${imported}
-rows = [json.loads(line) for key in files for line in ${lines}.splitlines()]
+import decimal
+
+rows = [json.loads(line, parse_float=decimal.Decimal) for key in files for line in ${lines}.splitlines()]
 print(len(rows))
 `.replace('\n\n\n', '\n\n');
 }
 
-function spark({ model, columns, store, folder, partitions }: Recipe): string {
+/** A row that Spark cannot read would otherwise be one of nulls. */
+const strictly = 'mode="FAILFAST"';
+
+function spark(recipe: Recipe): string {
+  const { model, columns, store, folder, partitions } = recipe;
   const { bucket_name: bucket, file_format } = store;
+  if (store.table_format)
+    return `rows = spark.read.format("delta").load(${python(tableUrl(recipe, 's3a'))})
+rows.createOrReplaceTempView(${python(model)})
+print(rows.count())
+`;
   const root = folder.slice(0, folder.indexOf('_manifests/'));
   const read =
     partitions.length > 0
@@ -292,8 +403,9 @@ function spark({ model, columns, store, folder, partitions }: Recipe): string {
       : 'spark.read';
   const schema = python(columns.map(({ name, type }) => `\`${name}\` ${types.spark[type]}`).join(', '));
   const reader = {
-    JSONLines: `${read}.schema(${schema}).json(files)`,
-    CSV: `${read}.schema(${schema}).csv(files, header=True, multiLine=True, escape='"')`,
+    JSONLines: `${read}.schema(${schema}).json(files, ${strictly})`,
+    CSV: `${read}.schema(${schema}).csv(
+    files, header=True, multiLine=True, escape='"', emptyValue="\\0", ${strictly}).replace("\\0", "")  # no text has \\0`,
     Parquet: `${read}.parquet(*files)`,
   }[file_format];
   return `bucket, folder = ${python(bucket)}, ${python(folder)}
@@ -306,6 +418,118 @@ files = [f"s3a://{bucket}/{row.key}" for row in keys.collect()]
 rows = ${reader}
 rows.createOrReplaceTempView(${python(model)})
 print(rows.count())
+`;
+}
+
+/** It reads the keys below the prefix that manifests name. */
+function clickhouse(recipe: Recipe): string {
+  const { columns, store, folder } = recipe;
+  const { bucket_name: bucket, region, endpoint_url, file_format } = store;
+  const base =
+    endpoint_url === null
+      ? `https://s3.${region}.amazonaws.com/${bucket}/`
+      : `${endpoint_url.replace(/\/+$/, '')}/${bucket}/`;
+  const keys = `'<access key id>', '<secret access key>'`;
+  const shown = 'select count() from exported;\n';
+  if (store.table_format)
+    return `create or replace view exported as
+select * from deltaLake(${sqlText(base + tableRoot(store.prefix, recipe.model))}, ${keys});
+${shown}`;
+  const format = { JSONLines: 'JSONEachRow', CSV: 'CSVWithNames', Parquet: 'Parquet' }[file_format];
+  const extensions = { JSONLines: 'jsonl*', CSV: 'csv*', Parquet: 'parquet' }[file_format];
+  const structure = columns
+    .map(({ name, type }) => `\`${name.replaceAll('`', '\\`')}\` ${types.clickhouse[type]}`)
+    .join(', ');
+  const settings = {
+    JSONLines: "\nsettings date_time_input_format = 'best_effort'",
+    CSV: "\nsettings date_time_input_format = 'best_effort', format_csv_null_representation = ''",
+    Parquet: '',
+  }[file_format];
+  const root = folder.slice(0, folder.indexOf('_manifests/'));
+  return `create or replace view exported as
+select ${columns.map(({ name }) => sqlName(name)).join(', ')}
+from s3(${sqlText(`${base}${root}**.${extensions}`)}, ${keys}, '${format}',
+  ${sqlText(structure.replaceAll('\\', '\\\\'))})
+where _path in (
+  select ${sqlText(`${bucket}/`)} || file.key
+  from s3(${sqlText(`${base}${folder}*.json`)}, ${keys}, 'JSONEachRow',
+    'created_at String, files Array(Tuple(key String)), earlier Array(Tuple(key String))')
+  array join arrayConcat(files, earlier) as file
+  where created_at > '')  -- or a time like '2026-11-01T00:00:00.000Z': only what was exported after it${settings};
+${shown}`;
+}
+
+/** In a catalog of the Hive connector, also for a table: the connector of Delta rounds times to milliseconds. */
+function trino({ id, model, columns, store, folder }: Recipe): string {
+  const { bucket_name: bucket } = store;
+  const suffix = id.slice(0, 8);
+  const root = folder.slice(0, folder.indexOf('_manifests/'));
+  const typed = columns.map(({ name, type }) => `${sqlName(name)} ${types.trino[type]}`);
+  return `-- In a catalog of the Hive connector with hive.recursive-directories=true and hive.timestamp-precision=MICROSECONDS.
+create table manifests_${suffix} (
+  created_at varchar, files array(row(key varchar)), earlier array(row(key varchar)))
+with (external_location = ${sqlText(`s3://${bucket}/${folder}`)}, format = 'OPENX_JSON');
+create table files_${suffix} (
+  ${typed.join(',\n  ')})
+with (external_location = ${sqlText(`s3://${bucket}/${root}`)}, format = 'PARQUET');
+create view ${model}_${suffix} as
+select * from files_${suffix}
+where "$path" in (
+  select ${sqlText(`s3://${bucket}/`)} || key
+  from manifests_${suffix} cross join unnest(files || earlier) as listed (key)
+  where created_at > '');  -- or a time like '2026-11-01T00:00:00.000Z': only what was exported after it
+select count(*) from ${model}_${suffix};
+`;
+}
+
+/** Over a connection of BigQuery Omni, which reads S3. */
+function bigquery({ id, model, columns, store, folder }: Recipe): string {
+  const { bucket_name: bucket, region } = store;
+  const suffix = id.slice(0, 8);
+  const root = folder.slice(0, folder.indexOf('_manifests/'));
+  const typed = columns.map(({ name, type }) => `\`${name}\` ${types.bigquery[type]}`);
+  const connection = `with connection \`aws-${region}.<connection>\``;
+  return `create external table <dataset>.manifests_${suffix} (
+  created_at string, files array<struct<key string>>, earlier array<struct<key string>>)
+${connection}
+options (format = 'JSON', ignore_unknown_values = true, uris = [${sqlText(`s3://${bucket}/${folder}*.json`)}]);
+
+create external table <dataset>.files_${suffix} (
+  ${typed.join(',\n  ')})
+${connection}
+options (format = 'PARQUET', uris = [${sqlText(`s3://${bucket}/${root}*.parquet`)}]);
+
+create view <dataset>.${model}_${suffix} as
+select * from <dataset>.files_${suffix}
+where _file_name in (
+  select concat(${sqlText(`s3://${bucket}/`)}, file.key)
+  from <dataset>.manifests_${suffix}, unnest(array_concat(files, earlier)) file);
+`;
+}
+
+/** Of Redshift Spectrum, in an external schema. A value of more than 65,535 bytes is an error. */
+function redshift({ id, model, columns, store, folder }: Recipe): string {
+  const { bucket_name: bucket } = store;
+  const suffix = id.slice(0, 8);
+  const root = folder.slice(0, folder.indexOf('_manifests/'));
+  const typed = columns.map(({ name, type }) => `${sqlName(name)} ${types.redshift[type]}`);
+  const keysOf = (list: string): string =>
+    `select ${sqlText(`s3://${bucket}/`)} || file.key from <schema>.manifests_${suffix} manifest, manifest.${list} file`;
+  return `create external table <schema>.manifests_${suffix} (
+  created_at varchar(30), files array<struct<key:varchar(1024)>>, earlier array<struct<key:varchar(1024)>>)
+row format serde 'org.openx.data.jsonserde.JsonSerDe'
+stored as textfile location ${sqlText(`s3://${bucket}/${folder}`)};
+
+create external table <schema>.files_${suffix} (
+  ${typed.join(',\n  ')})
+stored as parquet location ${sqlText(`s3://${bucket}/${root}`)};
+
+create view ${model}_${suffix} as
+select * from <schema>.files_${suffix}
+where "$path" in (
+  ${keysOf('files')}
+  union all ${keysOf('earlier')})
+with no schema binding;
 `;
 }
 
@@ -328,8 +552,8 @@ location ${sqlText(`s3://${bucket}/${root}`)}${propertiesOf(partitions, `s3://${
 create view ${model}_${suffix} as
 select * from files_${suffix}
 where "$path" in (
-  select ${sqlText(`s3://${bucket}/`)} || file.key
-  from manifests_${suffix} cross join unnest(files || earlier) as listed (file));
+  select ${sqlText(`s3://${bucket}/`)} || key
+  from manifests_${suffix} cross join unnest(files || earlier) as listed (key));
 `;
 }
 

@@ -390,12 +390,14 @@ describe('exportd', () => {
       intervals: expect.any(Number),
     });
     const reading = await exportd(service, 'export', 'reading', id);
-    expect(reading.stdout).toMatch(/^=== DuckDB$[^]*^=== Spark \(the tests of exportd do not run it\)$/m);
+    expect(reading.stdout).toMatch(/^=== DuckDB$[^]*^=== Snowflake \(the tests of exportd do not run it\)$/m);
     const program = await exportd(service, 'export', 'reading', id, '--reader', 'duckdb');
     expect(program.stdout).toMatch(/^install httpfs;/);
     expect(await exportd(service, 'export', 'reading', id, '--reader', 'excel')).toMatchObject({
       code: 1,
-      stderr: expect.stringContaining('Readers of these files: DuckDB, Python, Spark, Snowflake.'),
+      stderr: expect.stringContaining(
+        'Readers of these files: DuckDB, Python, Spark, ClickHouse, Snowflake.',
+      ),
     });
     const updated = await jsonOutputOf(service, 'export', 'update', id, '{"name": "Renamed"}');
     expect(updated).toMatchObject({ name: 'Renamed', paused: true });

@@ -28,23 +28,45 @@ const codeOf = (reader: string, config: object, model?: 'events' | 'persons') =>
 describe('the programs that read an export', () => {
   it('are for the readers that know its format', () => {
     const readers = (config: object) => recipesOf(config).map(({ reader }) => reader);
-    expect(readers({})).toEqual(['DuckDB', 'pyarrow', 'polars', 'Spark', 'Athena', 'Snowflake']);
-    expect(readers({ table_format: 'delta' }).slice(0, 2)).toEqual(['deltalake', 'DuckDB']);
+    const ofParquet = ['Spark', 'ClickHouse', 'Trino', 'Athena', 'BigQuery', 'Redshift', 'Snowflake'];
+    expect(readers({})).toEqual(['DuckDB', 'pyarrow', 'polars', ...ofParquet]);
+    expect(readers({ table_format: 'delta' })).toEqual(['DuckDB', 'deltalake', 'polars', ...ofParquet]);
     expect(codeOf('deltalake', { table_format: 'delta' })).toContain('"s3://exports/events"');
-    expect(readers({ file_format: 'JSONLines' })).toEqual(['DuckDB', 'Python', 'Spark', 'Snowflake']);
-    expect(readers({ file_format: 'CSV' })).toEqual(['DuckDB', 'pyarrow', 'Spark', 'Snowflake']);
-    expect(readers({ file_format: 'CSV', compression: 'brotli' })).toEqual(['pyarrow', 'Spark']);
+    expect(readers({ file_format: 'JSONLines' })).toEqual([
+      'DuckDB',
+      'Python',
+      'Spark',
+      'ClickHouse',
+      'Snowflake',
+    ]);
+    expect(readers({ file_format: 'CSV' })).toEqual([
+      'DuckDB',
+      'pyarrow',
+      'polars',
+      'Spark',
+      'ClickHouse',
+      'Snowflake',
+    ]);
+    expect(readers({ file_format: 'CSV', compression: 'brotli' })).toEqual(['pyarrow', 'ClickHouse']);
     expect(readers({ prefix: 'a [b]' })[0]).toBe('pyarrow');
   });
 
-  it.each(['DuckDB', 'pyarrow', 'polars', 'Spark', 'Athena', 'Snowflake'])(
-    'follow the manifests, which are below the part of the prefix before its variables: %s',
-    (reader) => {
-      expect(codeOf(reader, {})).toContain(
-        reader === 'Snowflake' ? `_manifests/${id}/` : `events/_manifests/${id}/`,
-      );
-    },
-  );
+  it.each([
+    'DuckDB',
+    'pyarrow',
+    'polars',
+    'Spark',
+    'ClickHouse',
+    'Trino',
+    'Athena',
+    'BigQuery',
+    'Redshift',
+    'Snowflake',
+  ])('follow the manifests, which are below the part of the prefix before its variables: %s', (reader) => {
+    expect(codeOf(reader, {})).toContain(
+      reader === 'Snowflake' ? `_manifests/${id}/` : `events/_manifests/${id}/`,
+    );
+  });
 
   it('read the partitions of keys', () => {
     const partitioned = { prefix: '{table}', partition_by: ['date', 'hour'] };
@@ -71,6 +93,11 @@ describe('the programs that read an export', () => {
     expect(codeOf('DuckDB', own)).toContain("endpoint '127.0.0.1:9000', use_ssl false, url_style 'path')");
     expect(codeOf('pyarrow', own)).toContain('endpoint_override="127.0.0.1:9000", scheme="http"');
     expect(codeOf('polars', own)).toContain('"aws_allow_http": "true"');
+  });
+
+  it('say what a reader of JSON lines rounds', () => {
+    expect(codeOf('DuckDB', { file_format: 'JSONLines' })).toContain('-- DuckDB rounds numbers inside JSON');
+    expect(codeOf('DuckDB', { file_format: 'CSV' })).not.toContain('rounds');
   });
 
   it('quote names and prefixes', () => {

