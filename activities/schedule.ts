@@ -120,7 +120,10 @@ interface BackfillActivityDependencies extends StartDeliveriesDependencies {
 }
 
 /** The result of a backfill's step. */
-interface BackfillStepOutcome extends Pick<BackfillStep, 'ended' | 'status' | 'runs_created' | 'total_runs'> {
+export interface BackfillStepOutcome extends Pick<
+  BackfillStep,
+  'ended' | 'status' | 'runs_created' | 'total_runs'
+> {
   /** Runs that wait for another run of their interval to close. */
   readonly blocked_runs: number;
   /** After how many steps the workflow continues as new. */

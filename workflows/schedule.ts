@@ -9,7 +9,12 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type { BackfillActivities, ScheduleActivities, ScheduleStepOutcome } from '../activities/schedule.ts';
+import type {
+  BackfillActivities,
+  BackfillStepOutcome,
+  ScheduleActivities,
+  ScheduleStepOutcome,
+} from '../activities/schedule.ts';
 import {
   type BackfillInput,
   commandIdOf,
@@ -210,6 +215,15 @@ function createDetailsPublisher(): (step: ScheduleStepOutcome) => void {
   };
 }
 
+/** What the Temporal UI says of a backfill. A repair finds out as it goes how many intervals it has. */
+function progressOf({ runs_created, total_runs, status }: BackfillStepOutcome): string {
+  const intervals =
+    total_runs > 0
+      ? `${runs_created} of ${total_runs} intervals`
+      : `${runs_created} ${runs_created === 1 ? 'interval' : 'intervals'}`;
+  return `${intervals} started${status === 'Paused' ? ', paused' : ''}`;
+}
+
 const backfillActivities = proxyLocalActivities<BackfillActivities>(journalOptions);
 
 /**
@@ -231,9 +245,7 @@ export async function batchExportBackfill(input: BackfillInput | undefined): Pro
   for (let steps = 1; ; steps += 1) {
     woken = false;
     const step = await backfillActivities.advanceBackfill({ backfill_id });
-    setCurrentDetails(
-      `${step.runs_created} of ${step.total_runs} intervals started${step.status === 'Paused' ? ', paused' : ''}`,
-    );
+    setCurrentDetails(progressOf(step));
     if (step.status !== currentStatus)
       upsertSearchAttributes([{ key: searchAttributes.status, value: step.status }]);
     currentStatus = step.status;

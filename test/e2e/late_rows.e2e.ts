@@ -3,6 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import { waitFor } from '../setup/wait_for.ts';
 import { exportedUuids, insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
+import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { startStack, type RunResponse, type Stack } from './stack.ts';
 
 const start = hourAgo(1);
@@ -33,6 +34,18 @@ const completedRun = (exportId: string, generation: number): Promise<RunResponse
     timeoutMs,
   );
 
+/** What the Temporal UI says of a backfill. */
+async function detailsOf(backfillId: string | null): Promise<string | undefined> {
+  const connection = await Connection.connect({ address: stack.temporalAddress });
+  try {
+    const { workflow } = new Client({ connection });
+    const handle = workflow.getHandle(workflowIds(stack.settings).backfill(String(backfillId)));
+    return (await handle.query<{ currentDetails?: string }>('__temporal_workflow_metadata')).currentDetails;
+  } finally {
+    await connection.close();
+  }
+}
+
 describe('late rows', () => {
   it('are found by a comparison and exported as the next generation; the older one is deleted', async () => {
     const id = await stack.createExport({}, { prefix });
@@ -47,6 +60,8 @@ describe('late rows', () => {
     const expected = await sourceUuids(stack.pool, stack.projectId, range.start_at, range.end_at);
     expect(expected).toHaveLength(103);
     expect(await exportedUuids(stack.bucket, second.manifest_key)).toEqual(expected);
+    // A repair gets its intervals one by one, so the Temporal UI does not say of how many.
+    expect(await detailsOf(second.backfill_id)).toMatch(/^[1-9]\d* intervals? started$/);
     const { body } = await stack.call('GET', `/batch_exports/${id}/logs/?search=late`);
     expect(JSON.stringify(body.results)).toContain('3 late rows: source has 103 rows');
 
