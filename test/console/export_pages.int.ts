@@ -298,6 +298,17 @@ describe('with a mouse', () => {
     await bar.getByText('The exportd server does not respond.').waitFor();
   });
 
+  it('plots are drawn also where the system of the browser has no language', async () => {
+    const { page, problems, close } = await openConsole(browser, baseUrl, { key: api.key });
+    await page.addInitScript(
+      "Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true })",
+    );
+    await page.goto(`/exports/${id}`);
+    await page.locator('.plot canvas').first().waitFor();
+    expect(problems).toEqual([]);
+    await close();
+  });
+
   it('a run shows its steps beside its log', async () => {
     const { page, problems } = opened;
     await page.goto(`/exports/${id}?tab=runs`);

@@ -35,6 +35,19 @@ const formats: Record<Unit, (value: number) => string> = {
   seconds: formatDuration,
 };
 
+/**
+ * Loads uPlot, which formats numbers in the browser's language and fails to load if that is no language tag: Chromium has
+ * `en-US@posix` where the system has no language.
+ */
+async function loadPlots(): Promise<typeof uPlot> {
+  try {
+    Intl.getCanonicalLocales(navigator.language);
+  } catch {
+    Object.defineProperty(navigator, 'language', { value: 'en' });
+  }
+  return (await import('uplot')).default;
+}
+
 /** Values over time, drawn by uPlot, which is loaded with the first plot. It follows the width of its parent. */
 export function Plot(props: PlotProps): View {
   const element = useRef<HTMLDivElement>(null);
@@ -51,7 +64,7 @@ export function Plot(props: PlotProps): View {
     const observer = new ResizeObserver(() => {
       drawn.current?.setSize({ width: parent.clientWidth, height: heightOf(latest.current) });
     });
-    void import('uplot').then(({ default: UPlot }) => {
+    void loadPlots().then((UPlot) => {
       if (isRemoved) return;
       drawn.current = new UPlot(optionsOf(latest, parent, UPlot), dataOf(latest.current), parent);
       observer.observe(parent);
