@@ -299,14 +299,15 @@ describe('with a mouse', () => {
   });
 
   it('plots are drawn also where the system of the browser has no language', async () => {
-    const { page, problems, close } = await openConsole(browser, baseUrl, { key: api.key });
+    const window = await openConsole(browser, baseUrl, { key: api.key });
+    const { page, problems } = window;
     await page.addInitScript(
       "Object.defineProperty(navigator, 'language', { value: 'en-US@posix', configurable: true })",
     );
     await page.goto(`/exports/${id}`);
     await page.locator('.plot canvas').first().waitFor();
     expect(problems).toEqual([]);
-    await close();
+    await window.close();
   });
 
   it('a run shows its steps beside its log', async () => {

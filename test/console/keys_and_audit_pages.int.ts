@@ -479,6 +479,7 @@ describe('a key of several projects', () => {
       const elsewhere = await page.context().newPage();
       await elsewhere.goto(`/?project=${api.otherProjectId}`);
       await elsewhere.getByText('No exports yet').waitFor();
+      await page.bringToFront();
       const [tab] = await Promise.all([
         page.context().waitForEvent('page'),
         link.click({ modifiers: ['ControlOrMeta'] }),

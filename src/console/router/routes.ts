@@ -66,12 +66,12 @@ interface FoundPage extends Pick<Route, 'title' | 'scopes'> {
 /** The pause before a module that did not load is requested again. */
 const retryMs = 500;
 
-/** Loads the page of a path; undefined if there is none. @throws TypeError when it cannot be loaded twice. */
+/** Loads the page of a path; undefined if there is none. @throws TypeError when it cannot be loaded, also by another document. */
 export async function loadPage(path: string): Promise<FoundPage | undefined> {
   for (const route of routes) {
     const params = matchRoute(route.pattern, path);
     const { title, scopes } = route;
-    if (params) return { PageView: await loadTwice(route), params, title, scopes };
+    if (params) return { PageView: await loadAgain(route), params, title, scopes };
   }
   return undefined;
 }
@@ -95,15 +95,43 @@ export function matchRoute(pattern: string, path: string): Record<string, string
   return parameters;
 }
 
-async function loadTwice({ load }: Route): Promise<ComponentType<PageProps>> {
+async function loadAgain({ load }: Route): Promise<ComponentType<PageProps>> {
   try {
     return (await load()).default;
   } catch {
     await new Promise((resolve) => {
       window.setTimeout(resolve, retryMs);
     });
-    return (await load()).default;
+    try {
+      return (await load()).default;
+    } catch (error) {
+      if (!(await reloadOnce())) throw error;
+      return new Promise(() => undefined);
+    }
   }
+}
+
+/** The path whose document was loaded again. */
+const reloadedKey = 'exportd.reloaded';
+
+/**
+ * Loads the document of this path again, unless the server does not respond or that was done just now. Many browsers do not request a
+ * module again that failed once (Chromium until version 153), and a server that was updated has others.
+ * @returns whether it is being loaded
+ */
+async function reloadOnce(): Promise<boolean> {
+  const { sessionStorage, location } = window;
+  const wasReloaded = sessionStorage.getItem(reloadedKey) === location.pathname;
+  sessionStorage.removeItem(reloadedKey);
+  if (wasReloaded) return false;
+  const responds = await fetch(location.href).then(
+    ({ ok }) => ok,
+    () => false,
+  );
+  if (!responds) return false;
+  sessionStorage.setItem(reloadedKey, location.pathname);
+  location.reload();
+  return true;
 }
 
 /** Loads every page, one after the other, whenever the browser has nothing else to do. */
