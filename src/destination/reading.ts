@@ -183,7 +183,7 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   );
 }
 
-/** What a reader cannot tell apart or rounds, so that no one finds out later. */
+/** What a reader cannot tell apart or rounds. */
 const limits: Readonly<
   Partial<Record<FileFormat['file_format'], Readonly<Record<string, readonly string[]>>>>
 > = {
