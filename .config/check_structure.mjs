@@ -66,13 +66,11 @@ const capabilities = {
     ],
   },
   webhooks: {
-    own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^src\/decisions\/notifications\.ts|^activities\/notification\.ts|^src\/temporal\/clients\/notification_client\.ts|^src\/cli\/commands\/webhooks\.ts/,
+    own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^activities\/notification\.ts|^src\/temporal\/clients\/notification_client\.ts|^src\/cli\/commands\/webhooks\.ts/,
     words: /\b\w*(?:[wW]ebhook|[nN]otification)\w*\b/,
     known: [
       [
         'Its workflow, and what delivers it again.',
-        'activities/run.ts',
-        'activities/schedule.ts',
         'src/contract/workflow_inputs.ts',
         'src/temporal/clients/workflow_clients.ts',
         'src/temporal/reconcilers/check_executions.ts',
@@ -108,16 +106,9 @@ const capabilities = {
         'src/failures/operator_faults.ts',
       ],
       [
-        'A notification is stored in the transaction of what it is about.',
-        'src/decisions/auto_pause.ts',
+        'What has expired, and what of a deleted export is left.',
         'src/decisions/collapse_history.ts',
-        'src/decisions/commands/delete.ts',
-        'src/decisions/comparisons.ts',
         'src/decisions/due_maintenance.ts',
-        'src/decisions/record_files.ts',
-        'src/decisions/run_end.ts',
-        'src/decisions/run_outcomes.ts',
-        'src/decisions/run_recorder.ts',
       ],
     ],
   },

@@ -30,10 +30,11 @@ import type { PublishEmpty } from '../src/export/publish_empty.ts';
 import type { Outages } from '../src/failures/circuits.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Journal } from '../src/journal/journal.ts';
-import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/deliver.ts';
+import type { Logger } from '../src/telemetry/logger.ts';
 import { type ActivityContext, type StepAttempt, wrapActivities } from './run_step.ts';
 
-interface RunActivityDependencies extends StartDeliveriesDependencies, CountDependencies {
+interface RunActivityDependencies extends CountDependencies {
+  readonly logger: Logger;
   readonly journal: Journal;
   readonly policies: Policies;
   readonly publishEmpty: PublishEmpty;
@@ -98,7 +99,7 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
         cancelled: await cancelUnlessPublishing(journal, policies, input.run_id, input.reason),
       }),
 
-      /** Wakes the workflows that wait for the end of a run, and starts its notifications. */
+      /** Wakes the workflows that wait for the end of a run. */
       signalRunEnd: async (
         _,
         input: { run_id: string },
@@ -107,7 +108,6 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
         if (!end) return { status: 'Absent', latest_error: null };
         if (end.wake_schedule) await schedules.wake(end.batch_export_id);
         for (const id of end.wake_backfill_ids) await backfills.wake(id);
-        if (end.has_new_deliveries) await startDeliveries(dependencies, end.batch_export_id);
         return { status: end.status, latest_error: end.latest_error };
       },
     },

@@ -8,10 +8,11 @@ import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions
 import { stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import { isInvalidRequest } from '../src/failures/grpc_errors.ts';
 import type { Journal } from '../src/journal/journal.ts';
-import { startDeliveries, type StartDeliveriesDependencies } from '../src/notifications/deliver.ts';
+import type { Logger } from '../src/telemetry/logger.ts';
 import { wrapActivities } from './run_step.ts';
 
-interface ScheduleActivityDependencies extends StartDeliveriesDependencies {
+interface ScheduleActivityDependencies {
+  readonly logger: Logger;
   readonly journal: Journal;
   readonly policies: Policies;
   readonly runs: {
@@ -69,7 +70,6 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
             { batch_export_id, stack: stackFramesOf(error) },
             `A command was rejected. ${toApplicationFailure(error).message}`,
           );
-        if (step.has_new_deliveries) await startDeliveries(dependencies, batch_export_id);
         return {
           status: step.status,
           wake_in_ms: step.wake_in_ms,
@@ -109,7 +109,8 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
   );
 }
 
-interface BackfillActivityDependencies extends StartDeliveriesDependencies {
+interface BackfillActivityDependencies {
+  readonly logger: Logger;
   readonly journal: Journal;
   readonly policies: Policies;
   readonly runs: {
@@ -142,7 +143,6 @@ export function createBackfillActivities(dependencies: BackfillActivityDependenc
       advanceBackfill: async (_, input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
         const step = await advanceBackfill(journal, policies, input.backfill_id);
         const { ended, status, runs_created, total_runs } = step;
-        if (step.has_new_deliveries) await startDeliveries(dependencies, step.batch_export_id);
         const blocked_runs = await runs.startAll(step.start_runs);
         const continue_after = settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS;
         return { ended, status, runs_created, total_runs, blocked_runs, continue_after };

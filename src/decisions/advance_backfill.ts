@@ -41,8 +41,6 @@ export interface BackfillStep {
   /** How many of `total_runs` intervals have a run, for the summary in the Temporal UI. */
   readonly runs_created: number;
   readonly total_runs: number;
-  /** Whether the step created notifications. */
-  readonly has_new_deliveries: boolean;
 }
 
 /** Records the backfill's ended runs, creates as many new ones as its concurrency allows, and completes it at the end. */
@@ -64,12 +62,11 @@ export async function advanceBackfill(
         status: 'Absent',
         runs_created: 0,
         total_runs: 0,
-        has_new_deliveries: false,
       };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
     const backfill = await transaction.lock(backfillDecider, backfillId);
     await recordEndedRuns(transaction.connection, backfill);
-    const hasNewDeliveries = await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
+    await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
     await createBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
     await backfill.append(
       'completed',
@@ -82,7 +79,6 @@ export async function advanceBackfill(
       status: state.status,
       runs_created: state.status === 'Absent' ? 0 : state.runs_created,
       total_runs: state.status === 'Absent' ? 0 : plannedRuns(state.spec.plan),
-      has_new_deliveries: hasNewDeliveries,
     };
   });
   return { ...step, start_runs: await readStartableRuns(journal.pool, { backfill_id: backfillId }) };

@@ -42,8 +42,6 @@ export interface ScheduleStep {
   readonly errors: readonly unknown[];
   /** Why manual signals were rejected, for the worker log. */
   readonly rejected_signals: readonly string[];
-  /** Whether the step created notifications. */
-  readonly has_new_deliveries: boolean;
   /** The summary in the Temporal UI. */
   readonly summary: string;
 }
@@ -99,10 +97,7 @@ export async function advanceSchedule(
 /** The cause under which an export's stream holds what the schedule decided for an interval or a skipped range. */
 export const scheduledCause = ({ start, end }: DataInterval): string => `interval:${start}/${end}`;
 
-type DueRuns = Pick<
-  ScheduleStep,
-  'status' | 'wake_in_ms' | 'waits_for_run' | 'summary' | 'has_new_deliveries'
->;
+type DueRuns = Pick<ScheduleStep, 'status' | 'wake_in_ms' | 'waits_for_run' | 'summary'>;
 
 async function createDueRuns(
   transaction: JournalTransaction,
@@ -111,7 +106,7 @@ async function createDueRuns(
 ): Promise<DueRuns> {
   const stream = await transaction.lock(batchExportDecider, batchExportId);
   const state = stream.state();
-  const idle = { wake_in_ms: null, waits_for_run: false, has_new_deliveries: false };
+  const idle = { wake_in_ms: null, waits_for_run: false };
   if (state.status !== 'live') return { ...idle, status: state.status, summary: state.status };
   const { name, interval } = state.definition;
   if (state.paused) return { ...idle, status: 'live', summary: `${name}: paused` };
@@ -120,7 +115,6 @@ async function createDueRuns(
       ...idle,
       status: 'live',
       summary: `${name}: paused after repeated failures`,
-      has_new_deliveries: true,
     };
   const retryAt = await createDueRetries(transaction, policies, batchExportId, state);
   const next = await scheduleDueIntervals(transaction, policies, stream);
@@ -133,7 +127,6 @@ async function createDueRuns(
     status: 'live',
     wake_in_ms: wakeAt === null ? null : Math.max(0, wakeAt - transaction.now.getTime()),
     waits_for_run: next.waits_for_slot,
-    has_new_deliveries: false,
     summary: `${name}: every ${interval.replace(/^every /, '')}, ${waitsFor}`,
   };
 }

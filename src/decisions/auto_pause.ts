@@ -8,12 +8,9 @@ import {
 } from '../domain/batch_export.ts';
 import type { Connection } from '../journal/database.ts';
 import { type JournalTransaction, type LockedStream, writeLogLine } from '../journal/journal.ts';
-import { openIncident } from './notifications.ts';
 
 interface EndedRun extends TerminalRun {
   readonly latest_error: string | null;
-  readonly data_interval_start: string;
-  readonly data_interval_end: string;
 }
 
 /** Consecutive failures that cause a pause, and the latest of them. */
@@ -42,8 +39,7 @@ export async function pauseFailingExport(
   await batchExport.append(streak.cause, [
     { type: 'BatchExportPaused', data: { last_paused_at: null, ...streak.pause } },
   ]);
-  await reportPause(connection, owner, streak, {
-    type: 'batch_export.paused',
+  await logPause(connection, owner, streak, {
     paused: `the batch export: its last ${streak.pause.run_ids.length} scheduled runs`,
     remedy: 'unpause the batch export with `{"backfill": true}` to fill the missed intervals',
   });
@@ -67,45 +63,28 @@ export async function pauseFailingBackfill(
   const streak = await findFailureStreak(connection, limit, owner);
   if (!streak) return false;
   await backfill.append(streak.cause, [{ type: 'BackfillPaused', data: streak.pause }]);
-  await reportPause(connection, owner, streak, {
-    type: 'backfill.paused',
+  await logPause(connection, owner, streak, {
     paused: `backfill ${backfill.id} of ${start_at} to ${end_at}: its last ${streak.pause.run_ids.length} runs`,
     remedy: 'unpause the backfill to continue with its next interval',
   });
   return true;
 }
 
-/** Reports a pause in the export's log, and as an incident of the latest failed run. */
-async function reportPause(
+/** Reports a pause in the export's log. */
+async function logPause(
   connection: Connection,
-  owner: { readonly team_id: number; readonly batch_export_id: string; readonly backfill_id: string | null },
-  { cause, latest }: FailureStreak,
-  {
-    type,
-    paused,
-    remedy,
-  }: { type: 'batch_export.paused' | 'backfill.paused'; paused: string; remedy: string },
+  { team_id, batch_export_id }: { readonly team_id: number; readonly batch_export_id: string },
+  { latest }: FailureStreak,
+  { paused, remedy }: { readonly paused: string; readonly remedy: string },
 ): Promise<void> {
-  const { team_id, batch_export_id } = owner;
-  const { run_id, latest_error, data_interval_start, data_interval_end } = latest;
   await writeLogLine(connection, {
     team_id,
     batch_export_id,
     run_id: null,
     level: 'ERROR',
     message:
-      `Paused ${paused} Failed. Latest error: ${latest_error ?? 'unknown'} ` +
+      `Paused ${paused} Failed. Latest error: ${latest.latest_error ?? 'unknown'} ` +
       `Fix the cause, ${remedy}, then retry the failed runs.`,
-  });
-  const interval = { data_interval_start, data_interval_end };
-  await openIncident(connection, {
-    ...owner,
-    type,
-    cause,
-    run_id,
-    status: 'Paused',
-    latest_error,
-    ...interval,
   });
 }
 
@@ -121,7 +100,7 @@ async function findFailureStreak(
   if (limit === 0) return undefined;
   const { batch_export_id, backfill_id } = of;
   const { rows } = await connection.query<EndedRun & { finished_at: string }>(
-    `select id as run_id, status, latest_error, data_interval_start, data_interval_end, finished_at
+    `select id as run_id, status, latest_error, finished_at
      from exportd.batch_export_runs
      where batch_export_id = $1 and ${backfill_id === null ? 'backfill_id is null' : 'backfill_id = $3'}
        and status in ('Completed', 'Failed') and not held

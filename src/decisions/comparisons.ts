@@ -17,7 +17,6 @@ import { endRepairs, requestRepair } from './repairs.ts';
 import { findActiveRun, hasActiveRun } from './active_runs.ts';
 import { isExpiredInterval } from './expired_intervals.ts';
 import type { MaintenancePolicy } from './policies.ts';
-import { dayOf, storeNotification } from './notifications.ts';
 
 /** An exported interval, and how it last compared with the source. */
 export interface IntervalComparison {
@@ -366,19 +365,6 @@ export async function recordComparison(
         run_id,
         level: 'WARNING',
         message,
-      });
-    if (comparison.outcome === 'source_expired')
-      await storeNotification(connection, {
-        type: 'interval.expired',
-        cause: dayOf(transaction.now),
-        team_id: interval.team_id,
-        batch_export_id,
-        backfill_id: null,
-        run_id,
-        status: 'Completed',
-        latest_error: null,
-        data_interval_start: start,
-        data_interval_end: end,
       });
     await storeComparisons(connection, schedule, [{ ...done, examined: retries ? null : source }]);
     return repair_id === null ? { result: 'changed' } : { result: 'exported again', repair_id };

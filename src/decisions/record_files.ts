@@ -7,9 +7,8 @@ import {
   requireGeneration,
   type RunEventData,
 } from '../domain/run.ts';
-import { backfillOf, type ExistingRun, filesOf, type RangeAttempt } from '../domain/run_state.ts';
-import { type JournalTransaction, writeLogLine } from '../journal/journal.ts';
-import { dayOf, storeNotification } from './notifications.ts';
+import { filesOf, type RangeAttempt } from '../domain/run_state.ts';
+import { writeLogLine } from '../journal/journal.ts';
 import { logIdsOf, rangeStepOf, reserveNextGeneration, type RunSteps, type RunStream } from './run_steps.ts';
 
 /** A file that starts, and the encoder of its bytes. */
@@ -45,14 +44,14 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
   recordTakenKey: (runId: string, attempt: RangeAttempt, { file, key }: Pick<StartedFile, 'file' | 'key'>) =>
     step(runId, async (stream, transaction) => {
       const { run } = requireAttempt(stream.state(), attempt);
-      await appendTakenKey(stream, transaction, run, { ...rangeStepOf(attempt), file, key });
+      await appendTakenKey(stream, { ...rangeStepOf(attempt), file, key });
       if (filesOf(run).count === 0) await reserveNextGeneration(stream, transaction, run);
     }),
   /** Records that another object has the key of the file of rejected rows, and reserves the next generation. */
   recordTakenRejectedKey: (runId: string, generation: number, key: string) =>
     step(runId, async (stream, transaction) => {
       const run = requireGeneration(stream.state(), generation);
-      await appendTakenKey(stream, transaction, run, { generation, range: null, file: null, key });
+      await appendTakenKey(stream, { generation, range: null, file: null, key });
       await reserveNextGeneration(stream, transaction, run);
     }),
   /** Resumes the range's open upload with the parts that exist in S3. */
@@ -110,24 +109,6 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     ),
 });
 
-/** Appends that a key is taken, and notifies of it. */
-async function appendTakenKey(
-  stream: RunStream,
-  { connection, now }: JournalTransaction,
-  run: ExistingRun,
-  taken: RunEventData<'RunKeyTaken'>,
-): Promise<void> {
-  await stream.append(`taken:${taken.generation}/${taken.key}`, [{ type: 'RunKeyTaken', data: taken }]);
-  const { data_interval_start, data_interval_end } = run.spec;
-  await storeNotification(connection, {
-    ...logIdsOf(run, stream.id),
-    type: 'run.key_taken',
-    // A prefix with the objects of another export has thousands of them.
-    cause: dayOf(now),
-    backfill_id: backfillOf(run.spec),
-    status: run.status,
-    latest_error: null,
-    data_interval_start,
-    data_interval_end,
-  });
-}
+/** Appends that a key is taken. */
+const appendTakenKey = (stream: RunStream, taken: RunEventData<'RunKeyTaken'>) =>
+  stream.append(`taken:${taken.generation}/${taken.key}`, [{ type: 'RunKeyTaken', data: taken }]);

@@ -33,8 +33,6 @@ interface RunEnd {
   /** Whether the schedule may create a run now: it waits for a free slot, or a retry is due. */
   readonly wake_schedule: boolean;
   readonly wake_backfill_ids: readonly string[];
-  /** Whether notifications of the export wait for their first attempt. */
-  readonly has_new_deliveries: boolean;
 }
 
 /** Reads the end of a run; undefined when there is no such run. */
@@ -44,16 +42,12 @@ export async function readRunEnd(journal: Journal, runId: string): Promise<RunEn
     status: RunStatus;
     latest_error: string | null;
     has_retries: boolean;
-    has_new_deliveries: boolean;
     backfill_id: string | null;
     waiting_backfill_ids: string[];
   }>(
     `select batch_export_id, status, latest_error, backfill_id,
        exists (select from exportd.batch_export_runs failed
                where failed.batch_export_id = run.batch_export_id and failed.retry_at is not null) as has_retries,
-       exists (select from exportd.webhook_deliveries delivery where delivery.batch_export_id = run.batch_export_id
-               and delivery.status = 'pending' and delivery.attempts = 0
-               and delivery.created_at > clock_timestamp() - interval '1 minute') as has_new_deliveries,
        array(select waiting.backfill_id::text from exportd.backfill_runs waiting
              where waiting.run_id = run.id and waiting.status is null) as waiting_backfill_ids
      from exportd.batch_export_runs run where id = $1`,
@@ -61,7 +55,7 @@ export async function readRunEnd(journal: Journal, runId: string): Promise<RunEn
   );
   const [run] = rows;
   if (!run) return undefined;
-  const { batch_export_id, status, latest_error, has_new_deliveries, backfill_id } = run;
+  const { batch_export_id, status, latest_error, backfill_id } = run;
   // Usually every due run has started already, and a wake-up costs half as much as a run.
   const mayCreateRun =
     backfill_id === null && (status !== 'Completed' || (await isIntervalDue(journal, batch_export_id)));
@@ -73,6 +67,5 @@ export async function readRunEnd(journal: Journal, runId: string): Promise<RunEn
     latest_error,
     wake_schedule: mayCreateRun || run.has_retries,
     wake_backfill_ids: [...new Set([...own, ...run.waiting_backfill_ids])],
-    has_new_deliveries,
   };
 }

@@ -7,13 +7,7 @@ import {
   runDecider,
   type RunEvent,
 } from '../domain/run.ts';
-import {
-  backfillOf,
-  type ExistingRun,
-  isActiveStatus,
-  mayBePublished,
-  type RunState,
-} from '../domain/run_state.ts';
+import { type ExistingRun, isActiveStatus, mayBePublished, type RunState } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import {
   type Journal,
@@ -21,7 +15,6 @@ import {
   type LockedStream,
   writeLogLine,
 } from '../journal/journal.ts';
-import { notifyOfHold, openIncident } from './notifications.ts';
 import type { Policies } from './policies.ts';
 
 /** The statuses of a run that ends without a manifest. */
@@ -110,22 +103,6 @@ async function endLockedRun(
     level: ending.status === 'Cancelled' ? 'WARNING' : 'ERROR',
     message: `Run of ${data_interval_start} to ${data_interval_end} ended ${ending.status}: ${ending.latest_error}`,
   });
-  const notification = {
-    ...ending,
-    cause: runId,
-    team_id,
-    batch_export_id,
-    backfill_id: backfillOf(state.spec),
-    run_id: runId,
-    data_interval_start,
-    data_interval_end,
-  };
-  // No incident: nothing is broken, and no run recovers from it.
-  if (held) await notifyOfHold(connection, notification);
-  const hasNoRetryLeft = 'retry_delay_seconds' in event.data && event.data.retry_delay_seconds === null;
-  if (ending.status === 'Failed' && !held)
-    await openIncident(connection, { ...notification, type: 'run.failed' });
-  if (hasNoRetryLeft) await openIncident(connection, { ...notification, type: 'run.retries_exhausted' });
   return true;
 }
 

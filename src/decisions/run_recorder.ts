@@ -17,7 +17,6 @@ import {
   decideFinish,
 } from '../domain/run.ts';
 import {
-  backfillOf,
   earlierGenerationsOf,
   type ExistingRun,
   filesOf,
@@ -50,7 +49,6 @@ import {
   reserveNextGeneration,
   type RunSteps,
 } from './run_steps.ts';
-import { notifyOfCompletion } from './notifications.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
 const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
@@ -155,7 +153,7 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
         },
       ]);
       const completed = withBase(run);
-      const { rows, bytes, count: files } = filesOf(completed);
+      const { rows } = filesOf(completed);
       await startComparisons(connection, runId, completed, rows + (completed.rejected_file?.rows ?? 0));
       const { data_interval_start: start, data_interval_end: end } = run.spec;
       await writeLogLine(connection, {
@@ -166,16 +164,6 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
       const removed = describeRemovedRows(run, rows);
       if (removed !== null)
         await writeLogLine(connection, { ...logIdsOf(run, runId), level: 'WARNING', message: removed });
-      await notifyOfCompletion(connection, {
-        ...logIdsOf(run, runId),
-        cause: runId,
-        backfill_id: backfillOf(run.spec),
-        status: 'Completed',
-        latest_error: null,
-        data_interval_start: start,
-        data_interval_end: end,
-        manifest: { manifest_key: manifestKey, generation, rows, bytes, files },
-      });
     });
   },
 });

@@ -229,6 +229,19 @@ export type AppendedEvent = {
 /** Receives the new events of a transaction after its commit, for example to count them. It must not throw. */
 export type CommitObserver = (events: readonly AppendedEvent[]) => void;
 
+/**
+ * Receives each new event in the transaction that appended it, before the commit: what it stores is stored if and only if the
+ * event is. It finds the read models after all events of the transaction, and appends nothing.
+ * @returns what follows the commit, and must not throw; undefined for nothing
+ */
+export type Subscriber = (connection: Connection, event: AppendedEvent) => Promise<(() => void) | undefined>;
+
+/** Who learns of new events. */
+export interface JournalListeners {
+  readonly onCommitted?: CommitObserver;
+  readonly subscribers?: readonly Subscriber[];
+}
+
 /** The journal of a control database. */
 export interface Journal {
   readonly pool: Pool;
@@ -240,12 +253,17 @@ const readVersions = `select clock_timestamp() as now,
   (select jsonb_object_agg(name, version) from exportd.projection_versions) as versions`;
 
 /** Creates the journal on a pool. Use `openJournal` of src/projections, which passes the projector. */
-export function createJournal(pool: Pool, projector: Projector, onCommitted?: CommitObserver): Journal {
+export function createJournal(
+  pool: Pool,
+  projector: Projector,
+  { onCommitted, subscribers = [] }: JournalListeners = {},
+): Journal {
   return {
     pool,
     projector,
     transaction: async (work) => {
       const appended: AppendedEvent[] = [];
+      const afterCommit: (() => void)[] = [];
       const result = await inTransaction(
         pool,
         async (connection, rows) => {
@@ -261,12 +279,18 @@ export function createJournal(pool: Pool, projector: Projector, onCommitted?: Co
             lock: streams.lock,
           });
           await streams.write();
+          for (const event of appended)
+            for (const subscriber of subscribers) {
+              const next = await subscriber(connection, event);
+              if (next) afterCommit.push(next);
+            }
           return result;
         },
         // Two statements, so that the second one sees what a rebuild of the read models left that the first one waited for.
         `select pg_advisory_xact_lock_shared(${String(projector.lock)}); ${readVersions}`,
       );
       if (appended.length > 0) onCommitted?.(appended);
+      for (const next of afterCommit) next();
       return result;
     },
   };

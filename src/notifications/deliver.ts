@@ -1,6 +1,5 @@
 import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
 import type { Pool } from '../journal/database.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import { type Delivery, type DeliveryPolicy, nextDeliveryAction, recordAttempt } from './deliveries.ts';
 import {
   describeNotification,
@@ -11,27 +10,6 @@ import {
 } from './notification.ts';
 import { type Attempt, sendWebhook, type WebhookSettings } from './send_webhook.ts';
 import { openWebhookSecret, openWebhookUrl } from './webhooks.ts';
-
-export interface StartDeliveriesDependencies {
-  readonly notifications: {
-    /** Starts every delivery of an export that has not been attempted. */
-    startNew(batchExportId: string): Promise<void>;
-  };
-  readonly logger: Logger;
-}
-
-/** Starts the new deliveries of an export. Failures are only logged: the reconciler starts what is missing. */
-export async function startDeliveries(
-  { notifications, logger }: StartDeliveriesDependencies,
-  batchExportId: string,
-): Promise<void> {
-  await notifications.startNew(batchExportId).catch((error: unknown) => {
-    logger.warn(
-      { err: error, batch_export_id: batchExportId },
-      'Notifications could not be started; the reconciler will start them.',
-    );
-  });
-}
 
 /** Result of one call of `DeliverNotification`. */
 export interface DeliveryOutcome extends Attempt {

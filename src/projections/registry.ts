@@ -2,10 +2,10 @@ import type { Upcasts } from '../domain/event.ts';
 import { commandNames } from '../journal/commands.ts';
 import { type Connection, type Pool, ReadModelsDiffer } from '../journal/database.ts';
 import {
-  type CommitObserver,
   createJournal,
   type FoldedEvent,
   type Journal,
+  type JournalListeners,
   requireSameReadModels,
 } from '../journal/journal.ts';
 import { backfillsProjection } from './backfills.ts';
@@ -60,10 +60,10 @@ async function foldAppended(connection: Connection, events: readonly FoldedEvent
 }
 
 /**
- * Opens the journal of a control database. Its appends fold events into the read models of this folder; `onCommitted`
- * receives them after the commit.
+ * Opens the journal of a control database. Its appends fold events into the read models of this folder; the listeners
+ * receive them then.
  */
-export const openJournal = (pool: Pool, onCommitted?: CommitObserver): Journal =>
+export const openJournal = (pool: Pool, listeners?: JournalListeners): Journal =>
   createJournal(
     pool,
     {
@@ -77,7 +77,7 @@ export const openJournal = (pool: Pool, onCommitted?: CommitObserver): Journal =
       writeState: writeStreamState,
       writeVersion: writeStreamVersion,
     },
-    onCommitted,
+    listeners,
   );
 
 /** See `createReadModels`. */

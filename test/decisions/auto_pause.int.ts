@@ -2,19 +2,21 @@ import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { openJournal } from '../../src/projections/registry.ts';
+import { openNotifyingJournal } from '../setup/notifying_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 
 const database = useTestDatabase();
-const journal = openJournal(database.pool);
+const journal = openNotifyingJournal(database.pool);
 
 const rowsOf = async (statement: string, ...values: unknown[]) =>
   (await database.pool.query<Record<string, unknown>>(statement, values)).rows;
 const eventsOf = (id: string, type: string) =>
   rowsOf('select data from exportd.journal_events where stream_id = $1 and event_type = $2', id, type);
+const notificationsOf = (id: string, type: string) =>
+  rowsOf('select run_id from exportd.notifications where batch_export_id = $1 and type = $2', id, type);
 const errorLines = (id: string) =>
   rowsOf(
     `select message from exportd.log_lines where batch_export_id = $1 and run_id is null and level = 'ERROR'`,
@@ -83,7 +85,8 @@ describe('an export whose runs fail', () => {
     await one.end(third, 'Failed');
     const count = (await one.runs()).length;
     const step = await one.step();
-    expect(step).toMatchObject({ status: 'live', wake_in_ms: null, has_new_deliveries: true });
+    expect(step).toMatchObject({ status: 'live', wake_in_ms: null });
+    expect(await notificationsOf(one.id, 'batch_export.paused')).toEqual([{ run_id: third }]);
     expect(await one.runs()).toHaveLength(count);
     expect(await one.paused()).toEqual({ paused: true, last_paused_at: expect.any(String) });
     const failed = (await one.runs()).filter(({ status }) => status === 'Failed').map((run) => run.id);
@@ -98,7 +101,8 @@ describe('an export whose runs fail', () => {
     ]);
     const [line] = await errorLines(one.id);
     expect(line?.message).toMatch(/last 3 scheduled runs Failed.*FailedError: it went wrong.*unpause/);
-    expect((await one.step()).has_new_deliveries).toBe(false);
+    await one.step();
+    expect(await notificationsOf(one.id, 'batch_export.paused')).toHaveLength(1);
     expect(await eventsOf(one.id, 'BatchExportPaused')).toHaveLength(1);
   });
 
@@ -190,9 +194,11 @@ describe('a backfill whose runs fail', () => {
       return advanceBackfill(journal, one.policies, backfillId);
     };
     await fail();
-    expect(await fail()).toMatchObject({ has_new_deliveries: false });
+    await fail();
+    expect(await notificationsOf(one.id, 'backfill.paused')).toEqual([]);
     expect(await status()).toBe('Running');
-    expect(await fail()).toMatchObject({ has_new_deliveries: true, start_runs: [] });
+    expect(await fail()).toMatchObject({ start_runs: [] });
+    expect(await notificationsOf(one.id, 'backfill.paused')).toHaveLength(1);
     expect([await status(), (await runs()).length]).toEqual(['Paused', 3]);
     expect(await eventsOf(backfillId, 'BackfillPaused')).toMatchObject([
       { data: { reason: 'repeated failures' } },

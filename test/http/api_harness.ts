@@ -11,7 +11,7 @@ import { deriveRequestKeys } from '../../src/http/server.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { ScheduleSignaller } from '../../src/http/command_service.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { openJournal } from '../../src/projections/registry.ts';
+import { openNotifyingJournal } from '../setup/notifying_journal.ts';
 import { createDestinationTester } from '../../src/destination/destination_tests.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
@@ -122,7 +122,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     EXPORTD_COMMAND_TIMEOUT: '1s',
     ...more,
   });
-  const journal = openJournal(pool);
+  const journal = openNotifyingJournal(pool);
   const step = async (batchExportId: string) => {
     await advanceSchedule(journal, createPolicies(settings), batchExportId, []);
   };

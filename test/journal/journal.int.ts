@@ -60,6 +60,65 @@ describe('the journal', () => {
     expect(rows).toEqual([{ version: 4 }]);
   });
 
+  describe('with a subscriber', () => {
+    /** A journal whose subscriber stores a line of each event, and fails for those of type `fails`. */
+    const subscribe = (fails?: BatchExportEvent['type']) => {
+      const followed: string[] = [];
+      const subscribed = openJournal(pool, {
+        subscribers: [
+          async (connection, { stored }) => {
+            await connection.query(
+              `insert into exportd.log_lines (team_id, batch_export_id, level, message) values (1, $1, 'INFO', $2)`,
+              [stored.stream_id, stored.type],
+            );
+            if (stored.type === fails) throw new Error('The subscriber fails.');
+            return () => followed.push(stored.type);
+          },
+        ],
+      });
+      const appendTo = (id: string, cause: string, events: BatchExportEvent[], fault?: Error) =>
+        subscribed.transaction(async (transaction) => {
+          const stream = await transaction.lock(batchExportDecider, id);
+          await stream.append(cause, events);
+          expect(followed).toEqual([]);
+          if (fault) throw fault;
+        });
+      const kept = async (id: string) => ({
+        events: (await readStream(pool, 'batch_export', id)).length,
+        lines: (
+          await pool.query<{ message: string }>(
+            'select message from exportd.log_lines where batch_export_id = $1 order by id',
+            [id],
+          )
+        ).rows.map(({ message }) => message),
+      });
+      return { appendTo, kept, followed };
+    };
+
+    it('stores what it stores with the events, and goes on after the commit', async () => {
+      const id = randomUUID();
+      const { appendTo, kept, followed } = subscribe();
+      await appendTo(id, 'command:1', [created, paused]);
+      expect(followed).toEqual(['BatchExportCreated', 'BatchExportPaused']);
+      followed.length = 0;
+      // The same cause appends nothing.
+      await appendTo(id, 'command:1', [created, paused]);
+      expect(followed).toEqual([]);
+      expect(await kept(id)).toEqual({ events: 2, lines: ['BatchExportCreated', 'BatchExportPaused'] });
+    });
+
+    it.each([
+      ['the decision fails', undefined, new Error('The decision fails.')],
+      ['the subscriber fails', 'BatchExportPaused' as const, undefined],
+    ])('leaves nothing when %s', async (_, fails, fault) => {
+      const id = randomUUID();
+      const { appendTo, kept, followed } = subscribe(fails);
+      await expect(appendTo(id, 'command:1', [created, paused], fault)).rejects.toThrow(/ fails\.$/);
+      expect(followed).toEqual([]);
+      expect(await kept(id)).toEqual({ events: 0, lines: [] });
+    });
+  });
+
   describe('beside another version of exportd', () => {
     const setVersion = (change: string) =>
       pool.query(`update exportd.projection_versions set version = version ${change} where name = 'runs'`);

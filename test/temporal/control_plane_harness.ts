@@ -17,7 +17,7 @@ import { createOutages } from '../../src/failures/circuits.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { openJournal } from '../../src/projections/registry.ts';
+import { openNotifyingJournal } from '../setup/notifying_journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
@@ -146,7 +146,8 @@ export async function createControlPlaneHarness(
   const workflowBundle = sharedBundle();
   const { pool } = database;
   const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
-  const journal = openJournal(pool);
+  const workflows = createWorkflowClients(client, pool, settings);
+  const journal = openNotifyingJournal(pool, (id) => workflows.notifications.startNew(id));
   const recorder = createRunRecorder(journal);
   const behaviour = createBehaviour();
   const data = makeDataPlane?.(database, settings, recorder) ?? {
@@ -164,7 +165,7 @@ export async function createControlPlaneHarness(
     source: data.source,
     readSelection: () => Promise.resolve(allRows),
     publishEmpty: (runId: string, signal: AbortSignal) => behaviour.publishEmpty(runId, signal),
-    ...createWorkflowClients(client, pool, settings),
+    ...workflows,
     runs: createRunStarter(client, runSettings),
     logger,
     settings,

@@ -1,7 +1,6 @@
 import { backfillDecider, decideBackfillControl } from '../../domain/backfill.ts';
 import { decideDelete } from '../../domain/batch_export.ts';
 import { endComparisons } from '../comparisons.ts';
-import { dropNotifications } from '../notifications.ts';
 import { cleanUpTimeOf, removeSecrets } from '../remove_secrets.ts';
 import { cancelRuns } from '../cancel_runs.ts';
 import { type CommandContext, type CommandEffect, createEffect } from './command_context.ts';
@@ -31,8 +30,6 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
     await transaction.connection.query(`delete from exportd.${table} where batch_export_id = $1`, [
       batchExport.id,
     ]);
-  // After locking the runs: a completing run resolves incidents while it holds its own lock.
-  await dropNotifications(transaction.connection, batchExport.id);
   await removeSecrets(transaction.connection, {
     batchExportId: batchExport.id,
     cleanUpMs: cleanUpTimeOf(policies.maintenance),

@@ -27,6 +27,7 @@ import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createOutages } from '../../failures/circuits.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { createDeliverer } from '../../notifications/deliver.ts';
+import { createNotificationSubscriber } from '../../notifications/subscriber.ts';
 import { readCondition } from '../../projections/export_conditions.ts';
 import { openJournal } from '../../projections/registry.ts';
 import type { QueryExecutor } from '../../queries/query_executor.ts';
@@ -220,7 +221,11 @@ async function serve(
   });
   const metrics = createMetrics('worker');
   const runMetrics = createRunMetrics(metrics, settings);
-  const journal = openJournal(pool, runMetrics.onCommitted);
+  const workflows = createWorkflowClients(client, pool, settings);
+  const journal = openJournal(pool, {
+    onCommitted: runMetrics.onCommitted,
+    subscribers: [createNotificationSubscriber((id) => workflows.notifications.startNew(id), logger)],
+  });
   const readSelection = createSelectionReader(pool);
   const control = {
     journal,
@@ -229,7 +234,7 @@ async function serve(
     recorder: createRunRecorder(journal),
     source,
     readSelection,
-    ...createWorkflowClients(client, pool, settings),
+    ...workflows,
     logger,
     settings,
   };

@@ -32,7 +32,7 @@ const part: PlannedPart = {
 async function createWorker(perExport = false) {
   const metrics = new Registry();
   const { onCommitted } = createRunMetrics(metrics, { EXPORTD_METRICS_PER_EXPORT: perExport });
-  const journal = openJournal(database.pool, onCommitted);
+  const journal = openJournal(database.pool, { onCommitted });
   const recorder = createRunRecorder(journal);
   const commander = createCommander(journal, policies);
   await commander.create();
