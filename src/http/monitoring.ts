@@ -6,8 +6,8 @@ import type { Pool } from '../journal/database.ts';
 import { reportVersions } from '../projections/registry.ts';
 import { shareReading } from '../telemetry/metrics.ts';
 import { type Monitor, sharedMetrics } from '../telemetry/monitoring_server.ts';
-import type { Authentication } from './authentication.ts';
-import type { HttpApp } from './command_service.ts';
+import type { Authentication } from './plugins/authentication.ts';
+import type { HttpApp } from './route_context.ts';
 
 /** What the health checks and metrics read. */
 interface HealthChecks {

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { ApiError, retryAfter } from './api_error.ts';
-import { callerOf } from './authentication.ts';
+import { callerOf } from './plugins/authentication.ts';
 
 /** Does the work of a request within the share of its project and key. An abort ends the wait. @throws ApiError 429 */
 type Share = <Result>(

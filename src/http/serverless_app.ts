@@ -1,7 +1,7 @@
 import { Registry } from 'prom-client';
 import { readSettings } from '../config/settings.ts';
 import { createApp, type HttpDependencies } from './app.ts';
-import type { HttpApp } from './command_service.ts';
+import type { HttpApp } from './route_context.ts';
 import { createLogger } from '../telemetry/logger.ts';
 
 /** The HTTP API without its servers, which its OpenAPI document and its pages do not need. */

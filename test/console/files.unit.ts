@@ -2,7 +2,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { readConsoleFiles, type ConsoleFiles } from '../../src/http/console/console_files.ts';
-import { intervalLetters } from '../../src/http/console/schema.ts';
+import { intervalLetters } from '../../src/http/console/pages/schema.ts';
 import { intervalLooks, statusOfLetter } from '../../src/console/components/statuses.ts';
 import { intervalStatuses } from '../../src/http/intervals/schema.ts';
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAuthenticationLimiter } from '../../src/http/authentication.ts';
+import { createAuthenticationLimiter } from '../../src/http/plugins/authentication.ts';
 
 function createLimiter() {
   const state = { now: 0, outcomes: [] as string[] };

@@ -9,7 +9,7 @@ import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
 import { createFaultAlarm, createServerAlarm } from '../../src/failures/operator_faults.ts';
-import type { Overview } from '../../src/http/console/schema.ts';
+import type { Overview } from '../../src/http/console/pages/schema.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
 import { createPool, inTransaction, type Pool } from '../../src/journal/database.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';

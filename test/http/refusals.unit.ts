@@ -1,8 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fastify from 'fastify';
 import { Registry } from 'prom-client';
-import type { Caller } from '../../src/http/authentication.ts';
-import { createRefusals } from '../../src/http/refusals.ts';
+import type { Caller } from '../../src/http/plugins/authentication.ts';
+import { createRefusals } from '../../src/http/plugins/refusals.ts';
 import type { Logger } from '../../src/telemetry/logger.ts';
 
 /** An application whose routes answer with the status in their path, to a caller with the key `key`. */

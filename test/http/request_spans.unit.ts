@@ -2,8 +2,8 @@ import fastify from 'fastify';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandRejected } from '../../src/domain/errors.ts';
-import { sendError } from '../../src/http/error_handler.ts';
-import { addRequestSpans } from '../../src/http/app.ts';
+import { sendError } from '../../src/http/plugins/errors.ts';
+import { addRequestSpans } from '../../src/http/plugins/spans.ts';
 import { activeTraceIds, inSpan } from '../../src/tracing/spans.ts';
 import { recordSpans, type RecordedSpans } from '../tracing/recorded_spans.ts';
 

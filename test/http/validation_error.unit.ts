@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
-import { invalidRequest } from '../../src/http/error_handler.ts';
+import { invalidRequest } from '../../src/http/plugins/errors.ts';
 
 const node = (kind: string) => z.object({ kind: z.literal(kind) });
 const body = z.object({

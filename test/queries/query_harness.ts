@@ -3,7 +3,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';
-import type { HttpApp } from '../../src/http/command_service.ts';
+import type { HttpApp } from '../../src/http/route_context.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createInlineExecutor } from './inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';

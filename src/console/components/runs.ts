@@ -1,4 +1,4 @@
-import type { RunStepsResponse } from '../../http/console/schema.ts';
+import type { RunStepsResponse } from '../../http/console/pages/schema.ts';
 import type { LogLineResponse } from '../../http/intervals/schema.ts';
 import type { RunResponse } from '../../http/runs/schema.ts';
 import { type ListOf, timezone } from '../api/client.ts';

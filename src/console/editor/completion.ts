@@ -1,4 +1,4 @@
-import type { ProjectNamesResponse, VocabularyResponse } from '../../http/console/schema.ts';
+import type { ProjectNamesResponse, VocabularyResponse } from '../../http/console/pages/schema.ts';
 import { may } from '../api/client.ts';
 import { type Resource, useResource } from '../api/resource.ts';
 import { type DialectToken, dialectTokens } from './marked_text.ts';

@@ -4,8 +4,8 @@ import { type NewAuditEvent, recordAuditEvent } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { ApiError } from '../api_error.ts';
-import { userAgentOf } from '../authentication.ts';
-import type { HttpApp } from '../command_service.ts';
+import { userAgentOf } from '../plugins/authentication.ts';
+import type { HttpApp } from '../route_context.ts';
 
 /** The actions of the operations that change something or send a secret, by method and path below the project. */
 const actions: Readonly<Record<string, string>> = {
@@ -80,6 +80,8 @@ export function addAuditHooks(
     readonly settings: Pick<Settings, 'EXPORTD_BASE_URL'>;
   },
 ): void {
+  app.decorateRequest('createdObject', null);
+  app.decorateRequest('changedFields', null);
   const basePath = basePathOf(settings);
   /** The codes of error responses. */
   const errorCodes = new WeakMap<FastifyRequest, string>();

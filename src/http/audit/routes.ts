@@ -1,10 +1,11 @@
-import { auditOutcomes, readAuditEvents, readAuditNames } from '../../journal/audit.ts';
-import { parseChoices, type ProjectRoutes, teamOf } from '../command_service.ts';
+import { auditOutcomes, readAuditEvents } from '../../journal/audit.ts';
+import { parseChoices, teamOf } from '../requests.ts';
+import { type ProjectRoutes } from '../route_context.ts';
 import { offsetPage, resolveListTimes } from '../paging.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
-import { auditEventSchema, auditNames, auditQuery } from './schema.ts';
+import { auditEventSchema, auditQuery } from './schema.ts';
 
-const readsAudit = { config: { scope: 'audit:read' } } as const;
+export const readsAudit = { config: { scope: 'audit:read' } } as const;
 
 /** List the audit trail of a project. */
 export const auditRoutes: ProjectRoutes = (app, { pool, settings }) => {
@@ -35,18 +36,6 @@ export const auditRoutes: ProjectRoutes = (app, { pool, settings }) => {
         until,
       };
       return offsetPage(request, settings, query, await readAuditEvents(pool, filter, query));
-    },
-  );
-};
-
-/** What the filters of the console's page offer. */
-export const consoleAuditRoutes: ProjectRoutes = (app, { pool }) => {
-  app.get(
-    '/console/audit/names',
-    { ...readsAudit, schema: { hide: true, response: { 200: auditNames, ...errorResponses } } },
-    async (request) => {
-      const { users, keys, actions } = await readAuditNames(pool, teamOf(request));
-      return { users: [...users], keys: [...keys], actions: [...actions], outcomes: [...auditOutcomes] };
     },
   );
 };

@@ -9,7 +9,7 @@ import type { RowFinder, RowRange, Source } from '../../source/source.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { notFound } from '../api_error.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import { sourceError } from '../error_handler.ts';
+import { sourceError } from '../plugins/errors.ts';
 import type { DryRunResponse } from './schema.ts';
 
 /** What a dry run needs. */

@@ -4,17 +4,10 @@ import { isUncounted } from '../../projections/backfills.ts';
 import { notFound } from '../api_error.ts';
 import { requireBatchExport, toUtc } from '../batch_exports/read_model.ts';
 import { countRows, offsetPage, projectUrl, toReadableResponse, toReadableResponses } from '../paging.ts';
-import {
-  acceptedDetail,
-  allowsShrink,
-  type ProjectRoutes,
-  readsExports,
-  type RouteContext,
-  stillStoppingDetail,
-  submitCommand,
-  teamOf,
-  writesExports,
-} from '../command_service.ts';
+import { acceptedDetail, allowsShrink, submitCommand } from '../command_service.ts';
+import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import { readsExports, teamOf, writesExports } from '../requests.ts';
+import { stillStoppingDetail } from '../cancelled_runs.ts';
 import { commandResponses, emptyBody, errorResponses, listQuery, pageOf } from '../schemas.ts';
 import { dryRun } from './dry_run.ts';
 import {

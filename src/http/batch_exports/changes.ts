@@ -26,7 +26,7 @@ import type { Connection, Pool } from '../../journal/database.ts';
 import { readRowQuery } from '../../source/row_query/selected_rows.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
-import type { RouteContext } from '../command_service.ts';
+import type { RouteContext } from '../route_context.ts';
 import { type BatchExportRow, requireBatchExport, toUtc } from './read_model.ts';
 import type { CreateBody, UpdateBody } from './schema.ts';
 

@@ -15,19 +15,10 @@ import { cleanUpTimeOf, readRemovalTime } from '../../decisions/remove_secrets.t
 import { dryRun } from '../backfills/dry_run.ts';
 import { dryRunSchema } from '../backfills/schema.ts';
 import { offsetPage, projectUrl, unreadable } from '../paging.ts';
-import {
-  acceptedDetail,
-  allowsShrink,
-  type ProjectRoutes,
-  readsExports,
-  type RouteContext,
-  sendEmpty,
-  stillStoppingDetail,
-  submitCommand,
-  teamOf,
-  writesExports,
-  disconnectSignal,
-} from '../command_service.ts';
+import { acceptedDetail, allowsShrink, submitCommand } from '../command_service.ts';
+import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import { readsExports, sendEmpty, teamOf, writesExports, disconnectSignal } from '../requests.ts';
+import { stillStoppingDetail } from '../cancelled_runs.ts';
 import {
   acceptedCreation,
   commandResponses,

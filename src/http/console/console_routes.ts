@@ -2,7 +2,7 @@ import { createHash } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { basePathOf, type Settings } from '../../config/settings.ts';
 import { notFound } from '../api_error.ts';
-import type { HttpApp } from '../command_service.ts';
+import type { HttpApp } from '../route_context.ts';
 import {
   acceptedEncoding,
   type CompressedFile,

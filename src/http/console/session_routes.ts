@@ -12,9 +12,9 @@ import {
   requireSameOrigin,
   sessionHashOf,
   startSession,
-} from '../authentication.ts';
+} from '../plugins/authentication.ts';
 import { endedSessions, type Session, sessionResponse, signInBody } from '../projects/schema.ts';
-import type { HttpApp } from '../command_service.ts';
+import type { HttpApp } from '../route_context.ts';
 import { errorResponses, noContent } from '../schemas.ts';
 
 const path = '/console/session';

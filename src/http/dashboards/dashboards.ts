@@ -1,6 +1,6 @@
 import { inTransaction, type Pool } from '../../journal/database.ts';
 import { InvalidAccount, userColumns } from '../accounts.ts';
-import type { Caller } from '../authentication.ts';
+import type { Caller } from '../plugins/authentication.ts';
 import { countRows } from '../paging.ts';
 import type { AccessLevel, RestrictionLevel } from './access_levels.ts';
 import type { DashboardResponse } from './schema.ts';

@@ -1,6 +1,6 @@
-import { callerOf } from '../authentication.ts';
+import { callerOf } from '../plugins/authentication.ts';
 import { offsetPage } from '../paging.ts';
-import type { ProjectRoutes } from '../command_service.ts';
+import type { ProjectRoutes } from '../route_context.ts';
 import { errorResponses, listQuery, pageOf } from '../schemas.ts';
 import { listDashboards } from './dashboards.ts';
 import { dashboardSchema } from './schema.ts';

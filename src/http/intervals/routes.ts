@@ -6,12 +6,13 @@ import { fileColumns } from '../../source/sort_key.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
 import { acknowledgeDifferences } from '../../decisions/comparisons.ts';
 import { ApiError, notFound } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
+import { callerOf } from '../plugins/authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath } from '../batch_exports/schema.ts';
 import { resolveListTimes, countRows, offsetPage, withParameters } from '../paging.ts';
-import { parseChoices, type ProjectRoutes, readsExports, teamOf, writesExports } from '../command_service.ts';
+import { parseChoices, readsExports, teamOf, writesExports } from '../requests.ts';
+import { type ProjectRoutes } from '../route_context.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
 import { readIntervalPage, readManifestPage } from './read_model.ts';
 import {

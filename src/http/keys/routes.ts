@@ -11,8 +11,9 @@ import {
   rotateKey,
 } from '../accounts.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
-import { type Caller, callerOf } from '../authentication.ts';
-import { parseChoices, type ProjectRoutes } from '../command_service.ts';
+import { type Caller, callerOf } from '../plugins/authentication.ts';
+import { parseChoices } from '../requests.ts';
+import { type ProjectRoutes } from '../route_context.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { errorResponses, noContent, pageOf } from '../schemas.ts';
 import {

@@ -11,15 +11,17 @@ import { ApiError } from '../api_error.ts';
 import audit from '../audit/examples.json' with { type: 'json' };
 import backfills from '../backfills/examples.json' with { type: 'json' };
 import batchExports from '../batch_exports/examples.json' with { type: 'json' };
-import inspection from '../console/examples.json' with { type: 'json' };
+import verifications from '../console/examples.json' with { type: 'json' };
 import dashboards from '../dashboards/examples.json' with { type: 'json' };
 import intervals from '../intervals/examples.json' with { type: 'json' };
 import keys from '../keys/examples.json' with { type: 'json' };
+import previews from '../previews/examples.json' with { type: 'json' };
 import projects from '../projects/examples.json' with { type: 'json' };
 import query from '../query/examples.json' with { type: 'json' };
-import type { HttpApp } from '../command_service.ts';
+import type { HttpApp } from '../route_context.ts';
 import { createTurns } from '../../concurrency/keyed_semaphore.ts';
 import runs from '../runs/examples.json' with { type: 'json' };
+import source from '../source/examples.json' with { type: 'json' };
 import tables from '../tables/examples.json' with { type: 'json' };
 import webhooks from '../webhooks/examples.json' with { type: 'json' };
 import messages from '../webhooks/message_examples.json' with { type: 'json' };
@@ -51,7 +53,9 @@ export const examples: Readonly<Record<string, OperationExamples>> = {
   ...runs,
   ...backfills,
   ...intervals,
-  ...inspection,
+  ...verifications,
+  ...previews,
+  ...source,
   ...tables,
   ...webhooks,
   ...dashboards,

@@ -7,9 +7,10 @@ import {
   listUsers,
 } from '../accounts.ts';
 import { invalid } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
+import { callerOf } from '../plugins/authentication.ts';
 import { offsetPage } from '../paging.ts';
-import { type HttpApp, type ProjectRoutes, type RouteContext, teamOf } from '../command_service.ts';
+import { type HttpApp, type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import { teamOf } from '../requests.ts';
 import { errorResponses, listQuery, pageOf, userSchema } from '../schemas.ts';
 import { createProjectBody, createUserBody, projectSchema, projectUserSchema } from './schema.ts';
 

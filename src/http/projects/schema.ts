@@ -1,7 +1,7 @@
 import * as z from 'zod';
 import { isTimeZone } from '../../domain/intervals.ts';
 import { addressPattern, weekStartDays } from '../accounts.ts';
-import { maxAddressLength } from '../authentication.ts';
+import { maxAddressLength } from '../plugins/authentication.ts';
 import { lineText, nameText } from '../schemas.ts';
 
 /** A project in a response. */

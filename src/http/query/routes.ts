@@ -7,8 +7,9 @@ import { serializeQueryResponse, serializeStatus } from '../../queries/results.t
 import type { QueryRateLimiter } from '../../queries/query_slots.ts';
 import { readStatus } from '../../queries/statuses.ts';
 import { ApiError, notFound, retryAfter } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
-import { disconnectSignal, type ProjectRoutes, readsQueries, sendEmpty, teamOf } from '../command_service.ts';
+import { callerOf } from '../plugins/authentication.ts';
+import { disconnectSignal, readsQueries, sendEmpty, teamOf } from '../requests.ts';
+import { type ProjectRoutes } from '../route_context.ts';
 import { errorResponses, noContent } from '../schemas.ts';
 import {
   draftedSqlSchema,

@@ -3,7 +3,7 @@ import { readExportsToRetry } from '../../decisions/failed_intervals.ts';
 import { isActiveStatus } from '../../domain/run_state.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { ApiError, invalid } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
+import { callerOf } from '../plugins/authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import {
@@ -11,16 +11,11 @@ import {
   acceptedDetail,
   allowsShrink,
   idempotencyKeyOf,
-  parseChoices,
-  type ProjectRoutes,
-  readsExports,
-  type RouteContext,
-  sendEmpty,
-  stillStoppingDetail,
   submitCommand,
-  teamOf,
-  writesExports,
 } from '../command_service.ts';
+import { parseChoices, readsExports, sendEmpty, teamOf, writesExports } from '../requests.ts';
+import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import { stillStoppingDetail } from '../cancelled_runs.ts';
 import {
   resolveListTimes,
   projectUrl,

@@ -12,14 +12,8 @@ import {
 import type { TableCheck } from '../../verify/check_table.ts';
 import { ApiError, invalid, retryAfter, temporalUnreachable } from '../api_error.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import {
-  disconnectSignal,
-  type ProjectRoutes,
-  readsExports,
-  type RouteContext,
-  teamOf,
-  writesExports,
-} from '../command_service.ts';
+import { disconnectSignal, readsExports, teamOf, writesExports } from '../requests.ts';
+import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { emptyBody, errorResponses } from '../schemas.ts';
 import {
   tableCheckSchema,

@@ -22,18 +22,11 @@ import {
   type WebhookFields,
 } from '../../notifications/webhooks.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
-import { callerOf } from '../authentication.ts';
+import { callerOf } from '../plugins/authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import {
-  parseChoices,
-  type ProjectRoutes,
-  readsExports,
-  type RouteContext,
-  teamOf,
-  writesExports,
-  disconnectSignal,
-} from '../command_service.ts';
+import { parseChoices, readsExports, teamOf, writesExports, disconnectSignal } from '../requests.ts';
+import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
 import { resend, testWebhook } from './requested_deliveries.ts';
 import {

@@ -3,7 +3,7 @@ import { brotliDecompressSync, gunzipSync } from 'node:zlib';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { fastify } from 'fastify';
 import { consoleRoutes } from '../../../src/http/console/console_routes.ts';
-import type { HttpApp } from '../../../src/http/command_service.ts';
+import type { HttpApp } from '../../../src/http/route_context.ts';
 import { acceptedEncoding } from '../../../src/http/console/console_files.ts';
 
 let app: HttpApp;

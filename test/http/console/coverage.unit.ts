@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { coverageOf } from '../../../src/http/console/coverage.ts';
-import { coverageKinds } from '../../../src/http/console/schema.ts';
+import { coverageOf } from '../../../src/http/console/pages/coverage.ts';
+import { coverageKinds } from '../../../src/http/console/pages/schema.ts';
 import { casesOf } from '../../setup/effort.ts';
 
 const at = (hour: number): string => new Date(Date.UTC(2026, 10, 22, hour)).toISOString();

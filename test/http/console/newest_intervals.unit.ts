@@ -2,7 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import type { ScheduleRevision } from '../../../src/domain/intervals.ts';
 import type { UndecidedRange } from '../../../src/domain/batch_export.ts';
 import type { IntervalStatus } from '../../../src/http/intervals/schema.ts';
-import { newestIntervals } from '../../../src/http/console/overview.ts';
+import { newestIntervals } from '../../../src/http/console/pages/overview.ts';
 
 const hourly: ScheduleRevision = {
   interval: 'hour',

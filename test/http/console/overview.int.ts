@@ -3,7 +3,7 @@ import { readSettings } from '../../../src/config/settings.ts';
 import { createPolicies } from '../../../src/decisions/policies.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
-import type { Overview, OverviewItem } from '../../../src/http/console/schema.ts';
+import type { Overview, OverviewItem } from '../../../src/http/console/pages/schema.ts';
 import { createCommander } from '../../decisions/commander.ts';
 import { createSimulatedRuns } from '../../decisions/simulated_runs.ts';
 import { minuteAgo } from '../../setup/minutes.ts';

@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import type { HttpApp } from '../../../src/http/command_service.ts';
+import type { HttpApp } from '../../../src/http/route_context.ts';
 import { launchBrowser, openConsole, takeScreenshot } from '../../console/browser.ts';
 import { createServerlessApp } from '../../../src/http/serverless_app.ts';
 

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import type { HttpApp } from '../../../src/http/command_service.ts';
+import type { HttpApp } from '../../../src/http/route_context.ts';
 import { createServerlessApp } from '../../../src/http/serverless_app.ts';
 
 let app: HttpApp;

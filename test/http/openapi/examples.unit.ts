@@ -108,7 +108,7 @@ describe('the examples of the OpenAPI document', () => {
 
 const root = join(import.meta.dirname, '../../..');
 /** What only the console receives, and a client that is no longer there. */
-const undocumented = ['src/http/console/', 'src/http/previews/', 'src/http/routes/console_'];
+const undocumented = ['src/http/console/'];
 const unreceived = ['403 csrf_failed', '499 client_disconnected'];
 
 /** Status and code of each error in the code of the API and of queries. */

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { newestInterval, newestIntervals } from '../../../src/http/console/previews.ts';
+import { newestInterval, newestIntervals } from '../../../src/http/previews/previews.ts';
 
 const schedule = (interval: string, timezone = 'UTC') => ({
   interval,

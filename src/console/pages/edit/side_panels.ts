@@ -1,10 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type {
-  EstimateResponse,
-  PreviewResponse,
-  SourceReportResponse,
-} from '../../../http/console/schema.ts';
+import type { EstimateResponse, PreviewResponse } from '../../../http/previews/schema.ts';
+import type { SourceReportResponse } from '../../../http/source/schema.ts';
 import { api, type ExportdError, timezone, toFailure } from '../../api/client.ts';
 import { useRequest, useResource } from '../../api/resource.ts';
 import { Button, CopyBlock } from '../../components/actions.ts';

@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import type { BackfillResponse, DryRunResponse } from '../../../http/backfills/schema.ts';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import type { CoverageResponse } from '../../../http/console/schema.ts';
+import type { CoverageResponse } from '../../../http/console/pages/schema.ts';
 import {
   type ActionRequest,
   api,

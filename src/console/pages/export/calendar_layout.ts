@@ -1,4 +1,4 @@
-import type { CoverageSegment, TimelineResponse } from '../../../http/console/schema.ts';
+import type { CoverageSegment, TimelineResponse } from '../../../http/console/pages/schema.ts';
 import type { IntervalLook } from '../../components/statuses.ts';
 import { localTimeOf } from '../../formatting/format.ts';
 

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useRef } from 'preact/hooks';
-import type { CoverageKind, CoverageResponse, CoverageSegment } from '../../../http/console/schema.ts';
+import type { CoverageKind, CoverageResponse, CoverageSegment } from '../../../http/console/pages/schema.ts';
 import { may } from '../../api/client.ts';
 import { IntervalLegend } from '../../components/interval_cells.ts';
 import { CellShape, type IntervalLook, intervalLooks } from '../../components/statuses.ts';

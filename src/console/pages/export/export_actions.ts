@@ -1,5 +1,5 @@
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import type { CoverageResponse, FirstRowResponse } from '../../../http/console/schema.ts';
+import type { CoverageResponse, FirstRowResponse } from '../../../http/console/pages/schema.ts';
 import { may, timezone } from '../../api/client.ts';
 import type { Resource } from '../../api/resource.ts';
 import { type Action, ActionButton, Button } from '../../components/actions.ts';

@@ -5,7 +5,7 @@ import type {
   ActiveRunsResponse,
   CoverageSegment,
   TimelineResponse,
-} from '../../../http/console/schema.ts';
+} from '../../../http/console/pages/schema.ts';
 import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { ActionButton, Button } from '../../components/actions.ts';

@@ -4,7 +4,7 @@ import type {
   CoverageResponse,
   FirstRowResponse,
   SameTroubleResponse,
-} from '../../../http/console/schema.ts';
+} from '../../../http/console/pages/schema.ts';
 import { may } from '../../api/client.ts';
 import { useResource, type Resource } from '../../api/resource.ts';
 import { messageInWords } from '../../components/in_words.ts';

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { OverviewItem } from '../../../http/console/schema.ts';
+import type { OverviewItem } from '../../../http/console/pages/schema.ts';
 import { type IntervalCell, IntervalCells } from '../../components/interval_cells.ts';
 import { Moment } from '../../components/moment.ts';
 import { messageInWords } from '../../components/in_words.ts';

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useCallback, useRef } from 'preact/hooks';
-import type { Overview } from '../../../http/console/schema.ts';
+import type { Overview } from '../../../http/console/pages/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { may } from '../../api/client.ts';
 import { Button } from '../../components/actions.ts';

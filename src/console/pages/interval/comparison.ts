@@ -1,10 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type {
-  IntervalDetailResponse,
-  VerificationResponse,
-  VerificationsResponse,
-} from '../../../http/console/schema.ts';
+import type { IntervalDetailResponse } from '../../../http/intervals/detail_schema.ts';
+import type { VerificationResponse, VerificationsResponse } from '../../../http/console/pages/schema.ts';
 import type { IntervalResponse } from '../../../http/intervals/schema.ts';
 import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';

@@ -3,7 +3,7 @@ import type {
   IntervalDetailResponse,
   IntervalFile,
   RowLocationResponse,
-} from '../../../http/console/schema.ts';
+} from '../../../http/intervals/detail_schema.ts';
 import { api } from '../../api/client.ts';
 import { useRequest } from '../../api/resource.ts';
 import { Button } from '../../components/actions.ts';

@@ -1,4 +1,4 @@
-import type { Generation, IntervalDetailResponse } from '../../../http/console/schema.ts';
+import type { Generation, IntervalDetailResponse } from '../../../http/intervals/detail_schema.ts';
 import { shellWord, timezone } from '../../api/client.ts';
 import { ActionButton, CopyLine } from '../../components/actions.ts';
 import { FieldChanges } from '../../components/in_words.ts';

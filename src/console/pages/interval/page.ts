@@ -1,5 +1,5 @@
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
-import type { IntervalDetailResponse } from '../../../http/console/schema.ts';
+import type { IntervalDetailResponse } from '../../../http/intervals/detail_schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { timezone } from '../../api/client.ts';
 import { type Action, ActionButton } from '../../components/actions.ts';

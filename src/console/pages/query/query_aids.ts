@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
-import type { CheckedQueryResponse } from '../../../http/console/schema.ts';
+import type { CheckedQueryResponse } from '../../../http/console/pages/schema.ts';
 import { api, projectId } from '../../api/client.ts';
 import { useRequest } from '../../api/resource.ts';
 import { Button } from '../../components/actions.ts';

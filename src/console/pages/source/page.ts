@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
-import type { SourceMappingResponse } from '../../../http/console/schema.ts';
+import type { SourceMappingResponse } from '../../../http/source/schema.ts';
 import { api, type ExportdError, may, toFailure } from '../../api/client.ts';
 import { Button, CopyBlock } from '../../components/actions.ts';
 import { SelectField } from '../../components/field.ts';

@@ -3,22 +3,23 @@ import {
   type Model,
   type UndecidedRange,
   undecidedRanges,
-} from '../../domain/batch_export.ts';
-import { compareConditions } from '../../domain/condition.ts';
+} from '../../../domain/batch_export.ts';
+import { compareConditions } from '../../../domain/condition.ts';
 import {
   type DataInterval,
   firstIntervalEndingFrom,
   intervalContaining,
   nominalLengthMs,
   type ScheduleRevision,
-} from '../../domain/intervals.ts';
-import type { Pool } from '../../journal/database.ts';
-import { type ExportStanding, readStandings } from '../../projections/export_conditions.ts';
-import { skipStatusOf } from '../../projections/intervals.ts';
-import type { Logger } from '../../telemetry/logger.ts';
-import type { IntervalStatus } from '../intervals/schema.ts';
-import { type HttpApp, readsExports, type RouteContext, teamOf } from '../command_service.ts';
-import { errorResponses } from '../schemas.ts';
+} from '../../../domain/intervals.ts';
+import type { Pool } from '../../../journal/database.ts';
+import { type ExportStanding, readStandings } from '../../../projections/export_conditions.ts';
+import { skipStatusOf } from '../../../projections/intervals.ts';
+import type { Logger } from '../../../telemetry/logger.ts';
+import type { IntervalStatus } from '../../intervals/schema.ts';
+import { type HttpApp, type RouteContext } from '../../route_context.ts';
+import { readsExports, teamOf } from '../../requests.ts';
+import { errorResponses } from '../../schemas.ts';
 import {
   intervalLetters,
   type Overview,
@@ -338,7 +339,7 @@ const byAttention = (one: RankedExport, other: RankedExport): number =>
   one.id.localeCompare(other.id);
 
 /** Lists the exports of the project for the console, those that need attention first. */
-export function consoleOverviewRoutes(app: HttpApp, context: RouteContext): void {
+export function overviewRoutes(app: HttpApp, context: RouteContext): void {
   app.get(
     '/console/overview',
     {

@@ -1,12 +1,13 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { clauseKeywords, reservedWords } from '@exportd/dialect/query_text';
 import { describeFunctions, describeTables } from '@exportd/dialect/vocabulary';
-import { compilerProject } from '../../queries/dialect_reader.ts';
-import { createProjectSchemas, type EditorRequest, readNames } from '../../queries/editor.ts';
-import { QueryError } from '../../queries/query_errors.ts';
-import { callerOf } from '../authentication.ts';
-import { disconnectSignal, type ProjectRoutes, readsQueries, teamOf } from '../command_service.ts';
-import { errorResponses } from '../schemas.ts';
+import { compilerProject } from '../../../queries/dialect_reader.ts';
+import { createProjectSchemas, type EditorRequest, readNames } from '../../../queries/editor.ts';
+import { QueryError } from '../../../queries/query_errors.ts';
+import { callerOf } from '../../plugins/authentication.ts';
+import { disconnectSignal, readsQueries, teamOf } from '../../requests.ts';
+import { type ProjectRoutes } from '../../route_context.ts';
+import { errorResponses } from '../../schemas.ts';
 import { checkedQuerySchema, checkQueryBody, projectNamesSchema, vocabularySchema } from './schema.ts';
 
 const keywords = [...new Set([...clauseKeywords, ...reservedWords, 'ASC', 'DESC', 'END'])];
@@ -18,7 +19,7 @@ const requestOf = (request: FastifyRequest, reply: FastifyReply): EditorRequest 
 });
 
 /** What an editor of queries needs. None of it runs a query, so it does not count against their rate limit. */
-export const consoleQueryRoutes: ProjectRoutes = (app, context) => {
+export const queryEditorRoutes: ProjectRoutes = (app, context) => {
   const { pool, settings, queries } = context;
   const { source, running, executor } = queries;
   const service = { pool, source, running, executor, settings };

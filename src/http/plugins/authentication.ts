@@ -1,15 +1,15 @@
 import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
 import type {} from '@fastify/cookie';
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
-import { bounds } from '../config/bounds.ts';
-import { basePathOf, type Settings } from '../config/settings.ts';
-import type { FieldChange } from '../journal/audit.ts';
-import type { Pool } from '../journal/database.ts';
-import type { Logger } from '../telemetry/logger.ts';
-import { hashOfKey, isActiveKey, isKey, requireUserId, type Scope } from './accounts.ts';
-import { ApiError, invalid, notFound, retryAfter } from './api_error.ts';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
+import { bounds } from '../../config/bounds.ts';
+import { basePathOf, type Settings } from '../../config/settings.ts';
+import type { FieldChange } from '../../journal/audit.ts';
+import type { Pool } from '../../journal/database.ts';
+import type { Logger } from '../../telemetry/logger.ts';
+import { hashOfKey, isActiveKey, isKey, requireUserId, type Scope } from '../accounts.ts';
+import { ApiError, invalid, notFound, retryAfter } from '../api_error.ts';
 import { clientOf, type FailedAuthentication, type Refusals } from './refusals.ts';
 
 /** The owner of the API key, and what it grants. */
@@ -81,8 +81,31 @@ type FoundKey = Omit<Caller, 'project_id' | 'actor_id'> & {
 const thisMinute = `date_trunc('minute', clock_timestamp())`;
 const keyColumns = `key.id as key_id, key.user_id, key.project_ids, key.scopes`;
 
+/** Failed authentications are counted for this long, in milliseconds. */
+const failureWindowMs = 60_000;
+
+/** Adds the caller of requests to an application; which routes need one says `authenticate`. It ends with the application. */
+export function addAuthentication(
+  app: FastifyInstance,
+  dependencies: Omit<Parameters<typeof createAuthentication>[0], 'limiter'> & {
+    readonly settings: Pick<Settings, 'EXPORTD_MAX_FAILED_AUTHENTICATIONS'>;
+  },
+): Authentication {
+  const { settings, refusals } = dependencies;
+  app.decorateRequest('caller', null);
+  const limiter = createAuthenticationLimiter({
+    maxFailures: settings.EXPORTD_MAX_FAILED_AUTHENTICATIONS,
+    windowMs: failureWindowMs,
+    now: Date.now,
+    onFailure: (outcome, address) => refusals.recordFailedAuthentication(outcome, address),
+  });
+  const authentication = createAuthentication({ ...dependencies, limiter });
+  app.addHook('onClose', () => authentication.close());
+  return authentication;
+}
+
 /** Authenticates requests with one statement each, without a cache, so that revocation acts at once. */
-export function createAuthentication({
+function createAuthentication({
   pool,
   authenticationPool,
   limiter,

@@ -1,17 +1,18 @@
-import { undecidedRanges } from '../../domain/batch_export.ts';
-import { countIntervals, type DataInterval, intervalContaining } from '../../domain/intervals.ts';
-import type { Pool } from '../../journal/database.ts';
-import { readScheduleWithHoles, type ScheduleWithHoles } from '../../projections/export_conditions.ts';
-import { skipStatusOf } from '../../projections/intervals.ts';
-import { allRows } from '../../source/row_selection.ts';
-import { ApiError } from '../api_error.ts';
-import type { DryRunService } from '../backfills/dry_run.ts';
-import { backfillsPath } from '../backfills/schema.ts';
-import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
-import { disconnectSignal, type ProjectRoutes, readsExports, teamOf } from '../command_service.ts';
-import { sourceError } from '../error_handler.ts';
-import { unreadable } from '../paging.ts';
-import { errorResponses } from '../schemas.ts';
+import { undecidedRanges } from '../../../domain/batch_export.ts';
+import { countIntervals, type DataInterval, intervalContaining } from '../../../domain/intervals.ts';
+import type { Pool } from '../../../journal/database.ts';
+import { readScheduleWithHoles, type ScheduleWithHoles } from '../../../projections/export_conditions.ts';
+import { skipStatusOf } from '../../../projections/intervals.ts';
+import { allRows } from '../../../source/row_selection.ts';
+import { ApiError } from '../../api_error.ts';
+import type { DryRunService } from '../../backfills/dry_run.ts';
+import { backfillsPath } from '../../backfills/schema.ts';
+import { type BatchExportRow, requireBatchExport } from '../../batch_exports/read_model.ts';
+import { disconnectSignal, readsExports, teamOf } from '../../requests.ts';
+import { type ProjectRoutes } from '../../route_context.ts';
+import { sourceError } from '../../plugins/errors.ts';
+import { unreadable } from '../../paging.ts';
+import { errorResponses } from '../../schemas.ts';
 import { nextRunAt } from './overview.ts';
 import {
   type CoverageKind,
@@ -221,7 +222,7 @@ async function readFirstRow(
 }
 
 /** How much of the source's time an export covers. */
-export const consoleCoverageRoutes: ProjectRoutes = (app, context) => {
+export const coverageRoutes: ProjectRoutes = (app, context) => {
   const { pool, settings, shares, exportLink } = context;
 
   app.get(

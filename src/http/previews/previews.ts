@@ -23,21 +23,9 @@ import {
   type WritableDefinition,
 } from '../batch_exports/changes.ts';
 import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
-import { batchExportPath, type UpdateBody, updateBody } from '../batch_exports/schema.ts';
-import { sourceError } from '../error_handler.ts';
-import { callerOf } from '../authentication.ts';
-import { disconnectSignal, type ProjectRoutes, teamOf, writesExports } from '../command_service.ts';
-import { errorResponses } from '../schemas.ts';
-import {
-  type EstimateResponse,
-  estimateSchema,
-  type PreviewResponse,
-  previewSchema,
-  sourceCheckQuery,
-  sourceMapBody,
-  sourceMappingSchema,
-  sourceReportSchema,
-} from './schema.ts';
+import { type UpdateBody } from '../batch_exports/schema.ts';
+import { sourceError } from '../plugins/errors.ts';
+import { type EstimateResponse, type PreviewResponse } from './schema.ts';
 
 const dayMs = 86_400_000;
 
@@ -110,7 +98,7 @@ const measuredRows = 2_000;
  * is longer.
  * @throws ApiError 400, 503
  */
-async function estimateExport(
+export async function estimateExport(
   service: PreviewService,
   previewed: PreviewedExport,
   signal: AbortSignal,
@@ -178,7 +166,7 @@ const maxRows = 20;
 const searchedDays = 30;
 
 /** Previews the keys of an export's newest ended interval, and its first rows. @throws ApiError 400, 503 */
-async function previewExport(
+export async function previewExport(
   service: PreviewService,
   previewed: PreviewedExport,
   signal: AbortSignal,
@@ -238,7 +226,7 @@ interface PreviewedExport {
  * Reads what a body would make of an export, or of a new one.
  * @throws CommandRejected or ApiError with the invalid field; ApiError 404
  */
-async function previewedExport(
+export async function previewedExport(
   pool: Pool,
   teamId: number,
   id: string | null,
@@ -268,132 +256,3 @@ const hasQueryOf = (
   current: BatchExportRow | null,
   { model, dialect_query }: WritableDefinition,
 ): current is BatchExportRow => current?.model === model && current.dialect_query === dialect_query;
-
-/** The path of a preview: with the id of an export that the body changes, or without one for a new export. */
-const newExportPath = batchExportPath.omit({ id: true });
-
-/**
- * Preview what an export of the body would write before it is created or changed. Who may create exports may see their
- * rows; reading exports alone shows none.
- */
-export const previewRoutes: ProjectRoutes = (app, context) => {
-  const { pool, source, shares } = context;
-
-  app.get(
-    '/source/check',
-    {
-      ...writesExports,
-      schema: {
-        summary: 'Check the source',
-        description: 'Whether exports can read the source, and the SQL that fixes what they cannot.',
-        querystring: sourceCheckQuery,
-        response: { 200: sourceReportSchema, ...errorResponses },
-      },
-    },
-    async (request, reply) => {
-      try {
-        const report = await shares.previews(request, disconnectSignal(reply), () =>
-          source.check(teamOf(request), request.query, disconnectSignal(reply)),
-        );
-        return {
-          ...report,
-          relations: [...report.relations],
-          findings: [...report.findings],
-          tables: [...report.tables],
-          views: report.views.map((view) => ({ ...view, to_choose: [...view.to_choose] })),
-        };
-      } catch (error) {
-        throw sourceError(error) ?? error;
-      }
-    },
-  );
-
-  app.post(
-    '/source/map',
-    {
-      ...writesExports,
-      schema: {
-        summary: 'Map table',
-        description:
-          'Drafts a view of events over a table, with its index and grants as one script. It changes nothing. Rows of the ' +
-          'table may be of any project, so only keys with `source:read` see some.',
-        body: sourceMapBody,
-        response: { 200: sourceMappingSchema, ...errorResponses },
-      },
-    },
-    async (request, reply) => {
-      const { table, columns: chosen } = request.body;
-      const readsRows = callerOf(request).scopes.includes('source:read');
-      const signal = disconnectSignal(reply);
-      try {
-        const { tables, mapping } = await shares.previews(request, signal, () =>
-          source.map(teamOf(request), { table, chosen, readsRows }, signal),
-        );
-        if (mapping === null) return { tables: [...tables], mapping };
-        const { view, isRead, columns, roles, rows, script } = mapping;
-        return {
-          tables: [...tables],
-          mapping: {
-            columns: [...columns],
-            roles: [...roles],
-            view: view.name,
-            setting: view.setting,
-            is_read: isRead,
-            to_choose: [...view.to_choose],
-            script,
-            rows: rows && [...rows],
-          },
-        };
-      } catch (error) {
-        throw sourceError(error) ?? error;
-      }
-    },
-  );
-
-  for (const [path, of, params] of [
-    ['/batch_exports', 'a new batch export', newExportPath],
-    ['/batch_exports/:id', 'an update of a batch export', batchExportPath],
-  ] as const) {
-    app.post(
-      `${path}/preview`,
-      {
-        ...writesExports,
-        schema: {
-          summary: `Preview ${of}`,
-          description:
-            'The first rows that it would write of its newest ended interval, with the names of its files.',
-          params,
-          body: updateBody,
-          response: { 200: previewSchema, ...errorResponses },
-        },
-      },
-      async (request, reply) => {
-        const id = 'id' in request.params ? request.params.id : null;
-        return shares.previews(request, disconnectSignal(reply), async () => {
-          const previewed = await previewedExport(pool, teamOf(request), id, request.body);
-          return previewExport(context, previewed, disconnectSignal(reply));
-        });
-      },
-    );
-    app.post(
-      `${path}/estimate`,
-      {
-        ...writesExports,
-        schema: {
-          summary: `Estimate ${of}`,
-          description: 'How many rows, bytes and files an interval has, by the newest ones.',
-          params,
-          body: updateBody,
-          response: { 200: estimateSchema, ...errorResponses },
-        },
-      },
-      async (request, reply) => {
-        const id = 'id' in request.params ? request.params.id : null;
-        return shares.previews(request, disconnectSignal(reply), async () => {
-          const previewed = await previewedExport(pool, teamOf(request), id, request.body);
-          return estimateExport(context, previewed, disconnectSignal(reply));
-        });
-      },
-    );
-  }
-};

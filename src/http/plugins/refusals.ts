@@ -1,7 +1,7 @@
 import { isIPv6 } from 'node:net';
-import type { FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { Counter, type Registry } from 'prom-client';
-import type { Logger } from '../telemetry/logger.ts';
+import type { Logger } from '../../telemetry/logger.ts';
 
 /**
  * How authentication failed: no key was sent, an invalid one was answered with 401, or with 429 because its address has
@@ -27,6 +27,19 @@ export interface Refusals {
 
 /** Above this, the refusals of a minute are only counted, so that an attacker with many addresses fills no log. */
 const maxWarnings = 1_000;
+
+/** Counts the refused requests of an application. */
+export function addRefusals(
+  app: FastifyInstance,
+  dependencies: Parameters<typeof createRefusals>[0],
+): Refusals {
+  const refusals = createRefusals(dependencies);
+  app.addHook('onResponse', (request, { statusCode }, done) => {
+    refusals.recordResponse(request, statusCode);
+    done();
+  });
+  return refusals;
+}
 
 /**
  * Creates the counter of refused requests. The first of an address, key, route and reason in a minute is a warning in the log:

@@ -1,9 +1,9 @@
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import pg from 'pg';
-import { bounds } from '../config/bounds.ts';
-import { CommandRejected, type RejectionCode } from '../domain/errors.ts';
-import { isDatabaseUnavailable } from '../journal/database.ts';
+import { bounds } from '../../config/bounds.ts';
+import { CommandRejected, type RejectionCode } from '../../domain/errors.ts';
+import { isDatabaseUnavailable } from '../../journal/database.ts';
 import {
   BackgroundQueueFull,
   BackgroundUnavailable,
@@ -13,17 +13,17 @@ import {
   QueryInterrupted,
   QueryNotStarted,
   QuerySlotsBusy,
-} from '../queries/query_errors.ts';
-import { QuerySchemaError } from '../queries/query_executor.ts';
-import { InvalidMapping } from '../source/check/draft_view.ts';
-import { safeMessage } from '../source/check/report.ts';
-import { InvalidRelation } from '../source/postgres_source.ts';
-import { RowTooWide } from '../source/copy_out.ts';
-import { RelationNotFound } from '../source/relations.ts';
-import { UnsupportedSelection } from '../source/row_query/selected_rows.ts';
-import { SelectionRejected } from '../source/selection_rejected.ts';
-import { isErrorOfSource, SourceBusy, SourceIsStandby } from '../source/source_connection.ts';
-import { ApiError, invalid, notFound, retryAfter } from './api_error.ts';
+} from '../../queries/query_errors.ts';
+import { QuerySchemaError } from '../../queries/query_executor.ts';
+import { InvalidMapping } from '../../source/check/draft_view.ts';
+import { safeMessage } from '../../source/check/report.ts';
+import { InvalidRelation } from '../../source/postgres_source.ts';
+import { RowTooWide } from '../../source/copy_out.ts';
+import { RelationNotFound } from '../../source/relations.ts';
+import { UnsupportedSelection } from '../../source/row_query/selected_rows.ts';
+import { SelectionRejected } from '../../source/selection_rejected.ts';
+import { isErrorOfSource, SourceBusy, SourceIsStandby } from '../../source/source_connection.ts';
+import { ApiError, invalid, notFound, retryAfter } from '../api_error.ts';
 
 /** Formats the path of a field as `attr`, for example `destination__config__prefix`. */
 export const attrOf = (path: readonly (string | number)[]): string | null =>

@@ -26,8 +26,8 @@ import type { Pool } from '../../journal/database.ts';
 import { stateOf } from '../../projections/stream_states.ts';
 import type { RowFinder, Source } from '../../source/source.ts';
 import { notFound } from '../api_error.ts';
-import { readIntervalPage } from '../intervals/read_model.ts';
-import type { IntervalResponse } from '../intervals/schema.ts';
+import { readIntervalPage } from './read_model.ts';
+import type { IntervalResponse } from './schema.ts';
 import { runColumns, type RunLink, type RunRow, toRunResponse } from '../runs/read_model.ts';
 import type {
   Generation,
@@ -35,7 +35,7 @@ import type {
   IntervalFile,
   NewestCheck,
   RowLocationResponse,
-} from './schema.ts';
+} from './detail_schema.ts';
 
 /** A completed run of an interval: a generation. */
 interface CompletedRun extends RunRow {

@@ -1,0 +1,72 @@
+import { auditRoutes } from './audit/routes.ts';
+import { backfillRoutes } from './backfills/routes.ts';
+import {
+  batchExportActionRoutes,
+  batchExportCheckRoutes,
+  batchExportRoutes,
+  destinationTestRoutes,
+} from './batch_exports/routes.ts';
+import { verificationRoutes } from './console/interval_routes.ts';
+import { activeRunRoutes } from './console/pages/active_runs.ts';
+import { auditNameRoutes } from './console/pages/audit_names.ts';
+import { coverageRoutes } from './console/pages/coverage.ts';
+import { overviewRoutes } from './console/pages/overview.ts';
+import { queryEditorRoutes } from './console/pages/query_editor.ts';
+import { runStepRoutes } from './console/pages/run_steps.ts';
+import { sameTroubleRoutes } from './console/pages/same_trouble.ts';
+import { timelineRoutes } from './console/pages/timeline.ts';
+import { dashboardRoutes } from './dashboards/routes.ts';
+import { intervalDetailRoutes } from './intervals/detail_routes.ts';
+import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts';
+import { keyRoutes } from './keys/routes.ts';
+import { previewRoutes } from './previews/routes.ts';
+import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
+import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
+import type { ProjectRoutes } from './route_context.ts';
+import { failedRunRoutes, runRoutes } from './runs/routes.ts';
+import { sourceRoutes } from './source/routes.ts';
+import { tableRoutes } from './tables/routes.ts';
+import { webhookDeliveryRoutes, webhookRoutes } from './webhooks/routes.ts';
+
+/** Whose paths have no project in them. */
+export const wholeResources: readonly ProjectRoutes[] = [projectRoutes, installationRoutes];
+
+/** Below each project. Where two match a path, the router prefers the one without parameters. */
+export const projectResources: readonly ProjectRoutes[] = [
+  batchExportRoutes,
+  batchExportCheckRoutes,
+  destinationTestRoutes,
+  batchExportActionRoutes,
+  failedRunRoutes,
+  runRoutes,
+  backfillRoutes,
+  intervalRoutes,
+  intervalDetailRoutes,
+  verificationRoutes,
+  sourceRoutes,
+  previewRoutes,
+  readingRoutes,
+  tableRoutes,
+  logRoutes,
+  webhookRoutes,
+  webhookDeliveryRoutes,
+  dashboardRoutes,
+  keyRoutes,
+  projectUserRoutes,
+  auditRoutes,
+  queryAuthorizationRoutes,
+  draftSqlRoutes,
+  queryRoutes,
+];
+
+/** What only the pages of the console read. */
+export const consoleResources: readonly ProjectRoutes[] = [
+  overviewRoutes,
+  timelineRoutes,
+  sameTroubleRoutes,
+  activeRunRoutes,
+  runStepRoutes,
+  coverageRoutes,
+  queryEditorRoutes,
+  auditNameRoutes,
+];

@@ -1,0 +1,45 @@
+import type { IncomingMessage, Server, ServerResponse } from 'node:http';
+import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
+import type { ZodTypeProvider } from 'fastify-type-provider-zod';
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
+import type { EncoderPool } from '../encoding/encoder.ts';
+import type { QueryService } from '../queries/handle_query.ts';
+import type { QueryRateLimiter } from '../queries/query_slots.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { VerificationClient } from '../temporal/clients/verification_client.ts';
+import type { DryRunService } from './backfills/dry_run.ts';
+import type { DestinationTestService } from './batch_exports/test_destination.ts';
+import type { CommandService } from './command_service.ts';
+import type { RequestShares } from './request_shares.ts';
+import type { ExportLink, RunLink } from './runs/read_model.ts';
+import type { ResendService, WebhookTestService } from './webhooks/requested_deliveries.ts';
+
+/** The application, with request and response types derived from their schemas. */
+export type HttpApp = FastifyInstance<
+  Server,
+  IncomingMessage,
+  ServerResponse,
+  FastifyBaseLogger,
+  ZodTypeProvider
+>;
+
+/** What the routes of a project use. */
+export interface RouteContext
+  extends DryRunService, DestinationTestService, WebhookTestService, ResendService {
+  readonly settings: Settings;
+  readonly keyRing: KeyRing;
+  readonly commandService: CommandService;
+  readonly queries: QueryService;
+  readonly queryRateLimiter: QueryRateLimiter;
+  readonly runLink: RunLink;
+  readonly exportLink: ExportLink;
+  /** Encodes rows of previews in a thread. */
+  readonly encoders: EncoderPool;
+  readonly shares: RequestShares;
+  readonly verifications: VerificationClient;
+  readonly logger: Logger;
+}
+
+/** Adds routes below `/api/<root>/:project_id`. */
+export type ProjectRoutes = (app: HttpApp, context: RouteContext) => void;

@@ -1,0 +1,82 @@
+import { callerOf } from '../plugins/authentication.ts';
+import { sourceError } from '../plugins/errors.ts';
+import { disconnectSignal, teamOf, writesExports } from '../requests.ts';
+import type { ProjectRoutes } from '../route_context.ts';
+import { errorResponses } from '../schemas.ts';
+import { sourceCheckQuery, sourceMapBody, sourceMappingSchema, sourceReportSchema } from './schema.ts';
+
+/** Check the relations that exports read, and draft a view over a table of another form. */
+export const sourceRoutes: ProjectRoutes = (app, context) => {
+  const { source, shares } = context;
+
+  app.get(
+    '/source/check',
+    {
+      ...writesExports,
+      schema: {
+        summary: 'Check the source',
+        description: 'Whether exports can read the source, and the SQL that fixes what they cannot.',
+        querystring: sourceCheckQuery,
+        response: { 200: sourceReportSchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      try {
+        const report = await shares.previews(request, disconnectSignal(reply), () =>
+          source.check(teamOf(request), request.query, disconnectSignal(reply)),
+        );
+        return {
+          ...report,
+          relations: [...report.relations],
+          findings: [...report.findings],
+          tables: [...report.tables],
+          views: report.views.map((view) => ({ ...view, to_choose: [...view.to_choose] })),
+        };
+      } catch (error) {
+        throw sourceError(error) ?? error;
+      }
+    },
+  );
+
+  app.post(
+    '/source/map',
+    {
+      ...writesExports,
+      schema: {
+        summary: 'Map table',
+        description:
+          'Drafts a view of events over a table, with its index and grants as one script. It changes nothing. Rows of the ' +
+          'table may be of any project, so only keys with `source:read` see some.',
+        body: sourceMapBody,
+        response: { 200: sourceMappingSchema, ...errorResponses },
+      },
+    },
+    async (request, reply) => {
+      const { table, columns: chosen } = request.body;
+      const readsRows = callerOf(request).scopes.includes('source:read');
+      const signal = disconnectSignal(reply);
+      try {
+        const { tables, mapping } = await shares.previews(request, signal, () =>
+          source.map(teamOf(request), { table, chosen, readsRows }, signal),
+        );
+        if (mapping === null) return { tables: [...tables], mapping };
+        const { view, isRead, columns, roles, rows, script } = mapping;
+        return {
+          tables: [...tables],
+          mapping: {
+            columns: [...columns],
+            roles: [...roles],
+            view: view.name,
+            setting: view.setting,
+            is_read: isRead,
+            to_choose: [...view.to_choose],
+            script,
+            rows: rows && [...rows],
+          },
+        };
+      } catch (error) {
+        throw sourceError(error) ?? error;
+      }
+    },
+  );
+};
