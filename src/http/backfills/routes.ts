@@ -2,14 +2,14 @@ import type { FastifyRequest } from 'fastify';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { isUncounted } from '../../projections/backfills.ts';
 import { notFound } from '../api_error.ts';
-import { requireBatchExport, toUtc } from '../batch_exports/read_model.ts';
-import { countRows, offsetPage, projectUrl, toReadableResponse, toReadableResponses } from '../paging.ts';
-import { acceptedDetail, allowsShrink, submitCommand } from '../command_service.ts';
+import { requireBatchExport } from '../batch_exports/read_model.ts';
+import { countRows, offsetPage, toReadableResponse, toReadableResponses } from '../paging.ts';
+import { acceptedDetail, submitCommand } from '../command_service.ts';
 import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { readsExports, teamOf, writesExports } from '../requests.ts';
 import { stillStoppingDetail } from '../cancelled_runs.ts';
 import { commandResponses, emptyBody, errorResponses, listQuery, pageOf } from '../schemas.ts';
-import { dryRun } from './dry_run.ts';
+import { requestBackfill } from './request_backfill.ts';
 import {
   backfillPath,
   type BackfillResponse,
@@ -168,26 +168,13 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { batch_export_id } = request.params;
-      const { start_at, end_at } = request.body;
-      if (request.body.dry_run === true) {
-        const target = { team_id: teamOf(request), batch_export_id };
-        return reply
-          .code(200)
-          .send(await dryRun(context, target, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
-      }
-      const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
-        await requireBatchExport(connection, teamOf(request), batch_export_id);
-        const range = { start_at: toUtc(start_at), end_at: toUtc(end_at) };
-        return { batch_export_id, body: { ...range, ...allowsShrink(request.body) } };
-      });
-      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
-      const id = submitted.outcome.backfill_id ?? '';
+      const requested = await requestBackfill(context, request, batch_export_id, request.body);
+      if (requested.kind === 'preview') return reply.code(200).send(requested.preview);
+      if (requested.kind === 'pending') return reply.code(202).send(acceptedDetail);
+      const { id, url } = requested;
       return reply
         .code(201)
-        .header(
-          'location',
-          projectUrl(request, settings, `/batch_exports/${batch_export_id}/backfills/${id}/`),
-        )
+        .header('location', url)
         .send({ backfill_id: id, ...(await readResponse(request, batch_export_id, id)) });
     },
   );

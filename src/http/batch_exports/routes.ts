@@ -12,10 +12,10 @@ import type { FieldChange } from '../../journal/audit.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
 import { createPolicies } from '../../decisions/policies.ts';
 import { cleanUpTimeOf, readRemovalTime } from '../../decisions/remove_secrets.ts';
-import { dryRun } from '../backfills/dry_run.ts';
+import { requestBackfill } from '../backfills/request_backfill.ts';
 import { dryRunSchema } from '../backfills/schema.ts';
 import { offsetPage, projectUrl, unreadable } from '../paging.ts';
-import { acceptedDetail, allowsShrink, submitCommand } from '../command_service.ts';
+import { acceptedDetail, submitCommand } from '../command_service.ts';
 import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { readsExports, sendEmpty, teamOf, writesExports, disconnectSignal } from '../requests.ts';
 import { stillStoppingDetail } from '../cancelled_runs.ts';
@@ -252,21 +252,10 @@ export const batchExportActionRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      const { start_at, end_at } = request.body;
-      if (request.body.dry_run === true) {
-        const target = { team_id: teamOf(request), batch_export_id: request.params.id };
-        return reply
-          .code(200)
-          .send(await dryRun(context, target, { start_at: toUtc(start_at), end_at: toUtc(end_at) }));
-      }
-      const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
-        const { id } = await requireBatchExport(connection, teamOf(request), request.params.id);
-        const range = { start_at: toUtc(start_at), end_at: toUtc(end_at) };
-        return { batch_export_id: id, body: { ...range, ...allowsShrink(request.body) } };
-      });
-      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
-      const path = `/batch_exports/${request.params.id}/backfills/${submitted.outcome.backfill_id ?? ''}/`;
-      return sendEmpty(reply, projectUrl(request, settings, path));
+      const requested = await requestBackfill(context, request, request.params.id, request.body);
+      if (requested.kind === 'preview') return reply.code(200).send(requested.preview);
+      if (requested.kind === 'pending') return reply.code(202).send(acceptedDetail);
+      return sendEmpty(reply, requested.url);
     },
   );
 };

@@ -1,0 +1,42 @@
+import type { FastifyRequest } from 'fastify';
+import type * as z from 'zod';
+import { requireBatchExport, toUtc } from '../batch_exports/read_model.ts';
+import { allowsShrink, submitCommand } from '../command_service.ts';
+import { projectUrl } from '../paging.ts';
+import { teamOf } from '../requests.ts';
+import type { RouteContext } from '../route_context.ts';
+import { dryRun } from './dry_run.ts';
+import type { createBackfillBody, dryRunSchema } from './schema.ts';
+
+/** What a request for a backfill led to. */
+type RequestedBackfill =
+  | { readonly kind: 'preview'; readonly preview: z.input<typeof dryRunSchema> }
+  /** The command is stored, and not applied yet. */
+  | { readonly kind: 'pending' }
+  | { readonly kind: 'created'; readonly id: string; readonly url: string };
+
+/**
+ * Previews or creates the backfill of a range, for both paths that do: `/batch_exports/:id/backfill` responds without a body, as
+ * clients of the API expect, and `/batch_exports/:batch_export_id/backfills` with the backfill.
+ * @throws ApiError 404 for an export of another project, and when the command is rejected
+ */
+export async function requestBackfill(
+  context: RouteContext,
+  request: FastifyRequest,
+  batchExportId: string,
+  body: z.infer<typeof createBackfillBody>,
+): Promise<RequestedBackfill> {
+  const range = { start_at: toUtc(body.start_at), end_at: toUtc(body.end_at) };
+  if (body.dry_run === true) {
+    const target = { team_id: teamOf(request), batch_export_id: batchExportId };
+    return { kind: 'preview', preview: await dryRun(context, target, range) };
+  }
+  const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
+    await requireBatchExport(connection, teamOf(request), batchExportId);
+    return { batch_export_id: batchExportId, body: { ...range, ...allowsShrink(body) } };
+  });
+  if (!submitted.decided) return { kind: 'pending' };
+  const id = submitted.outcome.backfill_id ?? '';
+  const path = `/batch_exports/${batchExportId}/backfills/${id}/`;
+  return { kind: 'created', id, url: projectUrl(request, context.settings, path) };
+}
