@@ -63,8 +63,31 @@ function rootOf(text: string): string | null {
   return name.slice(name.indexOf(':') + 1);
 }
 
-const hasValue = (text: string, element: string): boolean =>
-  new RegExp(`<(?:[\\w.-]+:)?${element}(?:\\s[^>]*)?>[^<]`).test(text);
+/**
+ * Whether a document has an element with a value. Linear in its text, which a hostile server writes: each part of it is looked
+ * at once, and after a tag the search goes on behind its end.
+ */
+function hasValue(text: string, element: string): boolean {
+  for (let at = text.indexOf(element); at >= 0;) {
+    let end = at + element.length;
+    if (opensTag(text, at) && /[\s>]/.test(text.charAt(end))) {
+      end = text.indexOf('>', end);
+      if (end < 0) return false;
+      const next = text[end + 1];
+      if (next !== undefined && next !== '<') return true;
+    }
+    at = text.indexOf(element, end);
+  }
+  return false;
+}
+
+/** Whether the name at a position is that of an opening tag, also with a prefix: `<ETag`, `<s3:ETag`. */
+function opensTag(text: string, at: number): boolean {
+  if (text[at - 1] !== ':') return text[at - 1] === '<';
+  let start = at - 1;
+  while (start > 0 && /[\w.-]/.test(text.charAt(start - 1))) start -= 1;
+  return start < at - 1 && text[start - 1] === '<';
+}
 
 /** Lets no answer pass that is neither a success of its request nor an error of S3. */
 export function requireAnswers(client: S3Client): void {

@@ -447,8 +447,10 @@ export async function putWholeFile(
     }
 }
 
-/** Maximum number of consecutive connection failures without any data. */
+/** How often the rest of an object is requested without `progressBytes` in between. */
 const maxBreaks = 5;
+/** Bytes that are progress: a server that sends one and breaks off, or nothing, would be asked again without an end. */
+const progressBytes = 1_048_576;
 
 /** Reads the bucket of a config. All methods throw DestinationError. */
 export interface BucketReader {
@@ -497,6 +499,9 @@ export function nextToken({
   return IsTruncated === true ? requireField('ListObjectsV2', token, 'NextContinuationToken') : undefined;
 }
 
+/** Keys of a full page of a list. */
+const fullPage = 1_000;
+
 /**
  * Creates a function to call for each page but the last of a list, with its length and what follows it. A hostile or broken
  * server may send pages without an end.
@@ -516,8 +521,8 @@ export function listProgress(
         { transient: false },
       );
     before = positions;
-    // A page without entries counts too.
-    total += Math.max(1, length);
+    // A page without entries counts as a full one: it costs as much.
+    total += length === 0 ? fullPage : length;
     if (total > bound.max)
       throw new DestinationError(
         'ListTooLong',
@@ -561,7 +566,8 @@ export async function openObject(
 }
 
 /**
- * The bytes of an object, no more than its length. After a connection failure the rest of the same object is requested.
+ * The bytes of an object, no more than its length. After a connection failure, or a body that ends early, the rest of the same
+ * object is requested.
  */
 async function* readWithResume(
   first: GetObjectCommandOutput,
@@ -571,21 +577,26 @@ async function* readWithResume(
   let output = first;
   let at = 0;
   const pace = { bytes: 0, waitedMs: 0 };
-  for (let breaks = 0; ;) {
+  for (let breaks = 0, progressAt = 0; ;) {
+    let failure = unprovenAnswer('GetObject', 200, 'the rest of the object');
     try {
       for await (const chunk of paced(bodyOf(output), pace, silenceMs)) {
         at += chunk.length;
         if (at > bytes) throw objectReplaced();
-        breaks = 0;
         yield chunk;
       }
       if (at >= bytes) return;
     } catch (error) {
       if (isErrorType(error, 'ObjectReplaced')) throw error;
-      const failure = toDestinationError(error, 'GetObject');
-      if (!failure.transient || breaks >= maxBreaks) throw failure;
+      failure = toDestinationError(error, 'GetObject');
+      if (!failure.transient) throw failure;
+    }
+    if (at - progressAt >= progressBytes) {
+      breaks = 0;
+      progressAt = at;
     }
     breaks += 1;
+    if (breaks > maxBreaks) throw failure;
     try {
       output = await getFrom(at);
     } catch (error) {

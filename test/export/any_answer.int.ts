@@ -183,12 +183,18 @@ function disturb(prefix: string, all: readonly Strangeness[]): () => void {
 const longTimeout = 3_600_000;
 
 const attempts = 5;
+/**
+ * Above what an attempt sends: fifty keys that others have, each with the requests that find it out and their repetitions. What
+ * cannot be an answer is asked for again after a pause, and not without an end.
+ */
+const requestsOfAttempt = 400;
 
 /** Exports and publishes, as often as Temporal would. @returns whether the run is `Completed` */
 async function exportOnce(run_id: string): Promise<boolean> {
   const settings = { ...harness.settings, EXPORTD_S3_RETRY_BUDGET: 60 };
   const openDestination = createDestinationOpener(harness.database.pool, harness.keyRing, settings);
-  for (let attempt = 0; attempt < attempts; attempt += 1)
+  for (let attempt = 0; attempt < attempts; attempt += 1) {
+    const before = proxy.requests.length;
     try {
       const activities = harness.attempt({ openDestination, settings });
       while (!(await activities.exportInterval({ run_id })).finished);
@@ -196,7 +202,10 @@ async function exportOnce(run_id: string): Promise<boolean> {
       break;
     } catch (failure) {
       if ((failure as { nonRetryable?: boolean }).nonRetryable === true) break;
+    } finally {
+      expect(proxy.requests.length - before).toBeLessThan(requestsOfAttempt);
     }
+  }
   return (await harness.recorder.read(run_id)).status === 'Completed';
 }
 

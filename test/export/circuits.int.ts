@@ -118,6 +118,20 @@ describe('circuits of buckets', () => {
     await untilAvailable(() => attempt().exportInterval({ run_id }));
   });
 
+  it('stay closed for what answers HEAD as a store and all else with 200 and a body without end: the run fails', async () => {
+    const { run_id, proxy, operationsOf } = await createDisturbedBucket();
+    const respond: InjectedOutcome = (response) => {
+      if (response.req.method === 'HEAD') response.writeHead(404).end();
+      else endless(200)(response);
+    };
+    proxy.intercept({ before: () => respond });
+    expect(await failureOf(createWorker().attempt().exportInterval({ run_id }))).toMatchObject({
+      type: 'ResponseTooLarge',
+      nonRetryable: true,
+    });
+    expect(operationsOf().length).toBeLessThan(10);
+  });
+
   describe('an attempt at a bucket that does not respond', () => {
     it.each(['exportInterval', 'finishExport', 'publishManifest', 'checkReplacement'] as const)(
       '%s waits in the back-off of its activity: it claims, reads and writes nothing',

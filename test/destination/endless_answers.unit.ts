@@ -1,0 +1,125 @@
+/** Answers that would be asked for again without an end, or read for minutes. Requests are counted; threads have a deadline. */
+import type { ServerResponse } from 'node:http';
+import { Worker } from 'node:worker_threads';
+import { afterEach, describe, expect, it } from '@jest/globals';
+import { openS3 } from '../../src/destination/open_destination.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
+import type { TestBucket } from '../setup/bucket.ts';
+import { configOf, s3Settings } from './bucket_requests.ts';
+import { type FakeServer, type ReceivedRequest, startFakeServer } from './fake_server.ts';
+
+let server: FakeServer;
+afterEach(() => server.close());
+
+const { signal } = new AbortController();
+
+/** Opens the destination of an export to a server. */
+async function openAt(respond: (request: ReceivedRequest, response: ServerResponse) => void) {
+  server = await startFakeServer(respond);
+  const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' });
+  const bucket = {
+    endpoint: server.endpoint,
+    bucket: 'bucket',
+    accessKeyId: 'key',
+    secretAccessKey: 'secret',
+  };
+  const config = parseS3Config(
+    configOf(bucket as TestBucket, { file_format: 'Parquet', table_format: 'delta', prefix: 'table/{year}' }),
+    settings,
+  );
+  return openS3(config, { settings, onError: () => undefined });
+}
+
+const objectBytes = 200_000;
+
+describe('an object', () => {
+  it.each<[string, (response: ServerResponse) => void]>([
+    [
+      'a byte and breaks off',
+      (response) => {
+        response.write('x', () => response.destroy());
+      },
+    ],
+    ['nothing and breaks off', (response) => void response.destroy()],
+  ])('of which the store sends %s is asked for a few times', async (_, send) => {
+    const destination = await openAt((request, response) => {
+      const [, from = '0'] = /bytes=(\d+)-/.exec(request.headers.range ?? '') ?? [];
+      response.writeHead(request.headers.range === undefined ? 200 : 206, {
+        etag: '"one"',
+        'content-length': objectBytes - Number(from),
+        'content-range': `bytes ${from}-${objectBytes - 1}/${objectBytes}`,
+      });
+      response.flushHeaders();
+      send(response);
+    });
+    const read = async (): Promise<void> => {
+      const object = await destination.openObject('key', signal);
+      for await (const chunk of object?.chunks ?? []) expect(chunk.length).toBeGreaterThan(0);
+    };
+    await expect(read()).rejects.toMatchObject({ transient: true });
+    expect(server.received.length).toBeLessThan(20);
+  });
+
+  it('whose rest is always empty is asked for a few times', async () => {
+    const destination = await openAt((request, response) => {
+      if (request.headers.range === undefined)
+        response
+          .writeHead(200, { etag: '"one"', 'content-length': objectBytes })
+          .write('x', () => response.destroy());
+      else {
+        const [, from] = /bytes=(\d+)-/.exec(request.headers.range) ?? [];
+        response
+          .writeHead(206, { etag: '"one"', 'content-length': 0, 'content-range': `bytes ${from}-1/2` })
+          .end();
+      }
+    });
+    const read = async (): Promise<void> => {
+      const object = await destination.openObject('key', signal);
+      for await (const chunk of object?.chunks ?? []) expect(chunk.length).toBeGreaterThan(0);
+    };
+    await expect(read()).rejects.toMatchObject({ type: 'UnexpectedResponse', transient: true });
+    expect(server.received.length).toBeLessThan(20);
+  });
+});
+
+it('a list of empty pages ends after a few hundred of them', async () => {
+  let pages = 0;
+  const destination = await openAt((_, response) => {
+    pages += 1;
+    response.end(
+      `<ListBucketResult><Name>bucket</Name><IsTruncated>true</IsTruncated><NextContinuationToken>${pages}</NextContinuationToken></ListBucketResult>`,
+    );
+  });
+  const table = destination.table('events');
+  await expect(table?.list('_delta_log/', '', signal)).rejects.toMatchObject({ type: 'ListTooLong' });
+  expect(pages).toBeLessThan(500);
+});
+
+/** Far above what a thread takes for an answer, and far below what quadratic work would take. */
+const deadlineMs = 20_000;
+
+it.each<[string, string]>([
+  ['tags that never end', '<ETag '],
+  ['tags with a prefix that never end', '<a:ETag '],
+  ['names without tags', 'ETag:'],
+])('an answer of 2 MB of %s is read in linear time', async (_, part) => {
+  const begin = '<CompleteMultipartUploadResult>';
+  // As many tags as an answer may have, as far apart as its bytes allow.
+  const body = part.startsWith('<') ? `${part}${' '.repeat(34)}`.repeat(49_000) : part.repeat(400_000);
+  server = await startFakeServer((_request, response) =>
+    response.end(`${begin}${body}${begin.replace('<', '</')}`),
+  );
+  const thread = new Worker(new URL('answer_thread.ts', import.meta.url), {
+    workerData: { endpoint: server.endpoint },
+  });
+  const outcome = await new Promise<unknown>((resolve, reject) => {
+    const timer = setTimeout(() => resolve('still reading'), deadlineMs);
+    thread.once('error', reject);
+    thread.once('message', (message) => {
+      clearTimeout(timer);
+      resolve(message);
+    });
+  });
+  await thread.terminate();
+  expect(outcome).toBe('UnexpectedResponse');
+});
