@@ -1,20 +1,16 @@
 // Program of `npm run build`: compiles the sources of a clone to what a package has, for the oldest Node that runs it.
 import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec';
-import { build, type BuildOptions, type Metafile, type Plugin, transform } from 'esbuild';
+import { build, type BuildOptions, type Plugin, transform } from 'esbuild';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { basename, dirname, join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import typescript from 'typescript';
 import { buildFolder, root } from '../config/installation.ts';
-import {
-  type BuiltContents,
-  type ConsoleFiles,
-  contentsFile,
-  readConsoleFiles,
-} from '../http/console/console_files.ts';
+import { bundleConsole } from '../http/console/bundle_console.ts';
+import { contentsFile } from '../http/console/console_files.ts';
 import type { ProgramsLock } from '../local_stack/servers/postgresql.ts';
 import { readApiDocument } from '../http/serverless_app.ts';
 import { builtDocumentFile } from '../http/openapi/openapi.ts';
@@ -60,14 +56,20 @@ const shared: BuildOptions = {
   logLevel: 'warning',
 };
 
-/** Leaves out what no program uses of packages: languages of messages, migrations in TypeScript or by a pattern, browsers. */
+/**
+ * Leaves out what no program uses of packages: languages of messages, migrations in TypeScript or by a pattern, browsers. And
+ * what bundles the console of a clone.
+ */
 const withoutUnusedParts: Plugin = {
   name: 'without unused parts',
   setup: (builder) => {
     builder.onResolve({ filter: /^\.\.\/locales\/index\.js$/ }, ({ path, resolveDir }) => ({
       path: join(resolveDir, dirname(path), 'en.js'),
     }));
-    builder.onResolve({ filter: /^(glob|jiti|bowser)$/ }, ({ path }) => ({ path, namespace: 'empty' }));
+    builder.onResolve({ filter: /^(glob|jiti|bowser|.*\/bundle_console\.ts)$/ }, ({ path }) => ({
+      path,
+      namespace: 'empty',
+    }));
     builder.onLoad({ filter: /./, namespace: 'empty' }, () => ({
       contents: 'export const glob = undefined, createJiti = () => undefined;',
     }));
@@ -129,59 +131,14 @@ async function buildClient(): Promise<void> {
   }
 }
 
-/** Compiles the console: the modules of each page, and what pages share. */
-async function buildConsole(): Promise<void> {
-  const source = readConsoleFiles();
+/** Writes the bundle of the console, and what it contains. */
+function buildConsole(): void {
+  const { contents, files, inputs } = bundleConsole();
   const folder = join(output, 'src/console');
-  const scripts = { theme: 'theme_before_paint.js', main: 'main.js' };
-  const { metafile } = await build({
-    ...shared,
-    entryPoints: ['src/console/main.ts', 'src/console/theme_before_paint.ts'],
-    outdir: folder,
-    chunkNames: '[name]-[hash]',
-    format: 'esm',
-    splitting: true,
-    platform: 'browser',
-    target: 'es2022',
-    minifyIdentifiers: true,
-    // Maps of the console would be 50 kB of the package. A clone serves the modules themselves.
-    sourcemap: false,
-    metafile: true,
-  });
-  const styles = await transform(await textOf(source, 'console.css'), { loader: 'css', minify: true });
-  writeFileSync(join(folder, 'console.css'), styles.code);
-  writeFileSync(join(folder, 'icon.svg'), await textOf(source, 'icon.svg'));
-  const first = modulesOf(metafile, 'src/console/main.ts');
-  const contents: BuiltContents = {
-    scripts,
-    preloads: [...first],
-    pages: source.pages.map(({ path, modules: [page = ''] }) => ({
-      path: path.source,
-      modules: [...modulesOf(metafile, `src/console/${page}`)].filter((name) => !first.has(name)),
-    })),
-  };
+  mkdirSync(folder, { recursive: true });
+  for (const [name, content] of files) writeFileSync(join(folder, name), content);
   writeFileSync(join(folder, contentsFile), JSON.stringify(contents));
-}
-
-async function textOf({ files }: ConsoleFiles, path: string): Promise<Buffer> {
-  const file = files.get(path);
-  if (!file) throw new Error(`The console has no ${path}.`);
-  return file.encode('identity');
-}
-
-/** The file that a module became, and those that it imports statically. */
-function modulesOf({ outputs }: Metafile, source: string): Set<string> {
-  const entry = Object.keys(outputs).find((path) => outputs[path]?.entryPoint === source);
-  if (entry === undefined) throw new Error(`The build of the console has no module of ${source}.`);
-  const found = new Set<string>();
-  const add = (path: string): void => {
-    if (found.has(path)) return;
-    found.add(path);
-    for (const { path: imported, kind, external } of outputs[path]?.imports ?? [])
-      if (kind === 'import-statement' && external !== true) add(imported);
-  };
-  add(entry);
-  return new Set([...found].map((path) => basename(path)));
+  for (const path of inputs) bundled.add(path);
 }
 
 interface SourceMap {
@@ -361,7 +318,8 @@ function writeBuildInformation(): void {
 
 rmSync(output, { recursive: true, force: true });
 mkdirSync(output);
-await Promise.all([buildWorkflows(), buildPrograms(), buildConsole(), buildDocument().then(buildClient)]);
+buildConsole();
+await Promise.all([buildWorkflows(), buildPrograms(), buildDocument().then(buildClient)]);
 shortenSourceMaps();
 writeNotices();
 copyFiles();

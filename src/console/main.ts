@@ -1,3 +1,4 @@
+import './components/shared.ts';
 import { render } from 'preact';
 import { App, followProject } from './app.ts';
 import { startClock } from './components/moment.ts';

@@ -238,14 +238,14 @@ describe('a person', () => {
   it('loads a page again that failed once, and offers to reload one that fails again', async () => {
     const fresh = await openConsole(browser, baseUrl, { key: api.key });
     const { page } = fresh;
-    await page.route('**/pages/query/page.ts', (route) => route.abort(), { times: 1 });
+    await page.route('**/query-*.js', (route) => route.abort(), { times: 1 });
     await page.goto('/query');
     await page.getByRole('heading', { name: 'Query', level: 1 }).waitFor();
-    await page.route('**/pages/query/page.ts', (route) => route.abort());
+    await page.route('**/query-*.js', (route) => route.abort());
     await page.goto('/query');
     const reload = page.getByRole('button', { name: 'Reload' });
     await reload.waitFor();
-    await page.unroute('**/pages/query/page.ts');
+    await page.unroute('**/query-*.js');
     await reload.click();
     await page.getByRole('heading', { name: 'Query', level: 1 }).waitFor();
     expect(await reload.count()).toBe(0);

@@ -1,7 +1,8 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
-import { beforeAll, describe, expect, it } from '@jest/globals';
-import { readConsoleFiles, type ConsoleFiles } from '../../src/http/console/console_files.ts';
+import { brotliCompressSync } from 'node:zlib';
+import { describe, expect, it } from '@jest/globals';
+import { bundleConsole } from '../../src/http/console/bundle_console.ts';
 import { intervalLetters } from '../../src/http/console/pages/schema.ts';
 import { intervalLooks, statusOfLetter } from '../../src/console/components/statuses.ts';
 import { intervalStatuses } from '../../src/http/intervals/schema.ts';
@@ -13,73 +14,56 @@ const sources = (extension: string): [path: string, text: string][] =>
     .map((path) => [path, readFileSync(join(folder, path), 'utf8')]);
 
 describe('the files of the console', () => {
-  let files: ConsoleFiles;
-  beforeAll(() => {
-    files = readConsoleFiles();
-  });
+  const { contents, files } = bundleConsole();
 
-  it('take less than 165 kB on the wire, all pages and plots together', async () => {
-    const sizes = await Promise.all(
-      [...files.files].map(async ([path, file]) => [path, (await file.encode('br')).length] as const),
-    );
+  it('take less than 130 kB on the wire, all pages and plots together', () => {
+    const sizes = [...files].map(([name, content]) => [name, brotliCompressSync(content).length] as const);
     const total = sizes.reduce((sum, [, size]) => sum + size, 0);
-    expect({ total, isSmall: total < 165_000, sizes }).toMatchObject({ isSmall: true });
+    expect({ total, isSmall: total < 130_000, sizes }).toMatchObject({ isSmall: true });
   });
 
-  it('import only files that are sent and packages of the import map', async () => {
-    const texts = await Promise.all(
-      [...files.files]
-        .filter(([path]) => path.endsWith('.ts'))
-        .map(async ([path, file]) => [path, (await file.encode('identity')).toString()] as const),
-    );
-    const missing = texts.flatMap(([path, text]) =>
-      [...text.matchAll(/(?:\bfrom |\bimport\(|^import )'([^']+)'/gm)].flatMap(([, specifier = '']) => {
-        const found =
-          files.files.has(join(path, '..', specifier)) ||
-          (specifier.startsWith('.')
-            ? new URL(specifier, `http://host${files.base}/${path}`).pathname
-            : specifier) in files.imports;
-        return found ? [] : [`${path}: ${specifier}`];
-      }),
-    );
-    expect(texts.length).toBeGreaterThan(30);
-    expect(missing).toEqual([]);
+  it('have names with the hash of what is in them, which stay while it stays', () => {
+    for (const name of files.keys()) expect(name).toMatch(/^\w+-[0-9A-Z]{8}\.(js|css|svg)$/);
+    expect(bundleConsole().contents).toEqual(contents);
   });
 
-  it('preload what every page imports', () => {
-    const { preloads } = files;
-    expect(preloads).toEqual(expect.arrayContaining(['main.ts', 'app.ts', 'html.ts', 'api/client.ts']));
-    expect(preloads.filter((path) => path.startsWith('pages/') && path !== 'pages/sign_in/page.ts')).toEqual(
-      [],
-    );
-    expect(preloads.filter((path) => !files.files.has(path))).toEqual([]);
+  it('load no file before they are needed: plots are drawn by one that no page begins with', () => {
+    const { preloads, pages } = contents;
+    const begun = [...preloads, ...pages.flatMap(({ modules }) => modules)];
+    expect([...files.keys()].filter((name) => name.startsWith('plots-'))).toHaveLength(1);
+    expect(begun.filter((name) => name.startsWith('plots-') || !files.has(name))).toEqual([]);
   });
 
   it.each([
-    ['/', 'pages/exports/page.ts'],
-    ['/exports/new', 'pages/edit/page.ts'],
-    ['/exports/1', 'pages/export/page.ts'],
-    ['/exports/1/', 'pages/export/page.ts'],
-    ['/exports/1/edit', 'pages/edit/page.ts'],
-    ['/exports/1/intervals/2026-11-22T20%3A00%3A00Z', 'pages/interval/page.ts'],
-    ['/query', 'pages/query/page.ts'],
-    ['/keys', 'pages/keys/page.ts'],
-    ['/audit', 'pages/audit/page.ts'],
+    ['/', 'exports'],
+    ['/exports/new', 'edit'],
+    ['/exports/1', 'export'],
+    ['/exports/1/', 'export'],
+    ['/exports/1/edit', 'edit'],
+    ['/exports/1/intervals/2026-11-22T20%3A00%3A00Z', 'interval'],
+    ['/query', 'query'],
+    ['/keys', 'keys'],
+    ['/audit', 'audit'],
+    ['/source', 'source'],
+    ['/webhooks', 'webhooks'],
     ['/exports/1/other', undefined],
-  ])('preload at %s the page and what it imports alone', (path, module) => {
-    const { modules = [] } = files.pages.find((page) => page.path.test(path)) ?? {};
-    expect(modules[0]).toBe(module);
-    expect(modules.filter((one) => one.endsWith('/page.ts')).length).toBeLessThanOrEqual(1);
-    expect(modules.filter((one) => files.preloads.includes(one) || !files.files.has(one))).toEqual([]);
-  });
-
-  it('have the rules of pages after those that they change', async () => {
-    const css = (await files.files.get('console.css')?.encode('identity'))?.toString() ?? '';
-    expect(css.indexOf('.wide-facts {')).toBeGreaterThan(css.indexOf('.facts {'));
+  ])('are at %s at most five modules, of them one of a page', (path, page) => {
+    const { preloads, pages } = contents;
+    const { modules = [] } = pages.find((one) => new RegExp(one.path).test(path)) ?? {};
+    expect(modules[0]?.split('-')[0]).toBe(page);
+    expect(modules.slice(1).filter((name) => !name.startsWith('shared-'))).toEqual([]);
+    // A page that does not import components/shared.ts makes a file of each module that it shares with others.
+    expect(preloads.length + modules.length).toBeLessThanOrEqual(5);
   });
 });
 
 describe('styles', () => {
+  it('are all imported by console.css', () => {
+    const imports = [...readFileSync(join(folder, 'console.css'), 'utf8').matchAll(/'\.\/(.+)'/g)];
+    const others = sources('.css').filter(([path]) => path !== 'console.css');
+    expect(imports.map(([, path]) => path).sort()).toEqual(others.map(([path]) => path).sort());
+  });
+
   it('take every colour from styles/tokens.css', () => {
     const literals = sources('.css').flatMap(([path, text]) =>
       path === 'styles/tokens.css'

@@ -130,7 +130,7 @@ const publicOperations = [
   'GET /audit',
   'GET /source',
   'GET /webhooks',
-  'GET /console/assets/*',
+  'GET /console/assets/:name',
   'POST /console/session',
   'GET /console/session',
   'DELETE /console/session',

@@ -21,8 +21,8 @@ const read: readonly Scope[] = ['batch_export:read'];
 const write: readonly Scope[] = ['batch_export:write'];
 
 /**
- * Every page of the console; the first pattern that matches wins. The server reads these lines, to preload the modules of a
- * page (src/http/console/console_files.ts).
+ * Every page of the console; the first pattern that matches wins. The bundler reads these lines: each page
+ * begins a file, whose modules the server preloads (src/http/console/bundle_console.ts).
  */
 const routes: readonly Route[] = [
   { pattern: '/', load: () => import('../pages/exports/page.ts'), title: 'Exports', scopes: read },

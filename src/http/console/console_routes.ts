@@ -3,10 +3,10 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { basePathOf, type Settings } from '../../config/settings.ts';
 import { notFound } from '../api_error.ts';
 import type { HttpApp } from '../route_context.ts';
+import type { ConsoleContents } from './bundle_console.ts';
 import {
   acceptedEncoding,
   type CompressedFile,
-  type ConsoleFiles,
   createCompressedFile,
   createPageShell,
   type PageShell,
@@ -29,28 +29,27 @@ const asksForPage = (request: FastifyRequest): boolean =>
  * unknown page gets one that says so.
  */
 export function consoleRoutes(app: HttpApp, settings: Pick<Settings, 'EXPORTD_BASE_URL'>): void {
-  const site = once(() => {
-    const files = readConsoleFiles();
-    const basePath = basePathOf(settings);
+  const basePath = basePathOf(settings);
+  const site = once(async () => {
+    const files = await readConsoleFiles();
     const other = createDocument(files, [], basePath);
     const pages = files.pages.map(({ path, modules }) => ({
-      path,
+      path: new RegExp(path),
       document: createDocument(files, modules, basePath),
     }));
-    return {
-      files,
-      /** The document of a path; one of no page shows that there is none. */
-      documentOf: (path: string) => pages.find((page) => page.path.test(path))?.document ?? other,
-    };
+    /** The document of a path; one of no page shows that there is none. */
+    return (path: string) => pages.find((page) => page.path.test(path))?.document ?? other;
   });
   // Off the path of the first request. A server that only answers the API is not slowed before it listens.
   app.addHook('onListen', (done) => {
-    setImmediate(site);
+    // What fails here fails the first request.
+    setImmediate(() => void site().catch(() => undefined));
     done();
   });
 
   const sendPage = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
-    const { shell, page, etag } = site().documentOf(pathOf(request));
+    const documentOf = await site();
+    const { shell, page, etag } = documentOf(pathOf(request));
     void reply.headers({
       'content-security-policy': shell.contentSecurityPolicy,
       'cache-control': 'no-cache',
@@ -72,12 +71,9 @@ export function consoleRoutes(app: HttpApp, settings: Pick<Settings, 'EXPORTD_BA
     return sendPage(request, reply.code(404));
   });
 
-  app.get('/console/assets/*', { schema: { hide: true } }, async (request, reply) => {
-    const { files } = site();
-    const path = pathOf(request);
-    const file = path.startsWith(`${files.base}/`)
-      ? files.files.get(path.slice(files.base.length + 1))
-      : undefined;
+  app.get('/console/assets/:name', { schema: { hide: true } }, async (request, reply) => {
+    const { files } = await readConsoleFiles();
+    const file = files.get((request.params as { readonly name: string }).name);
     if (!file) throw notFound();
     void reply.headers({
       'cache-control': `public, max-age=${aYear}, immutable`,
@@ -94,8 +90,12 @@ interface ConsoleDocument {
   readonly etag: string;
 }
 
-function createDocument(files: ConsoleFiles, modules: readonly string[], basePath: string): ConsoleDocument {
-  const shell = createPageShell(files, modules, basePath);
+function createDocument(
+  contents: ConsoleContents,
+  modules: readonly string[],
+  basePath: string,
+): ConsoleDocument {
+  const shell = createPageShell(contents, modules, basePath);
   return {
     shell,
     page: createCompressedFile(Buffer.from(shell.html)),

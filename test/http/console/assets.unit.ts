@@ -21,8 +21,10 @@ describe('the document', () => {
     async (path) => {
       const response = await get(path);
       expect(response.statusCode).toBe(200);
-      const pages = response.body.match(/href="[^"]+\/pages\/(?!sign_in)\w+\/page\.ts"/g);
-      expect(pages).toHaveLength(1);
+      const preloaded = [...response.body.matchAll(/modulepreload" href="[^"]+\/(\w+)-/g)].map(
+        ([, name]) => name,
+      );
+      expect(preloaded.filter((name) => name !== 'main' && name !== 'shared')).toHaveLength(1);
       // A module that waits behind others delays the page.
       expect(response.body).not.toContain('fetchpriority');
     },
@@ -31,14 +33,13 @@ describe('the document', () => {
   it('restricts itself to files of the server', async () => {
     const { headers, body } = await get('/');
     const policy = String(headers['content-security-policy']);
-    expect(policy).toMatch(/^default-src 'none'; script-src 'self' 'sha256-[^' ]+'; style-src 'self'; /);
+    expect(policy).toMatch(/^default-src 'none'; script-src 'self'; style-src 'self'; /);
     expect(policy).toContain("connect-src 'self'");
     expect(policy).toContain("frame-ancestors 'none'");
     expect(policy).not.toMatch(/unsafe|\*|https?:/);
     expect(headers).toMatchObject({ 'x-content-type-options': 'nosniff', 'referrer-policy': 'same-origin' });
     expect(body).not.toMatch(/https?:\/\/|<style|style=| on\w+="/);
-    // The only inline script is the import map, whose hash the policy names.
-    expect(body.match(/<script[^>]*>[^<]/g)).toEqual(['<script type="importmap">{']);
+    expect(body).not.toMatch(/<script[^>]*>[^<]/);
   });
 
   it('is validated each time and sent again only when it has changed', async () => {
@@ -66,18 +67,16 @@ describe('the document', () => {
   it('names only files that exist', async () => {
     const { body } = await get('/');
     const paths = [...body.matchAll(/(?:href|src)="(\/console[^"]+)"/g)].map(([, path = '']) => path);
-    const packages = [...body.matchAll(/":"(\/console[^"]+)"/g)].map(([, path = '']) => path);
-    expect(paths.length).toBeGreaterThan(20);
-    expect(packages.length).toBeGreaterThan(4);
+    expect(paths.length).toBeGreaterThan(5);
     const missing = await Promise.all(
-      [...paths, ...packages].map(async (path) => ((await get(path)).statusCode === 200 ? [] : [path])),
+      paths.map(async (path) => ((await get(path)).statusCode === 200 ? [] : [path])),
     );
     expect(missing.flat()).toEqual([]);
   });
 });
 
 describe('files', () => {
-  const mainOf = async () => /src="([^"]+main\.ts)"/.exec((await get('/')).body)?.[1] ?? '';
+  const mainOf = async () => /src="([^"]+main-\w+\.js)"/.exec((await get('/')).body)?.[1] ?? '';
 
   it('are JavaScript without types, kept for ever', async () => {
     const { headers, body } = await get(await mainOf());
@@ -85,8 +84,7 @@ describe('files', () => {
       'content-type': 'text/javascript; charset=utf-8',
       'cache-control': 'public, max-age=31536000, immutable',
     });
-    expect(body).toContain('startClock()');
-    expect(() => new Script(body.replaceAll(/^import .*$/gm, ''))).not.toThrow();
+    expect(() => new Script(body.replaceAll(/\bimport\{.*?\}from".*?";/g, ''))).not.toThrow();
   });
 
   it.each([
@@ -100,7 +98,7 @@ describe('files', () => {
     expect(decompress(response.rawPayload).toString()).toBe(plain.body);
   });
 
-  it.each(['/console/assets/old/main.ts', '/console/assets/../../package.json', '/console/assets/'])(
+  it.each(['/console/assets/main-OLDHASH0.js', '/console/assets/../../package.json', '/console/assets/'])(
     'are not found at %s',
     async (path) => {
       expect((await get(path)).statusCode).toBe(404);

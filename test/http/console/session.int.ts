@@ -260,7 +260,7 @@ describe('without the console', () => {
         '/',
         '/query',
         '/console/session',
-        '/console/assets/x/main.ts',
+        '/console/assets/main-OLDHASH0.js',
         `/api/projects/${without.projectId}/console/overview`,
       ];
       expect(await Promise.all(paths.map(async (path) => (await read(path)).status))).toEqual([

@@ -1,3 +1,4 @@
+import '../../components/shared.ts';
 import type { AuditEvent, AuditNames } from '../../../journal/audit.ts';
 import { type ListOf, timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';

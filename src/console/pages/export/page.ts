@@ -1,3 +1,4 @@
+import '../../components/shared.ts';
 import { useSignal } from '@preact/signals';
 import type { BatchExportResponse, WhyResponse } from '../../../http/batch_exports/schema.ts';
 import type {

@@ -1,3 +1,4 @@
+import '../../components/shared.ts';
 import { useSignal } from '@preact/signals';
 import { useCallback, useRef } from 'preact/hooks';
 import type { Overview } from '../../../http/console/pages/schema.ts';

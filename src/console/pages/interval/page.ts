@@ -1,3 +1,4 @@
+import '../../components/shared.ts';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import type { IntervalDetailResponse } from '../../../http/intervals/detail_schema.ts';
 import { useResource } from '../../api/resource.ts';

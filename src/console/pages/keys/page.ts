@@ -1,3 +1,4 @@
+import '../../components/shared.ts';
 import { type Signal, useSignal } from '@preact/signals';
 import type { ApiKey, Scope, User } from '../../../http/accounts.ts';
 import { api, type ListOf, may, project, session, timezone } from '../../api/client.ts';

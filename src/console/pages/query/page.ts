@@ -1,3 +1,4 @@
+import '../../components/shared.ts';
 import { useSignal } from '@preact/signals';
 import { useCallback } from 'preact/hooks';
 import { Button } from '../../components/actions.ts';

@@ -1,3 +1,4 @@
+import '../../components/shared.ts';
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { SourceMappingResponse } from '../../../http/source/schema.ts';

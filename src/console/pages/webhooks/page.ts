@@ -1,3 +1,4 @@
+import '../../components/shared.ts';
 import { Page } from '../../components/page.ts';
 import { html, type View } from '../../html.ts';
 import { Webhooks } from '../export/webhooks.ts';
