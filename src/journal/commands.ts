@@ -181,7 +181,10 @@ export async function requeueWithdrawnCommand(pool: Pool, id: string): Promise<C
 /** The bounds of times in commands, within which JavaScript and PostgreSQL both write four-digit years. */
 const [firstTime, afterTimes] = [Date.parse('1970-01-01T00:00:00Z'), Date.parse('3000-01-01T00:00:00Z')];
 
-/** A time in the body of a command: ISO 8601 with an offset. */
+/** Offsets of 16 hours and more, which ISO 8601 has and PostgreSQL does not read. */
+const longOffset = /[+-](?:1[6-9]|2\d):\d\d$/;
+
+/** A time that a user sends: ISO 8601 with an offset. */
 export const timestampSchema = z.iso
   .datetime({
     offset: true,
@@ -190,6 +193,9 @@ export const timestampSchema = z.iso
   .refine(
     (value) => Date.parse(value) >= firstTime && Date.parse(value) < afterTimes,
     'Must be between the years 1970 and 3000.',
+  )
+  .overwrite((value) =>
+    longOffset.test(value) && !Number.isNaN(Date.parse(value)) ? new Date(value).toISOString() : value,
   );
 
 /** The bodies of the commands that can be sent as manual signals. Unknown fields are ignored, as over HTTP. */

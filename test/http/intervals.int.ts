@@ -468,6 +468,35 @@ describe('the interval ledger', () => {
     expect([status, body.attr]).toEqual([400, attr]);
   });
 
+  it.each([
+    '2026-11-01T00:00:00+16:30',
+    '2026-11-01T00:00:00-23:59',
+    '0016-05-25T15:37:43.6+20:31',
+    '2026-11-01',
+  ])('has no interval that starts at %s', async (start) => {
+    const id = await api.createExport();
+    const path = `batch_exports/${id}/intervals/${encodeURIComponent(start)}`;
+    const uuid = '00000000-0000-4000-8000-000000000000';
+    for (const [method, rest] of [
+      ['GET', ''],
+      ['GET', `/row?uuid=${uuid}`],
+      ['GET', '/verifications'],
+      ['POST', '/verifications'],
+    ] as const) {
+      const { status } = await api.call(method, `${path}${rest}`);
+      expect([method, rest, status]).toEqual([method, rest, 404]);
+    }
+  });
+
+  it.each([
+    ['backfill', { start_at: '2026-11-01T00:00:00+16:30', end_at: '2026-11-02T00:00:00+23:59' }],
+    ['pause', { last_paused_at: '2026-11-01T00:00:00-23:59' }],
+  ])('takes any offset in the body of %s', async (name, body) => {
+    const id = await api.createExport();
+    const { status } = await api.call('POST', `batch_exports/${id}/${name}/`, body);
+    expect([200, 201]).toContain(status);
+  });
+
   it('is the same after a rebuild of the read models', async () => {
     const { body } = await api.call('GET', 'batch_exports/?limit=1000');
     const ids = (body.results as { id: string }[]).map(({ id }) => id);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { timestampSchema } from '../../journal/commands.ts';
 import { runSchema } from '../runs/schema.ts';
 import { fieldChangeSchema, pathId, responseTimestampSchema } from '../schemas.ts';
 import { intervalSchema } from './schema.ts';
@@ -132,7 +133,7 @@ export type IntervalDetailResponse = z.infer<typeof intervalDetailSchema>;
 export const intervalPath = z.object({
   project_id: z.string(),
   batch_export_id: pathId,
-  start: z.iso.datetime({ offset: true }),
+  start: timestampSchema,
 });
 
 /** The id of a row, to find its file. */
