@@ -117,7 +117,7 @@ export const workflows = {
 /** How a run writes its files. */
 export const exports = {
   EXPORTD_EXPORT_SLOTS: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
-    'Intervals, or ranges of them, that a worker exports at the same time. Default: half its cores, at least 4.',
+    'Intervals, or ranges of them, that a worker exports at the same time, and one more for a project that has none. Default: half its cores, at least 4.',
   ),
   EXPORTD_SLOTS_PER_EXPORT: optionalCount().describe(
     'Maximum slots of one export, to leave room for others. Default: all slots.',

@@ -8,7 +8,7 @@ import type { MemoryBudget } from '../encoding/memory.ts';
 import type { StageObserver } from '../export/stage_clock.ts';
 import type { AppendedEvent, CommitObserver } from '../journal/journal.ts';
 import type { ReconcilerStatistics } from './reconcilers/pass.ts';
-import type { ActivitySlots } from './worker/workers.ts';
+import type { ActivitySlots } from './worker/activity_slots.ts';
 
 /** The labels that name an export. */
 const exportLabels = ['project_id', 'batch_export_id'] as const;

@@ -24,7 +24,7 @@ import {
   type TableCommitRecorder,
 } from '../../src/table_commits/recorded_commits.ts';
 import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
-import { createExportSlots } from '../../src/temporal/worker/workers.ts';
+import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { configOf, s3Settings } from '../destination/bucket_requests.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';

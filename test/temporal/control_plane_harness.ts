@@ -31,7 +31,8 @@ import { createWorkflowClients } from '../../src/temporal/clients/workflow_clien
 import { createExecutionLists } from '../../src/temporal/clients/executions.ts';
 import { connectWorkers, createClient } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
-import { createExportSlots, createWorkers } from '../../src/temporal/worker/workers.ts';
+import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
+import { createWorkers } from '../../src/temporal/worker/workers.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/check_executions.ts';
 import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
@@ -97,12 +98,22 @@ export interface ControlPlaneHarness {
   readonly reconcilerDependencies: ReconcilerDependencies;
   /** Like `waitFor`, but runs the reconciler after a minute, as a worker does, for what a busy Temporal did not accept. */
   waitForReconciled: typeof waitFor;
-  /** Stores a command and signals it, as the API does. */
-  send(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<string>;
+  /** Stores a command of a project, 1 by default, and signals it, as the API does. */
+  send(
+    batchExportId: string,
+    name: CommandName,
+    body?: Record<string, unknown>,
+    projectId?: number,
+  ): Promise<string>;
   /** Sends a command and waits for its outcome. */
-  command(batchExportId: string, name: CommandName, body?: Record<string, unknown>): Promise<Command>;
-  /** Creates an export and waits until it exists. */
-  createExport(overrides?: object): Promise<string>;
+  command(
+    batchExportId: string,
+    name: CommandName,
+    body?: Record<string, unknown>,
+    projectId?: number,
+  ): Promise<Command>;
+  /** Creates an export of a project, 1 by default, and waits until it exists. */
+  createExport(overrides?: object, projectId?: number): Promise<string>;
   /** Creates an export with one run, of the last whole hour. */
   createExportWithRun(): Promise<string>;
   runsOf(batchExportId: string): Promise<RunRow[]>;
@@ -182,13 +193,13 @@ export async function createControlPlaneHarness(
   const reconcileLoops = createReconcileLoops(reconcilerDependencies);
   let stop: (() => Promise<void>) | undefined;
 
-  const send = async (batchExportId: string, name: CommandName, body?: Record<string, unknown>) => {
-    const id = await storeTestCommand(pool, batchExportId, name, body);
+  const send: ControlPlaneHarness['send'] = async (batchExportId, name, body, projectId) => {
+    const id = await storeTestCommand(pool, batchExportId, name, body, projectId);
     await control.schedules.signal({ batch_export_id: batchExportId, name, id });
     return id;
   };
-  const command = async (batchExportId: string, name: CommandName, body?: Record<string, unknown>) => {
-    const id = await send(batchExportId, name, body);
+  const command: ControlPlaneHarness['command'] = async (batchExportId, name, body, projectId) => {
+    const id = await send(batchExportId, name, body, projectId);
     let decided: Command | undefined;
     await waitFor(async () => {
       decided = await readCommand(pool, id);
@@ -204,13 +215,14 @@ export async function createControlPlaneHarness(
         [batchExportId],
       )
     ).rows;
-  const createExport = async (fields: object = {}) => {
+  const createExport = async (fields: object = {}, projectId?: number) => {
     const id = randomUUID();
-    const { status } = await command(id, 'create', {
+    const body = {
       // Ends in the past, so that no run is created when an hour ends during a test.
       definition: { ...definition, interval: 'hour', end_at: hourAgo(0).toISOString(), ...fields },
       paused: false,
-    });
+    };
+    const { status } = await command(id, 'create', body, projectId);
     if (status !== 'applied') throw new Error(`The export was not created: ${status}`);
     return id;
   };

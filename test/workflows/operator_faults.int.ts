@@ -18,7 +18,7 @@ import { requireRun } from '../../src/http/runs/read_model.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { createExportSlots } from '../../src/temporal/worker/workers.ts';
+import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { definition } from '../decisions/commander.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import { insertEvents } from '../export/export_harness.ts';

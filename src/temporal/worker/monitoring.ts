@@ -18,7 +18,7 @@ import {
   registerS3Metrics,
 } from '../metrics.ts';
 import type { ReconcileLoops } from '../reconcilers/reconcile_loops.ts';
-import type { ActivitySlots } from './workers.ts';
+import type { ActivitySlots } from './activity_slots.ts';
 
 /**
  * Waits for a promise that may never settle, until the signal is aborted. What it waits for continues.

@@ -52,7 +52,8 @@ import { createProblemReporter } from '../problems.ts';
 import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
-import { type ActivitySlots, createActivitySlots, createExportSlots, createWorkers } from './workers.ts';
+import { type ActivitySlots, createActivitySlots, createExportSlots } from './activity_slots.ts';
+import { createWorkers } from './workers.ts';
 import { loadWorkflowBundle } from './bundle.ts';
 import { startMonitoring, untilAborted } from './monitoring.ts';
 

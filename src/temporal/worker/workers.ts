@@ -2,10 +2,7 @@ import { totalmem } from 'node:os';
 import { performance } from 'node:perf_hooks';
 import {
   type ActivityInterceptorsFactory,
-  type ActivitySlotInfo,
-  type CustomSlotSupplier,
   type NativeConnection,
-  type SlotPermit,
   Worker,
   type WorkerOptions,
   type WorkflowBundleOption,
@@ -22,80 +19,12 @@ import {
   maxConcurrentDeliveries,
   maxConcurrentMaintenanceTasks,
 } from '../../../workflows/activity_options.ts';
-import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
 import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';
 import { version } from '../../telemetry/version.ts';
 import { activitySpans, loadPayloadCodecs, taskQueues, workflowSinks } from '../connections.ts';
-
-/** How the activity slots of a worker are used. */
-interface SlotUse {
-  readonly slots: number;
-  /** Activities that run, those included that have yielded their slot. */
-  readonly running: number;
-  /** Slots that running activities have yielded to others. */
-  readonly yielded: number;
-}
-
-/** The activity slots of a worker. An activity that waits yields its slot to another, and reclaims it. */
-export interface ActivitySlots {
-  /**
-   * Yields a slot.
-   * @returns a function that reclaims the slot, once; undefined when no more slots may be yielded
-   */
-  yieldSlot(): (() => void) | undefined;
-  /** How the slots are used now. */
-  use(): SlotUse;
-  /** Hands out the slots to the SDK. */
-  readonly supplier: CustomSlotSupplier<ActivitySlotInfo>;
-}
-
-/** Export slots that are yielded at a time. Each of their attempts still uses memory. */
-const maxYieldedExportSlots = 12;
-
-/**
- * Creates the slots of the export worker. An attempt that waits for an unresponsive server yields its slot to another, so
- * that a bucket that hangs delays no other export.
- */
-export const createExportSlots = (settings: Pick<Settings, 'EXPORTD_EXPORT_SLOTS'>): ActivitySlots =>
-  createActivitySlots(settings.EXPORTD_EXPORT_SLOTS, maxYieldedExportSlots);
-
-/** Every activity is one of the same kind. */
-const activity = 'activity';
-
-/** Creates slots, of which at most `maxYielded` are yielded at a time. */
-export function createActivitySlots(slots: number, maxYielded: number): ActivitySlots {
-  const permits = createKeyedSemaphore<typeof activity>({ total: slots, lendable: maxYielded });
-  // The permits are alike, so that any of them can be released.
-  const releases: (() => void)[] = [];
-  let running = 0;
-  const reserve = (release: () => void): SlotPermit => {
-    releases.push(release);
-    return {};
-  };
-  return {
-    use: () => ({ slots, running, yielded: permits.lent }),
-    yieldSlot: () => permits.lend(),
-    supplier: {
-      type: 'custom',
-      // It throws the signal's own reason: the SDK logs any other error.
-      reserveSlot: async (_, signal) => reserve(await permits.acquire(activity, { signal })),
-      tryReserveSlot: () => {
-        const release = permits.tryAcquire(activity);
-        return release ? reserve(release) : null;
-      },
-      markSlotUsed: () => {
-        running += 1;
-      },
-      // The SDK also reserves a slot for each poll, and releases it unused when there was no task.
-      releaseSlot: ({ slotInfo }) => {
-        if (slotInfo) running -= 1;
-        releases.pop()?.();
-      },
-    },
-  };
-}
+import { type ActivitySlots, admission, type FairActivitySlots } from './activity_slots.ts';
 
 /** Measured: 1,000 sleeping schedules take 550 MB. */
 const bytesPerWorkflow = 550_000;
@@ -160,7 +89,7 @@ interface WorkerDependencies {
   readonly connection: NativeConnection;
   readonly workflowBundle: WorkflowBundleOption;
   readonly activities: WorkerActivities;
-  readonly exportSlots: ActivitySlots;
+  readonly exportSlots: FairActivitySlots;
   readonly querySlots: ActivitySlots;
   /** Undefined if this process does not trace. */
   readonly tracing?: Tracing | undefined;
@@ -282,6 +211,7 @@ export async function createWorkers({
     ...shared,
     taskQueue: queues.export,
     activities: activities.export,
+    interceptors: { activity: [...interceptors.activity, admission(exportSlots, settings)] },
     tuner: { ...activityWorkerSlots, activityTaskSlotSupplier: exportSlots.supplier },
     maxHeartbeatThrottleInterval,
   });

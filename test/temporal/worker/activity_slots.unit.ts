@@ -1,16 +1,17 @@
 import { describe, expect, it } from '@jest/globals';
-import { createActivitySlots, maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
+import { createActivitySlots, createFairActivitySlots } from '../../../src/temporal/worker/activity_slots.ts';
+import { maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
+
+const context = {
+  slotType: 'activity',
+  taskQueue: 'exports',
+  workerIdentity: 'test',
+  workerBuildId: 'test',
+  isSticky: false,
+} as const;
+const never = new AbortController().signal;
 
 describe('the activity slots of a worker', () => {
-  const context = {
-    slotType: 'activity',
-    taskQueue: 'exports',
-    workerIdentity: 'test',
-    workerBuildId: 'test',
-    isSticky: false,
-  } as const;
-  const never = new AbortController().signal;
-
   it('are limited, and the next request waits for a released slot', async () => {
     const { supplier } = createActivitySlots(2, 0);
     const first = await supplier.reserveSlot(context, never);
@@ -58,6 +59,115 @@ describe('the activity slots of a worker', () => {
     supplier.releaseSlot({ permit });
     await expect(waiting).rejects.toBe(reason);
     expect(supplier.tryReserveSlot(context)).not.toBeNull();
+  });
+});
+
+describe('the slots that projects share', () => {
+  /** Lets timers of zero milliseconds and what was admitted continue. */
+  const settle = () => new Promise((resolve) => setTimeout(resolve, 5));
+
+  /** A worker to which Temporal offers tasks, by turns of the projects that have any: `b` has endlessly many that hang. */
+  function openWorker(slots: number, maxYielded: number) {
+    const fair = createFairActivitySlots(slots, maxYielded);
+    const running: string[] = [];
+    return {
+      running,
+      yieldSlot: () => fair.yieldSlot(),
+      use: () => fair.use(),
+      /** Offers one task; says whether the worker runs it, returned it, or had no slot to ask for it. */
+      offer: async (project: string) => {
+        const permit = fair.supplier.tryReserveSlot(context);
+        if (!permit) return 'no slot';
+        const release = await fair.admit(project, 0, never).catch(() => undefined);
+        if (!release) {
+          fair.supplier.releaseSlot({ permit });
+          return 'returned';
+        }
+        running.push(project);
+        return () => {
+          running.splice(running.indexOf(project), 1);
+          release();
+          fair.supplier.releaseSlot({ permit });
+        };
+      },
+    };
+  }
+
+  it('are all used by a single project, and one more by another that uses none', async () => {
+    const { offer, running } = openWorker(2, 0);
+    for (let task = 0; task < 100; task += 1) await offer('b');
+    expect(running).toEqual(['b', 'b']);
+    expect(await offer('a')).toBeInstanceOf(Function);
+    expect(running).toEqual(['b', 'b', 'a']);
+    expect(await offer('c')).toBe('no slot');
+  });
+
+  it('are free again for a project whose activity has ended, and never more than there are', async () => {
+    const { offer, running } = openWorker(2, 0);
+    const [first] = [await offer('b'), await offer('b'), await offer('a')];
+    expect(first).toBeInstanceOf(Function);
+    (first as () => void)();
+    expect(await offer('b')).toBe('returned');
+    expect(await offer('c')).toBeInstanceOf(Function);
+    expect(running).toEqual(['b', 'a', 'c']);
+  });
+
+  it('are given to the activity of a project that waits, as soon as one ends', async () => {
+    const fair = createFairActivitySlots(1, 0);
+    const end = await fair.admit('b', 0, never);
+    const second = fair.admit('b', 60_000, never);
+    await settle();
+    expect(fair.use().running).toBe(1);
+    end();
+    await second;
+    expect(fair.use()).toEqual({ slots: 1, running: 1, yielded: 0 });
+  });
+
+  it.each([
+    [1, 10],
+    [2, 8],
+  ])('serve others while all activities of %i projects hang, %i of one', async (projects, most) => {
+    const { offer, running, yieldSlot } = openWorker(4, 12);
+    const hanging = Array.from({ length: projects }, (_, index) => `b${index}`);
+    for (let round = 0; round < 100; round += 1)
+      for (const project of hanging) {
+        // Each yields its slot if it may, and holds it otherwise.
+        if (typeof (await offer(project)) === 'function') yieldSlot();
+      }
+    const held = hanging.map((project) => running.filter((one) => one === project).length);
+    expect(Math.max(...held)).toBe(most);
+    for (const other of ['a', 'c']) {
+      const end = await offer(other);
+      expect([other, typeof end]).toEqual([other, 'function']);
+      (end as () => void)();
+    }
+  });
+
+  it('are yielded by their number, and reclaimed', async () => {
+    const { offer, yieldSlot, use } = openWorker(1, 1);
+    await offer('b');
+    const reclaim = yieldSlot();
+    expect(yieldSlot()).toBeUndefined();
+    expect(use()).toEqual({ slots: 1, running: 1, yielded: 1 });
+    reclaim?.();
+    reclaim?.();
+    expect(use().yielded).toBe(0);
+    expect(yieldSlot()).toBeInstanceOf(Function);
+  });
+
+  it('are waited for until the task is returned to Temporal, or was cancelled', async () => {
+    const fair = createFairActivitySlots(1, 0);
+    await fair.admit('b', 0, never);
+    await expect(fair.admit('b', 0, never)).rejects.toMatchObject({
+      type: 'SlotsTaken',
+      nextRetryDelay: 1_000,
+      nonRetryable: false,
+    });
+    const cancelled = new AbortController();
+    const waiting = fair.admit('b', 60_000, cancelled.signal);
+    const reason = new Error('Cancelled');
+    cancelled.abort(reason);
+    await expect(waiting).rejects.toBe(reason);
   });
 });
 

@@ -1,0 +1,176 @@
+import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
+import type {
+  ActivityInterceptorsFactory,
+  ActivitySlotInfo,
+  CustomSlotSupplier,
+  SlotPermit,
+} from '@temporalio/worker';
+import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
+import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
+import type { Settings } from '../../config/settings.ts';
+
+/** How the activity slots of a worker are used. */
+interface SlotUse {
+  readonly slots: number;
+  /** Activities that run, those included that have yielded their slot. */
+  readonly running: number;
+  /** Slots that running activities have yielded to others. */
+  readonly yielded: number;
+}
+
+/** The activity slots of a worker. An activity that waits yields its slot to another, and reclaims it. */
+export interface ActivitySlots {
+  /**
+   * Yields a slot.
+   * @returns a function that reclaims the slot, once; undefined when no more slots may be yielded
+   */
+  yieldSlot(): (() => void) | undefined;
+  /** How the slots are used now. */
+  use(): SlotUse;
+  /** Hands out the slots to the SDK. */
+  readonly supplier: CustomSlotSupplier<ActivitySlotInfo>;
+}
+
+/**
+ * Slots of which each project has a share. The SDK reserves a slot before Temporal says whose task it is for, so that an
+ * activity is admitted once it has begun.
+ */
+export interface FairActivitySlots extends ActivitySlots {
+  /**
+   * Waits until an activity of a project may use its slot.
+   * @param fairnessKey Temporal's fairness key of the task: the project
+   * @returns a function that ends the use
+   * @throws ApplicationFailure `SlotsTaken` after `waitMs` milliseconds: Temporal keeps the task, so that the slot can take
+   *   one of another project. Or the reason of the signal
+   */
+  admit(fairnessKey: string, waitMs: number, signal: AbortSignal): Promise<() => void>;
+}
+
+/** Export slots that are yielded at a time. Each of their attempts still uses memory. */
+const maxYieldedExportSlots = 12;
+
+/**
+ * Creates the slots of the export worker. An attempt that waits for an unresponsive server yields its slot to another, so
+ * that a bucket that hangs delays no other export.
+ */
+export const createExportSlots = (settings: Pick<Settings, 'EXPORTD_EXPORT_SLOTS'>): FairActivitySlots =>
+  createFairActivitySlots(settings.EXPORTD_EXPORT_SLOTS, maxYieldedExportSlots);
+
+/** Every activity is one of the same kind. */
+const activity = 'activity';
+
+/** Creates slots, of which at most `maxYielded` are yielded at a time. */
+export function createActivitySlots(slots: number, maxYielded: number): ActivitySlots {
+  const permits = createKeyedSemaphore<typeof activity>({ total: slots, lendable: maxYielded });
+  // The permits are alike, so that any of them can be released.
+  const releases: (() => void)[] = [];
+  let running = 0;
+  const reserve = (release: () => void): SlotPermit => {
+    releases.push(release);
+    return {};
+  };
+  return {
+    use: () => ({ slots, running, yielded: permits.lent }),
+    yieldSlot: () => permits.lend(),
+    supplier: {
+      type: 'custom',
+      // It throws the signal's own reason: the SDK logs any other error.
+      reserveSlot: async (_, signal) => reserve(await permits.acquire(activity, { signal })),
+      tryReserveSlot: () => {
+        const release = permits.tryAcquire(activity);
+        return release ? reserve(release) : null;
+      },
+      markSlotUsed: () => {
+        running += 1;
+      },
+      // The SDK also reserves a slot for each poll, and releases it unused when there was no task.
+      releaseSlot: ({ slotInfo }) => {
+        if (slotInfo) running -= 1;
+        releases.pop()?.();
+      },
+    },
+  };
+}
+
+/** Beside the slots there is one for a project that uses none. */
+const keptSlots = 1;
+
+/**
+ * Creates slots that projects share. A project may use all of them. One more is kept for a project that uses none, so that
+ * none waits until an activity of another one has ended. Slots that a project has yielded count as used by it: it may yield
+ * half of them, however many of its activities hang.
+ */
+export function createFairActivitySlots(slots: number, maxYielded: number): FairActivitySlots {
+  const total = slots + keptSlots;
+  const reserved = createActivitySlots(total, maxYielded);
+  const shares = createKeyedSemaphore<string>({
+    total,
+    perKey: slots + Math.floor(maxYielded / 2),
+    keepsLast: true,
+    lendable: maxYielded,
+  });
+  let running = 0;
+  return {
+    supplier: reserved.supplier,
+    use: () => ({ slots, running, yielded: shares.lent }),
+    yieldSlot: () => {
+      const reclaimShare = shares.lend();
+      // As many of both are yielded.
+      const reclaimSlot = reclaimShare && reserved.yieldSlot();
+      return (
+        reclaimSlot &&
+        (() => {
+          reclaimShare();
+          reclaimSlot();
+        })
+      );
+    },
+    admit: async (fairnessKey, waitMs, signal) => {
+      const release = await shares.acquire(fairnessKey, {
+        signal,
+        timeout: { ms: waitMs, error: slotsTaken },
+      });
+      running += 1;
+      return () => {
+        running -= 1;
+        release();
+      };
+    },
+  };
+}
+
+/** How long Temporal keeps a task before it offers it again, in milliseconds: meanwhile a task of another project is taken. */
+const returnAfterMs = 1_000;
+
+const slotsTaken = (): ApplicationFailure =>
+  ApplicationFailure.create({
+    type: 'SlotsTaken',
+    message: 'Other activities of the project use its share of the slots of the worker.',
+    nextRetryDelay: returnAfterMs,
+    // Expected, so that the SDK logs nothing.
+    category: ApplicationFailureCategory.BENIGN,
+  });
+
+/** Lets each activity wait for its share of the slots before it starts. It sends no heartbeat until then. */
+export const admission =
+  (
+    slots: Pick<FairActivitySlots, 'admit'>,
+    { EXPORTD_HEARTBEAT_TIMEOUT }: Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>,
+  ): ActivityInterceptorsFactory =>
+  ({ info, cancellationSignal }) => ({
+    inbound: {
+      execute: async (input, next) => {
+        const end = await slots.admit(
+          // Empty if the server does not know fairness keys: then all projects share the slots as one.
+          info.priority?.fairnessKey ?? '',
+          heartbeatIntervalMs(EXPORTD_HEARTBEAT_TIMEOUT),
+          cancellationSignal,
+        );
+        try {
+          return await next(input);
+        } finally {
+          end();
+        }
+      },
+    },
+  });
