@@ -80,6 +80,11 @@ export const boundGroups = {
     tests: atATime(16, 'Tests of destinations and webhooks, on a server', 'they wait'),
     testsOfProject: atATime(4, '– of a project', 'they wait'),
     testsOfKey: items(8, '– of an API key, running or waiting', '429'),
+    connectionsOfProject: atATime(
+      5,
+      'Connections to the control database that the requests of a project use, of the 20 of a server',
+      'they wait',
+    ),
     shareWait: ms(10_000, 'Wait of a request for its turn', '429'),
     verifications: atATime(4, 'Verifications of a deployment', '429'),
     verificationsOfProject: atATime(1, '– of a project', '429'),

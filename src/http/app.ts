@@ -26,6 +26,7 @@ import { monitoringRoutes, type ServerMonitor } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { addAuthentication } from './plugins/authentication.ts';
 import { addBodyParsers } from './plugins/bodies.ts';
+import { addConnectionShares } from './plugins/connections.ts';
 import { sendError } from './plugins/errors.ts';
 import { addSecurityHeaders } from './plugins/headers.ts';
 import { rejectOtherMethods, routerOptions } from './plugins/methods.ts';
@@ -112,6 +113,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   await addApiDocs(app, settings);
   await app.register(async (scope: HttpApp) => {
     scope.addHook('onRequest', (request) => authentication.authenticate(request));
+    addConnectionShares(scope);
     for (const addRoutes of wholeResources) addRoutes(scope, context);
     const resources = settings.EXPORTD_CONSOLE
       ? [...projectResources, ...consoleResources]

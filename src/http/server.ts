@@ -31,6 +31,7 @@ import {
 import { createApp } from './app.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from './metrics.ts';
 import { createServerMonitor } from './monitoring.ts';
+import { shareConnections } from './plugins/connections.ts';
 
 /** Pending calls, which must settle before the connection that they use is closed. */
 interface PendingCalls {
@@ -96,6 +97,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       statementTimeoutMs: settings.EXPORTD_CONTROL_STATEMENT_TIMEOUT,
     });
   const pool = connect(databaseConnections);
+  shareConnections(pool, settings.EXPORTD_CONTROL_CONNECT_TIMEOUT);
   const authenticationPool = connect(authenticationConnections);
   const temporal = await createClient(settings);
   const source = createSource({

@@ -7,6 +7,7 @@ import { createPolicies } from '../../src/decisions/policies.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
+import { shareConnections } from '../../src/http/plugins/connections.ts';
 import { deriveRequestKeys } from '../../src/http/server.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { ScheduleSignaller } from '../../src/http/command_service.ts';
@@ -122,6 +123,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     EXPORTD_COMMAND_TIMEOUT: '1s',
     ...more,
   });
+  shareConnections(pool, settings.EXPORTD_CONTROL_CONNECT_TIMEOUT);
   const journal = openNotifyingJournal(pool);
   const step = async (batchExportId: string) => {
     await advanceSchedule(journal, createPolicies(settings), batchExportId, []);
