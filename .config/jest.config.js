@@ -39,6 +39,7 @@ export default {
   // A worker without open handles ends in a few milliseconds on a quiet machine, but in more than Jest's half a second on a
   // busy one, which Jest would report as a leak.
   workerGracefulExitTimeout: 20_000,
-  // Twice the cores of CI: one or two of them wait, in .fault and .e2e tests (test_sequencer.js).
-  maxWorkers: 4,
+  // Three times the cores of CI: two or three of them wait, in .fault and .e2e tests (test_sequencer.js) and for locks, timers
+  // and servers in .int tests, which on average use a third of a core each.
+  maxWorkers: 6,
 };
