@@ -3,7 +3,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import type { S3OperationName } from '../e2e/s3_operation.ts';
 import { createS3Proxy, type InjectedOutcome, type ProxiedRequest, type S3Proxy } from '../e2e/s3_proxy.ts';
-import { casesOf } from '../setup/effort.ts';
+import { casesOf, pairsOf } from '../setup/effort.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { forgetTraits, knowTraits } from './stores.ts';
 
@@ -92,12 +92,37 @@ async function expectPublished(run_id: string, batchExportId: string): Promise<v
   expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
 }
 
-describe.each<[string, S3OperationName, (request: ProxiedRequest) => boolean, boolean]>([
-  ['the completion of an upload', 'CompleteMultipartUpload', () => true, false],
-  ['a file that is one request', 'PutObject', (request) => !isManifest(request), true],
-  ['a manifest', 'PutObject', isManifest, true],
-  ['the manifest of a store that was never tested', 'PutObject', isManifest, false],
-])('to %s', (_, operation, isMeant, isTested) => {
+/** What is written, and where nothing is known of the store. */
+const writes = {
+  'the completion of an upload': {
+    operation: 'CompleteMultipartUpload',
+    isMeant: () => true,
+    isTested: false,
+  },
+  'a file that is one request': {
+    operation: 'PutObject',
+    isMeant: (request) => !isManifest(request),
+    isTested: true,
+  },
+  'a manifest': { operation: 'PutObject', isMeant: isManifest, isTested: true },
+  'the manifest of a store that was never tested': {
+    operation: 'PutObject',
+    isMeant: isManifest,
+    isTested: false,
+  },
+} as const satisfies Readonly<
+  Record<
+    string,
+    { operation: S3OperationName; isMeant: (request: ProxiedRequest) => boolean; isTested: boolean }
+  >
+>;
+type Write = keyof typeof writes;
+const writeNames = Object.keys(writes) as Write[];
+const places = ['nothing was stored', 'it was stored'] as const;
+const answersOnce = pairsOf({ write: writeNames, answer: anyWrite, place: places });
+
+describe.each(writeNames)('to %s', (write) => {
+  const { operation, isMeant, isTested } = writes[write];
   beforeEach(async () => {
     await forgetTraits(harness);
     if (isTested)
@@ -108,7 +133,6 @@ describe.each<[string, S3OperationName, (request: ProxiedRequest) => boolean, bo
       });
   });
 
-  const answers = [...anyWrite, ...ofKind[operation as keyof typeof ofKind]];
   const intercept = (when: 'before' | 'after', outcome: InjectedOutcome, times: number) => {
     let left = times;
     stop = proxy.intercept({
@@ -122,25 +146,19 @@ describe.each<[string, S3OperationName, (request: ProxiedRequest) => boolean, bo
   };
   const createRun = () => harness.createRun({ config: { endpoint_url: proxy.endpoint } });
 
-  it.each(answers)(
-    '%s, once, and nothing was stored: the run completes with its rows',
-    async (__, outcome) => {
-      const left = intercept('before', outcome, 1);
-      const { run_id, batchExportId } = await createRun();
-      expect(await runOf(run_id, 3)).toBe('Completed');
-      expect(left()).toBe(0);
-      await expectPublished(run_id, batchExportId);
-    },
-  );
-
-  it.each(answers)('%s, once, and it was stored: the run completes with its rows', async (__, outcome) => {
-    const left = intercept('after', outcome, 1);
+  const once = [
+    ...answersOnce.filter((one) => one.write === write),
+    ...places.flatMap((place) => ofKind[operation].map((answer) => ({ place, answer }))),
+  ].map(({ place, answer: [title, outcome] }) => ({ place, title, outcome }));
+  it.each(once)('$title, once, and $place: the run completes with its rows', async ({ place, outcome }) => {
+    const left = intercept(place === 'it was stored' ? 'after' : 'before', outcome, 1);
     const { run_id, batchExportId } = await createRun();
     expect(await runOf(run_id, 3)).toBe('Completed');
     expect(left()).toBe(0);
     await expectPublished(run_id, batchExportId);
   });
 
+  const answers = [...anyWrite, ...ofKind[operation]];
   it.each(casesOf(answers.slice(0, 2), answers))(
     '%s, for good: the run does not complete',
     async (__, outcome) => {
