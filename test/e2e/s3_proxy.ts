@@ -69,6 +69,8 @@ export interface S3Proxy {
   readonly requests: readonly ProxiedRequest[];
   /** Adds an interceptor after the existing ones. @returns a function that removes it. */
   intercept(interceptor: Interceptor): () => void;
+  /** Removes all interceptors. */
+  stopIntercepting(): void;
   close(): Promise<void>;
 }
 
@@ -215,6 +217,7 @@ export async function createS3Proxy(endpoint: string): Promise<S3Proxy> {
       interceptors.add(interceptor);
       return () => interceptors.delete(interceptor);
     },
+    stopIntercepting: () => interceptors.clear(),
     close: async () => {
       server.closeAllConnections();
       agent.destroy();

@@ -17,10 +17,6 @@ const mebibyte = 1024 * 1024;
 const hour = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
 let harness: ExportHarness;
 let proxy: S3Proxy;
-const interceptions: (() => void)[] = [];
-const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
-  interceptions.push(proxy.intercept(...input));
-};
 /** Four parts of JSON lines, three of gzip. */
 const rows = 4_500;
 beforeAll(async () => {
@@ -29,7 +25,7 @@ beforeAll(async () => {
   await harness.insertEvents(rows);
 });
 afterEach(async () => {
-  for (const stop of interceptions.splice(0)) stop();
+  proxy.stopIntercepting();
   await forgetTraits(harness);
 });
 afterAll(async () => {
@@ -41,14 +37,8 @@ const createRun = (config: object = {}) =>
   harness.createRun({ config: { endpoint_url: proxy.endpoint, ...config } });
 
 async function publishAndVerify(run_id: string, generation: number) {
-  const { manifest_key } = await harness.attempt().publishManifest({ run_id });
-  const manifest = await harness.reader.manifestAt(manifest_key);
-  expect(manifest).toMatchObject({ generation, run_id });
-  const uuids = await harness.reader.sourceUuids();
-  expect(await harness.reader.uuidsIn(manifest)).toEqual(uuids);
-  expect(manifest).toMatchObject({ rows: uuids.length, source_rows: uuids.length });
+  await harness.publishAndVerify(run_id, { generation });
   expect(await harness.reader.openUploads()).toEqual([]);
-  return manifest;
 }
 
 /** Sizes of the completed parts of a file, in order. */
@@ -75,7 +65,7 @@ const formats = [
 
 describe('a store that requires parts of one size', () => {
   it('is found out with the first file, which is sent once more', async () => {
-    intercept(requiringEqualParts(proxy.requests));
+    proxy.intercept(requiringEqualParts(proxy.requests));
     const { run_id, batchExportId } = await createRun();
     await expect(harness.attempt().exportInterval({ run_id })).rejects.toMatchObject({
       type: 'PartsRefused',
@@ -95,7 +85,7 @@ describe('a store that requires parts of one size', () => {
 
   it('that refuses these too fails the run at once, and says why', async () => {
     await knowEqualParts();
-    intercept({
+    proxy.intercept({
       before: ({ operation }) =>
         operation === 'CompleteMultipartUpload' ? errorResponse(400, 'InvalidPart') : undefined,
     });
@@ -116,7 +106,7 @@ describe('a store that requires parts of one size', () => {
     'gets them for $file_format, $compression',
     async (config) => {
       await knowEqualParts();
-      intercept(requiringEqualParts(proxy.requests));
+      proxy.intercept(requiringEqualParts(proxy.requests));
       const { run_id, batchExportId } = await createRun(config);
       expect(await harness.attempt().exportInterval({ run_id })).toMatchObject({ rows, source_rows: rows });
       const sizes = completedSizes(batchExportId);
@@ -147,7 +137,7 @@ describe('an attempt that resumes parts of one size', () => {
     'continues inside a block ($compression, $at $occurrence)',
     async ({ at, occurrence, keeps, ...config }) => {
       await knowEqualParts();
-      intercept(requiringEqualParts(proxy.requests));
+      proxy.intercept(requiringEqualParts(proxy.requests));
       const { run_id, batchExportId } = await createRun(config);
       const first = withCrash(harness, at, occurrence);
       await expect(harness.attempt(first).exportInterval({ run_id })).rejects.toThrow();
@@ -165,7 +155,7 @@ describe('an attempt that resumes parts of one size', () => {
 
   it('continues in another execution', async () => {
     await knowEqualParts();
-    intercept(requiringEqualParts(proxy.requests));
+    proxy.intercept(requiringEqualParts(proxy.requests));
     const { run_id } = await createRun({ compression: 'gzip' });
     const settings = { ...harness.settings, EXPORTD_PARTS_PER_EXECUTION: 1 };
     let executions = 0;
@@ -202,7 +192,7 @@ describe('a source that changes before the point where a file is resumed', () =>
     'is exported completely to a store $store ($change)',
     async ({ equal, change }) => {
       await knowTraits(harness, proxy, { equal_parts: equal });
-      if (equal) intercept(requiringEqualParts(proxy.requests));
+      if (equal) proxy.intercept(requiringEqualParts(proxy.requests));
       const { run_id } = await createRun({ compression: 'gzip' });
       await expect(
         harness.attempt(withCrash(harness, 'arrived', 2)).exportInterval({ run_id }),
@@ -216,7 +206,7 @@ describe('a source that changes before the point where a file is resumed', () =>
 
   it('starts the file anew when the block in which a part ends has changed', async () => {
     await knowEqualParts();
-    intercept(requiringEqualParts(proxy.requests));
+    proxy.intercept(requiringEqualParts(proxy.requests));
     const { run_id } = await createRun({ compression: 'gzip' });
     await expect(
       harness.attempt(withCrash(harness, 'arrived', 1)).exportInterval({ run_id }),

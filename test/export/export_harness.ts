@@ -1,4 +1,5 @@
 import { randomBytes, randomUUID } from 'node:crypto';
+import { expect } from '@jest/globals';
 import type { ActivityContext } from '../../activities/run_step.ts';
 import { createExportActivities, type ExportActivityDependencies } from '../../activities/run.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
@@ -10,6 +11,7 @@ import {
   storeConfig,
 } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
+import type { Manifest } from '../../src/destination/manifest.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
@@ -40,7 +42,7 @@ export const insertEvents = (pool: Pool, rows: number, start: string): Promise<u
     `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
      select $1, gen_random_uuid(), 'event', 'person', jsonb_build_object('noise', noise), moment, moment
      from generate_series(1, $3::int) n
-     cross join lateral (select string_agg(md5(random()::text || n || g), '') as noise from generate_series(1, 120) g) r
+     cross join lateral (select string_agg(encode(sha512((random()::text || n || g)::bytea), 'hex'), '') as noise from generate_series(1, 30) g) r
      cross join lateral (select $2::timestamptz + make_interval(secs => 3600.0 * (n - 1) / $3) as moment) m`,
     [teamId, start, rows],
   );
@@ -150,6 +152,23 @@ export async function createExportHarness(of?: TestBucket) {
     return { run_id, batchExportId };
   };
 
+  /** Reads the bucket, and expects the rows of `interval`. */
+  const reader = createReader(database.pool, bucket, interval);
+
+  /** Checks that a reader of the manifest finds exactly the rows of the source. @returns the manifest */
+  const verifyManifest = async (key: string, expected: Partial<Manifest>): Promise<Manifest> => {
+    const manifest = await reader.manifestAt(key);
+    const uuids = await reader.sourceUuids();
+    expect(await reader.uuidsIn(manifest)).toEqual(uuids);
+    expect(manifest).toMatchObject({ rows: uuids.length, source_rows: uuids.length, ...expected });
+    return manifest;
+  };
+  /** Publishes a run, and verifies its manifest. */
+  const publishAndVerify = async (run_id: string, expected: Partial<Manifest> = {}): Promise<Manifest> => {
+    const { manifest_key } = await attempt().publishManifest({ run_id });
+    return verifyManifest(manifest_key, { run_id, ...expected });
+  };
+
   const close = async (): Promise<void> => {
     await encoders.close();
     await source.close();
@@ -173,8 +192,9 @@ export async function createExportHarness(of?: TestBucket) {
     readSelection,
     attempt,
     createRun,
-    /** Reads the bucket, and expects the rows of `interval`. */
-    reader: createReader(database.pool, bucket, interval),
+    reader,
+    verifyManifest,
+    publishAndVerify,
     insertEvents: (rows: number) => insertEvents(database.pool, rows, interval.start),
     close,
   };

@@ -258,12 +258,9 @@ describe('files and ranges', () => {
   });
   afterAll(() => harness.close());
 
-  /** Publishes and checks that a reader finds exactly the rows of the source, in files without overlaps. */
+  /** Publishes, and checks that the files do not overlap. */
   async function publishAndVerify(runId: string, generation = 1) {
-    const { manifest_key } = await harness.attempt().publishManifest({ run_id: runId });
-    const manifest = await harness.reader.manifestAt(manifest_key);
-    expect(manifest).toMatchObject({ generation, run_id: runId });
-    expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
+    const manifest = await harness.publishAndVerify(runId, { generation });
     expect(await harness.reader.openUploads()).toEqual([]);
     const keys = manifest.files.flatMap(({ first, last }) => [first, last].map((key) => JSON.stringify(key)));
     expect(keys.toSorted()).toEqual(keys);

@@ -14,10 +14,6 @@ import { errorResponse, forgetTraits, knowTraits, warningsOf, withoutConditions 
 
 let harness: ExportHarness;
 let proxy: S3Proxy;
-const interceptions: (() => void)[] = [];
-const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
-  interceptions.push(proxy.intercept(...input));
-};
 const rows = 30;
 const nextHour = createHours();
 const traits = { conditional_put: true, conditional_complete: true, checksums: true };
@@ -32,7 +28,7 @@ beforeEach(() => {
   earlierRequests = proxy.requests.length;
 });
 afterEach(() => {
-  for (const stop of interceptions.splice(0)) stop();
+  proxy.stopIntercepting();
 });
 afterAll(async () => {
   await proxy.close();
@@ -53,24 +49,11 @@ const operationsOn = (batchExportId: string): S3OperationName[] =>
     .filter(({ key }) => key === '' || key.startsWith(batchExportId))
     .map(({ operation }) => operation);
 
-/** Checks that the manifest has exactly the rows of the source. */
-async function verify(manifest_key: string, expected: object) {
-  const manifest = await harness.reader.manifestAt(manifest_key);
-  expect(manifest).toMatchObject({ rows, ...expected });
-  expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
-  return manifest;
-}
-
-async function publishAndVerify(run_id: string, generation: number) {
-  const { manifest_key } = await harness.attempt().publishManifest({ run_id });
-  return verify(manifest_key, { generation, run_id });
-}
-
 describe('the requests of a small interval', () => {
   it('are two, a PUT for the file and one for its manifest, and no GET', async () => {
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
-    const manifest = await publishAndVerify(run_id, 1);
+    const manifest = await harness.publishAndVerify(run_id, { generation: 1 });
     expect(manifest.files).toHaveLength(1);
     expect(operationsOn(batchExportId)).toEqual(['PutObject', 'PutObject']);
   });
@@ -80,7 +63,7 @@ describe('the requests of a small interval', () => {
     const publish = async () => {
       const { run_id, batchExportId } = await createRun();
       await harness.attempt().exportInterval({ run_id });
-      await publishAndVerify(run_id, 1);
+      await harness.publishAndVerify(run_id, { generation: 1 });
       return operationsOn(batchExportId);
     };
     expect(await publish()).toEqual([
@@ -103,11 +86,11 @@ describe('the requests of a small interval', () => {
 
   it('of a store that ignores conditions include those that prove the manifest', async () => {
     await forgetTraits(harness);
-    intercept(withoutConditions(harness));
+    proxy.intercept(withoutConditions(harness));
     for (let interval = 0; interval < 2; interval += 1) {
       const { run_id, batchExportId } = await createRun();
       await harness.attempt().exportInterval({ run_id });
-      await publishAndVerify(run_id, 1);
+      await harness.publishAndVerify(run_id, { generation: 1 });
       expect(operationsOn(batchExportId).filter((operation) => operation === 'GetObject')).toHaveLength(2);
       const { rows: found } = await harness.database.pool.query(
         'select conditional_put from exportd.store_traits',
@@ -122,14 +105,14 @@ describe('the requests of a small interval', () => {
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
     let lost = false;
-    intercept({
+    proxy.intercept({
       after: ({ operation, key }) => {
         if (lost || operation !== 'PutObject' || !key.includes('_manifests')) return undefined;
         lost = true;
         return 'broken';
       },
     });
-    await publishAndVerify(run_id, 1);
+    await harness.publishAndVerify(run_id, { generation: 1 });
     expect(lost).toBe(true);
     expect(operationsOn(batchExportId)).toContain('GetObject');
   });
@@ -138,7 +121,7 @@ describe('the requests of a small interval', () => {
     await knowTraits(harness, proxy, { checksums: false });
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
-    await publishAndVerify(run_id, 1);
+    await harness.publishAndVerify(run_id, { generation: 1 });
     await knowTraits(harness, proxy, { checksums: true });
     expect(operationsOn(batchExportId)).toEqual(['PutObject', 'GetObject', 'PutObject', 'GetObject']);
   });
@@ -158,7 +141,7 @@ describe('a store that was seen to refuse overwrites', () => {
   const publish = async () => {
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
-    await publishAndVerify(run_id, 1);
+    await harness.publishAndVerify(run_id, { generation: 1 });
     return operationsOn(batchExportId);
   };
   const age = () =>
@@ -194,14 +177,14 @@ describe('a store that was seen to refuse overwrites', () => {
 
   it('has to show it again when it calls itself otherwise, from the next object on', async () => {
     expect(await publish()).toEqual(['PutObject', 'PutObject']);
-    intercept({ headers: () => ({ server: 'another' }) });
+    proxy.intercept({ headers: () => ({ server: 'another' }) });
     expect(await publish()).toEqual(['PutObject', 'GetObject', 'PutObject', 'GetObject', 'PutObject']);
     expect(await publish()).toEqual(['PutObject', 'PutObject']);
   });
 
   it('has to show it again to credentials that may not read', async () => {
     await age();
-    intercept({
+    proxy.intercept({
       before: ({ operation }) =>
         operation === 'GetObject' || operation === 'HeadObject'
           ? errorResponse(403, 'AccessDenied')
@@ -215,7 +198,7 @@ describe('a store that was seen to refuse overwrites', () => {
     const { run_id: other, batchExportId: otherExport } = await createRun();
     await harness.attempt().exportInterval({ run_id: other });
     const { manifest_key } = await harness.attempt().publishManifest({ run_id: other });
-    const published = await verify(manifest_key, { generation: 1 });
+    const published = await harness.verifyManifest(manifest_key, { generation: 1 });
     const { run_id, batchExportId } = await createRun();
     const ofRun = (key: string): string => key.replaceAll(otherExport, batchExportId);
     // As after the control database lost what the export had published.
@@ -231,9 +214,9 @@ describe('a store that was seen to refuse overwrites', () => {
     for (const [Key, Body] of Object.entries(stored))
       await harness.bucket.client.send(new PutObjectCommand({ Bucket: harness.bucket.bucket, Key, Body }));
     await age();
-    intercept(withoutConditions(harness));
+    proxy.intercept(withoutConditions(harness));
     await harness.attempt().exportInterval({ run_id });
-    await publishAndVerify(run_id, 4);
+    await harness.publishAndVerify(run_id, { generation: 4 });
     expect(await harness.reader.textOf(fileKey)).toBe('a file that readers use');
     expect(await warningsOf(harness, run_id)).toContainEqual(
       expect.stringContaining('overwrote an object although the request forbade it'),
@@ -251,7 +234,9 @@ describe('a store that was seen to refuse overwrites', () => {
     const next = await createRun();
     await harness.attempt().exportInterval(next);
     // The keys have a mark.
-    expect((await publishAndVerify(next.run_id, 1)).files[0]?.key).toMatch(/Z-[^-.]{8}\.jsonl/);
+    expect((await harness.publishAndVerify(next.run_id, { generation: 1 })).files[0]?.key).toMatch(
+      /Z-[^-.]{8}\.jsonl/,
+    );
   });
 });
 
@@ -283,7 +268,7 @@ describe('the manifest of a small interval', () => {
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
     await expect(harness.attempt(withCrash(harness, at)).publishManifest({ run_id })).rejects.toThrow();
-    await publishAndVerify(run_id, 1);
+    await harness.publishAndVerify(run_id, { generation: 1 });
     expect(operationsOn(batchExportId)).toEqual(operations);
   });
 
@@ -297,14 +282,14 @@ describe('the manifest of a small interval', () => {
     const { run_id } = await createRun();
     await harness.attempt().exportInterval({ run_id });
     let injected = false;
-    intercept({
+    proxy.intercept({
       [when]: (request: ProxiedRequest) => {
         if (injected || !isManifest(request)) return undefined;
         injected = true;
         return outcome;
       },
     });
-    await publishAndVerify(run_id, 1);
+    await harness.publishAndVerify(run_id, { generation: 1 });
     expect(injected).toBe(true);
   });
 });
@@ -317,7 +302,7 @@ describe('a zombie that writes its manifest late', () => {
     const reached = Promise.withResolvers<undefined>();
     const released = Promise.withResolvers<undefined>();
     let delayed: ProxiedRequest | undefined;
-    intercept({
+    proxy.intercept({
       before: async (request) => {
         if (delayed || !isManifest(request)) return undefined;
         delayed = request;
@@ -341,18 +326,18 @@ describe('a zombie that writes its manifest late', () => {
 
   it('finds the same manifest, which the next attempt has written', async () => {
     const { run_id, release } = await startZombie();
-    const manifest = await publishAndVerify(run_id, 1);
+    const manifest = await harness.publishAndVerify(run_id, { generation: 1 });
     expect(await release()).toEqual({ outcome: 'published', status: 412 });
-    expect(await publishAndVerify(run_id, 1)).toEqual(manifest);
+    expect(await harness.publishAndVerify(run_id, { generation: 1 })).toEqual(manifest);
   });
 
   it('does not replace the manifest of a later run', async () => {
     const { run_id, batchExportId, release } = await startZombie();
-    await publishAndVerify(run_id, 1);
+    await harness.publishAndVerify(run_id, { generation: 1 });
     const next = await createRun(batchExportId);
     await harness.attempt().exportInterval(next);
     const { manifest_key } = await harness.attempt().publishManifest(next);
     expect(await release()).toEqual({ outcome: 'RunEnded', status: 412 });
-    await verify(manifest_key, { generation: 2, run_id: next.run_id });
+    await harness.verifyManifest(manifest_key, { generation: 2, run_id: next.run_id });
   });
 });

@@ -20,10 +20,6 @@ import {
 describe('whole files', () => {
   let harness: ExportHarness;
   let proxy: S3Proxy;
-  const interceptions: (() => void)[] = [];
-  const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
-    interceptions.push(proxy.intercept(...input));
-  };
   const rows = 300;
   beforeAll(async () => {
     harness = await createExportHarness();
@@ -32,7 +28,7 @@ describe('whole files', () => {
     await knowTraits(harness, proxy, { conditional_put: true, conditional_complete: true, checksums: true });
   });
   afterEach(() => {
-    for (const stop of interceptions.splice(0)) stop();
+    proxy.stopIntercepting();
   });
   afterAll(async () => {
     await proxy.close();
@@ -55,15 +51,6 @@ describe('whole files', () => {
   };
   const isFile = (prefix: string, key: string): boolean =>
     key.startsWith(`${prefix}/`) && !key.includes('_manifests');
-
-  /** Publishes, and checks that the manifest has exactly the rows of the source. */
-  async function publishAndVerify(run_id: string, generation: number) {
-    const { manifest_key } = await harness.attempt().publishManifest({ run_id });
-    const manifest = await harness.reader.manifestAt(manifest_key);
-    expect(manifest).toMatchObject({ generation, rows, run_id });
-    expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
-    return manifest;
-  }
 
   describe('a file of one part', () => {
     it.each([
@@ -97,7 +84,7 @@ describe('whole files', () => {
     it('is adopted with its planned figures when the response was lost', async () => {
       const { run_id, batchExportId } = await createRun();
       let lost = 0;
-      intercept({
+      proxy.intercept({
         after: ({ operation, key }) => {
           if (operation !== 'PutObject' || !isFile(batchExportId, key) || lost > 0) return undefined;
           lost += 1;
@@ -106,13 +93,13 @@ describe('whole files', () => {
       });
       await harness.attempt().exportInterval({ run_id });
       expect(stepsOf(batchExportId)).toEqual(['PutObject', 'HeadObject']);
-      await publishAndVerify(run_id, 1);
+      await harness.publishAndVerify(run_id, { generation: 1 });
     });
 
     it('is written again when another request for its key is in progress', async () => {
       const { run_id, batchExportId } = await createRun();
       let conflicts = 0;
-      intercept({
+      proxy.intercept({
         before: ({ operation, key }) => {
           if (operation !== 'PutObject' || !isFile(batchExportId, key) || conflicts === 2) return undefined;
           conflicts += 1;
@@ -121,7 +108,7 @@ describe('whole files', () => {
       });
       await harness.attempt().exportInterval({ run_id });
       expect(operationsOf(batchExportId)).toEqual(['PutObject', 'PutObject', 'PutObject']);
-      await publishAndVerify(run_id, 1);
+      await harness.publishAndVerify(run_id, { generation: 1 });
     });
 
     it.each([
@@ -137,13 +124,13 @@ describe('whole files', () => {
       await harness.bucket.client.send(
         new PutObjectCommand({ Bucket: harness.bucket.bucket, Key: key, Body: foreign }),
       );
-      intercept({
+      proxy.intercept({
         before: ({ operation }) =>
           operation === 'HeadObject' && status === 403 ? errorResponse(403, 'AccessDenied') : undefined,
       });
       await harness.attempt().exportInterval({ run_id });
       expect(stepsOf(batchExportId)).toEqual(['PutObject', 'HeadObject', 'PutObject']);
-      await publishAndVerify(run_id, 2);
+      await harness.publishAndVerify(run_id, { generation: 2 });
       expect(await harness.reader.textOf(key)).toBe(foreign);
       // A connection that the server broke is another warning.
       const taken = (await warningsOf(harness, run_id)).filter((message) =>
@@ -165,7 +152,7 @@ describe('whole files', () => {
       const { ranges } = await harness.recorder.read(run_id);
       expect(ranges[0]?.upload).toMatchObject({ upload_id: null, parts: [{ rows, final: true }] });
       await harness.attempt().exportInterval({ run_id });
-      await publishAndVerify(run_id, generation);
+      await harness.publishAndVerify(run_id, { generation });
       expect(operationsOf(batchExportId).filter((name) => name === 'PutObject')).toHaveLength(1);
     });
   });
@@ -189,7 +176,7 @@ describe('whole files', () => {
       zombie.catch(() => undefined);
       await reached.promise;
       await harness.attempt().exportInterval({ run_id });
-      const manifest = await publishAndVerify(run_id, 2);
+      const manifest = await harness.publishAndVerify(run_id, { generation: 2 });
       const contents = await harness.reader.textOf(manifest.files[0]?.key ?? '');
       woken.resolve(undefined);
       await expect(zombie).rejects.toMatchObject({ type: 'RunEnded' });
@@ -209,10 +196,6 @@ describe('whole files', () => {
 describe('taken keys', () => {
   let harness: ExportHarness;
   let proxy: S3Proxy;
-  const interceptions: (() => void)[] = [];
-  const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
-    interceptions.push(proxy.intercept(...input));
-  };
   /** Three parts. */
   const rows = 3_000;
   beforeAll(async () => {
@@ -221,7 +204,7 @@ describe('taken keys', () => {
     await harness.insertEvents(rows);
   });
   afterEach(async () => {
-    for (const stop of interceptions.splice(0)) stop();
+    proxy.stopIntercepting();
     await forgetTraits(harness);
   });
   afterAll(async () => {
@@ -232,13 +215,6 @@ describe('taken keys', () => {
   /** A run of a new export below a prefix that other exports may have used. */
   const createRun = (prefix: string, config: object = {}) =>
     harness.createRun({ config: { endpoint_url: proxy.endpoint, prefix, ...config } });
-
-  async function publishAndVerify(run_id: string) {
-    const { manifest_key } = await harness.attempt().publishManifest({ run_id });
-    const manifest = await harness.reader.manifestAt(manifest_key);
-    expect(await harness.reader.uuidsIn(manifest)).toEqual(await harness.reader.sourceUuids());
-    return manifest;
-  }
 
   describe('an export below a prefix whose keys are taken', () => {
     it.each([
@@ -251,7 +227,7 @@ describe('taken keys', () => {
         const before = bytesSent(proxy, prefix);
         const { run_id } = await createRun(prefix, config);
         const { bytes } = await harness.attempt().exportInterval({ run_id });
-        expect(await publishAndVerify(run_id)).toMatchObject({ generation });
+        expect(await harness.publishAndVerify(run_id)).toMatchObject({ generation });
         expect(bytesSent(proxy, prefix) - before).toBe(bytes);
         sent.push(bytes);
         // A connection that the server broke is another warning.
@@ -273,8 +249,8 @@ describe('taken keys', () => {
       const prefix = randomUUID();
       const first = await createRun(prefix);
       await harness.attempt().exportInterval(first);
-      const manifest = await publishAndVerify(first.run_id);
-      intercept({
+      const manifest = await harness.publishAndVerify(first.run_id);
+      proxy.intercept({
         before: ({ operation }) =>
           operation === 'HeadObject' ? errorResponse(403, 'AccessDenied') : undefined,
       });
@@ -283,7 +259,7 @@ describe('taken keys', () => {
         type: 'UploadNotFound',
       });
       await harness.attempt().exportInterval({ run_id });
-      expect(await publishAndVerify(run_id)).toMatchObject({ generation: 2 });
+      expect(await harness.publishAndVerify(run_id)).toMatchObject({ generation: 2 });
       expect(await harness.reader.uuidsIn(manifest)).toHaveLength(rows);
     });
 
@@ -293,7 +269,7 @@ describe('taken keys', () => {
       const { run_id } = await createRun(prefix, { max_file_size_mb: 6 });
       await maintenance.putObject(`${prefix}/20260101T100000Z-20260101T110000Z-1.jsonl`, 'foreign');
       await harness.attempt().exportInterval({ run_id });
-      const { files, generation } = await publishAndVerify(run_id);
+      const { files, generation } = await harness.publishAndVerify(run_id);
       expect(generation).toBe(1);
       expect(files.map(({ key }) => /-(\d)\.jsonl$/.exec(key)?.[1])).toEqual(
         ['0', '2', '3'].slice(0, files.length),
@@ -313,14 +289,14 @@ describe('taken keys', () => {
       const prefix = randomUUID();
       const { run_id } = await createRun(prefix, config);
       await harness.attempt().exportInterval({ run_id });
-      const { files } = await publishAndVerify(run_id);
+      const { files } = await harness.publishAndVerify(run_id);
       for (const { key } of files) expect(key).toMatch(/Z(-\d)?-[0-9a-f]{8}\.jsonl$/);
       const marks = files.map(({ key }) => /-([0-9a-f]{8})\.jsonl$/.exec(key)?.[1]);
       expect(new Set(marks).size).toBe(files.length);
     });
 
     it('is found out when an upload is completed, so that further keys have a mark', async () => {
-      intercept({
+      proxy.intercept({
         before: ({ operation, headers }) =>
           operation === 'CompleteMultipartUpload' && 'if-none-match' in headers
             ? errorResponse(501, 'NotImplemented')
@@ -331,26 +307,26 @@ describe('taken keys', () => {
       await harness.attempt().exportInterval(first);
       const second = await createRun(prefix);
       await harness.attempt().exportInterval(second);
-      expect((await publishAndVerify(second.run_id)).files).toEqual([
+      expect((await harness.publishAndVerify(second.run_id)).files).toEqual([
         expect.objectContaining({ key: expect.stringMatching(/-[0-9a-f]{8}\.jsonl$/) }),
       ]);
-      expect((await publishAndVerify(first.run_id)).files).toEqual([
+      expect((await harness.publishAndVerify(first.run_id)).files).toEqual([
         expect.objectContaining({ key: expect.stringMatching(/Z\.jsonl$/) }),
       ]);
     });
 
     it('keeps what a manifest names when another run has the same generation', async () => {
       await knowTraits(harness, proxy, unconditional);
-      intercept(withoutConditions(harness));
+      proxy.intercept(withoutConditions(harness));
       const prefix = randomUUID();
       const [first, second] = [await createRun(prefix), await createRun(prefix)];
       await harness.attempt().exportInterval(first);
-      const manifest = await publishAndVerify(first.run_id);
+      const manifest = await harness.publishAndVerify(first.run_id);
       const zombie = withInterruptions(harness, {});
       await harness.attempt(zombie).exportInterval(second);
       expect(zombie.sent.size).toBeGreaterThan(1);
       expect(await harness.reader.uuidsIn(manifest)).toHaveLength(rows);
-      const other = await publishAndVerify(second.run_id);
+      const other = await harness.publishAndVerify(second.run_id);
       expect(other.generation).toBe(1);
       expect(other.files[0]?.key).not.toBe(manifest.files[0]?.key);
     });
@@ -363,15 +339,15 @@ describe('taken keys', () => {
         ...crash,
         recorder: { ...recorder, recordUpload: () => Promise.reject(new Error('crashed')) },
       };
-      intercept({
+      proxy.intercept({
         before: ({ operation }) => (operation === 'AbortMultipartUpload' ? 'broken' : undefined),
       });
       await expect(harness.attempt(dying).exportInterval({ run_id })).rejects.toThrow();
       expect(await harness.reader.openUploads()).toHaveLength(1);
-      for (const stop of interceptions.splice(0)) stop();
+      proxy.stopIntercepting();
       await harness.attempt().exportInterval({ run_id });
       expect(await harness.reader.openUploads()).toEqual([]);
-      await publishAndVerify(run_id);
+      await harness.publishAndVerify(run_id);
     });
   });
 });

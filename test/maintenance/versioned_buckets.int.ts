@@ -22,10 +22,6 @@ let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
 let locked: string;
 const tomorrow = new Date(Date.now() + 86_400_000);
-const interceptions: (() => void)[] = [];
-const intercept = (interceptor: Interceptor): void => {
-  interceptions.push(proxy.intercept(interceptor));
-};
 beforeAll(async () => {
   store = await startOwnObjectStore({ keepsVersions: true });
   const { client, bucket } = store.bucket;
@@ -49,7 +45,7 @@ beforeAll(async () => {
   await harness.insertEvents(200);
 });
 afterEach(() => {
-  for (const stop of interceptions.splice(0)) stop();
+  proxy.stopIntercepting();
 });
 afterAll(async () => {
   await proxy.close();
@@ -116,7 +112,7 @@ describe('a versioned bucket', () => {
   });
 
   it('keeps the version of a file that may not be deleted, and the log does not claim that it was', async () => {
-    intercept(denies('versions'));
+    proxy.intercept(denies('versions'));
     const { outcome, first, files, lines } = await exportTwice();
     expect(outcome).toMatchObject({ deleted: 1, kept: 1 });
     expect(files).toContain(first);
@@ -141,7 +137,7 @@ describe('a versioned bucket', () => {
   });
 
   it('whose versions may not be deleted is named by a destination test, with what that means', async () => {
-    intercept(denies('versions'));
+    proxy.intercept(denies('versions'));
     expect((await stepsOf()).of('delete')).toMatchObject({
       status: 'Failed',
       message: expect.stringMatching(/s3:DeleteObjectVersion.*rows that you want to be gone, stays/),
@@ -153,7 +149,7 @@ describe('a bucket with object lock', () => {
   const config = () => ({ bucket_name: locked });
 
   it('gets checksums as soon as it refused bytes without one', async () => {
-    intercept(demandsChecksums);
+    proxy.intercept(demandsChecksums);
     const before = proxy.requests.length;
     const { outcome, first, files, lines } = await exportTwice(config());
     expect(outcome).toMatchObject({ kept: 1 });
@@ -175,7 +171,7 @@ describe('a bucket with object lock', () => {
   });
 
   it('is named by a destination test', async () => {
-    intercept(demandsChecksums);
+    proxy.intercept(demandsChecksums);
     const { traits, of } = await stepsOf(config());
     expect(traits).toMatchObject({ versioned: true, demands_checksums: true, checksums: true });
     expect(of('write')?.details).toMatch(/refuses bytes without a checksum.*versioned/);

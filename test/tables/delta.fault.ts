@@ -15,10 +15,6 @@ import { createTestedTable, publishRun } from './table_harness.ts';
 
 let harness: ExportHarness;
 let proxy: S3Proxy;
-const interceptions: (() => void)[] = [];
-const intercept = (...input: Parameters<S3Proxy['intercept']>): void => {
-  interceptions.push(proxy.intercept(...input));
-};
 const traits = { conditional_put: true, conditional_complete: true, checksums: true };
 const nextHour = createHours();
 beforeAll(async () => {
@@ -27,7 +23,7 @@ beforeAll(async () => {
 });
 beforeEach(() => knowTraits(harness, proxy, traits));
 afterEach(() => {
-  for (const stop of interceptions.splice(0)) stop();
+  proxy.stopIntercepting();
 });
 afterAll(async () => {
   await proxy.close();
@@ -254,7 +250,7 @@ describe('a commit to a table', () => {
     const one = hour();
     await one.insert(1, 20);
     let injected = 0;
-    intercept({
+    proxy.intercept({
       [when]: (request: ProxiedRequest) => (isCommit(request) && (injected += 1) === 1 ? outcome : undefined),
     });
     const { run_id, latest_error } = await one.run();
@@ -304,7 +300,7 @@ describe('a commit to a table', () => {
     }
     const waiting = new Set<string>();
     const all = Promise.withResolvers<undefined>();
-    intercept({
+    proxy.intercept({
       before: async (request) => {
         if (!isCommit(request) || waiting.size >= hours.length) return undefined;
         waiting.add(String(waiting.size));
@@ -328,7 +324,7 @@ describe('a commit to a table', () => {
     const reached = Promise.withResolvers<undefined>();
     const released = Promise.withResolvers<undefined>();
     let late: ProxiedRequest | undefined;
-    intercept({
+    proxy.intercept({
       before: async (request) => {
         if (late || !isCommit(request)) return undefined;
         late = request;
@@ -353,7 +349,7 @@ describe('a commit to a table', () => {
     for (const known of [{ conditional_put: false }, {}]) {
       await forgetTraits(harness);
       await knowTraits(harness, proxy, known);
-      intercept(withoutConditions(harness));
+      proxy.intercept(withoutConditions(harness));
       const one = hour();
       await one.insert(1, 3);
       expect((await one.run()).latest_error).toMatch(/^ConditionalWritesMissing: .*table_format to null/);
@@ -794,7 +790,7 @@ describe('a repair of a table', () => {
     const { table, overwrite, repair, recorded, one, other, expectRows } = await damaged();
     await overwrite(1);
     let injected = 0;
-    intercept({
+    proxy.intercept({
       [when]: (request: ProxiedRequest) => (isCommit(request) && (injected += 1) === 1 ? outcome : undefined),
     });
     const id = randomUUID();
@@ -811,7 +807,7 @@ describe('a repair of a table', () => {
     const next = hour();
     await next.insert(1, 5);
     let isTaken = false;
-    intercept({
+    proxy.intercept({
       before: async (request: ProxiedRequest) => {
         if (!isCommit(request) || isTaken) return undefined;
         isTaken = true;
