@@ -7,7 +7,7 @@
 const layers = [
   ['src/client', 'src/concurrency', 'src/contract', 'src/domain', 'src/config', 'src/network', 'src/tracing'],
   ['src/telemetry', 'src/dialect', 'src/journal'],
-  ['src/filters'],
+  ['src/filters', 'src/jobs'],
   ['src/source', 'src/projections'],
   ['src/encoding', 'src/notifications'],
   ['src/destination'],

@@ -3,11 +3,10 @@ import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow
 import type { MaintenanceRound } from '../activities/maintenance.ts';
 import type {
   BackgroundQueryInput,
-  DestinationTestInput,
+  JobInput,
   NotificationInput,
   RunInput,
   RunLimits,
-  VerificationInput,
 } from '../src/contract/workflow_inputs.ts';
 import type { MaintenanceKind } from '../src/decisions/due_maintenance.ts';
 
@@ -118,12 +117,6 @@ export const exportOptions = ({ limits, export_task_queue }: RunInput): Activity
   retry: runRetryPolicy(limits),
 });
 
-/** Options of a destination test. It limits its own time and is not retried: its caller waits and can repeat it. */
-export const destinationTestOptions = ({ timeout_ms }: DestinationTestInput): LocalActivityOptions => ({
-  startToCloseTimeout: timeout_ms,
-  retry: { maximumAttempts: 1 },
-});
-
 /**
  * Options of one attempt to deliver a notification. The activity fails only when the control database or the worker
  * does. An unreachable receiver is an outcome, and the workflow waits before the next attempt.
@@ -135,18 +128,19 @@ export const deliveryOptions = ({ task_queue, timeout_ms }: NotificationInput): 
 });
 
 /**
- * Options of a verification. An error is an outcome; the activity fails only when the control database or the worker does.
- * Heartbeats detect a killed worker.
+ * Options of a job. An error is an answer; the activity fails only when the control database or the worker does. Heartbeats
+ * detect a killed worker.
  */
-export const verificationOptions = ({
+export const jobOptions = ({
   task_queue,
   timeout_ms,
   heartbeat_timeout_ms,
-}: VerificationInput): ActivityOptions => ({
+  attempts,
+}: JobInput): ActivityOptions => ({
   taskQueue: task_queue,
   startToCloseTimeout: timeout_ms,
   heartbeatTimeout: heartbeat_timeout_ms,
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: 3 },
+  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: attempts },
 });
 
 /**

@@ -1,10 +1,5 @@
 // The worker registers every function exported here as a workflow. Export nothing else.
-export {
-  backgroundQuery,
-  batchExportDestinationTest,
-  batchExportNotification,
-  batchExportVerification,
-} from './jobs.ts';
+export * from './jobs.ts';
 export { batchExportRun } from './run.ts';
 export { batchExportBackfill, batchExportSchedule } from './schedule.ts';
 export { batchExportMaintenance } from './maintenance.ts';

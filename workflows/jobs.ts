@@ -1,6 +1,7 @@
 /**
- * Workflows that do one job each: a delivery, a verification, a test of a destination, a query. The control
- * database has the job and its outcome, an activity does it, and the workflow adds retries, waits and cancellation.
+ * Workflows that do one job each: what a person has asked, a delivery, a query. The control database has the job and its
+ * outcome, an activity does it, and the workflow adds retries, waits and cancellation. The worker registers all that is
+ * exported here.
  */
 import {
   ApplicationFailure,
@@ -12,26 +13,22 @@ import {
   sleep,
   upsertSearchAttributes,
 } from '@temporalio/workflow';
-import type { DestinationTestActivities } from '../activities/destination_test.ts';
+import type { JobActivities } from '../activities/jobs.ts';
 import type { NotificationActivities } from '../activities/notification.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../activities/query.ts';
-import type { VerificationActivities } from '../activities/verification.ts';
 import {
   type BackgroundQueryInput,
-  type DestinationTestInput,
   isId,
+  type JobInput,
   type NotificationInput,
-  type VerificationInput,
 } from '../src/contract/workflow_inputs.ts';
-import type { TestStep } from '../src/destination/bucket_test.ts';
 import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
 import {
   deliveryOptions,
-  destinationTestOptions,
+  jobOptions,
   journalOptions,
   queryOptions,
   searchAttributes,
-  verificationOptions,
 } from './activity_options.ts';
 
 /**
@@ -69,37 +66,36 @@ export async function batchExportNotification(
 }
 
 /**
- * Verifies the interval of a stored request on a worker. The report is stored, and never part of the history.
+ * Does a stored job by the handler of its kind. The answer is stored, and never part of the history.
  * @throws ApplicationFailure `InvalidInput`
  */
-export async function batchExportVerification(input: VerificationInput | undefined): Promise<void> {
+async function job(input: JobInput | undefined): Promise<void> {
   // A manual start may pass any input.
   if (
-    !isId(input?.verification_id) ||
+    !isId(input?.job_id) ||
     typeof input.task_queue !== 'string' ||
     typeof input.timeout_ms !== 'number' ||
-    typeof input.heartbeat_timeout_ms !== 'number'
+    typeof input.heartbeat_timeout_ms !== 'number' ||
+    typeof input.attempts !== 'number'
   )
     throw ApplicationFailure.nonRetryable(
-      'The input needs a verification_id, a task_queue, a timeout_ms and a heartbeat_timeout_ms.',
+      'The input needs a job_id, a task_queue, a timeout_ms, a heartbeat_timeout_ms and a number of attempts.',
       'InvalidInput',
     );
-  const { verifyInterval } = proxyActivities<VerificationActivities>(verificationOptions(input));
-  await verifyInterval({ verification_id: input.verification_id });
+  const { doJob } = proxyActivities<JobActivities>(jobOptions(input));
+  await doJob({ job_id: input.job_id });
 }
 
-/**
- * Tests the destination of a stored config and returns the result of each step.
- * @throws ApplicationFailure `InvalidInput`
- */
-export async function batchExportDestinationTest(
-  input: DestinationTestInput | undefined,
-): Promise<readonly TestStep[]> {
-  if (!isId(input?.test_id) || typeof input.timeout_ms !== 'number')
-    throw ApplicationFailure.nonRetryable('The input needs a test_id and a timeout_ms.', 'InvalidInput');
-  const { testDestination } = proxyLocalActivities<DestinationTestActivities>(destinationTestOptions(input));
-  return testDestination({ test_id: input.test_id });
-}
+/** All kinds take the same steps. The name says in the Temporal UI what is done. */
+export {
+  job as batchExportDestinationTest,
+  job as batchExportTableCheck,
+  job as batchExportTableDescription,
+  job as batchExportTableHistory,
+  job as batchExportTableRepair,
+  job as batchExportVerification,
+  job as exportdWebhookTest,
+};
 
 const { recordBackgroundOutcome } = proxyLocalActivities<QueryOutcomeActivities>(journalOptions);
 

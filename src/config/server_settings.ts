@@ -52,7 +52,7 @@ export const process = {
     'Minimum level of the log lines on stderr.',
   ),
   EXPORTD_LOG_RETENTION: duration('30d', { min: '1ms', max: '36500d' }).describe(
-    'How long the database keeps run logs, delivered notifications and reports of verifications.',
+    'How long the database keeps run logs, delivered notifications and answers to what people asked.',
   ),
   EXPORTD_HISTORY_RETENTION: optionalDuration({ min: '30d', max: '36500d' })
     .describe(

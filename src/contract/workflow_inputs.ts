@@ -3,11 +3,9 @@ export const workflowTypes = {
   schedule: 'batchExportSchedule',
   run: 'batchExportRun',
   backfill: 'batchExportBackfill',
-  destinationTest: 'batchExportDestinationTest',
   maintenance: 'batchExportMaintenance',
   notification: 'batchExportNotification',
   backgroundQuery: 'backgroundQuery',
-  verification: 'batchExportVerification',
 } as const;
 
 export type WorkflowType = (typeof workflowTypes)[keyof typeof workflowTypes];
@@ -47,8 +45,9 @@ export function workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: Deploymen
     /** Users choose the ids of queries. */
     query: ({ team_id, id }: { readonly team_id: number; readonly id: string }): string =>
       `${prefix}query-${team_id}-${id}`,
-    destinationTest: (testId: string): string => `${prefix}batch-export-destination-test-${testId}`,
-    verification: (verificationId: string): string => `${prefix}batch-export-verification-${verificationId}`,
+    /** Begins with the name of its workflow: `batch-export-verification-<id>`. */
+    job: (workflowType: string, jobId: string): string =>
+      `${prefix}${workflowType.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}-${jobId}`,
     delivery: (deliveryId: string): string => `${deliveryPrefix}${deliveryId}`,
     /** The delivery id in the workflow id of a delivery; undefined for any other workflow. */
     deliveryIdOf: (workflowId: string): string | undefined => {
@@ -136,20 +135,14 @@ export interface BackfillInput {
   readonly backfill_id: string;
 }
 
-/** Input of a destination test. The config to test is in the control database. */
-export interface DestinationTestInput {
-  readonly test_id: string;
-  /** Limit of all its steps together. */
-  readonly timeout_ms: number;
-}
-
-/** Input of a verification. The interval and the report are in the control database. */
-export interface VerificationInput {
-  readonly verification_id: string;
+/** Input of a job. What was asked, and the answer, are in the control database. */
+export interface JobInput {
+  readonly job_id: string;
   readonly task_queue: string;
   /** Limit of one attempt. */
   readonly timeout_ms: number;
   readonly heartbeat_timeout_ms: number;
+  readonly attempts: number;
 }
 
 /** Input of a delivery. The notification and the webhook are in the control database. */

@@ -421,7 +421,7 @@ async function readExportsToPurge(pool: Pool, deletedExportMs: number): Promise<
 /** Tables with rows of exports beside the journal and the read models, in the order to delete from them. */
 const tablesOfExports = [
   'log_lines',
-  'verifications',
+  'interval_checks',
   'interval_comparisons',
   'interval_repairs',
   'incidents',

@@ -1,6 +1,7 @@
 import type { DeletedObject, HeldVersion } from '../domain/comparison.ts';
 import { runDecider } from '../domain/run.ts';
 import type { RunSpec } from '../domain/run_state.ts';
+import { isAbandoned } from '../jobs/jobs.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
 import { type ComparisonGroup, readDueGroups } from './comparisons.ts';
@@ -180,28 +181,29 @@ const statements = [
      where timestamp < clock_timestamp() - $1 * interval '1 millisecond')`,
   `delete from exportd.notifications where id in (
      select id from exportd.notifications notification
-     where created_at < clock_timestamp() - $1 * interval '1 millisecond' and (type = 'test' or not exists (
+     where created_at < clock_timestamp() - $1 * interval '1 millisecond' and not exists (
        select from exportd.webhook_deliveries delivery
-       where delivery.notification_id = notification.id and delivery.status = 'pending'))
+       where delivery.notification_id = notification.id and delivery.status = 'pending')
      order by created_at limit $2)`,
   // Incidents of a schedule stay open until it recovers. A backfill may never complete another run, so its own expire.
   `delete from exportd.incidents where (batch_export_id, owner_id, data_interval_start, data_interval_end) in (
      select batch_export_id, owner_id, data_interval_start, data_interval_end from exportd.incidents
      where owner_id <> batch_export_id and opened_at < clock_timestamp() - $1 * interval '1 millisecond'
      order by opened_at limit $2)`,
-  // Of tests that did not end; they contain secrets.
-  `delete from exportd.destination_tests where $1::bigint is not null and id in (
-     select id from exportd.destination_tests where created_at < clock_timestamp() - interval '1 hour' limit $2)`,
-  `delete from exportd.table_requests where $1::bigint is not null and id in (
-     select id from exportd.table_requests where created_at < clock_timestamp() - interval '1 day' limit $2)`,
-  // A report names rows by their ids.
-  `delete from exportd.verifications where id in (
-     select id from exportd.verifications where created_at < clock_timestamp() - $1 * interval '1 millisecond'
+  // Some have secrets.
+  `delete from exportd.jobs where $1::bigint is not null and id in (
+     select id from exportd.jobs where ${isAbandoned} limit $2)`,
+  // Answers name rows by their ids.
+  `delete from exportd.jobs where id in (
+     select id from exportd.jobs where created_at < clock_timestamp() - $1 * interval '1 millisecond'
      order by created_at limit $2)`,
+  `delete from exportd.interval_checks where ctid in (
+     select ctid from exportd.interval_checks where checked_at < clock_timestamp() - $1 * interval '1 millisecond'
+     limit $2)`,
 ];
 
 /**
- * Deletes log lines, notifications without a pending delivery, incidents of backfills and verifications that are older
+ * Deletes log lines, notifications without a pending delivery, incidents of backfills and answers to people that are older
  * than `retentionMs`, in batches. The journal keeps everything.
  * @returns the number of deleted rows.
  */

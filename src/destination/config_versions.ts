@@ -142,8 +142,8 @@ const configTables = [
     what: `'batch export ' || batch_export_id || ', config version ' || version`,
   },
   {
-    table: 'exportd.destination_tests',
-    ownerId: 'owner_id',
+    table: 'exportd.jobs',
+    ownerId: 'target',
     what: `'destination test ' || id`,
   },
 ];

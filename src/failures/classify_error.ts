@@ -25,7 +25,7 @@ const ownErrors: Readonly<Record<string, ErrorOwner>> = {
   GenerationSuperseded: 'none',
   CauseMismatch: 'none',
   ConfigVersionNotFound: 'operator',
-  DestinationTestNotFound: 'tenant',
+  CannotVerify: 'tenant',
   // Another worker may have the key.
   SecretUnreadable: 'operator',
   EncoderThreadExited: 'none',

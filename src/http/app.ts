@@ -12,8 +12,7 @@ import type { QueryService } from '../queries/handle_query.ts';
 import { createQueryRateLimiter } from '../queries/query_slots.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
-import type { WebhookTestClient } from '../temporal/clients/notification_client.ts';
-import type { DestinationTestClient, VerificationClient } from '../temporal/clients/verification_client.ts';
+import type { JobClient } from '../temporal/clients/job_client.ts';
 import { notFound } from './api_error.ts';
 import { addAuditHooks } from './audit/audit_trail.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
@@ -48,9 +47,7 @@ export interface HttpDependencies {
   /** Read-only; for dry runs. */
   readonly source: DryRunService['source'];
   readonly signaller: ScheduleSignaller;
-  readonly destinationTests: DestinationTestClient;
-  readonly webhookTests: WebhookTestClient;
-  readonly verifications: VerificationClient;
+  readonly jobs: JobClient;
   /** Starts the deliveries that are sent again. */
   readonly notifications: ResendService['notifications'];
   readonly executions: RunExecutions;

@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Condition } from '../domain/condition.ts';
 import type { Pool } from '../journal/database.ts';
 import { readStandings, sourceUnavailable } from '../projections/export_conditions.ts';
+import { currentDifferences } from '../projections/interval_checks.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { shareReading } from '../telemetry/metrics.ts';
 import type { TaskQueueState } from '../temporal/clients/executions.ts';
@@ -154,19 +155,9 @@ const comparisonOutcomes = ['rows_added', 'rows_missing', 'both'] as const;
 const differences = [...comparisonOutcomes, 'verification'] as const;
 type Difference = (typeof differences)[number];
 
-/** Counts the intervals by export whose newest verification has findings, and that were not exported again since. */
-const verificationCounts = `
-  select batch_export_id, 'verification', count(*) as intervals from (
-    select distinct on (batch_export_id, data_interval_start, data_interval_end) *
-    from exportd.verifications where report is not null
-    order by batch_export_id, data_interval_start, data_interval_end, created_at desc
-  ) newest
-  where has_findings and not exists (
-    select from exportd.intervals interval
-    where (interval.batch_export_id, interval.data_interval_start, interval.data_interval_end)
-        = (newest.batch_export_id, newest.data_interval_start, newest.data_interval_end)
-      and interval.completed_at > newest.created_at)
-  group by 1`;
+/** Counts the intervals by export that differ by another comparison, such as one that a person requested. */
+const otherCounts = `
+  select batch_export_id, checked_by, count(*) as intervals from ${currentDifferences} group by 1, 2`;
 
 /** How a live export is doing. */
 interface ExportHealth {
@@ -232,7 +223,7 @@ async function readExportHealth(
          select batch_export_id, outcome, count(*) as intervals from exportd.interval_comparisons
          where outcome in (${comparisonOutcomes.map((outcome) => `'${outcome}'`).join(', ')})
            and acknowledgement is null group by 1, 2
-         union all ${verificationCounts}
+         union all ${otherCounts}
        ) counted group by 1
      ) differing on differing.batch_export_id = export.id
      left join (

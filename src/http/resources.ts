@@ -6,7 +6,6 @@ import {
   batchExportRoutes,
   destinationTestRoutes,
 } from './batch_exports/routes.ts';
-import { verificationRoutes } from './console/interval_routes.ts';
 import { activeRunRoutes } from './console/pages/active_runs.ts';
 import { auditNameRoutes } from './console/pages/audit_names.ts';
 import { coverageRoutes } from './console/pages/coverage.ts';
@@ -26,6 +25,7 @@ import type { ProjectRoutes } from './route_context.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import { sourceRoutes } from './source/routes.ts';
 import { tableRoutes } from './tables/routes.ts';
+import { verificationRoutes } from './verifications/routes.ts';
 import { webhookDeliveryRoutes, webhookRoutes } from './webhooks/routes.ts';
 
 /** Whose paths have no project in them. */

@@ -7,13 +7,12 @@ import type { EncoderPool } from '../encoding/encoder.ts';
 import type { QueryService } from '../queries/handle_query.ts';
 import type { QueryRateLimiter } from '../queries/query_slots.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { VerificationClient } from '../temporal/clients/verification_client.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
-import type { DestinationTestService } from './batch_exports/test_destination.ts';
 import type { CommandService } from './command_service.ts';
+import type { JobService } from './jobs.ts';
 import type { RequestShares } from './request_shares.ts';
 import type { ExportLink, RunLink } from './runs/read_model.ts';
-import type { ResendService, WebhookTestService } from './webhooks/requested_deliveries.ts';
+import type { ResendService } from './webhooks/requested_deliveries.ts';
 
 /** The application, with request and response types derived from their schemas. */
 export type HttpApp = FastifyInstance<
@@ -25,8 +24,7 @@ export type HttpApp = FastifyInstance<
 >;
 
 /** What the routes of a project use. */
-export interface RouteContext
-  extends DryRunService, DestinationTestService, WebhookTestService, ResendService {
+export interface RouteContext extends DryRunService, JobService, ResendService {
   readonly settings: Settings;
   readonly keyRing: KeyRing;
   readonly commandService: CommandService;
@@ -37,7 +35,6 @@ export interface RouteContext
   /** Encodes rows of previews in a thread. */
   readonly encoders: EncoderPool;
   readonly shares: RequestShares;
-  readonly verifications: VerificationClient;
   readonly logger: Logger;
 }
 

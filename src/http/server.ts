@@ -12,15 +12,9 @@ import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createMetrics, registerPoolMetrics } from '../telemetry/metrics.ts';
 import { startTracing } from '../telemetry/tracing.ts';
 import { countPollers, createRunExecutionWatch, describeTaskQueues } from '../temporal/clients/executions.ts';
-import {
-  createNotificationClient,
-  createWebhookTestClient,
-} from '../temporal/clients/notification_client.ts';
+import { createJobClient } from '../temporal/clients/job_client.ts';
+import { createNotificationClient } from '../temporal/clients/notification_client.ts';
 import { createCommandSignaller } from '../temporal/clients/export_workflows.ts';
-import {
-  createDestinationTestClient,
-  createVerificationClient,
-} from '../temporal/clients/verification_client.ts';
 import { createQueryClient } from '../temporal/clients/workflow_clients.ts';
 import { createClient } from '../temporal/connections.ts';
 import {
@@ -107,9 +101,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const metrics = createMetrics('server');
   const signaller = createCommandSignaller(temporal, settings);
   const executions = createRunExecutionWatch(temporal.client, settings);
-  const destinationTests = createDestinationTestClient(temporal.client, settings);
-  const webhookTests = createWebhookTestClient(temporal.client, settings);
-  const verifications = createVerificationClient(temporal.client, settings);
+  const jobs = createJobClient(temporal.client, settings);
   const notifications = createNotificationClient(temporal.client, pool, settings);
   const querySource = connectQueriesToSource(settings);
   const executor = createThreadExecutor(settings);
@@ -155,9 +147,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
       waitUntilClosed: (run, timeoutMs) => calls.track(() => executions.waitUntilClosed(run, timeoutMs)),
     },
     signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
-    destinationTests: { test: (testId) => calls.track(() => destinationTests.test(testId)) },
-    webhookTests: { test: (deliveryId) => calls.track(() => webhookTests.test(deliveryId)) },
-    verifications: { start: (id) => calls.track(() => verifications.start(id)) },
+    jobs: { start: (kind, job) => calls.track(() => jobs.start(kind, job)) },
     notifications: {
       start: (deliveryId) => calls.track(() => notifications.start(deliveryId)),
       restart: (deliveryId) => calls.track(() => notifications.restart(deliveryId)),

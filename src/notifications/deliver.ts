@@ -87,19 +87,12 @@ async function send(
   settings: DelivererSettings,
 ): Promise<Attempt> {
   const secret = openWebhookSecret(keyRing, webhook.id, webhook.sealed_secret);
-  // No attempt that counts: another worker may have the key, or the operator restores it. A test reports it at once.
   const url = openWebhookUrl(keyRing, webhook.id, webhook.sealed_url);
-  const isUnreadable = secret === undefined || url === undefined;
-  if (isUnreadable && notification.type !== 'test')
+  // No attempt that counts: another worker may have the key, or the operator restores it.
+  if (secret === undefined || url === undefined)
     throw new SecretUnreadable(
       'EXPORTD_ENCRYPTION_KEYS does not contain the key of a webhook, or it does not decrypt its secret.',
     );
-  if (isUnreadable)
-    return {
-      delivered: false,
-      status: null,
-      detail: "The webhook's secret cannot be decrypted with the keys of this installation.",
-    };
   return sendWebhook(
     {
       id: notification.id,

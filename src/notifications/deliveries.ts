@@ -3,6 +3,7 @@ import { type Connection, inTransaction, type Pool } from '../journal/database.t
 import { writeLogLine } from '../journal/journal.ts';
 import { describeNotification, type Notification, type PayloadFormat } from './notification.ts';
 import type { Attempt } from './send_webhook.ts';
+import { showAttempt } from './webhooks.ts';
 
 export type DeliveryPolicy = Pick<Settings, 'EXPORTD_WEBHOOK_RETRY_INITIAL' | 'EXPORTD_WEBHOOK_RETRY_BUDGET'>;
 
@@ -77,7 +78,7 @@ export async function nextDeliveryAction(pool: Pool, deliveryId: string): Promis
   if (!row) return { type: 'stop', reason: 'The webhook or the notification was deleted.' };
   if (row.status !== 'pending') return { type: 'stop', reason: `The delivery is ${row.status}.` };
   const { type, data, created_at } = row;
-  if (!row.enabled && type !== 'test') {
+  if (!row.enabled) {
     await pool.query(
       `update exportd.webhook_deliveries
        set status = 'dropped', detail = 'The webhook is disabled.', ended_at = clock_timestamp()
@@ -125,8 +126,7 @@ const orderWait = `(
 
 /**
  * Records an attempt in the delivery and its webhook. The first failure, the last one and the success also go to the log
- * of the export, except that of a published interval, which is no incident. A response of 410 disables the webhook, except
- * in a test, where the owner sees the response and decides.
+ * of the export, except that of a published interval, which is no incident. A response of 410 disables the webhook.
  * @returns whether the delivery has ended, and how long it waits for the next attempt
  */
 export async function recordAttempt(
@@ -136,19 +136,16 @@ export async function recordAttempt(
   attempt: Attempt & { readonly duration_ms: number },
 ): Promise<{ readonly ended: boolean; readonly wait_ms: number }> {
   return inTransaction(pool, async (connection) => {
-    const isTest = delivery.notification.type === 'test';
-    const disable = attempt.status === httpGone && !isTest;
-    const webhook = await connection.query(
-      `update exportd.webhooks set enabled = enabled and not $2, last_attempt_at = clock_timestamp(),
-         last_attempt_status = $3, last_attempt_detail = $4 where id = $1`,
-      [delivery.webhook.id, disable, attempt.status, attempt.detail],
-    );
-    if (webhook.rowCount === 0) return { ended: true, wait_ms: 0 };
+    const isGone = attempt.status === httpGone;
+    if (!(await showAttempt(connection, delivery.webhook.id, attempt))) return { ended: true, wait_ms: 0 };
+    if (isGone)
+      await connection.query('update exportd.webhooks set enabled = false where id = $1', [
+        delivery.webhook.id,
+      ]);
     const waitMs = Math.min(
       policy.EXPORTD_WEBHOOK_RETRY_INITIAL * 2 ** Math.min(delivery.attempts, 30),
       maxRetryDelayMs,
     );
-    const isLast = disable || isTest;
     const { rows } = await connection.query<{ status: 'pending' | 'delivered' | 'failed' }>(
       `with recorded as (
          update exportd.webhook_deliveries set attempts = attempts + 1, detail = $7,
@@ -169,7 +166,7 @@ export async function recordAttempt(
         delivery.id,
         waitMs,
         attempt.delivered,
-        isLast,
+        isGone,
         policy.EXPORTD_WEBHOOK_RETRY_BUDGET,
         attempt.status,
         attempt.detail,
@@ -226,12 +223,11 @@ export const newDeliveries = (pool: Pool, batchExportId: string): Promise<string
     [batchExportId],
   );
 
-/** Ids of up to 100,000 due deliveries, longest overdue first. Tests are left out: they are attempted only once. */
+/** Ids of up to 100,000 due deliveries, longest overdue first. */
 export const dueDeliveries = (pool: Pool): Promise<string[]> =>
   ids(
     pool,
     `select id from exportd.webhook_deliveries where status = 'pending' and next_attempt_at <= clock_timestamp()
-       and batch_export_id is not null
      order by next_attempt_at limit 100000`,
     [],
   );
@@ -271,9 +267,7 @@ export const resendDelivery = (pool: Pool, webhookId: string, deliveryId: string
       [webhookId],
     );
     const { rows } = await connection.query<{ notification_id: string }>(
-      `select notification_id from exportd.webhook_deliveries delivery
-       join exportd.notifications notification on notification.id = notification_id
-       where delivery.id = $1 and webhook_id = $2 and notification.type <> 'test'`,
+      'select notification_id from exportd.webhook_deliveries where id = $1 and webhook_id = $2',
       [deliveryId, webhookId],
     );
     const [webhook, found] = [webhooks[0], rows[0]];

@@ -50,7 +50,7 @@ const columns = `delivery.id, delivery.notification_id, notification.type as eve
   case when delivery.status = 'pending' then delivery.next_attempt_at end as next_attempt_at`;
 /** Tests have no place in the log: each is deleted once its request has its result. */
 const tables = `exportd.webhook_deliveries delivery
-  join exportd.notifications notification on notification.id = delivery.notification_id and notification.type <> 'test'`;
+  join exportd.notifications notification on notification.id = delivery.notification_id`;
 
 /** Returns a page of a webhook's deliveries, newest first. */
 export async function listDeliveries(

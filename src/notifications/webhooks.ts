@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type KeyRing, SecretUnreadable, type StoredSecret } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import { type NotificationType, type PayloadFormat, testNotificationData } from './notification.ts';
+import type { NotificationType, PayloadFormat } from './notification.ts';
+import type { Attempt } from './send_webhook.ts';
 
 /** Binds a sealed secret to its webhook, so that it cannot be used for another one. */
 const sealContext = (webhookId: string): string => `webhooks/${webhookId}`;
@@ -179,26 +180,33 @@ export async function deleteWebhook(pool: Pool, teamId: number, id: string): Pro
   return rowCount === 1;
 }
 
-/** Stores a webhook test, which is delivered once. @returns the id of the delivery */
-export async function storeWebhookTest(pool: Pool, teamId: number, webhookId: string): Promise<string> {
-  const [notificationId, deliveryId] = [randomUUID(), randomUUID()];
-  await pool.query(
-    `with notification as (
-       insert into exportd.notifications (id, type, team_id, data) values ($1, 'test', $2, $3) returning id)
-     insert into exportd.webhook_deliveries (id, notification_id, webhook_id)
-     select $4, id, $5 from notification`,
-    [notificationId, teamId, JSON.stringify(testNotificationData(teamId)), deliveryId, webhookId],
+/** A webhook as a test needs it, with its secret and URL sealed; undefined if it was deleted. */
+export async function readWebhookToTest(
+  pool: Pool,
+  teamId: number,
+  id: string,
+): Promise<(Pick<Webhook, 'sealed_url' | 'format'> & { readonly sealed_secret: string }) | undefined> {
+  const { rows } = await pool.query<
+    Pick<Webhook, 'sealed_url' | 'format'> & { readonly sealed_secret: string }
+  >(
+    'select sealed_url, secret as sealed_secret, format from exportd.webhooks where team_id = $1 and id = $2',
+    [teamId, id],
   );
-  return deliveryId;
+  return rows[0];
 }
 
-/** Deletes a webhook test after its delivery, or when no request waits for it any more. */
-export async function deleteWebhookTest(pool: Pool, deliveryId: string): Promise<void> {
-  await pool.query(
-    `delete from exportd.notifications where type = 'test'
-     and id = (select notification_id from exportd.webhook_deliveries where id = $1)`,
-    [deliveryId],
+/** Shows an attempt to send a message, also that of a test, as the last one of its webhook. */
+export async function showAttempt(
+  database: Pool | Connection,
+  id: string,
+  { status, detail }: Attempt,
+): Promise<boolean> {
+  const { rowCount } = await database.query(
+    `update exportd.webhooks set last_attempt_at = clock_timestamp(), last_attempt_status = $2, last_attempt_detail = $3
+     where id = $1`,
+    [id, status, detail],
   );
+  return rowCount === 1;
 }
 
 /** The sealed columns of a webhook, with what they are and where they are sealed for. */

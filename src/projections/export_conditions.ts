@@ -16,6 +16,7 @@ import {
 } from '../domain/intervals.ts';
 import { activeRunStatuses, type RunStatus } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
+import { currentDifferences } from './interval_checks.ts';
 
 /** The number of gaps in a lag; the newest are kept. */
 const maxGaps = 100;
@@ -387,7 +388,7 @@ async function readTroubles(
   return Map.groupBy(rows, ({ id }) => id);
 }
 
-/** Reads which intervals differ from the source, by the newest comparison or verification of each. */
+/** Reads which intervals differ from the source, by the newest comparison of each. */
 async function readDiffering(
   pool: Pool,
   ids: readonly string[],
@@ -400,14 +401,8 @@ async function readDiffering(
        -- Late rows are exported by themselves.
        where batch_export_id = any($1) and outcome in ('rows_missing', 'both') and acknowledgement is null
        union
-       select newest.batch_export_id, newest.data_interval_start, newest.data_interval_end, interval.run_id, newest.created_at
-       from (
-         select distinct on (batch_export_id, data_interval_start, data_interval_end) *
-         from exportd.verifications where batch_export_id = any($1) and report is not null
-         order by batch_export_id, data_interval_start, data_interval_end, created_at desc
-       ) newest
-       join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)
-       where newest.has_findings and interval.completed_at <= newest.created_at
+       select batch_export_id, data_interval_start, data_interval_end, interval.run_id, checked.checked_at
+       from ${currentDifferences} and batch_export_id = any($1)
      ) differing group by 1`,
     [ids],
   );

@@ -1,9 +1,8 @@
 import type { TableStore } from '../destination/table_store.ts';
 import type { NewCommit } from '../tables/commit.ts';
 import { newestVersion, readCommit, writeCommit } from '../tables/log.ts';
-import { finishRepair, repairOf } from '../tables/repair.ts';
+import { finishRepair, repairOf, type TableRepairOutcome } from '../tables/repair.ts';
 import { tableError } from '../tables/table_error.ts';
-import type { TableRepairOutcome } from '../tables/table_requests.ts';
 import type { Journal } from '../journal/journal.ts';
 import {
   compareTable,

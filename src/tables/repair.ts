@@ -19,6 +19,14 @@ interface TableRepair {
   readonly now: number;
 }
 
+/** What a repair did. */
+export interface TableRepairOutcome {
+  /** The version that it wrote; null if the table is what its manifests say. */
+  readonly version: number | null;
+  readonly adds: number;
+  readonly removes: number;
+}
+
 /**
  * The commit of a repair.
  * @param snapshot null for a table that does not exist or cannot be read: the repair has all of its files then

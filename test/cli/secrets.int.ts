@@ -10,7 +10,8 @@ import {
   sealConfig,
   storeConfig,
 } from '../../src/destination/config_versions.ts';
-import { storeDestinationTest } from '../../src/destination/destination_tests.ts';
+import { destinationTestJob } from '../../src/destination/destination_test_job.ts';
+import { requestJob } from '../../src/jobs/jobs.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { openWebhookSecret, sealWebhookSecret, sealWebhookUrl } from '../../src/notifications/webhooks.ts';
@@ -67,13 +68,14 @@ const insertWebhook = (id: string, keys: string, urlKeys = keys) =>
 /** Every column with sealed secrets: how a row is stored whose secret, in this column alone, is sealed with other keys. */
 const sealedColumns: Readonly<Record<string, (keys: string) => Promise<unknown>>> = {
   'destination_configs.secrets': (keys) => store(randomUUID(), keys),
-  'destination_tests.secrets': async (keys) => {
-    const owner = randomUUID();
-    const sealed = sealConfig({ keyRing: createKeyRing(keys), settings }, owner, {
+  'jobs.secrets': async (keys) => {
+    const target = randomUUID();
+    const { secrets, ...parameters } = sealConfig({ keyRing: createKeyRing(keys), settings }, target, {
       destination_type: 'S3',
       config,
     });
-    await storeDestinationTest(database.pool, { owner, team_id: 1 }, sealed);
+    const request = { team_id: 1, user_id: 1, target, parameters, secrets };
+    await requestJob(database.pool, destinationTestJob, request);
   },
   'webhooks.sealed_url': (keys) => insertWebhook(randomUUID(), key, keys),
   'webhooks.secret': (keys) => insertWebhook(randomUUID(), keys, key),

@@ -200,14 +200,15 @@ describe('the way through the console', () => {
     await client.send(new DeleteObjectCommand({ Bucket: bucket, Key }));
     await (await verified(3)).getByText('file missing').waitFor();
     const stored = await stack.pool.query(
-      `select has_findings, finding ->> 'kind' as kind from exportd.verifications
-       left join lateral jsonb_array_elements(report -> 'findings') finding on true order by created_at`,
+      `select (result -> 'ok')::boolean as ok, finding ->> 'kind' as kind from exportd.jobs
+       left join lateral jsonb_array_elements(result -> 'findings') finding on true
+       where kind = 'verification' order by created_at`,
     );
     expect(stored.rows).toEqual(
       expect.arrayContaining([
-        { has_findings: false, kind: null },
-        { has_findings: true, kind: 'file_changed' },
-        { has_findings: true, kind: 'file_missing' },
+        { ok: true, kind: null },
+        { ok: false, kind: 'file_changed' },
+        { ok: false, kind: 'file_missing' },
       ]),
     );
     await waitFor(

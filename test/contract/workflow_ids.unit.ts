@@ -15,7 +15,8 @@ const idsOf = (deployment: string) => {
     backfill: ids.backfill(id),
     run: ids.run(run),
     query: ids.query({ team_id: 1, id: 'chosen-by-a-user' }),
-    destinationTest: ids.destinationTest(id),
+    verification: ids.job('batchExportVerification', id),
+    webhookTest: ids.job('exportdWebhookTest', id),
     delivery: ids.delivery(id),
     maintenance: ids.maintenance(),
   };
@@ -26,7 +27,7 @@ describe('workflow ids', () => {
     const ids = ['exportd', 'staging', 'production'].flatMap((deployment) =>
       Object.values(idsOf(deployment)),
     );
-    expect(new Set(ids).size).toBe(3 * 7);
+    expect(new Set(ids).size).toBe(3 * 8);
     for (const ofStaging of Object.values(idsOf('staging'))) expect(ofStaging).toMatch(/^staging-/);
   });
 
@@ -37,6 +38,8 @@ describe('workflow ids', () => {
       backfill: `batch-export-backfill-${id}`,
       query: 'query-1-chosen-by-a-user',
       maintenance: 'batch-export-maintenance',
+      verification: `batch-export-verification-${id}`,
+      webhookTest: `exportd-webhook-test-${id}`,
     });
   });
 

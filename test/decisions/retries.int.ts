@@ -413,18 +413,17 @@ describe('what is older than its retention', () => {
      from notification, webhook`,
     );
     await database.pool.query(
-      `insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep,
-       created_at)
-     select gen_random_uuid(), 1, 1, now(), now(), true, clock_timestamp() - age
-     from unnest(array[interval '61 minutes', interval '59 minutes']) age`,
+      `insert into exportd.jobs (kind, team_id, user_id, target, parameters, is_kept, created_at)
+     select 'verification', 1, 1, gen_random_uuid(), '{}', is_kept, clock_timestamp() - age
+     from unnest(array[interval '61 minutes', interval '59 minutes']) age, unnest(array[true, false]) is_kept`,
     );
-    expect(await deleteExpired(database.pool, hour)).toBe(6_002);
+    expect(await deleteExpired(database.pool, hour)).toBe(6_003);
     expect([
       await count('log_lines'),
       await count('notifications'),
       await count('webhook_deliveries'),
     ]).toEqual([6_000, 3, 3]);
-    expect(await count('verifications')).toBe(1);
+    expect(await count('jobs')).toBe(2);
     expect(await deleteExpired(database.pool, hour)).toBe(0);
     expect(await count('journal_events')).toBe(events);
   });

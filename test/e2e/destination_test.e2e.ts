@@ -29,7 +29,9 @@ async function historiesOfTests(ids: readonly string[]): Promise<string> {
   const client = new Client({ connection });
   const histories = await Promise.all(
     ids.map((id) =>
-      client.workflow.getHandle(workflowIds(stack.settings).destinationTest(id)).fetchHistory(),
+      client.workflow
+        .getHandle(workflowIds(stack.settings).job('batchExportDestinationTest', id))
+        .fetchHistory(),
     ),
   );
   await connection.close();
@@ -44,7 +46,7 @@ async function recordTests(): Promise<() => Promise<string[]>> {
     `create table public.seen_tests (id uuid, row text);
      create function public.see_test() returns trigger language plpgsql as $$
        begin insert into public.seen_tests values (new.id, new::text); return new; end $$;
-     create trigger see_test after insert on exportd.destination_tests for each row execute function public.see_test()`,
+     create trigger see_test after insert on exportd.jobs for each row execute function public.see_test()`,
   );
   return async () => {
     const { rows } = await stack.pool.query<{ id: string; row: string }>('select * from public.seen_tests');
@@ -99,7 +101,7 @@ describe('the test of a destination', () => {
     const response = await withoutWorker.call('POST', '/batch_exports/test/', {
       destination: { type: 'S3', config: config() },
     });
-    const { rows } = await withoutWorker.pool.query('select from exportd.destination_tests');
+    const { rows } = await withoutWorker.pool.query('select from exportd.jobs');
     await withoutWorker.stop();
     expect([response.status, response.body.code]).toEqual([503, 'not_tested']);
     expect(rows).toHaveLength(0);

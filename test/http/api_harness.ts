@@ -1,6 +1,6 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
-import { createVerificationActivities } from '../../activities/verification.ts';
+import { createJobActivities } from '../../activities/jobs.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
@@ -13,14 +13,10 @@ import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { ScheduleSignaller } from '../../src/http/command_service.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { openNotifyingJournal } from '../setup/notifying_journal.ts';
-import { createDestinationTester } from '../../src/destination/destination_tests.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
-import type {
-  DestinationTestClient,
-  VerificationClient,
-} from '../../src/temporal/clients/verification_client.ts';
-import type { WebhookTestClient } from '../../src/temporal/clients/notification_client.ts';
+import type { JobClient } from '../../src/temporal/clients/job_client.ts';
+import { createJobHandlers } from '../../src/temporal/worker/job_handlers.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
@@ -143,40 +139,23 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     },
   };
   const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
-  const runDestinationTest = createDestinationTester(pool, keyRing, settings);
-  const destinationTests: DestinationTestClient = {
-    test: async (testId) => {
-      if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
-      return state.mode === 'silent'
-        ? { tested: false, reason: 'No worker has tested the destination in time.' }
-        : { tested: true, steps: await runDestinationTest(testId) };
-    },
-  };
   const deliver = createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id));
-  const webhookTests: WebhookTestClient = {
-    test: async (deliveryId) => {
-      if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
-      return state.mode === 'silent'
-        ? { tested: false, reason: 'No worker has sent the test in time.' }
-        : { tested: true, ...(await deliver(deliveryId)) };
-    },
-  };
   const startDelivery = async (deliveryId: string) => {
     if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
     await deliver(deliveryId);
   };
-  const verify = createVerificationActivities({
+  const { doJob } = createJobActivities({
     pool,
-    journal,
-    keyRing,
+    handlers: createJobHandlers({ pool, journal, keyRing, settings, logger: createLogger('test', settings) }),
     settings,
     logger: createLogger('test', settings),
     context: () => ({ heartbeat: () => undefined, cancellationSignal: new AbortController().signal }),
   });
-  const verifications: VerificationClient = {
-    start: async (verification_id) => {
+  const jobs: JobClient = {
+    start: async (_, { id }) => {
       if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
-      if (state.mode !== 'silent') await verify.verifyInterval({ verification_id });
+      if (state.mode !== 'silent') await doJob({ job_id: id });
+      return 0;
     },
   };
   const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL, settings });
@@ -207,9 +186,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
         cancel: () => Promise.reject(new Error('connect ECONNREFUSED')),
       },
     },
-    destinationTests,
-    webhookTests,
-    verifications,
+    jobs,
     notifications: { start: startDelivery, restart: startDelivery },
   };
   const createTestApp = async (appSettings: Settings, metrics = new Registry()) => {

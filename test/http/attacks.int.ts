@@ -263,15 +263,7 @@ const attack = (key: string, method: string, url: string, body?: object): Promis
 
 /** Everything of the victim's project that an attack could have changed. */
 async function stateOfVictim(): Promise<string> {
-  const tables = [
-    'batch_exports',
-    'backfills',
-    'commands',
-    'webhooks',
-    'queries',
-    'verifications',
-    'table_requests',
-  ];
+  const tables = ['batch_exports', 'backfills', 'commands', 'webhooks', 'queries', 'jobs'];
   const { pool } = api.database;
   const states = tables.map((table) =>
     pool.query(`select to_jsonb(row) as row from exportd.${table} row where team_id = $1 order by 1`, [

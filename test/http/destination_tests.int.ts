@@ -50,7 +50,7 @@ const passed = names.map((name) => [name, 'Passed']);
 
 async function storedRows(): Promise<string> {
   const { rows } = await api.database.pool.query<{ row: string }>(
-    `select t::text as row from exportd.destination_tests t union all select e::text from exportd.journal_events e
+    `select t::text as row from exportd.jobs t union all select e::text from exportd.journal_events e
      union all select c::text from exportd.commands c`,
   );
   return rows.map(({ row }) => row).join('\n');
@@ -198,18 +198,18 @@ describe('a test that cannot run', () => {
     expect([response.status, response.body.type, response.body.code]).toEqual([503, 'unavailable', code]);
     expect(response.body.detail).toContain(words);
     expect(response.headers['retry-after']).toBe('5');
-    const { rows } = await api.database.pool.query('select from exportd.destination_tests');
+    const { rows } = await api.database.pool.query('select from exportd.jobs');
     expect(rows).toHaveLength(0);
   });
 
   it('leaves a stored config for at most an hour', async () => {
     await api.database.pool.query(
-      `insert into exportd.destination_tests (id, owner_id, team_id, destination_type, config, secrets, created_at)
-       select gen_random_uuid(), gen_random_uuid(), 1, 'S3', '{}', '{}', clock_timestamp() - age
+      `insert into exportd.jobs (kind, team_id, user_id, target, parameters, is_kept, created_at)
+       select 'destination_test', 1, 1, gen_random_uuid(), '{}', false, clock_timestamp() - age
        from unnest(array[interval '59 minutes', interval '61 minutes']) as age`,
     );
     await api.call('POST', 'batch_exports/test/', { destination: destination() });
-    const { rows } = await api.database.pool.query('select from exportd.destination_tests');
+    const { rows } = await api.database.pool.query('select from exportd.jobs');
     expect(rows).toHaveLength(1);
   });
 });

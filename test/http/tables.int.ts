@@ -189,10 +189,7 @@ describe('the table of an export', () => {
     expect((await call('GET', 'history/')).body).toMatchObject({ results: [{ writer: 'unknown' }] });
     const deleted = await api.call('DELETE', `batch_exports/${id}/`);
     expect(deleted.status).toBe(204);
-    const { rows } = await api.database.pool.query(
-      'select from exportd.table_requests where batch_export_id = $1',
-      [id],
-    );
+    const { rows } = await api.database.pool.query('select from exportd.jobs where target = $1', [id]);
     expect(rows).toEqual([]);
   });
 

@@ -2,12 +2,11 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type { WorkflowBundleOption } from '@temporalio/worker';
 import { createBackfillActivities, createScheduleActivities } from '../../activities/schedule.ts';
-import { createDestinationTestActivities } from '../../activities/destination_test.ts';
+import { createJobActivities } from '../../activities/jobs.ts';
 import { createRunActivities, type ExportActivities } from '../../activities/run.ts';
 import { createNotificationActivities } from '../../activities/notification.ts';
 import { createQueryActivities, createQueryOutcomeActivities } from '../../activities/query.ts';
 import { createMaintenancePlanner } from '../../activities/maintenance.ts';
-import { createVerificationActivities } from '../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
@@ -33,6 +32,7 @@ import { connectWorkers, createClient } from '../../src/temporal/connections.ts'
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
+import { createJobHandlers } from '../../src/temporal/worker/job_handlers.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/check_executions.ts';
 import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
@@ -181,6 +181,8 @@ export async function createControlPlaneHarness(
     logger,
     settings,
   };
+  const handlers = createJobHandlers({ pool, journal, keyRing, settings, logger });
+  const jobActivities = createJobActivities({ pool, handlers, settings, logger });
   const executionLists = createExecutionLists(client, settings);
   let isIdle = true;
   const reconcilerDependencies: ReconcilerDependencies = {
@@ -265,7 +267,7 @@ export async function createControlPlaneHarness(
             ...createScheduleActivities(control),
             ...createBackfillActivities(control),
             ...createRunActivities({ ...control, outages }),
-            ...createDestinationTestActivities({ testDestination: () => Promise.resolve([]), logger }),
+            ...jobActivities,
             ...createMaintenancePlanner(control),
             ...createQueryOutcomeActivities(queries),
           },
@@ -276,7 +278,7 @@ export async function createControlPlaneHarness(
               deliver: createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id)),
               logger,
             }),
-            ...createVerificationActivities({ pool, journal, keyRing, settings, logger }),
+            ...jobActivities,
           },
           query: createQueryActivities(queries),
         },

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createVerificationActivities } from '../../activities/verification.ts';
+import { createJobActivities } from '../../activities/jobs.ts';
+import { findJob, listJobs, requestJob } from '../../src/jobs/jobs.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
@@ -8,7 +9,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
 import type { VerifiedRow } from '../../src/verify/row.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
-import { findVerification, listVerifications, requestVerification } from '../../src/verify/verifications.ts';
+import { createVerificationHandler, verificationJob } from '../../src/verify/verification_job.ts';
 import { createVerifyHarness, type Exported, hours, teamId, type VerifyHarness } from './verify_harness.ts';
 
 describe('a bucket with persons', () => {
@@ -327,60 +328,65 @@ describe('a verification', () => {
   beforeAll(async () => {
     harness = await createVerifyHarness(20);
     exported = await harness.exportHours();
-    const { keyRing, settings, database, journal } = harness;
-    const activities = createVerificationActivities({
-      pool: database.pool,
-      journal,
-      keyRing,
-      settings: { ...settings, SOURCE_DATABASE_URL: database.url },
-      logger: createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }),
+    const { keyRing, database } = harness;
+    const { pool } = database;
+    const settings = { ...harness.settings, SOURCE_DATABASE_URL: database.url };
+    const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+    const activities = createJobActivities({
+      pool,
+      handlers: [createVerificationHandler({ pool, keyRing, settings, logger })],
+      settings,
+      logger,
       context: () => ({ heartbeat: () => undefined, cancellationSignal: new AbortController().signal }),
     });
-    verifyInterval = (verification_id) => activities.verifyInterval({ verification_id });
+    verifyInterval = (job_id) => activities.doJob({ job_id });
   });
   afterAll(() => harness.close());
 
   const hourOf = (index: number) => hours[index] ?? { start: '', end: '' };
 
-  const request = (hour: number, more: { batch_export_id?: string; team_id?: number } = {}) =>
-    requestVerification(harness.database.pool, {
-      batch_export_id: exported.batchExportId,
+  const request = (hour: number, more: { target?: string; team_id?: number } = {}) =>
+    requestJob(harness.database.pool, verificationJob, {
+      target: exported.batchExportId,
       team_id: teamId,
       user_id: 1,
-      deep: true,
-      ...hourOf(hour),
+      parameters: { ...hourOf(hour), deep: true },
       ...more,
     });
+  const find = (id: string) => findJob(harness.database.pool, verificationJob, id);
 
   /** Requests a verification, runs it, and returns it. */
-  async function verified(hour: number, more: { batch_export_id?: string } = {}) {
+  async function verified(hour: number, more: { target?: string } = {}) {
     const id = (await request(hour, more)) ?? '';
-    expect((await findVerification(harness.database.pool, id))?.status).toBe('pending');
+    expect((await find(id))?.status).toBe('pending');
     await verifyInterval(id);
-    return findVerification(harness.database.pool, id);
+    return find(id);
   }
 
   it('compares the files of one interval with the source', async () => {
     expect(await verified(0)).toMatchObject({
-      ...hourOf(0),
+      parameters: hourOf(0),
       status: 'completed',
       error: null,
-      report: { ok: true, deep: true, findings: [], totals: { manifests: 1, files: 1, rows: 20 } },
+      result: { ok: true, deep: true, findings: [], totals: { manifests: 1, files: 1, rows: 20 } },
     });
   });
 
   it('names the rows that are missing', async () => {
     await exported.rewrite(1, (lines) => lines.slice(1));
     const found = await verified(1);
-    expect(found).toMatchObject({ status: 'completed', report: { ok: false, totals: { missing: 1 } } });
-    const listed = await listVerifications(harness.database.pool, exported.batchExportId, hourOf(1));
+    expect(found).toMatchObject({ status: 'completed', result: { ok: false, totals: { missing: 1 } } });
+    const listed = await listJobs(harness.database.pool, verificationJob, {
+      target: exported.batchExportId,
+      parameters: hourOf(1),
+    });
     expect(listed).toEqual([found]);
   });
 
   it('fails with a message, and not its activity', async () => {
-    expect(await verified(0, { batch_export_id: randomUUID() })).toMatchObject({
+    expect(await verified(0, { target: randomUUID() })).toMatchObject({
       status: 'failed',
-      report: null,
+      result: null,
       error: expect.stringContaining('does not exist'),
     });
   });
@@ -388,9 +394,9 @@ describe('a verification', () => {
   it('runs once', async () => {
     const id = (await request(0)) ?? '';
     await verifyInterval(id);
-    const first = await findVerification(harness.database.pool, id);
+    const first = await find(id);
     await verifyInterval(id);
-    expect(await findVerification(harness.database.pool, id)).toEqual(first);
+    expect(await find(id)).toEqual(first);
   });
 
   it('is requested once by concurrent requests', async () => {

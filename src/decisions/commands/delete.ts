@@ -26,7 +26,8 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
   const cancelled = await cancelRuns(transaction, batchExport.id, 'all', { cause, reason });
   await endComparisons(transaction.connection, batchExport.id);
   // They can no longer be read, and they name rows by their ids.
-  for (const table of ['verifications', 'table_requests', 'table_faults'])
+  await transaction.connection.query('delete from exportd.jobs where target = $1', [batchExport.id]);
+  for (const table of ['interval_checks', 'table_faults'])
     await transaction.connection.query(`delete from exportd.${table} where batch_export_id = $1`, [
       batchExport.id,
     ]);

@@ -1,5 +1,7 @@
 import { randomUUID } from 'node:crypto';
+import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
+import type { TestStep } from '../../destination/bucket_test.ts';
 import { rejectSelectionForModel, selectionOf } from '../../destination/config.ts';
 import {
   readStoredConfig,
@@ -7,11 +9,14 @@ import {
   sealConfig,
   type SealedConfig,
 } from '../../destination/config_versions.ts';
+import { destinationTestJob } from '../../destination/destination_test_job.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import type { FieldChange } from '../../journal/audit.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
 import { createPolicies } from '../../decisions/policies.ts';
 import { cleanUpTimeOf, readRemovalTime } from '../../decisions/remove_secrets.ts';
+import { callerOf } from '../plugins/authentication.ts';
+import { testOnWorker } from '../jobs.ts';
 import { requestBackfill } from '../backfills/request_backfill.ts';
 import { dryRunSchema } from '../backfills/schema.ts';
 import { offsetPage, projectUrl, unreadable } from '../paging.ts';
@@ -54,7 +59,6 @@ import {
   updateBody,
   whySchema,
 } from './schema.ts';
-import { testDestination } from './test_destination.ts';
 
 /** When the secrets of a deleted export are removed at the latest, if its clean-up still needs them. */
 const secretsUntil = 'X-Exportd-Secrets-Until';
@@ -369,10 +373,33 @@ const checkSelection = (sealed: SealedConfig, model: Model): void => {
   rejectSelectionForModel(selectionOf(sealed.config), model);
 };
 
+/** @param owner the export for which the secrets are sealed @throws ApiError 429, 503 */
+async function testDestination(
+  context: RouteContext,
+  request: FastifyRequest,
+  reply: FastifyReply,
+  owner: string,
+  { secrets, ...parameters }: SealedConfig,
+): Promise<{ steps: TestStep[] }> {
+  const signal = disconnectSignal(reply);
+  const { project_id: team_id, actor_id: user_id } = callerOf(request);
+  const { steps } = await context.shares.tests(request, signal, () =>
+    testOnWorker(
+      context,
+      destinationTestJob,
+      { team_id, user_id, target: owner, parameters, secrets },
+      {
+        undone: 'Nothing was tested.',
+        late: 'No worker has tested the destination in time.',
+        signal,
+      },
+    ),
+  );
+  return { steps: [...steps] };
+}
+
 /** Test a destination step by step before an export is created or changed. */
 export const destinationTestRoutes: ProjectRoutes = (app, context) => {
-  const { shares } = context;
-
   app.post(
     '/batch_exports/test',
     {
@@ -391,10 +418,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const store = await configStoreOf(context.pool, context, teamOf(request));
       const sealed = sealConfig(store, owner, { destination_type: type, config: config ?? {} });
       checkSelection(sealed, body.model ?? defaultDefinition.model);
-      const steps = await shares.tests(request, disconnectSignal(reply), () =>
-        testDestination(context, { owner, team_id: teamOf(request) }, sealed),
-      );
-      return { steps: [...steps] };
+      return testDestination(context, request, reply, owner, sealed);
     },
   );
 
@@ -420,10 +444,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       const store = await configStoreOf(context.pool, context, teamOf(request));
       const sealed = mergeSealed(store, id, base, destination?.config ?? {});
       checkSelection(sealed, model ?? current.model);
-      const steps = await shares.tests(request, disconnectSignal(reply), () =>
-        testDestination(context, { owner: id, team_id: teamOf(request) }, sealed),
-      );
-      return { steps: [...steps] };
+      return testDestination(context, request, reply, id, sealed);
     },
   );
 };

@@ -88,9 +88,9 @@ const fingerprints = z.object({
 /** The newest of what has compared the files of an interval with the source. */
 const newestCheck = z.object({
   kind: z
-    .enum(['export', 'held_run', 'comparison', 'verification'])
+    .string()
     .describe(
-      '`export`: the fingerprints right after the export. `held_run`: a run that would have removed rows.',
+      '`export`: the fingerprints right after the export. `held_run`: a run that would have removed rows. `comparison`: a later one by the maintenance. Otherwise what a person has asked for.',
     ),
   at: responseTimestampSchema,
   is_equal: z.boolean(),

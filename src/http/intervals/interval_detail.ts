@@ -23,6 +23,7 @@ import {
 } from '../../domain/run_state.ts';
 import { type FieldChange, fieldChanges, secretChange } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
+import { readNewestCheck } from '../../projections/interval_checks.ts';
 import { stateOf } from '../../projections/stream_states.ts';
 import type { RowFinder, Source } from '../../source/source.ts';
 import { notFound } from '../api_error.ts';
@@ -261,11 +262,11 @@ export async function readIntervalDetail(
 ): Promise<IntervalDetailResponse> {
   const interval = await readIntervalAt(pool, batchExportId, time);
   const bounds = { start: interval.data_interval_start, end: interval.data_interval_end };
-  const [around, runs, completed, verified] = await Promise.all([
+  const [around, runs, completed, checked] = await Promise.all([
     readAround(pool, batchExportId, bounds, settings.EXPORTD_COMPARISON_FIRST),
     readRuns(pool, batchExportId, bounds),
     readCompletedRuns(pool, batchExportId, bounds),
-    readNewestVerification(pool, batchExportId, bounds),
+    readNewestCheck(pool, batchExportId, bounds),
   ]);
   const generations = await describeGenerations(pool, batchExportId, completed, {
     manifestRunId: interval.manifest_run_id,
@@ -280,33 +281,8 @@ export async function readIntervalDetail(
     runs: runs.map((run) => toRunResponse(run, runLink)),
     generations,
     ...manifest,
-    newest_check: newestCheckOf({ interval, fingerprints: manifest.fingerprints, held_at, verified }),
+    newest_check: newestCheckOf({ interval, fingerprints: manifest.fingerprints, held_at, checked }),
   };
-}
-
-/** A verification that has ended with a report. */
-interface Verified {
-  readonly at: string;
-  readonly ok: boolean;
-  /** Numbers of rows. */
-  readonly found: Readonly<Record<'missing' | 'duplicate' | 'unexpected' | 'mismatched', number>>;
-}
-
-async function readNewestVerification(
-  pool: Pool,
-  batchExportId: string,
-  { start, end }: DataInterval,
-): Promise<Verified | undefined> {
-  const { rows } = await pool.query<Verified>(
-    `select created_at as at, (report->>'ok')::boolean as ok, json_build_object(
-         'missing', totals->'missing', 'duplicate', totals->'duplicate',
-         'unexpected', totals->'unexpected', 'mismatched', totals->'mismatched') as found
-     from exportd.verifications cross join lateral (select report->'totals' as totals) stored
-     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and report is not null
-     order by created_at desc limit 1`,
-    [batchExportId, start, end],
-  );
-  return rows[0];
 }
 
 /** The newest comparison of the current files with the source, whatever has made it. */
@@ -314,13 +290,14 @@ function newestCheckOf({
   interval: { manifest_run_id, completed_at, comparison, held },
   fingerprints,
   held_at,
-  verified,
+  checked,
 }: {
   readonly interval: Pick<IntervalResponse, 'manifest_run_id' | 'completed_at' | 'comparison' | 'held'>;
   readonly fingerprints: Pick<NonNullable<IntervalDetailResponse['fingerprints']>, 'is_equal'> | null;
   /** When the run was held that left the interval held. */
   readonly held_at: string | null;
-  readonly verified: Verified | undefined;
+  /** The newest check beside the comparisons of the maintenance. */
+  readonly checked: Awaited<ReturnType<typeof readNewestCheck>>;
 }): NewestCheck | null {
   if (manifest_run_id === null || completed_at === null) return null;
   const differ = 'The files and the source differ';
@@ -353,17 +330,16 @@ function newestCheckOf({
       is_equal: false,
       summary: `${differ}: the source no longer has ${rowsOf(held.missing_rows)} of the files`,
     });
-  if (verified && Date.parse(verified.at) >= Date.parse(completed_at)) {
-    const found = Object.entries(verified.found).filter(([, count]) => count > 0);
+  if (checked && Date.parse(checked.checked_at) >= Date.parse(completed_at))
     checks.push({
-      kind: 'verification',
-      at: verified.at,
-      is_equal: verified.ok,
-      summary: verified.ok
-        ? 'The files have the rows of the source'
-        : `${differ}: ${found.map(([what, count]) => `${count.toLocaleString('en')} ${what}`).join(', ')}`,
+      kind: checked.checked_by,
+      at: checked.checked_at,
+      is_equal: checked.difference === null,
+      summary:
+        checked.difference === null
+          ? 'The files have the rows of the source'
+          : `${differ}: ${checked.difference}`,
     });
-  }
   return checks.toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))[0] ?? null;
 }
 

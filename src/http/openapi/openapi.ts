@@ -11,7 +11,7 @@ import { ApiError } from '../api_error.ts';
 import audit from '../audit/examples.json' with { type: 'json' };
 import backfills from '../backfills/examples.json' with { type: 'json' };
 import batchExports from '../batch_exports/examples.json' with { type: 'json' };
-import verifications from '../console/examples.json' with { type: 'json' };
+import verifications from '../verifications/examples.json' with { type: 'json' };
 import dashboards from '../dashboards/examples.json' with { type: 'json' };
 import intervals from '../intervals/examples.json' with { type: 'json' };
 import keys from '../keys/examples.json' with { type: 'json' };

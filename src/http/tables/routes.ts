@@ -1,19 +1,17 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { TableDescription, TableVersion } from '../../tables/describe.ts';
+import type { JobKind } from '../../jobs/jobs.ts';
 import {
-  findTableRequest,
-  requestTable,
-  type TableOperation,
-  type TableRepairOutcome,
-  type TableRequest,
-  withdrawTableRequest,
-} from '../../tables/table_requests.ts';
-import type { TableCheck } from '../../verify/check_table.ts';
-import { ApiError, invalid, retryAfter, temporalUnreachable } from '../api_error.ts';
+  tableCheckJob,
+  tableDescriptionJob,
+  tableHistoryJob,
+  tableRepairJob,
+} from '../../table_commits/table_jobs.ts';
+import { ApiError, invalid, retryAfter } from '../api_error.ts';
+import { callerOf } from '../plugins/authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import { disconnectSignal, readsExports, teamOf, writesExports } from '../requests.ts';
-import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import { answerTo, startJob } from '../jobs.ts';
+import { disconnectSignal, readsExports, writesExports } from '../requests.ts';
+import type { ProjectRoutes, RouteContext } from '../route_context.ts';
 import { emptyBody, errorResponses } from '../schemas.ts';
 import {
   tableCheckSchema,
@@ -25,58 +23,54 @@ import {
 } from './schema.ts';
 
 const retryAfterSeconds = 5;
-/** How long a request waits for a worker, and how often it reads whether one has finished, in milliseconds. */
-const [maxWaitMs, pollMs] = [50_000, 100];
+/** How long a request waits for a worker, in milliseconds. */
+const maxWaitMs = 50_000;
 
-/** What is asked of a worker. */
-interface Asked {
+/** What is asked of the table of an export. */
+interface Question<Parameters> {
   readonly batch_export_id: string;
-  readonly operation: TableOperation;
-  readonly parameters?: TableRequest['parameters'];
+  readonly parameters: Parameters;
 }
+
+const tooMany = (): ApiError =>
+  new ApiError(
+    429,
+    'too_many_table_requests',
+    'Other requests about tables are still running. Repeat the request when they have ended.',
+    retryAfter(retryAfterSeconds),
+  );
 
 /**
  * Lets a worker read the table of an export, since only workers decrypt what that requires.
  * @throws ApiError 404, 400 without a table, or when the worker found why it cannot; 429, 503
  */
-async function askWorker<Result>(
-  { pool, verifications, logger }: RouteContext,
+async function askWorker<Parameters extends object, Result extends object>(
+  context: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  { batch_export_id, operation, parameters = {} }: Asked,
+  kind: JobKind<Parameters, Result>,
+  { batch_export_id, parameters }: Question<Parameters>,
 ): Promise<Result> {
-  const team_id = teamOf(request);
-  const { config } = await requireBatchExport(pool, team_id, batch_export_id);
+  const { project_id: team_id, actor_id: user_id } = callerOf(request);
+  const { config } = await requireBatchExport(context.pool, team_id, batch_export_id);
   if (typeof config.table_format !== 'string')
     throw invalid('The batch export has no table: table_format of its destination is null.', null);
-  const id = await requestTable(pool, { batch_export_id, team_id, operation, parameters });
-  if (id === null)
-    throw new ApiError(
-      429,
-      'too_many_table_requests',
-      'Other requests about tables are still running. Repeat the request when they have ended.',
-      retryAfter(retryAfterSeconds),
-    );
-  const disconnected = disconnectSignal(reply);
-  const work = verifications.start(id).catch(async (error: unknown) => {
-    logger.warn({ err: error, table_request_id: id }, 'Could not start a request about a table.');
-    await withdrawTableRequest(pool, id);
-    throw temporalUnreachable('Nothing was read.', retryAfterSeconds);
-  });
-  await work;
-  const deadline = performance.now() + maxWaitMs;
-  while (performance.now() < deadline) {
-    const found = await findTableRequest(pool, id);
-    if (found?.result) return found.result as Result;
-    if (typeof found?.error === 'string') throw new ApiError(409, 'table_unavailable', found.error);
-    await wait(pollMs, undefined, { signal: disconnected });
-  }
+  const signal = disconnectSignal(reply);
+  const started = await startJob(
+    context,
+    kind,
+    { team_id, user_id, target: batch_export_id, parameters },
+    { busy: tooMany, undone: 'Nothing was read.', retryAfterSeconds },
+  );
   // A repair that has started is finished; the others are of no more use.
-  if (operation !== 'repair') await withdrawTableRequest(pool, id);
+  const continues = kind.name === tableRepairJob.name;
+  const outcome = await answerTo(context, kind, started, { maxMs: maxWaitMs, signal, continues });
+  if (outcome && 'result' in outcome) return outcome.result;
+  if (outcome) throw new ApiError(409, 'table_unavailable', outcome.error);
   throw new ApiError(
     503,
     'table_not_read',
-    operation === 'repair'
+    continues
       ? 'The repair is not finished yet. It continues: read the history of the table.'
       : 'No worker has read the table in time. Check that the workers run, or use "exportd verify". Retry later.',
     retryAfter(retryAfterSeconds),
@@ -98,11 +92,12 @@ export const tableRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { batch_export_id } = request.params;
-      const { columns, partition_columns, ...found } = await askWorker<TableDescription>(
+      const { columns, partition_columns, ...found } = await askWorker(
         context,
         request,
         reply,
-        { batch_export_id, operation: 'describe' },
+        tableDescriptionJob,
+        { batch_export_id, parameters: {} },
       );
       return { ...found, columns: [...columns], partition_columns: [...partition_columns] };
     },
@@ -124,12 +119,10 @@ export const tableRoutes: ProjectRoutes = (app, context) => {
     async (request, reply) => {
       const { batch_export_id } = request.params;
       const { limit, before = null } = request.query;
-      const { versions } = await askWorker<{ readonly versions: readonly TableVersion[] }>(
-        context,
-        request,
-        reply,
-        { batch_export_id, operation: 'history', parameters: { before, limit } },
-      );
+      const { versions } = await askWorker(context, request, reply, tableHistoryJob, {
+        batch_export_id,
+        parameters: { before, limit },
+      });
       const last = versions.at(-1);
       return {
         next_before: last && versions.length === limit && last.version > 0 ? last.version : null,
@@ -159,9 +152,9 @@ export const tableRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { batch_export_id } = request.params;
-      const { findings, ...check } = await askWorker<TableCheck>(context, request, reply, {
+      const { findings, ...check } = await askWorker(context, request, reply, tableCheckJob, {
         batch_export_id,
-        operation: 'check',
+        parameters: {},
       });
       return {
         ...check,
@@ -192,9 +185,9 @@ export const tableRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { batch_export_id } = request.params;
-      const { version, adds, removes } = await askWorker<TableRepairOutcome>(context, request, reply, {
+      const { version, adds, removes } = await askWorker(context, request, reply, tableRepairJob, {
         batch_export_id,
-        operation: 'repair',
+        parameters: {},
       });
       return { version, files_added: adds, files_removed: removes };
     },

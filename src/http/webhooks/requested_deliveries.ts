@@ -1,45 +1,8 @@
 import type { Pool } from '../../journal/database.ts';
 import { resendDelivery } from '../../notifications/deliveries.ts';
-import type { Attempt } from '../../notifications/send_webhook.ts';
-import { deleteWebhookTest, storeWebhookTest } from '../../notifications/webhooks.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import type {
-  NotificationClient,
-  WebhookTestClient,
-  WebhookTestOutcome,
-} from '../../temporal/clients/notification_client.ts';
-import { ApiError, notFound, retryAfter, temporalUnreachable } from '../api_error.ts';
-
-/** What testing a webhook needs. */
-export interface WebhookTestService {
-  readonly pool: Pool;
-  readonly webhookTests: WebhookTestClient;
-  readonly logger: Logger;
-}
-
-/**
- * Sends a test message through a worker, since only workers decrypt the webhook's secret. Stores nothing permanently.
- * @throws ApiError 503 when Temporal cannot be reached, or no worker sent the message in time.
- */
-export async function testWebhook(
-  { pool, webhookTests, logger }: WebhookTestService,
-  teamId: number,
-  webhookId: string,
-): Promise<Attempt> {
-  const deliveryId = await storeWebhookTest(pool, teamId, webhookId);
-  try {
-    const outcome = await webhookTests.test(deliveryId).catch((error: unknown): WebhookTestOutcome => {
-      logger.warn({ err: error, webhook_id: webhookId }, 'Could not start a webhook test.');
-      throw temporalUnreachable('Nothing was sent.');
-    });
-    if (!outcome.tested)
-      throw new ApiError(503, 'not_tested', `${outcome.reason} Retry later.`, retryAfter(5));
-    const { delivered, status, detail } = outcome;
-    return { delivered, status, detail };
-  } finally {
-    await deleteWebhookTest(pool, deliveryId);
-  }
-}
+import type { NotificationClient } from '../../temporal/clients/notification_client.ts';
+import { ApiError, notFound } from '../api_error.ts';
 
 /** What resending a delivery needs. */
 export interface ResendService {

@@ -10,6 +10,7 @@ import {
 } from '../../notifications/delivery_log.ts';
 import { incidentTypes, messageBody, notificationTypes } from '../../notifications/notification.ts';
 import { createWebhookSecret } from '../../notifications/send_webhook.ts';
+import { webhookTestJob } from '../../notifications/webhook_test_job.ts';
 import {
   createWebhook,
   deleteWebhook,
@@ -25,10 +26,11 @@ import { ApiError, invalid, notFound } from '../api_error.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
+import { testOnWorker } from '../jobs.ts';
 import { parseChoices, readsExports, teamOf, writesExports, disconnectSignal } from '../requests.ts';
 import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
-import { resend, testWebhook } from './requested_deliveries.ts';
+import { resend } from './requested_deliveries.ts';
 import {
   createdWebhookSchema,
   createWebhookBody,
@@ -225,9 +227,16 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { id } = request.params;
-      if (!(await findWebhook(pool, teamOf(request), id))) throw notFound();
-      return context.shares.tests(request, disconnectSignal(reply), () =>
-        testWebhook(context, teamOf(request), id),
+      const { project_id: team_id, actor_id: user_id } = callerOf(request);
+      if (!(await findWebhook(pool, team_id, id))) throw notFound();
+      const signal = disconnectSignal(reply);
+      return context.shares.tests(request, signal, () =>
+        testOnWorker(
+          context,
+          webhookTestJob,
+          { team_id, user_id, target: id, parameters: {} },
+          { undone: 'Nothing was sent.', late: 'No worker has sent the test in time.', signal },
+        ),
       );
     },
   );

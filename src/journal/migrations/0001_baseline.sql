@@ -254,20 +254,6 @@ $$;
 create trigger destination_configs_keep before update on exportd.destination_configs
   for each row execute function exportd.keep_config_version();
 
--- Destination configs under test, stored here because workflow histories must not contain them. A test deletes its config
--- when it ends; the next test deletes those older than an hour.
-create table exportd.destination_tests (
-  id uuid primary key,
-  -- The id that the secrets are sealed for: the export that owns them, or the test itself.
-  owner_id uuid not null,
-  team_id integer not null,
-  destination_type text not null,
-  config jsonb not null,
-  secrets jsonb not null,
-  created_at timestamptz not null default clock_timestamp()
-);
-create index destination_tests_age on exportd.destination_tests (created_at);
-
 -- How the store of a location behaves, found by destination tests and exports; null is unknown.
 create table exportd.store_traits (
   -- Server and bucket, shared by all exports of a project to them.
@@ -389,44 +375,45 @@ create table exportd.comparison_budget (
   available_at timestamptz not null
 );
 
--- Verifications of an interval that a person requested. A report names rows by their ids, so that it must not be part of
--- a workflow history.
-create table exportd.verifications (
-  id uuid primary key default gen_random_uuid(),
+-- The newest check of the files of an interval by each kind of check, such as one that a person asked for. It says nothing of
+-- an interval that was exported again since. Comparisons of the maintenance are in interval_comparisons.
+create table exportd.interval_checks (
   batch_export_id uuid not null,
-  team_id integer not null,
-  user_id integer not null,
   data_interval_start timestamptz not null,
   data_interval_end timestamptz not null,
-  -- Whether all values are compared, not only the presence of rows.
-  deep boolean not null,
-  -- Null while it runs, and if it failed.
-  report jsonb,
-  has_findings boolean generated always as (report ->> 'ok' = 'false') stored,
-  -- Why it failed, for users.
-  error text,
-  created_at timestamptz not null default clock_timestamp(),
-  finished_at timestamptz
+  checked_by text not null,
+  -- When it began.
+  checked_at timestamptz not null,
+  -- How the files differ from the source, for people; null if they do not.
+  difference text,
+  primary key (batch_export_id, data_interval_start, data_interval_end, checked_by)
 );
-create index verifications_of_interval on exportd.verifications (batch_export_id, data_interval_start, created_at desc);
-create index verifications_age on exportd.verifications (created_at);
+create index interval_checks_age on exportd.interval_checks (checked_at);
 
--- What people ask of the table of an export. Only workers decrypt what reading its bucket requires.
-create table exportd.table_requests (
+-- What people ask and workers answer, who alone decrypt what reading a bucket requires.
+create table exportd.jobs (
   id uuid primary key default gen_random_uuid(),
-  batch_export_id uuid not null,
+  kind text not null,
   team_id integer not null,
-  operation text not null check (operation in ('describe', 'history', 'check', 'repair')),
-  -- Which versions of a history.
-  parameters jsonb not null default '{}',
-  -- Null while it runs, and if it failed.
+  user_id integer not null,
+  -- The export or webhook that it is about, for which the secrets are sealed.
+  target uuid not null,
+  parameters jsonb not null,
+  -- Empty once it is finished.
+  secrets jsonb not null default '{}',
+  -- Whether the answer is read later, or by the request that waits for it alone.
+  is_kept boolean not null,
+  -- Null while it is not finished, and if it failed.
   result jsonb,
   -- Why it failed, for users.
   error text,
   created_at timestamptz not null default clock_timestamp(),
   finished_at timestamptz
 );
-create index table_requests_age on exportd.table_requests (created_at);
+create index jobs_of_target on exportd.jobs (target, kind, created_at desc);
+create index jobs_unfinished on exportd.jobs (kind) where finished_at is null;
+create index jobs_age on exportd.jobs (created_at);
+create index jobs_not_kept on exportd.jobs (created_at) where not is_kept;
 
 -- What a run or a check found wrong with the table of an export, until it is repaired or found to be right.
 create table exportd.table_faults (
@@ -470,7 +457,6 @@ create table exportd.notifications (
   id uuid primary key,
   type text not null,
   team_id integer not null,
-  -- Null for the test of a webhook.
   batch_export_id uuid,
   run_id uuid,
   -- The `data` field of the message.

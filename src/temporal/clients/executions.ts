@@ -1,12 +1,7 @@
 // Node cannot see the names of this CommonJS module, so it is imported whole.
 import proto from '@temporalio/proto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import {
-  type Client,
-  type WorkflowExecutionStatusName,
-  type WorkflowHandle,
-  WorkflowNotFoundError,
-} from '@temporalio/client';
+import { type Client, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
@@ -52,17 +47,6 @@ export async function describeExecution(client: Client, workflowId: string): Pro
     throw error;
   }
 }
-
-/** How long Temporal may take to report the end of an execution. */
-const reportDelayMs = 5_000;
-
-/**
- * Waits for the result of an execution that Temporal ends within `executionMs`.
- * @throws WorkflowFailedError of @temporalio/client when the execution had no result
- * @throws ServiceError of @temporalio/client when Temporal does not respond in time
- */
-export const resultWithin = (client: Client, handle: WorkflowHandle, executionMs: number): Promise<unknown> =>
-  client.withDeadline(Date.now() + executionMs + reportDelayMs, () => handle.result());
 
 /** The run in an execution's memo. */
 const runIdOf = (memo: Record<string, unknown> | undefined): string | undefined =>

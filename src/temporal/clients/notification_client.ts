@@ -1,5 +1,4 @@
-import { type Client, WorkflowFailedError, type WorkflowOptions } from '@temporalio/client';
-import { ApplicationFailure } from '@temporalio/common';
+import type { Client, WorkflowOptions } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { forEachConcurrently } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
@@ -7,9 +6,8 @@ import { workflowIds, workflowTypes, type NotificationInput } from '../../contra
 import type { Pool } from '../../journal/database.ts';
 import { newDeliveries } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
-import type { Attempt } from '../../notifications/send_webhook.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
-import { deliverySummary, resultWithin } from './executions.ts';
+import { deliverySummary } from './executions.ts';
 import { ignoreNotFound } from './export_workflows.ts';
 
 /** The settings of every delivery. */
@@ -19,26 +17,10 @@ type DeliverySettings = ExecutionSettings & Pick<Settings, 'EXPORTD_WEBHOOK_TIME
 const deliveryOverheadMs = 10_000;
 
 /**
- * Priorities in the maintenance worker, whose own tasks have Temporal's default of 3: a person waits for a test, and
- * notifications come last. Projects take turns, so that receivers which hang delay no other project.
+ * The priority of deliveries in the maintenance worker, whose own tasks have Temporal's default of 3: notifications come last.
+ * Projects take turns, so that receivers which hang delay no other project.
  */
-const deliveryPriorities = { test: 1, notification: 4 } as const;
-
-/** The start options of every delivery. */
-function deliveryOptions(deliveryId: string, settings: DeliverySettings) {
-  const queues = taskQueues(settings);
-  const input: NotificationInput = {
-    delivery_id: deliveryId,
-    task_queue: queues.maintenance,
-    timeout_ms: settings.EXPORTD_WEBHOOK_TIMEOUT + deliveryOverheadMs,
-  };
-  return {
-    workflowId: workflowIds(settings).delivery(deliveryId),
-    taskQueue: queues.control,
-    args: [input],
-    workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
-  };
-}
+const priorityKey = 4;
 
 /** Starts the workflows that deliver notifications to webhooks. */
 export interface NotificationClient {
@@ -69,6 +51,7 @@ export function createNotificationClient(
   pool: Pool,
   settings: DeliverySettings,
 ): NotificationClient {
+  const queues = taskQueues(settings);
   const startAs = async (
     deliveryId: string,
     workflowIdConflictPolicy: NonNullable<WorkflowOptions['workflowIdConflictPolicy']>,
@@ -79,15 +62,23 @@ export function createNotificationClient(
        from exportd.webhook_deliveries delivery
        join exportd.notifications notification on notification.id = notification_id
        join exportd.webhooks webhook on webhook.id = webhook_id
-       where delivery.id = $1 and delivery.status = 'pending' and notification.type <> 'test'`,
+       where delivery.id = $1 and delivery.status = 'pending'`,
       [deliveryId],
     );
     const [row] = rows;
     if (!row) return;
+    const input: NotificationInput = {
+      delivery_id: deliveryId,
+      task_queue: queues.maintenance,
+      timeout_ms: settings.EXPORTD_WEBHOOK_TIMEOUT + deliveryOverheadMs,
+    };
     await client.workflow.start(workflowTypes.notification, {
-      ...deliveryOptions(deliveryId, settings),
+      workflowId: workflowIds(settings).delivery(deliveryId),
+      taskQueue: queues.control,
+      args: [input],
+      workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
       workflowIdConflictPolicy,
-      priority: { priorityKey: deliveryPriorities.notification, fairnessKey: String(row.team_id) },
+      priority: { priorityKey, fairnessKey: String(row.team_id) },
       typedSearchAttributes: [
         { key: searchAttributes.project, value: String(row.team_id) },
         { key: searchAttributes.batchExport, value: row.batch_export_id },
@@ -109,48 +100,4 @@ export function createNotificationClient(
       await handle.cancel().catch(ignoreNotFound);
     },
   };
-}
-
-/** The outcome of a webhook test: the attempt, or the reason why there was none. */
-export type WebhookTestOutcome =
-  | ({ readonly tested: true } & Attempt)
-  | { readonly tested: false; readonly reason: string };
-
-/** Delivers stored webhook tests on a worker. */
-export interface WebhookTestClient {
-  /** Waits for the outcome. Rejects when Temporal is not reachable. */
-  test(deliveryId: string): Promise<WebhookTestOutcome>;
-}
-
-/** How long a busy worker may take to start a test. */
-const startDelayMs = 2_000;
-
-/** Starts a workflow for each webhook test. */
-export function createWebhookTestClient(client: Client, settings: DeliverySettings): WebhookTestClient {
-  const executionMs = settings.EXPORTD_WEBHOOK_TIMEOUT + deliveryOverheadMs + startDelayMs;
-  return {
-    test: async (deliveryId) => {
-      const handle = await client.workflow.start(workflowTypes.notification, {
-        ...deliveryOptions(deliveryId, settings),
-        workflowExecutionTimeout: executionMs,
-        priority: { priorityKey: deliveryPriorities.test },
-        staticSummary: 'Test of a webhook',
-      });
-      try {
-        const attempt = await resultWithin(client, handle, executionMs);
-        return { tested: true, ...(attempt as Attempt) };
-      } catch (error) {
-        if (!(error instanceof WorkflowFailedError)) throw error;
-        return { tested: false, reason: reasonOf(error) };
-      }
-    },
-  };
-}
-
-/** The message of an activity's failure is for users. Without one, no worker ran the activity in time. */
-function reasonOf({ cause }: WorkflowFailedError): string {
-  const failure = cause?.cause ?? cause;
-  return failure instanceof ApplicationFailure
-    ? failure.message
-    : 'No worker has sent the test in time. Check that the workers run.';
 }

@@ -2,7 +2,7 @@ import { DefaultLogger, type LogLevel, Runtime, type Logger as TemporalLogger } 
 import closeWithGrace from 'close-with-grace';
 import type { Registry } from 'prom-client';
 import { createBackfillActivities, createScheduleActivities } from '../../../activities/schedule.ts';
-import { createDestinationTestActivities } from '../../../activities/destination_test.ts';
+import { createJobActivities } from '../../../activities/jobs.ts';
 import { createExportActivities, createRunActivities } from '../../../activities/run.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
 import { createNotificationActivities } from '../../../activities/notification.ts';
@@ -11,13 +11,11 @@ import {
   createQueryOutcomeActivities,
   type QueryActivityDependencies,
 } from '../../../activities/query.ts';
-import { createVerificationActivities } from '../../../activities/verification.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder.ts';
 import { createMayShrink, createSelectionReader } from '../../destination/config_versions.ts';
-import { createDestinationTester } from '../../destination/destination_tests.ts';
 import { createDestinationOpener, createLocationOpener } from '../../destination/open_destination.ts';
 import { createEncoderPool } from '../../encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../encoding/memory.ts';
@@ -55,6 +53,7 @@ import { ensureSearchAttributes } from '../search_attributes.ts';
 import { type ActivitySlots, createActivitySlots, createExportSlots } from './activity_slots.ts';
 import { createWorkers } from './workers.ts';
 import { loadWorkflowBundle } from './bundle.ts';
+import { createJobHandlers } from './job_handlers.ts';
 import { startMonitoring, untilAborted } from './monitoring.ts';
 
 const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
@@ -277,6 +276,8 @@ async function serve(
     settings,
     metrics,
   });
+  const handlers = createJobHandlers({ pool, journal, keyRing, settings, logger });
+  const jobActivities = createJobActivities({ pool, handlers, settings, logger });
   const executionLists = createExecutionLists(client, settings);
   let workers: Awaited<ReturnType<typeof createWorkers>> | undefined;
   const reconcileLoops = createReconcileLoops({
@@ -330,10 +331,7 @@ async function serve(
             outages,
             publishEmpty: createEmptyPublisher(exporting),
           }),
-          ...createDestinationTestActivities({
-            testDestination: createDestinationTester(pool, keyRing, settings),
-            logger,
-          }),
+          ...jobActivities,
           ...createMaintenancePlanner(control),
           ...createQueryOutcomeActivities(queries),
         },
@@ -347,7 +345,7 @@ async function serve(
             deliver: createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id)),
             logger,
           }),
-          ...createVerificationActivities({ pool, journal, keyRing, settings, logger }),
+          ...jobActivities,
         },
         query: createQueryActivities(queries),
       },

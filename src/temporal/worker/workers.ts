@@ -7,14 +7,13 @@ import {
   type WorkerOptions,
   type WorkflowBundleOption,
 } from '@temporalio/worker';
-import type { DestinationTestActivities } from '../../../activities/destination_test.ts';
+import type { JobActivities } from '../../../activities/jobs.ts';
 import type { ExportActivities, RunActivities } from '../../../activities/run.ts';
 import type { MaintenanceActivities, MaintenancePlanner } from '../../../activities/maintenance.ts';
 import type { NotificationActivities } from '../../../activities/notification.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { BackfillActivities, ScheduleActivities } from '../../../activities/schedule.ts';
-import type { VerificationActivities } from '../../../activities/verification.ts';
 import {
   maxConcurrentDeliveries,
   maxConcurrentMaintenanceTasks,
@@ -76,11 +75,11 @@ interface WorkerActivities {
   readonly control: ScheduleActivities &
     BackfillActivities &
     RunActivities &
-    DestinationTestActivities &
+    JobActivities &
     MaintenancePlanner &
     QueryOutcomeActivities;
   readonly export: ExportActivities;
-  readonly maintenance: MaintenanceActivities & NotificationActivities & VerificationActivities;
+  readonly maintenance: MaintenanceActivities & NotificationActivities & JobActivities;
   readonly query: QueryActivities;
 }
 

@@ -1,11 +1,8 @@
-import { randomUUID } from 'node:crypto';
 import { ApplicationFailure } from '@temporalio/common';
 import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
 import { notificationTypes } from '../../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../../src/notifications/send_webhook.ts';
-import { createWebhook, deleteWebhook, storeWebhookTest } from '../../../src/notifications/webhooks.ts';
-import { createDestinationTestClient } from '../../../src/temporal/clients/verification_client.ts';
-import { createWebhookTestClient } from '../../../src/temporal/clients/notification_client.ts';
+import { createWebhook, deleteWebhook } from '../../../src/notifications/webhooks.ts';
 import { startReceiver, type Receiver } from '../../notifications/receiver.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
@@ -86,24 +83,5 @@ export const notificationScenarios: readonly Scenario[] = [
         }, 'the cancellation');
         await record('notification-cancelled', workflowId);
       }),
-  },
-  {
-    histories: ['notification-test'],
-    settings,
-    play: (stack, record) =>
-      withReceiver(async (receiver) => {
-        const webhookId = await storeWebhook(stack, receiver, null);
-        const deliveryId = await storeWebhookTest(stack.pool, teamId, webhookId);
-        await createWebhookTestClient(stack.client, stack.settings).test(deliveryId);
-        await record('notification-test', workflowIds(stack.settings).delivery(deliveryId));
-      }),
-  },
-  {
-    histories: ['destination-test-completed'],
-    play: async (stack, record) => {
-      const testId = randomUUID();
-      await createDestinationTestClient(stack.client, stack.settings).test(testId);
-      await record('destination-test-completed', workflowIds(stack.settings).destinationTest(testId));
-    },
   },
 ];

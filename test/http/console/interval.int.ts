@@ -1,3 +1,4 @@
+import { recordIntervalCheck } from '../../../src/projections/interval_checks.ts';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
@@ -138,14 +139,14 @@ describe('an interval', () => {
       summary:
         'The files and the source differ: at least 0 rows are only in the source and 2 rows only in the files',
     });
-    await api.database.pool.query(
-      `insert into exportd.verifications (batch_export_id, team_id, user_id, data_interval_start, data_interval_end, deep,
-         report, finished_at)
-       select batch_export_id, $2, $3, data_interval_start, data_interval_end, true,
-         '{"ok": false, "totals": {"missing": 0, "duplicate": 0, "unexpected": 46, "mismatched": 0}}', clock_timestamp()
-       from exportd.batch_export_runs where id = $1`,
-      [run, api.projectId, api.userId],
-    );
+    await recordIntervalCheck(api.database.pool, {
+      batch_export_id: id,
+      start,
+      end,
+      checked_by: 'verification',
+      checked_at: new Date().toISOString(),
+      difference: '46 unexpected',
+    });
     expect(await newest()).toMatchObject({
       kind: 'verification',
       is_equal: false,
@@ -251,10 +252,7 @@ describe('the verification of an interval', () => {
     await completeRun(api.journal, run, { rows: 3 });
     expect((await request(id)).status).toBe(202);
     expect((await api.call('DELETE', `batch_exports/${id}`)).status).toBe(204);
-    const { rowCount } = await api.database.pool.query(
-      'select from exportd.verifications where batch_export_id = $1',
-      [id],
-    );
+    const { rowCount } = await api.database.pool.query('select from exportd.jobs where target = $1', [id]);
     expect(rowCount).toBe(0);
   });
 

@@ -98,9 +98,10 @@ describe('the examples of the OpenAPI document', () => {
 
   it('show every error that the API responds with', () => {
     const documented = new Set(
-      Object.values(errorsByKind)
-        .flat()
-        .map(({ status, code }) => `${status} ${code}`),
+      [
+        ...Object.values(errorsByKind).flat(),
+        ...Object.values(examples).flatMap(({ errors = [] }) => errors),
+      ].map(({ status, code }) => `${status} ${code}`),
     );
     expect(errorsInCode().filter((error) => !documented.has(error))).toEqual([]);
   });

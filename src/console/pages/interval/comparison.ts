@@ -1,7 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { IntervalDetailResponse } from '../../../http/intervals/detail_schema.ts';
-import type { VerificationResponse, VerificationsResponse } from '../../../http/console/pages/schema.ts';
+import type { VerificationResponse, VerificationsResponse } from '../../../http/verifications/schema.ts';
 import type { IntervalResponse } from '../../../http/intervals/schema.ts';
 import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
@@ -247,7 +247,7 @@ function Acknowledgement({
 type NewestCheck = NonNullable<IntervalDetailResponse['newest_check']>;
 
 /** What each kind of check has done. */
-const checkedBy: Readonly<Record<NewestCheck['kind'], string>> = {
+const checkedBy: Readonly<Record<string, string>> = {
   export: 'at the export',
   held_run: 'when a run was held',
   comparison: 'when compared',
@@ -259,7 +259,7 @@ function Verdict({ check: { kind, at, is_equal, summary } }: { readonly check: N
   const look = is_equal ? equal : differs;
   return html`<p>
     <span class="status-badge tone-${look.tone}"><${StatusSign} look=${look} />${summary}</span>
-    ${' '}<span class="muted">${checkedBy[kind]}, <${Moment} at=${at} exact /></span>
+    ${' '}<span class="muted">${checkedBy[kind] ?? `by ${kind}`}, <${Moment} at=${at} exact /></span>
   </p>`;
 }
 

@@ -1,14 +1,10 @@
-import {
-  findVerification,
-  listVerifications,
-  requestVerification,
-  type Verification,
-  withdrawVerification,
-} from '../../verify/verifications.ts';
-import { ApiError, notFound, retryAfter, temporalUnreachable } from '../api_error.ts';
+import { findJob, type JobOf, listJobs } from '../../jobs/jobs.ts';
+import { verificationJob } from '../../verify/verification_job.ts';
+import { ApiError, notFound, retryAfter } from '../api_error.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import type { IntervalResponse } from '../intervals/schema.ts';
+import { startJob } from '../jobs.ts';
 import { readsExports, teamOf, writesExports } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
@@ -19,7 +15,7 @@ import {
   type VerificationResponse,
   verificationSchema,
   verificationsSchema,
-} from './pages/schema.ts';
+} from './schema.ts';
 
 const retryAfterSeconds = 30;
 /** The findings and notes of a response. */
@@ -27,7 +23,7 @@ const maxItems = 50;
 
 /** Verify an interval on a worker, and read what it found. */
 export const verificationRoutes: ProjectRoutes = (app, context) => {
-  const { pool, verifications, logger } = context;
+  const { pool } = context;
 
   app.get(
     '/batch_exports/:batch_export_id/intervals/:start/verifications',
@@ -44,7 +40,10 @@ export const verificationRoutes: ProjectRoutes = (app, context) => {
       const { batch_export_id, start } = request.params;
       await requireBatchExport(pool, teamOf(request), batch_export_id);
       const interval = boundsOf(await readIntervalAt(pool, batch_export_id, start));
-      const found = await listVerifications(pool, batch_export_id, interval);
+      const found = await listJobs(pool, verificationJob, {
+        target: batch_export_id,
+        parameters: interval,
+      });
       return { results: found.map(toVerificationResponse) };
     },
   );
@@ -69,36 +68,37 @@ export const verificationRoutes: ProjectRoutes = (app, context) => {
       const interval = boundsOf(await readIntervalAt(pool, batch_export_id, start));
       const { actor_id: user_id } = callerOf(request);
       const deep = request.body.deep ?? false;
-      const id = await requestVerification(pool, { ...interval, batch_export_id, team_id, user_id, deep });
-      if (id === null)
-        throw new ApiError(
-          429,
-          'too_many_verifications',
-          'Other verifications are still running. Repeat the request when they have ended.',
-          retryAfter(retryAfterSeconds),
-        );
-      await verifications.start(id).catch(async (error: unknown) => {
-        logger.warn({ err: error, verification_id: id }, 'Could not start a verification.');
-        await withdrawVerification(pool, id);
-        throw temporalUnreachable('Nothing was verified.', retryAfterSeconds);
-      });
-      const found = await findVerification(pool, id);
+      const { id } = await startJob(
+        context,
+        verificationJob,
+        { team_id, user_id, target: batch_export_id, parameters: { ...interval, deep } },
+        { busy: tooMany, undone: 'Nothing was verified.', retryAfterSeconds },
+      );
+      const found = await findJob(pool, verificationJob, id);
       if (!found) throw notFound();
       return reply.code(202).send(toVerificationResponse(found));
     },
   );
 };
 
+const tooMany = (): ApiError =>
+  new ApiError(
+    429,
+    'too_many_verifications',
+    'Other verifications are still running. Repeat the request when they have ended.',
+    retryAfter(retryAfterSeconds),
+  );
+
 const boundsOf = ({ data_interval_start: start, data_interval_end: end }: IntervalResponse) => ({
   start,
   end,
 });
 
-const toVerificationResponse = (verification: Verification): VerificationResponse => {
-  const { id, deep, status, error, created_at, finished_at, report } = verification;
+const toVerificationResponse = (job: JobOf<typeof verificationJob>): VerificationResponse => {
+  const { id, parameters, status, error, created_at, finished_at, result: report } = job;
   return {
     id,
-    deep,
+    deep: parameters.deep,
     status,
     error:
       status === 'failed'

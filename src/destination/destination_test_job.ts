@@ -1,0 +1,46 @@
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
+import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
+import type { Pool } from '../journal/database.ts';
+import { testS3, type TestStep } from './bucket_test.ts';
+import { parseS3Config } from './config.ts';
+import { openSealed, type SealedConfig } from './config_versions.ts';
+import { locationOf } from './keys.ts';
+import { storeTraits } from './store_traits.ts';
+
+/** To open the config and to clean up, in addition to the steps. */
+const overheadMs = 4_000;
+
+/** The test of a config. Its target is the export for which the secrets are sealed, which may not exist yet. */
+export const destinationTestJob: JobKind<
+  Pick<SealedConfig, 'destination_type' | 'config'>,
+  { readonly steps: readonly TestStep[] }
+> = {
+  name: 'destination_test',
+  workflowType: 'batchExportDestinationTest',
+  summary: 'Test of a destination',
+  limit: null,
+  worker: 'control',
+  attempts: 1,
+  timeoutMs: ({ EXPORTD_DESTINATION_TEST_TIMEOUT }) => EXPORTD_DESTINATION_TEST_TIMEOUT + overheadMs,
+  isKept: false,
+};
+
+/** Tests a config, and stores the traits that the test finds. @throws SecretUnreadable */
+export const createDestinationTestHandler = ({
+  pool,
+  keyRing,
+  settings,
+}: {
+  readonly pool: Pool;
+  readonly keyRing: KeyRing;
+  readonly settings: Settings;
+}): JobHandler =>
+  handlerOf(destinationTestJob, async ({ team_id, target, parameters, secrets }) => {
+    const { config } = openSealed(keyRing, target, { ...parameters, secrets });
+    const parsed = parseS3Config(config, settings);
+    const { steps, traits } = await testS3(parsed, settings);
+    if (Object.values(traits).some((trait) => trait !== null))
+      await storeTraits(pool, { team_id, location: locationOf(parsed) }, traits);
+    return { steps };
+  });

@@ -1,0 +1,188 @@
+/**
+ * Jobs: what a person asks and a worker answers later. A row of `exportd.jobs` has the request and its answer, and the workflow
+ * of its kind carries the id of the row alone.
+ */
+import type { Settings } from '../config/settings.ts';
+import { inTransaction, type Pool } from '../journal/database.ts';
+
+/** How many unfinished jobs there may be, of all kinds that share the limit. */
+export interface JobLimit {
+  /** The names of these kinds. */
+  readonly kinds: readonly string[];
+  readonly deployment: number;
+  readonly project: number;
+}
+
+/** A kind of job. The folder of what it does declares it, the API requests it, and workers register its handler. */
+export interface JobKind<Parameters extends object, Result extends object> {
+  /** Its name in `exportd.jobs`. */
+  readonly name: string;
+  /** The workflow, which says in the Temporal UI what happens; workflows/jobs.ts has it. */
+  readonly workflowType: string;
+  /** What the Temporal UI says of it. */
+  readonly summary: string;
+  /** Null if requests are limited before they are stored. */
+  readonly limit: JobLimit | null;
+  /** Which worker does it. The control worker has room at once for what takes seconds and a person waits for. */
+  readonly worker: 'control' | 'maintenance';
+  /** Attempts, if a worker is lost. An error is an answer, and no reason for another attempt. */
+  readonly attempts: number;
+  /** How long an attempt may take, in milliseconds. */
+  readonly timeoutMs: (settings: Settings) => number;
+  /** Whether it is read after the request that has waited for it. Otherwise it is deleted with that request. */
+  readonly isKept: boolean;
+  /** Never set: the types of its parameters and of its result. */
+  readonly types?: readonly [Parameters, Result];
+}
+
+/** What a request has of a job. */
+export interface JobRequest<Parameters extends object> {
+  readonly team_id: number;
+  readonly user_id: number;
+  /** The export or webhook that the job is about. The jobs of an export are deleted with it. */
+  readonly target: string;
+  /** What else there is to know, without secrets. */
+  readonly parameters: Parameters;
+  /** Sealed for the target. They are deleted with the answer, or after an hour. */
+  readonly secrets?: Readonly<Record<string, string>>;
+}
+
+/** A stored job. */
+export interface Job<Parameters extends object = object, Result extends object = object> extends Required<
+  JobRequest<Parameters>
+> {
+  readonly id: string;
+  readonly kind: string;
+  readonly status: 'pending' | 'completed' | 'failed';
+  readonly result: Result | null;
+  /** Why it failed, for users; null too if no worker has finished it in time. */
+  readonly error: string | null;
+  readonly created_at: string;
+  readonly finished_at: string | null;
+}
+
+/** The jobs of a kind. */
+export type JobOf<Kind> =
+  Kind extends JobKind<infer Parameters, infer Result> ? Job<Parameters, Result> : never;
+
+/** How a job ends. */
+export type JobOutcome<Result extends object = object> =
+  | { readonly result: Result }
+  | { readonly error: string };
+
+/** Minutes after which a job without an answer counts as failed: its worker or its workflow is gone. */
+const maxMinutes = 60;
+const isUnfinished = `finished_at is null and created_at > clock_timestamp() - interval '${maxMinutes} minutes'`;
+
+const selection = `select id, kind, team_id, user_id, target, parameters, secrets, result, error, created_at, finished_at,
+    case when ${isUnfinished} then 'pending' when result is null then 'failed' else 'completed' end as status
+  from exportd.jobs`;
+
+/** SQL: jobs that nobody reads any more, and whose secrets are not needed. */
+export const isAbandoned = `not is_kept and created_at < clock_timestamp() - interval '${maxMinutes} minutes'`;
+
+/** The newest jobs of one request that are kept, the new one among them. */
+const keptRepetitions = 10;
+
+/** Stores a job and returns its id; null while too many of its limit are unfinished. Deletes older ones of the same request. */
+export const requestJob = <Parameters extends object, Result extends object>(
+  pool: Pool,
+  { name, limit, isKept }: JobKind<Parameters, Result>,
+  { team_id, user_id, target, parameters, secrets = {} }: JobRequest<Parameters>,
+): Promise<string | null> =>
+  inTransaction(pool, async (connection) => {
+    // Concurrent requests exceed no limit together.
+    if (limit) await connection.query('lock table exportd.jobs in share row exclusive mode');
+    const { rows } = await connection.query<{ id: string }>(
+      `with obsolete as (
+         delete from exportd.jobs where ${isAbandoned} or id in (
+           select id from exportd.jobs where target = $4 and kind = $1 and parameters = $5
+           order by created_at desc offset ${keptRepetitions - 1}))
+       insert into exportd.jobs (kind, team_id, user_id, target, parameters, secrets, is_kept)
+       select $1, $2::integer, $3, $4, $5, $6, $7
+       from (select count(*) as unfinished, count(*) filter (where team_id = $2) as of_project
+         from exportd.jobs where kind = any($8) and ${isUnfinished}) running
+       where unfinished < $9 and of_project < $10
+       returning id`,
+      [
+        name,
+        team_id,
+        user_id,
+        target,
+        JSON.stringify(parameters),
+        JSON.stringify(secrets),
+        isKept,
+        limit?.kinds ?? [],
+        limit?.deployment ?? 1,
+        limit?.project ?? 1,
+      ],
+    );
+    return rows[0]?.id ?? null;
+  });
+
+/** Reads a job of any kind; undefined if it does not exist, or no longer. */
+export async function readJob(pool: Pool, id: string): Promise<Job | undefined> {
+  const { rows } = await pool.query<Job>(`${selection} where id = $1`, [id]);
+  return rows[0];
+}
+
+/** Reads a job of a kind; undefined if it does not exist, or no longer. */
+export async function findJob<Parameters extends object, Result extends object>(
+  pool: Pool,
+  { name }: JobKind<Parameters, Result>,
+  id: string,
+): Promise<Job<Parameters, Result> | undefined> {
+  const { rows } = await pool.query<Job<Parameters, Result>>(`${selection} where id = $1 and kind = $2`, [
+    id,
+    name,
+  ]);
+  return rows[0];
+}
+
+/** The newest jobs of a kind that have these parameters, newest first. */
+export async function listJobs<Parameters extends object, Result extends object>(
+  pool: Pool,
+  { name }: JobKind<Parameters, Result>,
+  { target, parameters }: { readonly target: string; readonly parameters: Partial<Parameters> },
+): Promise<Job<Parameters, Result>[]> {
+  const { rows } = await pool.query<Job<Parameters, Result>>(
+    `${selection} where target = $1 and kind = $2 and parameters @> $3
+     order by created_at desc limit ${keptRepetitions}`,
+    [target, name, JSON.stringify(parameters)],
+  );
+  return rows;
+}
+
+/** Stores how a job has ended, and deletes its secrets. */
+export async function finishJob(pool: Pool, id: string, outcome: JobOutcome): Promise<void> {
+  await pool.query(
+    `update exportd.jobs set result = $2, error = $3, secrets = '{}', finished_at = clock_timestamp()
+     where id = $1 and finished_at is null`,
+    [
+      id,
+      'result' in outcome ? JSON.stringify(outcome.result) : null,
+      'error' in outcome ? outcome.error : null,
+    ],
+  );
+}
+
+/** Deletes a job that nothing waits for. Its worker ends without storing an answer. */
+export async function withdrawJob(pool: Pool, id: string): Promise<void> {
+  await pool.query('delete from exportd.jobs where id = $1', [id]);
+}
+
+/** Does the jobs of a kind. What it throws is the answer too, as a message for users. */
+export interface JobHandler {
+  readonly kind: string;
+  readonly handle: (job: Job, signal: AbortSignal) => Promise<object>;
+}
+
+/** The handler of a kind, which knows the types of its parameters and of its result. */
+export const handlerOf = <Parameters extends object, Result extends object>(
+  { name }: JobKind<Parameters, Result>,
+  handle: (job: Job<Parameters, Result>, signal: AbortSignal) => Promise<Result>,
+): JobHandler => ({
+  kind: name,
+  // Only `requestJob` stores jobs, with the parameters of their kind.
+  handle: (job, signal) => handle(job as Job<Parameters, Result>, signal),
+});

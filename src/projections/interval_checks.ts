@@ -1,0 +1,47 @@
+import type { DataInterval } from '../domain/intervals.ts';
+import type { Pool } from '../journal/database.ts';
+
+/** What has compared the files of an interval with the source beside the maintenance, such as what a person has asked for. */
+interface IntervalCheck extends DataInterval {
+  readonly batch_export_id: string;
+  readonly checked_by: string;
+  /** When it began, ISO 8601. */
+  readonly checked_at: string;
+  /** How the files differ from the source, for people; null if they do not. */
+  readonly difference: string | null;
+}
+
+/** Stores the newest check of an interval by its kind, unless the export was deleted. */
+export async function recordIntervalCheck(
+  pool: Pool,
+  { batch_export_id, start, end, checked_by, checked_at, difference }: IntervalCheck,
+): Promise<void> {
+  await pool.query(
+    `insert into exportd.interval_checks
+       (batch_export_id, data_interval_start, data_interval_end, checked_by, checked_at, difference)
+     select $1, $2, $3, $4, $5, $6 where exists (select from exportd.batch_exports where id = $1 and not deleted)
+     on conflict (batch_export_id, data_interval_start, data_interval_end, checked_by)
+       do update set checked_at = excluded.checked_at, difference = excluded.difference`,
+    [batch_export_id, start, end, checked_by, checked_at, difference],
+  );
+}
+
+/** The newest check of an interval; undefined without one. */
+export async function readNewestCheck(
+  pool: Pool,
+  batchExportId: string,
+  { start, end }: DataInterval,
+): Promise<Pick<IntervalCheck, 'checked_by' | 'checked_at' | 'difference'> | undefined> {
+  const { rows } = await pool.query<Pick<IntervalCheck, 'checked_by' | 'checked_at' | 'difference'>>(
+    `select checked_by, checked_at, difference from exportd.interval_checks
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3
+     order by checked_at desc limit 1`,
+    [batchExportId, start, end],
+  );
+  return rows[0];
+}
+
+/** SQL: the checks of intervals that differ, and were not exported again since. */
+export const currentDifferences = `exportd.interval_checks checked
+  join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)
+  where checked.difference is not null and interval.completed_at <= checked.checked_at`;

@@ -1,0 +1,150 @@
+/** What people ask of the table of an export, the target. A worker answers, since only workers decrypt what that requires. */
+import { bounds } from '../config/bounds.ts';
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
+import type { TableStore } from '../destination/table_store.ts';
+import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
+import type { Pool } from '../journal/database.ts';
+import type { Journal } from '../journal/journal.ts';
+import type { TableDescription, TableVersion } from '../tables/describe.ts';
+import type { TableRepairOutcome } from '../tables/repair.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import type { TableCheck } from '../verify/check_table.ts';
+import { CannotVerify } from '../verify/report.ts';
+import { clearTableFault, storeTableFault } from './recorded_commits.ts';
+
+const names = {
+  description: 'table_description',
+  history: 'table_history',
+  check: 'table_check',
+  repair: 'table_repair',
+} as const;
+
+const common = {
+  limit: {
+    kinds: Object.values(names),
+    deployment: bounds.tableRequests.max,
+    project: bounds.tableRequestsOfProject.max,
+  },
+  worker: 'maintenance',
+  attempts: 3,
+  timeoutMs: () => 55 * 60_000,
+  isKept: false,
+} as const;
+
+type Nothing = Record<string, never>;
+
+export const tableDescriptionJob: JobKind<Nothing, TableDescription> = {
+  ...common,
+  name: names.description,
+  workflowType: 'batchExportTableDescription',
+  summary: 'Description of a table',
+};
+
+/** Which versions: so many, before this one. */
+interface HistoryParameters {
+  readonly before: number | null;
+  readonly limit: number;
+}
+
+export const tableHistoryJob: JobKind<HistoryParameters, { readonly versions: readonly TableVersion[] }> = {
+  ...common,
+  name: names.history,
+  workflowType: 'batchExportTableHistory',
+  summary: 'History of a table',
+};
+
+export const tableCheckJob: JobKind<Nothing, TableCheck> = {
+  ...common,
+  name: names.check,
+  workflowType: 'batchExportTableCheck',
+  summary: 'Check of a table',
+};
+
+export const tableRepairJob: JobKind<Nothing, TableRepairOutcome> = {
+  ...common,
+  name: names.repair,
+  workflowType: 'batchExportTableRepair',
+  summary: 'Repair of a table',
+};
+
+/** How long requests about a table repeat failed requests to its bucket. */
+const retryBudgetMs = 20_000;
+
+/** The handlers of all kinds. What they read with is large, and most workers never need it. */
+export function createTableHandlers({
+  pool,
+  journal,
+  keyRing,
+  settings,
+  logger,
+}: {
+  readonly pool: Pool;
+  readonly journal: Journal;
+  readonly keyRing: KeyRing;
+  readonly settings: Settings;
+  readonly logger: Logger;
+}): readonly JobHandler[] {
+  const readingOf = (batch_export_id: string) => ({
+    pool,
+    keyRing,
+    settings: { ...settings, EXPORTD_S3_RETRY_BUDGET: retryBudgetMs },
+    onError: ({ type, message }: { readonly type: string; readonly message: string }) => {
+      logger.warn({ batch_export_id, type }, `Reading a table repeats a request. ${message}`);
+    },
+  });
+  const withTable = async <Result>(
+    batchExportId: string,
+    use: (table: TableStore) => Promise<Result>,
+  ): Promise<Result> => {
+    const [{ openTable }, { readDefinition }] = await Promise.all([
+      import('../verify/check_table.ts'),
+      import('../verify/locations.ts'),
+    ]);
+    const opened = await openTable(readingOf(batchExportId), await readDefinition(pool, batchExportId));
+    if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
+    try {
+      return await use(opened.table);
+    } finally {
+      opened.close();
+    }
+  };
+  return [
+    handlerOf(tableDescriptionJob, ({ target }, signal) =>
+      withTable(target, async (table) => {
+        const [{ describeTable }, { readSnapshot }] = await Promise.all([
+          import('../tables/describe.ts'),
+          import('../tables/log.ts'),
+        ]);
+        const snapshot = await readSnapshot(table, signal);
+        if (!snapshot)
+          throw new CannotVerify(
+            `There is no table at ${table.name} yet. The first run with rows creates it.`,
+          );
+        return describeTable(table, snapshot);
+      }),
+    ),
+    handlerOf(tableHistoryJob, ({ target, parameters }, signal) =>
+      withTable(target, async (table) => {
+        const { readHistory } = await import('../tables/describe.ts');
+        return { versions: await readHistory(table, parameters, signal) };
+      }),
+    ),
+    handlerOf(tableCheckJob, async ({ target }, signal) => {
+      const [{ checkTable }, { readDefinition }] = await Promise.all([
+        import('../verify/check_table.ts'),
+        import('../verify/locations.ts'),
+      ]);
+      const definition = await readDefinition(pool, target);
+      const check = await checkTable(readingOf(target), definition, signal);
+      const [first] = check.findings;
+      if (first) await storeTableFault(pool, definition, { type: 'TableChanged', message: first.detail });
+      else await clearTableFault(pool, target);
+      return check;
+    }),
+    handlerOf(tableRepairJob, async ({ id, target }, signal) => {
+      const { repairTable } = await import('./repair_table.ts');
+      return repairTable({ ...readingOf(target), journal }, { batchExportId: target, repairId: id, signal });
+    }),
+  ];
+}
