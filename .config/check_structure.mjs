@@ -28,7 +28,6 @@ const capabilities = {
       [
         'Its doors: routes, commands, jobs.',
         'src/cli/commands/destinations.ts',
-        'src/cli/commands/exports.ts',
         'src/cli/export_tables.ts',
         'src/http/resources.ts',
         'src/temporal/worker/job_handlers.ts',
@@ -85,7 +84,6 @@ const capabilities = {
         'src/cli/commands/apply.ts',
         'src/cli/commands/secrets.ts',
         'src/cli/run_command_line.ts',
-        'src/cli/service_client.ts',
         'src/http/app.ts',
         'src/http/audit/audit_trail.ts',
         'src/http/audit/schema.ts',

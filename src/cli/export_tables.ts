@@ -1,10 +1,21 @@
-import { compareConditions, type Condition } from '../domain/condition.ts';
-import { type RunStatus, runStatusLabels } from '../domain/run_state.ts';
-import type { ReadingResponse } from '../http/intervals/schema.ts';
-import type { TableCheckResponse, TableResponse } from '../http/tables/schema.ts';
+import type {
+  BatchExport,
+  BatchExportBackfill,
+  BatchExportCondition,
+  BatchExportInterval,
+  BatchExportLag,
+  BatchExportManifest,
+  BatchExportReading,
+  BatchExportRun,
+  BatchExportTable,
+  BatchExportTableCheck,
+  BatchExportTableVersion,
+} from '../client/client.ts';
+import { compareConditions } from '../domain/condition.ts';
+import { runStatusLabels } from '../domain/run_state.ts';
 import { CliError } from './cli_error.ts';
 import { counted, table } from './output.ts';
-import type { JsonObject, Readiness } from './service_client.ts';
+import type { Readiness } from './service_client.ts';
 
 /** Units of time in seconds, the longest first. */
 const units = [
@@ -29,84 +40,86 @@ export function formatDuration(seconds: number): string {
 }
 
 /** Formats batch exports. */
-export const exportTable = (exports: readonly JsonObject[]): string[] =>
+export const exportTable = (exports: readonly BatchExport[]): string[] =>
   table(
     ['id', 'name', 'model', 'interval', 'paused', 'condition'],
-    exports.map((one) => [one.id, one.name, one.model, one.interval, one.paused, conditionIn(one).cause]),
+    exports.map((one) => [one.id, one.name, one.model, one.interval, one.paused, one.condition.cause]),
   );
 
-/** The condition of a batch export in a response of the API. */
-export const conditionIn = ({ condition }: JsonObject): Condition => condition as Condition;
-
 /** Formats a condition: what it is, who has to act since when, and the commands that cure it. */
-export const conditionLines = ({ severity, cause, summary, since, owner, actions }: Condition): string[] => [
+export const conditionLines = ({
+  severity,
+  cause,
+  summary,
+  since,
+  owner,
+  actions,
+}: BatchExportCondition): string[] => [
   `Condition: ${cause} (${severity}): ${summary}`,
   ...(severity === 'ok' ? [] : [`Since: ${since ?? 'unknown'}. To be cured by: ${owner}.`]),
   ...actions.map(({ command }) => `  ${command}`),
 ];
 
 /** Whether the rows of a run are in the bucket, or on their way: those of a failed run are not. */
-const hasPublished = ({ status, manifest_key }: JsonObject): boolean =>
+const hasPublished = ({ status, manifest_key }: BatchExportRun): boolean =>
   manifest_key !== null || status === 'Starting' || status === 'Running';
 
 /** Formats runs. */
-export const runTable = (runs: readonly JsonObject[]): string[] =>
+export const runTable = (runs: readonly BatchExportRun[]): string[] =>
   table(
     ['id', 'interval start', 'interval end', 'status', 'rows', 'latest error'],
     runs.map((run) => [
       run.id,
       run.data_interval_start,
       run.data_interval_end,
-      runStatusLabels[run.status as RunStatus],
+      runStatusLabels[run.status],
       hasPublished(run) ? run.records_completed : null,
       run.status_detail ?? run.latest_error,
     ]),
   );
 
 /** Formats backfills with their progress. */
-export const backfillTable = (backfills: readonly JsonObject[]): string[] =>
+export const backfillTable = (backfills: readonly BatchExportBackfill[]): string[] =>
   table(
     ['id', 'start', 'end', 'status', 'runs', 'failed', 'rows'],
     backfills.map(({ id, start_at, end_at, status, progress }) => {
-      const { finished_runs, total_runs, failed_runs, records_completed } = (progress ?? {}) as JsonObject;
-      const runs = progress ? `${String(finished_runs)} of ${String(total_runs)}` : null;
-      return [id, start_at, end_at, status, runs, failed_runs, records_completed];
+      const runs = progress && `${progress.finished_runs} of ${progress.total_runs}`;
+      return [id, start_at, end_at, status, runs, progress?.failed_runs, progress?.records_completed];
     }),
   );
 
 /** Formats the fields of one object, a line for each; objects and lists as JSON. */
-export const fieldTable = (fields: JsonObject): string[] =>
+export const fieldTable = (fields: object): string[] =>
   table(
     ['field', 'value'],
-    Object.entries(fields).map(([name, value]) => [name.replaceAll('_', ' '), value]),
+    Object.entries(fields).map(([name, value]: [string, unknown]) => [name.replaceAll('_', ' '), value]),
   );
 
 /** Formats the destination and the schedule of a batch export. */
-export function definitionLines({ destination, ...definition }: JsonObject): string[] {
-  const { type, config } = (destination ?? {}) as { type?: string; config?: JsonObject };
-  const { bucket_name, prefix, file_format, compression, compression_level, endpoint_url } = config ?? {};
+export function definitionLines({ destination: { type, config }, ...definition }: BatchExport): string[] {
+  const { bucket_name, prefix, file_format, compression, compression_level, endpoint_url } = config;
   const level = typeof compression_level === 'number' ? ` ${compression_level}` : '';
   const { interval, timezone, offset_day, offset_hour, start_at, end_at, dialect_query } = definition;
   const parts = (...found: (string | false)[]): string => found.filter((part) => part !== false).join(', ');
   return [
     `Destination: ${parts(
-      `${String(type)} ${String(bucket_name)}/${String(prefix)}`,
+      `${type} ${String(bucket_name)}/${String(prefix)}`,
       `${String(file_format)}${typeof compression === 'string' ? ` with ${compression}${level}` : ''}`,
       typeof endpoint_url === 'string' && `at ${endpoint_url}`,
     )}`,
     `Schedule: ${parts(
-      `${String(interval)} in ${String(timezone)}`,
-      typeof offset_day === 'number' && `from day ${offset_day}`,
-      typeof offset_hour === 'number' && `from hour ${offset_hour}`,
-      typeof start_at === 'string' && `starts ${start_at}`,
-      typeof end_at === 'string' && `ends ${end_at}`,
+      `${interval} in ${timezone}`,
+      offset_day !== null && `from day ${offset_day}`,
+      offset_hour !== null && `from hour ${offset_hour}`,
+      start_at !== null && `starts ${start_at}`,
+      end_at !== null && `ends ${end_at}`,
     )}`,
-    ...(typeof dialect_query === 'string' ? [`Query: ${dialect_query}`] : []),
+    ...(dialect_query === null ? [] : [`Query: ${dialect_query}`]),
   ];
 }
 
 /** Formats entries of the interval ledger. */
-export const intervalTable = (intervals: readonly JsonObject[]): string[] =>
+export const intervalTable = (intervals: readonly BatchExportInterval[]): string[] =>
   table(
     ['interval start', 'interval end', 'status', 'generation', 'rows', 'bytes', 'compared', 'run', 'detail'],
     intervals.map((interval) => [
@@ -123,7 +136,7 @@ export const intervalTable = (intervals: readonly JsonObject[]): string[] =>
   );
 
 /** Formats the manifests of an export. */
-export const manifestTable = (manifests: readonly JsonObject[]): string[] =>
+export const manifestTable = (manifests: readonly BatchExportManifest[]): string[] =>
   table(
     ['completed', 'interval start', 'interval end', 'generation', 'rows', 'bytes', 'key'],
     manifests.map((manifest) => [
@@ -138,7 +151,12 @@ export const manifestTable = (manifests: readonly JsonObject[]): string[] =>
   );
 
 /** A Delta table, and its columns. */
-export const tableLines = ({ columns, partition_columns, protocol, ...found }: TableResponse): string[] => [
+export const tableLines = ({
+  columns,
+  partition_columns,
+  protocol,
+  ...found
+}: BatchExportTable): string[] => [
   ...table(
     ['location', 'version', 'checkpoint', 'files', 'rows', 'bytes', 'protocol'],
     [
@@ -161,7 +179,7 @@ export const tableLines = ({ columns, partition_columns, protocol, ...found }: T
 ];
 
 /** Versions of a table. */
-export const versionTable = (versions: readonly JsonObject[]): string[] =>
+export const versionTable = (versions: readonly BatchExportTableVersion[]): string[] =>
   table(
     [
       'version',
@@ -177,7 +195,7 @@ export const versionTable = (versions: readonly JsonObject[]): string[] =>
     versions.map((version) => [
       version.version,
       version.committed_at,
-      [version.writer, version.description].filter((part) => typeof part === 'string').join(': '),
+      [version.writer, version.description].filter((part) => part !== null).join(': '),
       version.data_interval_start,
       version.data_interval_end,
       version.generation,
@@ -195,7 +213,7 @@ export const checkLines = ({
   files,
   left_intervals,
   findings,
-}: TableCheckResponse): string[] => [
+}: BatchExportTableCheck): string[] => [
   ...findings.map(({ kind, object, detail }) => `${kind.toUpperCase()}  ${object ?? ''}\n  ${detail}`),
   `Version ${version ?? 'unknown'}, ${counted(manifests, 'manifest')}, ${counted(files, 'file')}: ${ok ? 'no findings' : counted(findings.length, 'finding')}.`,
   ...(left_intervals === 0 ? [] : [`Not compared: ${counted(left_intervals, 'interval')}.`]),
@@ -205,8 +223,7 @@ export const checkLines = ({
  * The programs that read an export, each under its name; of one reader, the program alone. @throws CliError when there is none for
  * the reader
  */
-export function recipeLines(body: JsonObject, reader: string | undefined): string[] {
-  const recipes = (body as unknown as ReadingResponse).recipes;
+export function recipeLines({ recipes }: BatchExportReading, reader: string | undefined): string[] {
   if (reader === undefined)
     return recipes.flatMap((recipe) => [
       `=== ${recipe.reader}${recipe.tested ? '' : ' (the tests of exportd do not run it)'}`,
@@ -221,36 +238,24 @@ export function recipeLines(body: JsonObject, reader: string | undefined): strin
   return [found.code.trimEnd()];
 }
 
-const comparisonOf = ({ comparison }: JsonObject): string | null => {
-  if (typeof comparison !== 'object' || comparison === null) return null;
-  const { outcome, compared_at } = comparison as JsonObject;
-  return `${String(outcome)} ${String(compared_at)}`;
-};
+const comparisonOf = ({ comparison }: BatchExportInterval): string | null =>
+  comparison && `${comparison.outcome} ${comparison.compared_at}`;
 
 /** What a person has to know beside the status: the error, the reason, or how many intervals a range has. */
-function intervalDetail({ status, reason, latest_error, intervals, expires_at }: JsonObject): unknown {
-  const isRange = typeof intervals === 'number' && intervals > 1;
+function intervalDetail({
+  status,
+  reason,
+  latest_error,
+  intervals,
+  expires_at,
+}: BatchExportInterval): string | null {
   if (status === 'expired') return `expired ${String(expires_at)}`;
-  if (['failed', 'gap', 'held', 'running'].includes(String(status)) && latest_error !== null)
-    return latest_error;
-  return isRange ? `${intervals} intervals${typeof reason === 'string' ? `: ${reason}` : ''}` : reason;
-}
-
-/** The lag of an export, as in the response of the API. */
-export interface Lag {
-  readonly intervals: number;
-  readonly seconds: number;
-  readonly last_completed_interval_end: string | null;
-  readonly gaps: readonly {
-    readonly data_interval_start: string;
-    readonly data_interval_end: string;
-    readonly run_id: string;
-    readonly status: RunStatus;
-  }[];
+  if (['failed', 'gap', 'held', 'running'].includes(status) && latest_error !== null) return latest_error;
+  return intervals > 1 ? `${intervals} intervals${reason === null ? '' : `: ${reason}`}` : reason;
 }
 
 /** Formats the lag of an export, with the gaps that need a manual retry. */
-export function lagLines(lag: Lag | null): string[] {
+export function lagLines(lag: BatchExportLag | null): string[] {
   if (lag === null)
     return ['Lag: unknown, since the server cannot read the schedule. Its log has the reason.'];
   const { intervals, seconds, last_completed_interval_end, gaps } = lag;
@@ -275,19 +280,17 @@ export function lagLines(lag: Lag | null): string[] {
 /** Whether the service, or one of these batch exports, needs attention. */
 export const needsAttention = (
   { status, operator_faults }: Readiness,
-  exports: readonly JsonObject[],
+  exports: readonly BatchExport[],
 ): boolean =>
   status !== 'ok' ||
   (operator_faults ?? []).length > 0 ||
-  exports.some((one) => conditionIn(one).severity !== 'ok');
+  exports.some(({ condition }) => condition.severity !== 'ok');
 
 /** The cells of each batch export, the most urgent condition first. */
-export const statusRows = (exports: readonly JsonObject[]): unknown[][] =>
+export const statusRows = (exports: readonly BatchExport[]): unknown[][] =>
   exports
-    .map((one) => ({ one, condition: conditionIn(one) }))
     .toSorted((first, second) => compareConditions(first.condition, second.condition))
-    .map(({ one, condition }) => {
-      const lag = one.lag as Lag | null;
+    .map(({ condition, lag, ...one }) => {
       return [
         condition.severity,
         condition.cause,

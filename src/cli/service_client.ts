@@ -1,5 +1,17 @@
 import { type Command, Option } from 'commander';
-import { ApiError, type BatchExport, createClient, ExportdError } from '../client/client.ts';
+import {
+  ApiError,
+  type ArgumentOf,
+  type BatchExport,
+  type Client,
+  createClient,
+  ExportdError,
+  type Method,
+  type OptionsOf,
+  type PathOf,
+  type ResultOf,
+  type UntypedRequest,
+} from '../client/client.ts';
 import { startCommand } from '../config/installation.ts';
 import { parseId } from './arguments.ts';
 import { CliError } from './cli_error.ts';
@@ -16,39 +28,48 @@ interface ServiceOptions {
   readonly project?: number | undefined;
 }
 
-/** What a service can do, as `/readyz` says. */
-export interface Readiness {
-  /** `ok`, `degraded` or `unavailable`. */
-  readonly status: string;
-  /** `ok`, or why no worker acts on commands. */
-  readonly act?: string;
-  readonly operator_faults?:
-    | readonly {
-        readonly type: string;
-        readonly opened_at: string;
-        /** These two only with a key that has `installation:admin`. */
-        readonly message?: string;
-        readonly waiting_runs?: number;
-      }[]
-    | null;
+/** What a service can do; `unknown` if it does not say. */
+export type Readiness = Partial<Omit<ResultOf<'GET', '/readyz'>, 'status'>> & { readonly status: string };
+
+/** What a command led to. */
+export interface CommandOutcome {
+  /** False while no worker has applied it. */
+  readonly applied: boolean;
+  /** URL of what it created. */
+  readonly location: string | null;
 }
 
-/** Client of the HTTP API, for one project of its key. */
-export interface ServiceClient {
+/** Client of the HTTP API, for one project of its key. Its functions throw a CliError with the error message of the response. */
+export interface ServiceClient extends Pick<Client, 'get' | 'post' | 'patch' | 'delete'> {
   /** Asks the service what it can do. @throws CliError when it cannot be reached */
   readiness(): Promise<Readiness>;
-  /** Sends a request. @throws CliError with the error message of the response. */
-  call(
-    method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
-    path: string,
-    body?: unknown,
-  ): Promise<{ status: number; body: JsonObject; location: string | null }>;
-  /** Reads all batch exports of the project, newest first. @throws CliError */
+  /** Sends a command whose response has no body of interest. */
+  command<Verb extends Method, Path extends PathOf<Verb>>(
+    method: Verb,
+    path: Path,
+    ...options: ArgumentOf<OptionsOf<Verb, Path>>
+  ): Promise<CommandOutcome>;
+  /** Reads all batch exports of the project, newest first. */
   exports(): Promise<BatchExport[]>;
 }
 
-/** Connects to the service that the options, the environment or the running demo name. @throws CliError */
-export function openService(options: ServiceOptions): ServiceClient {
+/** The things of a project by the part of their path before their id: what they are, and the command that lists them. */
+export type NamedThings = Readonly<Record<string, readonly [name: string, list: string]>>;
+
+/** Those of most commands. */
+const commonThings: NamedThings = {
+  batch_exports: ['batch export', 'export list'],
+  runs: ['run', 'run list'],
+  backfills: ['backfill', 'backfill list'],
+  keys: ['key', 'key list'],
+};
+
+/**
+ * Connects to the service that the options, the environment or the running demo name.
+ * @param things what messages call the other things of the command
+ * @throws CliError
+ */
+export function openService(options: ServiceOptions, things: NamedThings = {}): ServiceClient {
   if (options.baseUrl === undefined) requireOneInstallation(process.env);
   const baseUrl = serverUrlOf(process.env, options.baseUrl);
   const key = options.key ?? process.env.EXPORTD_API_KEY ?? readDemoService().api_key;
@@ -73,19 +94,32 @@ export function openService(options: ServiceOptions): ServiceClient {
     if (projects.some(({ id }) => id === options.project)) return options.project;
     throw new CliError(`The API key gives no access to project ${options.project}. It has: ${names}.`);
   };
+  const request = (method: Method, path: string, request?: UntypedRequest) =>
+    client
+      .request(method, path, request)
+      .catch((error: unknown) =>
+        rethrow(describeMissing(error, path, { ...commonThings, ...things }, request)),
+      );
+  const call =
+    (method: Method) =>
+    async (path: string, options?: UntypedRequest): Promise<never> =>
+      // The types of a result are those of the document.
+      (await request(method, path, options)).body as never;
   return {
+    get: call('GET'),
+    post: call('POST'),
+    patch: call('PATCH'),
+    delete: call('DELETE'),
+    command: async (method: Method, path: string, options?: UntypedRequest) => {
+      const { status, location } = await request(method, path, options);
+      return { applied: status !== 202, location };
+    },
     readiness: async () => {
       // It responds with 503 when it is not ready, and says why.
       const { body } = await client
         .request('GET', '/readyz?for=act')
         .catch((error: unknown) => (error instanceof ApiError ? error : rethrow(error)));
-      return { status: 'unknown', ...(body as JsonObject) };
-    },
-    call: async (method, path, body) => {
-      const response = await client
-        .request(method, path, { body })
-        .catch((error: unknown) => rethrow(describeMissing(error, path)));
-      return { ...response, body: (response.body ?? {}) as JsonObject };
+      return { status: 'unknown', ...(body as Partial<Readiness>) };
     },
     exports: async () => {
       const exports: BatchExport[] = [];
@@ -100,32 +134,27 @@ export function openService(options: ServiceOptions): ServiceClient {
   };
 }
 
-/** The things of a project by the part of their path before their id: what they are, and the command that lists them. */
-const namedThings: Readonly<Record<string, readonly [name: string, list: string]>> = {
-  batch_exports: ['batch export', 'export list'],
-  runs: ['run', 'run list'],
-  backfills: ['backfill', 'backfill list'],
-  webhooks: ['webhook', 'webhook list'],
-  deliveries: ['delivery', 'webhook deliveries'],
-  keys: ['key', 'key list'],
-};
-
-/** The parts of a path before and after the id of a thing, decoded. */
-const partsOf = (path: string): string[] =>
-  (path.split('?')[0] ?? '').split('/').filter(Boolean).map(decodeURIComponent);
-
 /** An error 404 as a sentence that says what was not found, and how to list what there is. Other errors stay. */
-function describeMissing(error: unknown, path: string): unknown {
+function describeMissing(
+  error: unknown,
+  path: string,
+  things: NamedThings,
+  { path: ids = {} }: UntypedRequest = {},
+): unknown {
   if (!(error instanceof ApiError) || error.status !== 404) return error;
-  const [group = '', id, subgroup = '', nested] = partsOf(path);
-  const named = namedThings[group];
-  const inner = namedThings[subgroup];
-  if (!named || id === undefined) return error;
-  const owner = `${named[0]} "${id}"`;
-  if (!inner || nested === undefined)
-    return new CliError(`There is no ${owner} in the project. "exportd ${named[1]}" lists what there is.`);
+  // The name of a thing, and the parameter of its id: `/batch_exports/{batch_export_id}/runs/{id}` has two.
+  const [outer, inner] = [...path.matchAll(/(\w+)\/\{(\w+)\}/g)].map(([, group = '', parameter = '']) => ({
+    named: things[group],
+    id: ids[parameter],
+  }));
+  if (!outer?.named) return error;
+  const owner = `${outer.named[0]} "${outer.id}"`;
+  if (!inner?.named)
+    return new CliError(
+      `There is no ${owner} in the project. "exportd ${outer.named[1]}" lists what there is.`,
+    );
   return new CliError(
-    `There is no ${inner[0]} "${nested}" of a ${owner}. "exportd ${inner[1]} ${id}" lists what there is.`,
+    `There is no ${inner.named[0]} "${inner.id}" of a ${owner}. "exportd ${inner.named[1]} ${outer.id}" lists what there is.`,
   );
 }
 
@@ -139,7 +168,7 @@ function rethrow(error: unknown): never {
 /** Options of every command that uses the HTTP API. */
 export type ServiceCommandOptions = ServiceOptions & { readonly json?: boolean };
 
-/** A response body, or an item of a list in one. */
+/** Fields that a person wrote, or of any object that is printed. */
 export type JsonObject = Record<string, unknown>;
 
 /** Which project a command is about. */
@@ -165,14 +194,11 @@ export function serviceCommand(
   return project === null ? command : command.addOption(project);
 }
 
-/** The items of a list response. */
-export const results = (body: JsonObject): JsonObject[] =>
-  Array.isArray(body.results) ? (body.results as JsonObject[]) : [];
+/** A body, or a part of one, as a person wrote it. It is sent as it is: the service validates it. */
+export const asWritten = (fields: JsonObject): never => fields as never;
 
-/** The query of a URL with the given parameters; empty without any. */
-export function searchOf(parameters: Readonly<Record<string, string | undefined>>): string {
-  const given = Object.entries(parameters).flatMap(([name, value]) =>
-    value === undefined ? [] : [[name, value] as [string, string]],
-  );
-  return given.length === 0 ? '' : `?${new URLSearchParams(given).toString()}`;
-}
+/** What is given of a query: its parameters that are not undefined. */
+export const given = <Query extends Readonly<Record<string, unknown>>>(
+  query: Query,
+): { [Name in keyof Query]?: Exclude<Query[Name], undefined> } =>
+  Object.fromEntries(Object.entries(query).filter(([, value]) => value !== undefined)) as never;

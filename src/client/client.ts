@@ -5,11 +5,11 @@ import type { Operations } from './operations.ts';
 export type * from './operations.ts';
 export { ExactNumber, parseJson, stringifyJson };
 
-type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
+export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 type Operation = keyof Operations;
 
 /** The paths of the API that have a method: below the project, or whole as `/api/projects`. */
-type PathOf<Verb extends Method> = Operation extends infer Name ? PathIn<Name, Verb> : never;
+export type PathOf<Verb extends Method> = Operation extends infer Name ? PathIn<Name, Verb> : never;
 type PathIn<Name, Verb extends Method> = Name extends `${Verb} ${infer Path}` ? Path : never;
 type OperationAt<Verb extends Method, Path extends string> = `${Verb} ${Path}` extends infer Name extends
   Operation
@@ -22,7 +22,7 @@ type ListPath = {
 }[PathOf<'GET'>];
 
 /** The body of a response: of an accepted command that is not applied yet (202), it has `detail`. */
-type ResultOf<Verb extends Method, Path extends string> = OperationAt<Verb, Path>['result'];
+export type ResultOf<Verb extends Method, Path extends string> = OperationAt<Verb, Path>['result'];
 type ItemOf<Path extends string> = ResultOf<'GET', Path> extends Page<infer Item> ? Item : never;
 
 /** A page of a list. */
@@ -41,11 +41,11 @@ interface RequestOptions {
 }
 
 /** What an operation takes: the ids of its `path`, its `query` and its `body`. */
-type OptionsOf<Verb extends Method, Path extends string> = RequestOptions &
+export type OptionsOf<Verb extends Method, Path extends string> = RequestOptions &
   Omit<OperationAt<Verb, Path>, 'result'>;
 
 /** The argument of a call, which may be left out where nothing is required. */
-type ArgumentOf<Options> = Partial<Options> extends Options ? [options?: Options] : [options: Options];
+export type ArgumentOf<Options> = Partial<Options> extends Options ? [options?: Options] : [options: Options];
 
 /** A value of a query; null and undefined are left out, a list is joined by commas. */
 type QueryValue = string | number | boolean | null | undefined | readonly (string | number)[];

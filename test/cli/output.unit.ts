@@ -3,14 +3,14 @@ import { describe, expect, it } from '@jest/globals';
 import { CliError } from '../../src/cli/cli_error.ts';
 import { newDestinationOf } from '../../src/cli/commands/destinations.ts';
 import { formatDuration, lagLines, runTable, statusRows } from '../../src/cli/export_tables.ts';
+import { anExport, aRun } from './api_objects.ts';
 import { confirm, stdoutFlushed } from '../../src/cli/output.ts';
 
 it('shows no rows of a run that has published none', () => {
-  const run = { id: 'a', records_completed: 295, manifest_key: null };
   const [, failed, running, completed] = runTable([
-    { ...run, status: 'Failed' },
-    { ...run, status: 'Running' },
-    { ...run, status: 'Completed', manifest_key: 'key' },
+    aRun({ status: 'Failed', manifest_key: null }),
+    aRun({ status: 'Running', manifest_key: null }),
+    aRun({ status: 'Completed' }),
   ]);
   expect(failed).not.toContain('295');
   for (const line of [running, completed]) expect(line).toContain('295');
@@ -88,37 +88,19 @@ describe('a destination of flags', () => {
 });
 
 describe('exportd status', () => {
-  const lag = { intervals: 0, seconds: 0, last_completed_interval_end: '2026-11-01T10:00:00.000Z', gaps: [] };
-  const condition = {
-    severity: 'ok',
-    cause: 'ok',
-    summary: 'Every interval that has ended is exported.',
-    since: null,
-    owner: 'none',
-    affected: { intervals: 0, ranges: [] },
-    actions: [],
-  };
-  const batchExport = (name: string, more: object = {}) => ({
-    id: name,
-    name,
-    model: 'events',
-    interval: 'hour',
-    paused: false,
-    latest_runs: [],
-    lag,
-    condition,
-    ...more,
-  });
+  const { condition, lag } = anExport();
 
   describe('the status of exports', () => {
     it('lists first what needs attention', () => {
       const rows = statusRows([
-        batchExport('fine'),
-        batchExport('behind', {
-          lag: { ...lag, intervals: 3, seconds: 10_800 },
+        anExport({ name: 'fine' }),
+        anExport({
+          name: 'behind',
+          lag: lag && { ...lag, intervals: 3, seconds: 10_800 },
           condition: { ...condition, severity: 'warning', cause: 'behind', summary: 'It is late.' },
         }),
-        batchExport('held', {
+        anExport({
+          name: 'held',
           condition: { ...condition, severity: 'error', cause: 'held', summary: 'It is held.' },
         }),
       ]);

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
+import { anExport } from '../cli/api_objects.ts';
 import { conditionLines, exportTable, needsAttention, statusRows } from '../../src/cli/export_tables.ts';
 import { conditionLooks } from '../../src/console/components/statuses.ts';
 import {
@@ -250,15 +251,17 @@ describe('for any facts, all surfaces agree', () => {
   it('on what the response of the API says', () => {
     fc.assert(
       fc.property(fc.array(anyFacts, { minLength: 1, maxLength: 4 }), (facts) => {
-        const exports = facts.map((one) => ({ id: one.id, lag: null, condition: conditionOf(one) }));
+        const exports = facts.map((one) =>
+          anExport({ id: one.id, lag: null, condition: conditionSchema.parse(conditionOf(one)) }),
+        );
+        // What the API sends is what was decided.
+        expect(exports.map(({ condition }) => condition)).toEqual(facts.map((one) => conditionOf(one)));
         for (const { id, condition } of exports) {
-          // What the API sends is what was decided.
-          expect(conditionSchema.parse(condition)).toEqual(condition);
           // The console has a look for it, and `ok` is the only one in green.
           expect(conditionLooks[condition.cause].tone === 'good').toBe(condition.cause === 'ok');
           const { severity, cause, summary } = condition;
           expect(conditionLines(condition)[0]).toBe(`Condition: ${cause} (${severity}): ${summary}`);
-          expect(exportTable([{ id, condition }])[1]?.endsWith(` ${cause}`)).toBe(true);
+          expect(exportTable([anExport({ id, condition })])[1]?.endsWith(` ${cause}`)).toBe(true);
           const { actions: _actions, affected: _affected, ...notified } = condition;
           const message = messageBody(
             'json',

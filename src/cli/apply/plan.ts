@@ -11,11 +11,12 @@ import {
   type ScalarTag,
   visit,
 } from 'yaml';
+import type { BatchExport, BatchExportCheck } from '../../client/client.ts';
 import { bounds, boundText } from '../../config/bounds.ts';
 import { secretFields } from '../../destination/config.ts';
 import { defaultDefinition } from '../../http/batch_exports/changes.ts';
 import { CliError } from '../cli_error.ts';
-import { type JsonObject, type ServiceClient } from '../service_client.ts';
+import { asWritten, type JsonObject, type ServiceClient } from '../service_client.ts';
 
 /** An export as a file declares it. */
 interface DeclaredExport {
@@ -318,30 +319,29 @@ async function planCreation(
   { name, fields }: DeclaredExport,
 ): Promise<PlannedRequest> {
   const body = withoutNulls(fields);
-  const checked = await service.call('POST', 'batch_exports/check', body);
-  const changes = plannedFields(checked.body, {}, body);
+  const checked = await service.post('/batch_exports/check', { body: asWritten(body) });
+  const changes = plannedFields(checked, {}, body);
   return { planned: { action: 'create', name, id: null, fields: changes, consequences: [] }, body };
 }
 
 async function planUpdate(
   service: ServiceClient,
   { name, fields }: DeclaredExport,
-  current: JsonObject,
+  current: BatchExport,
 ): Promise<PlannedRequest> {
-  const id = String(current.id);
+  const { id } = current;
   const body = updateBodyOf(fields, current);
-  const checked = await service.call('POST', `batch_exports/${encodeURIComponent(id)}/check`, body);
-  const changes = plannedFields(checked.body, current, body);
+  const checked = await service.post('/batch_exports/{id}/check', { path: { id }, body: asWritten(body) });
+  const changes = plannedFields(checked, current, body);
   const action = changes.length === 0 ? 'unchanged' : 'update';
-  const consequences = checked.body.consequences as string[];
-  return { planned: { action, name, id, fields: changes, consequences }, body };
+  return { planned: { action, name, id, fields: changes, consequences: checked.consequences }, body };
 }
 
-const planUndeclared = (current: JsonObject, prune: boolean): PlannedRequest => ({
+const planUndeclared = (current: BatchExport, prune: boolean): PlannedRequest => ({
   planned: {
     action: prune ? 'delete' : 'undeclared',
-    name: String(current.name),
-    id: String(current.id),
+    name: current.name,
+    id: current.id,
     fields: [],
     consequences: [],
   },
@@ -351,12 +351,11 @@ const planUndeclared = (current: JsonObject, prune: boolean): PlannedRequest => 
  * The body that gives an export the declared fields and all others their defaults. Two are left as they are: whether the
  * export is paused, which people change meanwhile, and secrets, which may be kept elsewhere.
  */
-export function updateBodyOf(fields: JsonObject, current: JsonObject): JsonObject {
+export function updateBodyOf(fields: JsonObject, current: Pick<BatchExport, 'destination'>): JsonObject {
   const { interval, ...resettable } = defaultDefinition;
   const omitted = Object.keys(resettable).map((field) => [field, null] as const);
   const { type, config } = fields.destination as { type?: unknown; config?: JsonObject };
-  const { config: currentConfig = {} } = current.destination as { config?: JsonObject };
-  const omittedConfig = Object.keys(currentConfig).map((field) => [field, null] as const);
+  const omittedConfig = Object.keys(current.destination.config).map((field) => [field, null] as const);
   return {
     ...Object.fromEntries(omitted),
     interval,
@@ -365,14 +364,16 @@ export function updateBodyOf(fields: JsonObject, current: JsonObject): JsonObjec
   };
 }
 
-/** Creation has no field to reset. */
-/** Fields without those that are null. */
+/** Fields without those that are null: creation has no field to reset. */
 export const withoutNulls = (fields: JsonObject): JsonObject =>
   Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== null));
 
-function plannedFields(checked: JsonObject, current: JsonObject, body: JsonObject): PlannedField[] {
-  const secrets = checked.secrets as string[];
-  return (checked.changes as string[]).map((name) => {
+function plannedFields(
+  { changes, secrets }: BatchExportCheck,
+  current: object,
+  body: JsonObject,
+): PlannedField[] {
+  return changes.map((name) => {
     const path = name.split('__');
     const secret = secrets.includes(name);
     return {
@@ -420,25 +421,26 @@ function summaryOf(plan: readonly PlannedExport[]): string {
 const lineWidth = 0;
 
 /** The fields of an export that `exportd apply` reads, without those that have their default. */
-export function toDeclaration(one: JsonObject): JsonObject {
+export function toDeclaration(one: BatchExport): JsonObject {
   const defaults: Readonly<Record<string, unknown>> = defaultDefinition;
+  const fields: Readonly<Record<string, unknown>> = { ...one };
   const definition = Object.keys(defaults)
-    .map((field) => [field, one[field]] as const)
+    .map((field) => [field, fields[field]] as const)
     // An interval of an hour or less has no offsets.
     .filter(([field, value]) => value !== undefined && value !== null && value !== defaults[field]);
-  const { type, config } = one.destination as { type: unknown; config: JsonObject };
+  const { type, config } = one.destination;
   return {
     name: one.name,
     model: one.model,
     interval: one.interval,
     ...Object.fromEntries(definition),
-    ...(one.paused === true && { paused: true }),
+    ...(one.paused && { paused: true }),
     destination: { type, config: withoutNulls(config) },
   };
 }
 
 /** Writes exports as a file that `exportd apply` reads. */
-export function exportsDocument(exports: readonly JsonObject[]): string {
+export function exportsDocument(exports: readonly BatchExport[]): string {
   const document = new Document({ exports: exports.map(toDeclaration) });
   document.commentBefore = [
     ' Secrets are not shown. An update without them keeps those that are stored; a new export needs them, for example:',

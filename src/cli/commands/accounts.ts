@@ -28,9 +28,9 @@ import {
 import { commandSettings, resolveUser, withAudit, withPool } from '../running_stack.ts';
 import { printer, printList, table } from '../output.ts';
 import {
-  type JsonObject,
+  asWritten,
   openService,
-  results,
+  type ServiceClient,
   serviceCommand,
   type ServiceCommandOptions,
 } from '../service_client.ts';
@@ -71,11 +71,11 @@ export function addUserCommands(program: Command): void {
         ...optional('role_at_organization', roleAtOrganization),
       };
       const created = usesService(options)
-        ? await createWithService<User>('/api/users/', body, options, {
+        ? await onService(options, {
             '--distinct-id': distinctId,
             '--email-verified': emailVerified,
             '--mascot-config': mascotConfig,
-          })
+          }).post('/api/users', { body })
         : await withAudit({ action: 'user.create', object: ({ id }: User) => `users/${id}` }, (pool) =>
             createUser(pool, {
               ...body,
@@ -90,11 +90,10 @@ export function addUserCommands(program: Command): void {
   keyCommand(user, 'list', 'list all users; with an API key those who own a key of the project')
     .option('--all', 'with an API key that has installation:admin: all users')
     .action(async (options: KeyOptions & { readonly all?: boolean }) => {
-      const path = options.all === true ? '/api/users/' : 'users/';
       const users = usesService(options)
-        ? results((await openService(options).call('GET', `${path}?limit=1000`)).body)
+        ? (await openService(options).get(options.all === true ? '/api/users' : '/users', allOfThem)).results
         : await withPool(listUsers);
-      printList(options)(users as readonly User[], userTable);
+      printList(options)<PrintedUser>(users, userTable);
     });
 }
 
@@ -132,10 +131,10 @@ export function addProjectCommands(program: Command): void {
       const { id, name, timezone, weekStartDay, testAccountFilters, dashboardRestrictionLevel } = options;
       const body = { ...optional('id', id), name, timezone, week_start_day: weekStartDay };
       const created = usesService(options)
-        ? await createWithService<Project>('/api/projects/', body, options, {
+        ? await onService(options, {
             '--test-account-filters': testAccountFilters,
             '--dashboard-restriction-level': dashboardRestrictionLevel,
-          })
+          }).post('/api/projects', { body })
         : await withAudit(
             { action: 'project.create', object: ({ id }: Project) => `projects/${id}` },
             (pool) =>
@@ -151,9 +150,9 @@ export function addProjectCommands(program: Command): void {
   keyCommand(project, 'list', 'list all projects; with an API key those of the key').action(
     async (options: KeyOptions) => {
       const projects = usesService(options)
-        ? results((await openService(options).call('GET', '/api/projects/?limit=1000')).body)
+        ? (await openService(options).get('/api/projects', allOfThem)).results
         : await withPool(listProjects);
-      printList(options)(projects as readonly Project[], projectTable);
+      printList(options)<PrintedProject>(projects, projectTable);
     },
   );
 }
@@ -177,16 +176,14 @@ export const usesService = ({ database, key, baseUrl }: Omit<KeyOptions, 'projec
 
 const onlyDatabase = 'only with the database';
 
-/** Creates an object with the HTTP API. @throws CliError for a given option that it does not have */
-async function createWithService<Created>(
-  path: string,
-  body: object,
-  options: KeyOptions,
-  unsupported: Readonly<Record<string, unknown>>,
-): Promise<Created> {
+/** The largest page that the API sends. */
+const allOfThem = { query: { limit: 1_000 } } as const;
+
+/** Opens the service for a command. @throws CliError for a given option that only the database has */
+function onService(options: KeyOptions, unsupported: Readonly<Record<string, unknown>>): ServiceClient {
   const [option] = Object.entries(unsupported).find(([, value]) => value !== undefined) ?? [];
   if (option !== undefined) throw new CliError(`${option} is ${onlyDatabase}: omit it, or add --database.`);
-  return (await openService(options).call('POST', path, body)).body as unknown as Created;
+  return openService(options);
 }
 
 const keyCommand = (parent: Command, name: string, description: string, project?: Option | null): Command =>
@@ -227,14 +224,16 @@ export function addKeyCommands(program: Command): void {
       const list = options.scopes === 'all' ? scopes : options.scopes.split(',').map((scope) => scope.trim());
       if (usesService(options)) {
         const service = openService({ ...options, project: project?.[0] });
-        const { body } = await service.call('POST', 'keys/', {
-          name: name ?? 'Command line',
-          scopes: list,
-          ...optional('projects', project),
-          ...optional('user_id', options.user),
-          ...optional('expires_at', expires_at),
+        const created = await service.post('/keys', {
+          body: asWritten({
+            name: name ?? 'Command line',
+            scopes: list,
+            ...optional('projects', project),
+            ...optional('user_id', options.user),
+            ...optional('expires_at', expires_at),
+          }),
         });
-        printer(options)(body, () => keyLines(body));
+        printer(options)(created, () => keyLines(created));
         return;
       }
       if (project === undefined) throw new CliError('Pass --project with the id of a project.');
@@ -261,9 +260,9 @@ export function addKeyCommands(program: Command): void {
     'list keys, without their secrets: those of the project, or all of the database',
   ).action(async (options: KeyOptions) => {
     const keys = usesService(options)
-      ? results((await openService(options).call('GET', 'keys/?limit=1000')).body)
+      ? (await openService(options).get('/keys', allOfThem)).results
       : await withPool((pool) => listKeys(pool, options.project));
-    printList(options)(keys as readonly ApiKey[], keyTable);
+    printList(options)<PrintedKey>(keys, keyTable);
   });
 
   keyCommand(key, 'rotate', 'create the successor of a key; the old one works until the overlap ends')
@@ -273,7 +272,7 @@ export function addKeyCommands(program: Command): void {
       const overlap_seconds = options.overlap;
       if (!usesService(options)) requireNoProject(options);
       const created = usesService(options)
-        ? (await openService(options).call('POST', `${pathOfKey(id)}rotate/`, { overlap_seconds })).body
+        ? await openService(options).post('/keys/{id}/rotate', { path: { id }, body: { overlap_seconds } })
         : await withAudit({ action: 'key.rotate', object: `keys/${id}` }, async (pool) => {
             const successor = await rotateKey(pool, id, {
               overlapMs: overlap_seconds * 1_000,
@@ -312,9 +311,10 @@ interface RevokeOptions extends KeyOptions {
 /** Revokes a key. @returns how many of the keys that were created with it are still active @throws CliError */
 async function revokeByService(id: string, options: RevokeOptions): Promise<number> {
   const service = openService(options);
-  const descendants = options.descendants === true ? '?descendants=true' : '';
-  await service.call('DELETE', `${pathOfKey(id)}${descendants}`);
-  return Number((await service.call('GET', pathOfKey(id))).body.active_descendants);
+  const path = { id };
+  const query = options.descendants === true ? ({ descendants: 'true' } as const) : {};
+  await service.delete('/keys/{id}', { path, query });
+  return (await service.get('/keys/{id}', { path })).active_descendants;
 }
 
 async function revokeInDatabase(id: string, options: RevokeOptions): Promise<number> {
@@ -327,14 +327,28 @@ async function revokeInDatabase(id: string, options: RevokeOptions): Promise<num
   });
 }
 
-const pathOfKey = (id: string): string => `keys/${encodeURIComponent(id)}/`;
-
-const keyLines = ({ id, key }: JsonObject | { readonly id: string; readonly key: string }): string[] => [
-  `id   ${String(id)}`,
-  `key  ${String(key)}`,
+const keyLines = ({ id, key }: { readonly id: string; readonly key: string }): string[] => [
+  `id   ${id}`,
+  `key  ${key}`,
 ];
 
-const keyTable = (keys: readonly ApiKey[]): string[] =>
+/** What both the service and the database say of a key. */
+type PrintedKey = Pick<
+  ApiKey,
+  | 'id'
+  | 'name'
+  | 'prefix'
+  | 'user'
+  | 'projects'
+  | 'scopes'
+  | 'status'
+  | 'created_at'
+  | 'created_with'
+  | 'expires_at'
+  | 'last_used_at'
+>;
+
+const keyTable = (keys: readonly PrintedKey[]): string[] =>
   table(
     [
       'id',
@@ -371,13 +385,17 @@ const optional = <Name extends string, Value>(
 ): Partial<Record<Name, Value>> =>
   value === undefined ? {} : ({ [name]: value } as Partial<Record<Name, Value>>);
 
-const userTable = (users: readonly User[]): string[] =>
+type PrintedUser = Pick<User, 'id' | 'email' | 'first_name' | 'last_name'> & Partial<Pick<User, 'uuid'>>;
+
+const userTable = (users: readonly PrintedUser[]): string[] =>
   table(
     ['id', 'email', 'first name', 'last name', 'uuid'],
     users.map((user) => [user.id, user.email, user.first_name, user.last_name, user.uuid]),
   );
 
-const projectTable = (projects: readonly Project[]): string[] =>
+type PrintedProject = Pick<Project, 'id' | 'name' | 'timezone' | 'week_start_day' | 'external_id'>;
+
+const projectTable = (projects: readonly PrintedProject[]): string[] =>
   table(
     ['id', 'name', 'timezone', 'week starts on', 'external id'],
     projects.map(({ id, name, timezone, week_start_day, external_id }) => [

@@ -1,8 +1,10 @@
 import type { Command } from 'commander';
+import type { BatchExport } from '../../client/client.ts';
 import type { PlannedExport, PlannedRequest } from '../apply/plan.ts';
 import { CliError } from '../cli_error.ts';
 import { confirm, counted, printer, yesOption } from '../output.ts';
 import {
+  asWritten,
   type JsonObject,
   openService,
   type ServiceClient,
@@ -89,18 +91,18 @@ async function carryOut(service: ServiceClient, { planned, body }: PlannedReques
 async function sendRequest(
   service: ServiceClient,
   { action, id }: PlannedExport,
-  body: JsonObject | undefined,
+  fields: JsonObject = {},
 ): Promise<void> {
-  const path = `batch_exports/${encodeURIComponent(id ?? '')}/`;
+  const path = { id: id ?? '' };
   switch (action) {
     case 'create':
-      await service.call('POST', 'batch_exports/', body);
+      await service.post('/batch_exports', { body: asWritten(fields) });
       return;
     case 'update':
-      await service.call('PATCH', path, body);
+      await service.patch('/batch_exports/{id}', { path, body: asWritten(fields) });
       return;
     case 'delete':
-      await service.call('DELETE', path);
+      await service.delete('/batch_exports/{id}', { path });
       return;
     default:
       return;
@@ -124,7 +126,5 @@ export function addGetCommand(exports: Command): void {
     });
 }
 
-const readNamed = (service: ServiceClient, ids: readonly string[]): Promise<JsonObject[]> =>
-  Promise.all(
-    ids.map(async (id) => (await service.call('GET', `batch_exports/${encodeURIComponent(id)}/`)).body),
-  );
+const readNamed = (service: ServiceClient, ids: readonly string[]): Promise<BatchExport[]> =>
+  Promise.all(ids.map((id) => service.get('/batch_exports/{id}', { path: { id } })));

@@ -1,16 +1,10 @@
 import type { Command } from 'commander';
-import { type FieldChange, readAuditEvents } from '../../journal/audit.ts';
+import type { AuditEvent } from '../../client/client.ts';
+import { readAuditEvents } from '../../journal/audit.ts';
 import { parseId } from '../arguments.ts';
 import { printList, table } from '../output.ts';
 import { withPool } from '../running_stack.ts';
-import {
-  type JsonObject,
-  openService,
-  results,
-  searchOf,
-  serviceCommand,
-  type ServiceCommandOptions,
-} from '../service_client.ts';
+import { given, openService, serviceCommand, type ServiceCommandOptions } from '../service_client.ts';
 import { usesService } from './accounts.ts';
 
 interface AuditOptions extends ServiceCommandOptions {
@@ -22,6 +16,12 @@ interface AuditOptions extends ServiceCommandOptions {
   readonly since?: string;
   readonly limit: number;
 }
+
+/** What both the service and the database say of an event. */
+type PrintedEvent = Pick<
+  AuditEvent,
+  'at' | 'user' | 'key' | 'address' | 'action' | 'object' | 'outcome' | 'status' | 'client'
+> & { readonly changes: readonly AuditEvent['changes'][number][] };
 
 /** `audit`. */
 export function addAuditCommand(program: Command): void {
@@ -39,29 +39,29 @@ export function addAuditCommand(program: Command): void {
     .option('--limit <number>', 'number of events', parseId, 50)
     .action(async (options: AuditOptions) => {
       const events = usesService(options) ? await readFromService(options) : await readFromDatabase(options);
-      printList(options)(events as readonly JsonObject[], auditTable);
+      printList(options)(events, auditTable);
     });
 }
 
-async function readFromService(options: AuditOptions): Promise<readonly unknown[]> {
+async function readFromService(options: AuditOptions): Promise<readonly PrintedEvent[]> {
   const { user, ofKey: key, action, object, since, limit } = options;
-  const search = searchOf({ user: user?.toString(), key, action, object, since, limit: String(limit) });
-  return results((await openService(options).call('GET', `audit/${search}`)).body);
+  const query = given({ user, key, action, object, since, limit });
+  return (await openService(options).get('/audit', { query })).results;
 }
 
-async function readFromDatabase(options: AuditOptions): Promise<readonly unknown[]> {
+async function readFromDatabase(options: AuditOptions): Promise<readonly PrintedEvent[]> {
   const { project: team_id, user, ofKey: key, object, since, limit } = options;
   const filter = { team_id, user, key, actions: options.action?.split(','), object, since };
   return withPool(async (pool) => (await readAuditEvents(pool, filter, { limit, offset: 0 })).results);
 }
 
-const auditTable = (events: readonly JsonObject[]): string[] =>
+const auditTable = (events: readonly PrintedEvent[]): string[] =>
   table(
     ['at', 'user', 'key', 'address', 'action', 'object', 'changes', 'outcome', 'status', 'client'],
     events.map((event) => [
       event.at,
-      (event.user as { email: string } | null)?.email,
-      (event.key as { prefix: string } | null)?.prefix,
+      event.user?.email,
+      event.key?.prefix,
       event.address,
       event.action,
       event.object,
@@ -73,8 +73,8 @@ const auditTable = (events: readonly JsonObject[]): string[] =>
   );
 
 /** `name: "Clicks" → "Signups"` of each field; secrets are only named. */
-const changesIn = ({ changes }: JsonObject): string =>
-  (changes as FieldChange[])
+const changesIn = ({ changes }: PrintedEvent): string =>
+  changes
     .map(({ field, before, after, secret }) =>
       secret ? field : `${field}: ${JSON.stringify(before)} → ${JSON.stringify(after)}`,
     )

@@ -1,10 +1,12 @@
 import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
+import type { BatchExportCreateInput, BatchExportUpdateInput, DestinationTest } from '../../client/client.ts';
 import { parseCount } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
 import {
+  asWritten,
   type JsonObject,
   openService,
   type ServiceClient,
@@ -126,11 +128,14 @@ export async function newDestinationOf(
   options: DestinationOptions,
   given: JsonObject,
   environment: Environment,
-): Promise<JsonObject> {
+): Promise<Destination> {
   const { type, config } = given as { type?: string; config?: JsonObject };
   const fields = destinationFieldsOf(options);
   if (options.bucket === undefined) {
-    return { ...given, ...(Object.keys(fields).length > 0 && { config: { ...config, ...fields } }) };
+    return asWritten({
+      ...given,
+      ...(Object.keys(fields).length > 0 && { config: { ...config, ...fields } }),
+    });
   }
   const hasKeys = config?.aws_access_key_id !== undefined;
   const needsKeys = !hasKeys && options.roleArn === undefined && options.machineCredentials !== true;
@@ -148,10 +153,8 @@ export async function newDestinationOf(
 
 type Options = ServiceCommandOptions & DestinationOptions;
 
-interface TestedStep {
-  readonly name: string;
-  readonly result: { readonly status: string; readonly message: string | null; readonly details?: string };
-}
+type TestedStep = DestinationTest['steps'][number];
+type Destination = BatchExportCreateInput['destination'];
 
 /** `destination test`. */
 export function addDestinationCommands(program: Command): void {
@@ -171,23 +174,30 @@ export function addDestinationCommands(program: Command): void {
       const steps =
         id === undefined
           ? await testDestination(service, await newDestinationOf(options, {}, process.env))
-          : await testDestination(service, { config: destinationFieldsOf(options) }, id);
+          : await testStoredDestination(service, id, destinationFieldsOf(options));
       printer(options)({ steps }, () => stepTable(steps));
       if (hasFailed(steps)) process.exitCode = 1;
     });
 }
 
-/** Tests a new destination, or that of a batch export. @returns its steps */
+/** Tests a new destination. @returns its steps @throws CliError without one */
 export async function testDestination(
   service: ServiceClient,
-  destination: JsonObject,
-  id?: string,
+  destination: Destination,
 ): Promise<readonly TestedStep[]> {
-  if (id === undefined && destination.config === undefined)
+  if (destination.config === undefined)
     throw new CliError('Name the destination: pass the id of a batch export, or --bucket.');
-  const path = id === undefined ? 'batch_exports/test/' : `batch_exports/${encodeURIComponent(id)}/test/`;
-  const { body } = await service.call('POST', path, { destination });
-  return body.steps as readonly TestedStep[];
+  return (await service.post('/batch_exports/test', { body: asWritten({ destination }) })).steps;
+}
+
+/** Tests the destination of a batch export, with changes of its config. @returns its steps */
+async function testStoredDestination(
+  service: ServiceClient,
+  id: string,
+  config: JsonObject,
+): Promise<readonly TestedStep[]> {
+  const body: BatchExportUpdateInput = { destination: { config } };
+  return (await service.post('/batch_exports/{id}/test', { path: { id }, body })).steps;
 }
 
 /** Whether a step failed. */

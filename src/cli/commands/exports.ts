@@ -1,15 +1,14 @@
 import { type Command, Option } from 'commander';
 import { models } from '../../domain/batch_export.ts';
-import { parseJsonObject } from '../arguments.ts';
+import type { BatchExportCreateInput, BatchExportUpdateInput } from '../../client/client.ts';
+import { parseCount, parseJsonObject } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import {
-  conditionIn,
   conditionLines,
   definitionLines,
   exportTable,
   fieldTable,
   intervalTable,
-  type Lag,
   lagLines,
   manifestTable,
   recipeLines,
@@ -20,14 +19,15 @@ import {
 } from '../export_tables.ts';
 import { confirm, counted, printer, printList, table, yesOption } from '../output.ts';
 import {
+  asWritten,
+  type CommandOutcome,
+  given,
   type JsonObject,
   openService,
-  results,
-  searchOf,
+  type ServiceClient,
   serviceCommand,
   type ServiceCommandOptions,
 } from '../service_client.ts';
-import type { TableCheckResponse, TableRepairResponse, TableResponse } from '../../http/tables/schema.ts';
 import { addGetCommand } from './apply.ts';
 import {
   type DestinationOptions,
@@ -42,19 +42,14 @@ import {
 /** The id at the end of a URL. */
 const idIn = (location: string | null): string | undefined => location?.split('/').filter(Boolean).at(-1);
 
-/** Sends an action of a batch export and prints what it created. */
-async function sendAction(
+/** Sends a command of a batch export and prints what it created. */
+async function sendCommand(
   options: ServiceCommandOptions,
-  method: 'POST' | 'DELETE',
-  id: string,
-  action: string,
-  body: JsonObject | undefined,
+  send: (service: ServiceClient) => Promise<CommandOutcome>,
   message: string,
 ): Promise<void> {
-  const path = `batch_exports/${encodeURIComponent(id)}/${action}`;
-  const { status, location } = await openService(options).call(method, path, body);
+  const { applied, location } = await send(openService(options));
   const createdId = idIn(location);
-  const applied = status !== 202;
   printer(options)({ accepted: true, applied, location }, () => [
     !applied
       ? 'Accepted. The command is still being processed.'
@@ -74,7 +69,7 @@ const allowShrinkOption = [
 ] as const;
 
 /** The field of the request. */
-const allowsShrink = ({ allowShrink }: ShrinkOptions): JsonObject =>
+const allowsShrink = ({ allowShrink }: ShrinkOptions): { allow_shrink?: true } =>
   allowShrink === true ? { allow_shrink: true } : {};
 
 type RetryOptions = ShrinkOptions & { readonly failed?: boolean; readonly since?: string };
@@ -95,8 +90,15 @@ function addRetryCommand(exports: Command): void {
       if (id === undefined || run === undefined)
         throw new CliError('Name the batch export and the run, or pass --failed to retry all failed runs.');
       if (options.since !== undefined) throw new CliError('--since needs --failed.');
-      const path = `runs/${encodeURIComponent(run)}/retry`;
-      return sendAction(options, 'POST', id, path, allowsShrink(options), 'Started run');
+      return sendCommand(
+        options,
+        (service) =>
+          service.command('POST', '/batch_exports/{batch_export_id}/runs/{id}/retry', {
+            path: { batch_export_id: id, id: run },
+            body: allowsShrink(options),
+          }),
+        'Started run',
+      );
     });
 }
 
@@ -109,13 +111,13 @@ async function retryFailed(options: RetryOptions, [id, run]: readonly (string | 
     ...(options.since !== undefined && { since: options.since }),
     ...(id !== undefined && { batch_export: id }),
   };
-  const { body } = await openService(options).call('POST', 'batch_exports/retry_failed/', request);
-  printer(options)(body, () => [
+  const retried = await openService(options).post('/batch_exports/retry_failed', { body: request });
+  printer(options)(retried, () => [
     ...table(
       ['batch export', 'runs', 'backfill', 'detail'],
-      results(body).map((one) => [one.batch_export, one.runs, one.backfill_id, one.detail]),
+      retried.results.map((one) => [one.batch_export, one.runs, one.backfill_id, one.detail]),
     ),
-    `Retrying ${counted(Number(body.runs), 'run')}.`,
+    `Retrying ${counted(retried.runs, 'run')}.`,
   ]);
 }
 
@@ -151,29 +153,32 @@ function addCreateCommand(exports: Command): void {
       const service = openService(options);
       const body = await bodyOf(given, options);
       if (options.test) {
-        const steps = await testDestination(service, body.destination as JsonObject);
+        const steps = await testDestination(service, body.destination);
         if (hasFailed(steps)) {
           for (const line of stepTable(steps)) process.stderr.write(`${line}\n`);
           throw new CliError('The destination test failed, so no batch export was created.');
         }
       }
-      const { status, body: created } = await service.call('POST', 'batch_exports/', body);
+      const created = await service.post('/batch_exports', { body });
       printer(options)(created, () =>
-        status === 202
-          ? [`${String(created.id)}: ${String(created.detail)}`]
+        'detail' in created
+          ? [`${created.id}: ${created.detail}`]
           : [...exportTable([created]), '', ...definitionLines(created)],
       );
     });
 }
 
 /** The body of the request. Without any field that names a destination, there is nothing to create. */
-async function bodyOf(given: JsonObject | undefined, options: CreateOptions): Promise<JsonObject> {
+async function bodyOf(
+  given: JsonObject | undefined,
+  options: CreateOptions,
+): Promise<BatchExportCreateInput> {
   if (given === undefined && options.bucket === undefined)
     throw new CliError('Name the bucket with --bucket, or pass the fields of the batch export as JSON.');
   const { name, model, interval, timezone, query, paused, bucket, prefix } = options;
   const fields = { name, model, interval, timezone, dialect_query: query, paused };
   const destination = await newDestinationOf(options, (given?.destination ?? {}) as JsonObject, process.env);
-  return {
+  return asWritten({
     ...(bucket !== undefined && {
       name: prefix === undefined || prefix === '' ? bucket : `${bucket}/${prefix}`,
       interval: 'hour',
@@ -181,7 +186,7 @@ async function bodyOf(given: JsonObject | undefined, options: CreateOptions): Pr
     ...given,
     ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
     destination,
-  };
+  });
 }
 
 type Options = ServiceCommandOptions;
@@ -196,7 +201,7 @@ interface IntervalFilters {
   readonly status?: string;
   readonly after?: string;
   readonly before?: string;
-  readonly limit: string;
+  readonly limit: number;
 }
 
 /** `why`. */
@@ -208,29 +213,24 @@ export function addWhyCommand(program: Command): void {
   )
     .argument('<export id>')
     .action(async (id: string, options: Options) => {
-      const path = `batch_exports/${encodeURIComponent(id)}/why/`;
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () => [
-        String(body.summary),
-        ...conditionIn(body).actions.map(({ command }) => `  ${command}`),
+      const why = await openService(options).get('/batch_exports/{id}/why', { path: { id } });
+      printer(options)(why, () => [
+        why.summary,
+        ...why.condition.actions.map(({ command }) => `  ${command}`),
       ]);
     });
 }
 
 /** `export interval|find|preview|estimate`: what the console shows of an export, and of one that is not saved. */
 function addInspectionCommands(exports: Command): void {
-  const intervalPath = (id: string, start: string): string =>
-    `batch_exports/${encodeURIComponent(id)}/intervals/${encodeURIComponent(start)}/`;
   serviceCommand(exports, 'interval', 'show an interval: its runs, generations, files and comparisons')
     .argument('<id>')
     .argument('<start>', 'start of the interval, as an ISO 8601 time')
     .action(async (id: string, start: string, options: Options) => {
-      const { body } = await openService(options).call('GET', intervalPath(id, start));
-      printer(options)(body, () => [
-        ...intervalTable([body.interval as JsonObject]),
-        '',
-        ...runTable(results({ results: body.runs })),
-      ]);
+      const found = await openService(options).get('/batch_exports/{batch_export_id}/intervals/{start}', {
+        path: { batch_export_id: id, start },
+      });
+      printer(options)(found, () => [...intervalTable([found.interval]), '', ...runTable(found.runs)]);
     });
 
   serviceCommand(exports, 'find', 'say which file of an interval has an event')
@@ -238,45 +238,59 @@ function addInspectionCommands(exports: Command): void {
     .argument('<start>', 'start of the interval, as an ISO 8601 time')
     .argument('<uuid>', 'uuid of the event')
     .action(async (id: string, start: string, uuid: string, options: Options) => {
-      const path = `${intervalPath(id, start)}row/${searchOf({ uuid })}`;
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () => [
-        String(body.detail),
-        ...(body.file === null ? [] : [(body.file as { key: string }).key]),
-      ]);
+      const found = await openService(options).get('/batch_exports/{batch_export_id}/intervals/{start}/row', {
+        path: { batch_export_id: id, start },
+        query: { uuid },
+      });
+      printer(options)(found, () => [found.detail, ...(found.file === null ? [] : [found.file.key])]);
     });
 
-  const addDraftCommand = (
-    operation: 'preview' | 'estimate',
-    description: string,
-    lines: (body: JsonObject) => string[],
-  ): Command =>
-    serviceCommand(exports, operation, description)
-      .argument(
-        '[JSON]',
-        'fields of a new export, or with --id the changes of an existing one',
-        parseJsonObject,
-      )
-      .option('--id <id>', 'the batch export that the fields change')
-      .action(async (fields: JsonObject | undefined, options: Options & { id?: string }) => {
-        const { id } = options;
-        if (fields === undefined && id === undefined)
-          throw new CliError('Name the batch export with --id, or pass the fields of a new one as JSON.');
-        const path = `batch_exports/${id === undefined ? '' : `${encodeURIComponent(id)}/`}${operation}/`;
-        const { body } = await openService(options).call('POST', path, fields ?? {});
-        printer(options)(body, () => lines(body));
-      });
-  addDraftCommand('preview', 'print the first rows that a batch export would write', (body) => [
-    `First file: ${String(body.file)}`,
-    '',
-    ...table(
-      (body.columns as { name: string }[]).map(({ name }) => name),
-      body.rows as unknown[][],
-    ),
-  ]);
-  addDraftCommand('estimate', 'estimate the rows and bytes of the intervals of a batch export', (body) =>
-    fieldTable(body),
+  addDraftCommand(exports, 'preview', 'print the first rows that a batch export would write').action(
+    async (fields: JsonObject | undefined, options: DraftOptions) => {
+      const body = draftOf(fields, options);
+      const service = openService(options);
+      const { id } = options;
+      const preview =
+        id === undefined
+          ? await service.post('/batch_exports/preview', { body })
+          : await service.post('/batch_exports/{id}/preview', { path: { id }, body });
+      const names = preview.columns.map(({ name }) => name);
+      printer(options)(preview, () => [`First file: ${preview.file}`, '', ...table(names, preview.rows)]);
+    },
   );
+  addDraftCommand(
+    exports,
+    'estimate',
+    'estimate the rows and bytes of the intervals of a batch export',
+  ).action(async (fields: JsonObject | undefined, options: DraftOptions) => {
+    const body = draftOf(fields, options);
+    const service = openService(options);
+    const { id } = options;
+    const estimate =
+      id === undefined
+        ? await service.post('/batch_exports/estimate', { body })
+        : await service.post('/batch_exports/{id}/estimate', { path: { id }, body });
+    printer(options)(estimate, () => fieldTable(estimate));
+  });
+}
+
+type DraftOptions = Options & { readonly id?: string };
+
+/** A command about a batch export that is not saved. */
+const addDraftCommand = (exports: Command, name: string, description: string): Command =>
+  serviceCommand(exports, name, description)
+    .argument(
+      '[JSON]',
+      'fields of a new export, or with --id the changes of an existing one',
+      parseJsonObject,
+    )
+    .option('--id <id>', 'the batch export that the fields change');
+
+/** Its fields. */
+function draftOf(fields: JsonObject | undefined, { id }: DraftOptions): BatchExportUpdateInput {
+  if (fields === undefined && id === undefined)
+    throw new CliError('Name the batch export with --id, or pass the fields of a new one as JSON.');
+  return asWritten(fields ?? {});
 }
 
 /** `table describe|history|check|repair`. */
@@ -284,42 +298,47 @@ export function addTableCommands(program: Command): void {
   const tables = program
     .command('table')
     .description('the Delta table of a batch export (uses the HTTP API)');
-  const pathOf = (id: string, rest = ''): string => `batch_exports/${encodeURIComponent(id)}/table/${rest}`;
 
   serviceCommand(tables, 'describe', 'show its version, files, rows, columns and protocol')
     .argument('<export id>')
     .action(async (id: string, options: Options) => {
-      const { body } = await openService(options).call('GET', pathOf(id));
-      printer(options)(body, () => tableLines(body as TableResponse));
+      const path = { batch_export_id: id };
+      const found = await openService(options).get('/batch_exports/{batch_export_id}/table', { path });
+      printer(options)(found, () => tableLines(found));
     });
 
   serviceCommand(tables, 'history', 'list its versions, newest first, and what wrote them')
     .argument('<export id>')
-    .option('--limit <number>', 'maximum number', '50')
-    .option('--before <version>', 'only versions before this one')
-    .action(async (id: string, options: Options & { limit: string; before?: string }) => {
+    .option('--limit <number>', 'maximum number', parseCount, 50)
+    .option('--before <version>', 'only versions before this one', parseCount)
+    .action(async (id: string, options: Options & { limit: number; before?: number }) => {
       const { limit, before } = options;
-      const path = pathOf(id, `history/${searchOf({ limit, before })}`);
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () => versionTable(results(body)));
+      const versions = await openService(options).get('/batch_exports/{batch_export_id}/table/history', {
+        path: { batch_export_id: id },
+        query: { limit, ...(before !== undefined && { before }) },
+      });
+      printer(options)(versions, () => versionTable(versions.results));
     });
 
   serviceCommand(tables, 'check', 'compare it with manifests, objects and the journal')
     .argument('<export id>')
     .addHelpText('after', '\nThe exit code is 1 if something differs.')
     .action(async (id: string, options: Options) => {
-      const { body } = await openService(options).call('POST', pathOf(id, 'check/'), {});
-      const check = body as TableCheckResponse;
-      printer(options)(body, () => checkLines(check));
+      const path = { batch_export_id: id };
+      const check = await openService(options).post('/batch_exports/{batch_export_id}/table/check', { path });
+      printer(options)(check, () => checkLines(check));
       process.exitCode = check.ok ? 0 : 1;
     });
 
   serviceCommand(tables, 'repair', 'write one version that makes it what the current manifests say')
     .argument('<export id>')
     .action(async (id: string, options: Options) => {
-      const { body } = await openService(options).call('POST', pathOf(id, 'repair/'), {});
-      const { version, files_added, files_removed } = body as TableRepairResponse;
-      printer(options)(body, () => [
+      const path = { batch_export_id: id };
+      const repair = await openService(options).post('/batch_exports/{batch_export_id}/table/repair', {
+        path,
+      });
+      const { version, files_added, files_removed } = repair;
+      printer(options)(repair, () => [
         version === null
           ? 'The table is what its manifests say. Nothing was written.'
           : `Wrote version ${version}: ${counted(files_added, 'file')} added, ${counted(files_removed, 'file')} removed.`,
@@ -341,15 +360,15 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'show', 'show a batch export, its condition, its lag and its newest runs')
     .argument('<id>')
     .action(async (id: string, options: Options) => {
-      const { body } = await openService(options).call('GET', `batch_exports/${encodeURIComponent(id)}/`);
-      printer(options)(body, () => [
-        ...exportTable([body]),
+      const shown = await openService(options).get('/batch_exports/{id}', { path: { id } });
+      printer(options)(shown, () => [
+        ...exportTable([shown]),
         '',
-        ...conditionLines(conditionIn(body)),
-        ...definitionLines(body),
-        ...lagLines(body.lag as Lag | null),
+        ...conditionLines(shown.condition),
+        ...definitionLines(shown),
+        ...lagLines(shown.lag),
         '',
-        ...runTable(results({ results: body.latest_runs })),
+        ...runTable(shown.latest_runs),
       ]);
     });
 
@@ -360,9 +379,11 @@ export function addExportCommands(program: Command): void {
     .argument('<id>')
     .argument('<JSON>', 'the fields to change', parseJsonObject)
     .action(async (id: string, fields: JsonObject, options: Options) => {
-      const path = `batch_exports/${encodeURIComponent(id)}/`;
-      const { body } = await openService(options).call('PATCH', path, fields);
-      printer(options)(body, () => exportTable([body]));
+      const updated = await openService(options).patch('/batch_exports/{id}', {
+        path: { id },
+        body: asWritten(fields),
+      });
+      printer(options)(updated, () => ('detail' in updated ? [updated.detail] : exportTable([updated])));
     });
 
   serviceCommand(exports, 'delete', 'delete a batch export; its objects stay in the bucket')
@@ -370,18 +391,36 @@ export function addExportCommands(program: Command): void {
     .option(...yesOption)
     .action(async (id: string, options: Options & { yes?: boolean }) => {
       await confirm(`Delete the batch export ${id}? Its schedule, runs and logs are lost.`, options);
-      await sendAction(options, 'DELETE', id, '', undefined, 'Deleted.');
+      await sendCommand(
+        options,
+        (service) => service.command('DELETE', '/batch_exports/{id}', { path: { id } }),
+        'Deleted.',
+      );
     });
 
   serviceCommand(exports, 'pause', 'pause a batch export: start no new runs')
     .argument('<id>')
-    .action((id: string, options: Options) => sendAction(options, 'POST', id, 'pause', {}, 'Paused.'));
+    .action((id: string, options: Options) =>
+      sendCommand(
+        options,
+        (service) => service.command('POST', '/batch_exports/{id}/pause', { path: { id } }),
+        'Paused.',
+      ),
+    );
 
   serviceCommand(exports, 'unpause', 'unpause a batch export')
     .argument('<id>')
     .option('--backfill', 'also backfill the intervals that ended while it was paused')
     .action((id: string, options: Options & { backfill?: boolean }) =>
-      sendAction(options, 'POST', id, 'unpause', { backfill: options.backfill ?? false }, 'Unpaused.'),
+      sendCommand(
+        options,
+        (service) =>
+          service.command('POST', '/batch_exports/{id}/unpause', {
+            path: { id },
+            body: { backfill: options.backfill ?? false },
+          }),
+        'Unpaused.',
+      ),
     );
 
   serviceCommand(exports, 'backfill', 'export the intervals of a past time range')
@@ -392,16 +431,25 @@ export function addExportCommands(program: Command): void {
     .option('--dry-run', 'only print what it would export')
     .action(async (id: string, options: ShrinkOptions & RangeOptions) => {
       const range = { start_at: options.startAt, end_at: options.endAt };
-      const request = { ...range, ...allowsShrink(options) };
-      if (!options.dryRun) return sendAction(options, 'POST', id, 'backfill', request, 'Started backfill');
-      const path = `batch_exports/${encodeURIComponent(id)}/backfill`;
-      const { body } = await openService(options).call('POST', path, { ...range, dry_run: true });
-      printer(options)(body, () => [
-        ...table(
-          ['interval start', 'interval end', 'intervals', 'rows'],
-          [[body.start_at, body.end_at, body.intervals, body.rows]],
-        ),
-        ...(typeof body.detail === 'string' ? [body.detail] : []),
+      const path = { id };
+      if (!options.dryRun) {
+        const body = { ...range, ...allowsShrink(options) };
+        return sendCommand(
+          options,
+          (service) => service.command('POST', '/batch_exports/{id}/backfill', { path, body }),
+          'Started backfill',
+        );
+      }
+      const body = { ...range, dry_run: true };
+      const planned = await openService(options).post('/batch_exports/{id}/backfill', { path, body });
+      printer(options)(planned, () => [
+        ...('dry_run' in planned
+          ? table(
+              ['interval start', 'interval end', 'intervals', 'rows'],
+              [[planned.start_at, planned.end_at, planned.intervals, planned.rows]],
+            )
+          : []),
+        ...(planned.detail === null ? [] : [planned.detail]),
       ]);
     });
 
@@ -412,13 +460,14 @@ export function addExportCommands(program: Command): void {
     .option('--status <statuses>', 'only these statuses, comma-separated, for example gap,held')
     .option('--after <time>', 'only intervals that end after this ISO 8601 time')
     .option('--before <time>', 'only intervals that start before this ISO 8601 time')
-    .option('--limit <number>', 'maximum number', '100')
+    .option('--limit <number>', 'maximum number', parseCount, 100)
     .action(async (id: string, options: Options & IntervalFilters) => {
       const { status, after, before, limit } = options;
-      const search = searchOf({ status, after, before, limit });
-      const path = `batch_exports/${encodeURIComponent(id)}/intervals/${search}`;
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () => intervalTable(results(body)));
+      const intervals = await openService(options).get('/batch_exports/{batch_export_id}/intervals', {
+        path: { batch_export_id: id },
+        query: given({ status, after, before, limit }),
+      });
+      printer(options)(intervals, () => intervalTable(intervals.results));
     });
 
   serviceCommand(
@@ -428,21 +477,24 @@ export function addExportCommands(program: Command): void {
   )
     .argument('<id>')
     .option('--since <time>', 'only those whose run completed at this ISO 8601 time or later')
-    .option('--limit <number>', 'maximum number', '100')
-    .action(async (id: string, options: Options & { since?: string; limit: string }) => {
+    .option('--limit <number>', 'maximum number', parseCount, 100)
+    .action(async (id: string, options: Options & { since?: string; limit: number }) => {
       const { since, limit } = options;
-      const path = `batch_exports/${encodeURIComponent(id)}/manifests/${searchOf({ since, limit })}`;
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () => manifestTable(results(body)));
+      const manifests = await openService(options).get('/batch_exports/{batch_export_id}/manifests', {
+        path: { batch_export_id: id },
+        query: given({ since, limit }),
+      });
+      printer(options)(manifests, () => manifestTable(manifests.results));
     });
 
   serviceCommand(exports, 'reading', 'print programs that read the files of a batch export')
     .argument('<id>')
     .option('--reader <name>', 'only the one for this reader, for example duckdb')
     .action(async (id: string, options: Options & { reader?: string }) => {
-      const path = `batch_exports/${encodeURIComponent(id)}/reading/`;
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () => recipeLines(body, options.reader));
+      const reading = await openService(options).get('/batch_exports/{batch_export_id}/reading', {
+        path: { batch_export_id: id },
+      });
+      printer(options)(reading, () => recipeLines(reading, options.reader));
     });
 
   addInspectionCommands(exports);
@@ -454,21 +506,30 @@ export function addExportCommands(program: Command): void {
     .requiredOption('--reason <text>', 'why: it is shown with the interval, and ends its alert')
     .action((id: string, start: string, end: string, options: Options & { reason: string }) => {
       const body = { data_interval_start: start, data_interval_end: end, reason: options.reason };
-      return sendAction(options, 'POST', id, 'intervals/acknowledge', body, 'Acknowledged');
+      return sendCommand(
+        options,
+        (service) =>
+          service.command('POST', '/batch_exports/{batch_export_id}/intervals/acknowledge', {
+            path: { batch_export_id: id },
+            body,
+          }),
+        'Acknowledged',
+      );
     });
 
   serviceCommand(exports, 'logs', 'show the newest log lines of a batch export')
     .argument('<id>')
-    .option('--limit <number>', 'maximum number', '100')
-    .action(async (id: string, options: Options & { limit: string }) => {
-      const path = `batch_exports/${encodeURIComponent(id)}/logs/?limit=${encodeURIComponent(options.limit)}`;
-      const { body } = await openService(options).call('GET', path);
-      printer(options)(body, () =>
-        results(body)
-          .reverse()
-          .map(
-            (line) => `${String(line.timestamp)}  ${String(line.level).padEnd(7)}  ${String(line.message)}`,
-          ),
+    .option('--limit <number>', 'maximum number', parseCount, 100)
+    .action(async (id: string, options: Options & { limit: number }) => {
+      const { limit } = options;
+      const logs = await openService(options).get('/batch_exports/{id}/logs', {
+        path: { id },
+        query: { limit },
+      });
+      printer(options)(logs, () =>
+        logs.results
+          .toReversed()
+          .map(({ timestamp, level, message }) => `${timestamp}  ${level.padEnd(7)}  ${message}`),
       );
     });
 }

@@ -1,20 +1,22 @@
 import { type Command, Option } from 'commander';
 import { backfillTable, needsAttention, fieldTable, runTable, statusRows } from '../export_tables.ts';
+import { parseCount } from '../arguments.ts';
 import { printer, table } from '../output.ts';
 import {
-  type JsonObject,
+  given,
   openService,
   type Readiness,
-  results,
-  searchOf,
   serviceCommand,
   type ServiceCommandOptions,
 } from '../service_client.ts';
 
 type RunOptions = ServiceCommandOptions;
 
-const runsPath = (batchExport: string, run = ''): string =>
-  `batch_exports/${encodeURIComponent(batchExport)}/runs/${run === '' ? '' : `${encodeURIComponent(run)}/`}`;
+interface ListOptions extends RunOptions {
+  readonly status?: string;
+  readonly createdBy?: 'schedule' | 'backfill';
+  readonly limit: number;
+}
 
 /** `run list|show|cancel`. */
 export function addRunCommands(program: Command): void {
@@ -29,46 +31,38 @@ export function addRunCommands(program: Command): void {
         'backfill',
       ]),
     )
-    .option('--limit <number>', 'maximum number', '100')
-    .action(
-      async (id: string, options: RunOptions & { status?: string; createdBy?: string; limit: string }) => {
-        const { status, createdBy: created_by, limit } = options;
-        const { body } = await openService(options).call(
-          'GET',
-          `${runsPath(id)}${searchOf({ status, created_by, limit })}`,
-        );
-        printer(options)(body, () => runTable(results(body)));
-      },
-    );
+    .option('--limit <number>', 'maximum number', parseCount, 100)
+    .action(async (id: string, options: ListOptions) => {
+      const { status, createdBy: created_by, limit } = options;
+      const found = await openService(options).get('/batch_exports/{batch_export_id}/runs', {
+        path: { batch_export_id: id },
+        query: given({ status, created_by, limit }),
+      });
+      printer(options)(found, () => runTable(found.results));
+    });
 
   serviceCommand(runs, 'show', 'show a run')
     .argument('<export id>')
     .argument('<run id>')
     .action(async (id: string, run: string, options: RunOptions) => {
-      const { body } = await openService(options).call('GET', runsPath(id, run));
-      printer(options)(body, () => fieldTable(body));
+      const path = { batch_export_id: id, id: run };
+      const found = await openService(options).get('/batch_exports/{batch_export_id}/runs/{id}', { path });
+      printer(options)(found, () => fieldTable(found));
     });
 
   serviceCommand(runs, 'cancel', 'cancel a run; its interval is not exported again automatically')
     .argument('<export id>')
     .argument('<run id>')
     .action(async (id: string, run: string, options: RunOptions) => {
-      const { status, body } = await openService(options).call('POST', `${runsPath(id, run)}cancel/`, {});
-      printer(options)(body, () => outcomeLines(status, body, runTable));
+      const path = { batch_export_id: id, id: run };
+      const cancelled = await openService(options).post('/batch_exports/{batch_export_id}/runs/{id}/cancel', {
+        path,
+      });
+      printer(options)(cancelled, () => ('detail' in cancelled ? [cancelled.detail] : runTable([cancelled])));
     });
 }
 
-/** What an action on a run or a backfill did: its new state, or that it is still in progress. */
-const outcomeLines = (
-  status: number,
-  body: JsonObject,
-  format: (items: readonly JsonObject[]) => string[],
-): string[] => (status === 202 ? [String(body.detail)] : format([body]));
-
 type BackfillOptions = ServiceCommandOptions;
-
-const backfillsPath = (batchExport: string, backfill = ''): string =>
-  `batch_exports/${encodeURIComponent(batchExport)}/backfills/${backfill === '' ? '' : `${encodeURIComponent(backfill)}/`}`;
 
 const actions = [
   ['cancel', 'cancel a backfill and its unfinished runs'],
@@ -84,21 +78,25 @@ export function addBackfillCommands(program: Command): void {
 
   serviceCommand(backfills, 'list', 'list the backfills of a batch export with their progress')
     .argument('<export id>')
-    .option('--limit <number>', 'maximum number', '100')
-    .action(async (id: string, options: BackfillOptions & { limit: string }) => {
-      const { body } = await openService(options).call(
-        'GET',
-        `${backfillsPath(id)}${searchOf({ limit: options.limit })}`,
-      );
-      printer(options)(body, () => backfillTable(results(body)));
+    .option('--limit <number>', 'maximum number', parseCount, 100)
+    .action(async (id: string, options: BackfillOptions & { limit: number }) => {
+      const { limit } = options;
+      const found = await openService(options).get('/batch_exports/{batch_export_id}/backfills', {
+        path: { batch_export_id: id },
+        query: { limit },
+      });
+      printer(options)(found, () => backfillTable(found.results));
     });
 
   serviceCommand(backfills, 'show', 'show a backfill')
     .argument('<export id>')
     .argument('<backfill id>')
     .action(async (id: string, backfill: string, options: BackfillOptions) => {
-      const { body } = await openService(options).call('GET', backfillsPath(id, backfill));
-      printer(options)(body, () => fieldTable(body));
+      const path = { batch_export_id: id, id: backfill };
+      const found = await openService(options).get('/batch_exports/{batch_export_id}/backfills/{id}', {
+        path,
+      });
+      printer(options)(found, () => fieldTable(found));
     });
 
   for (const [action, description] of actions)
@@ -106,9 +104,12 @@ export function addBackfillCommands(program: Command): void {
       .argument('<export id>')
       .argument('<backfill id>')
       .action(async (id: string, backfill: string, options: BackfillOptions) => {
-        const request = `${backfillsPath(id, backfill)}${action}/`;
-        const { status, body } = await openService(options).call('POST', request, {});
-        printer(options)(body, () => outcomeLines(status, body, backfillTable));
+        const path = { batch_export_id: id, id: backfill };
+        const changed = await openService(options).post(
+          `/batch_exports/{batch_export_id}/backfills/{id}/${action}`,
+          { path },
+        );
+        printer(options)(changed, () => ('detail' in changed ? [changed.detail] : backfillTable([changed])));
       });
 }
 

@@ -1,16 +1,24 @@
 import type { Command } from 'commander';
+import type { Webhook, WebhookDelivery, WebhookUpdateInput } from '../../client/client.ts';
+import { parseCount } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
 import {
-  type JsonObject,
-  openService,
-  results,
-  searchOf,
+  asWritten,
+  given,
+  openService as connect,
+  type ServiceClient,
   serviceCommand,
   type ServiceCommandOptions,
 } from '../service_client.ts';
 
 type Options = ServiceCommandOptions;
+
+const openService = (options: Options): ServiceClient =>
+  connect(options, {
+    webhooks: ['webhook', 'webhook list'],
+    deliveries: ['delivery', 'webhook deliveries'],
+  });
 
 interface CreateOptions {
   readonly url: string;
@@ -36,18 +44,25 @@ const newSecret = async (): Promise<string> =>
   (await import('../../notifications/send_webhook.ts')).createWebhookSecret();
 
 /** The fields of the request that options change. @throws CliError when two contradict each other */
-function changedFields({ url, events, format, batchExport, enable, disable }: UpdateOptions): JsonObject {
+function changedFields({
+  url,
+  events,
+  format,
+  batchExport,
+  enable,
+  disable,
+}: UpdateOptions): WebhookUpdateInput {
   if (enable && disable) throw new CliError('Pass either --enable or --disable.');
-  return {
+  return asWritten({
     ...(url !== undefined && { url }),
     ...(events !== undefined && { events: namesIn(events) }),
     ...(format !== undefined && { format }),
     ...(batchExport !== undefined && { batch_export: batchExport === 'all' ? null : batchExport }),
     ...((enable === true || disable === true) && { enabled: enable === true }),
-  };
+  });
 }
 
-const webhookTable = (webhooks: readonly JsonObject[]): string[] =>
+const webhookTable = (webhooks: readonly Webhook[]): string[] =>
   table(
     ['id', 'url', 'format', 'batch export', 'enabled', 'events', 'last delivery'],
     webhooks.map((one) => [
@@ -56,12 +71,12 @@ const webhookTable = (webhooks: readonly JsonObject[]): string[] =>
       one.format,
       one.batch_export ?? 'all',
       one.enabled,
-      (one.events as string[]).join(', '),
-      (one.last_delivery as { detail: string } | null)?.detail,
+      one.events.join(', '),
+      one.last_delivery?.detail,
     ]),
   );
 
-const deliveryTable = (deliveries: readonly JsonObject[]): string[] =>
+const deliveryTable = (deliveries: readonly WebhookDelivery[]): string[] =>
   table(
     ['id', 'created', 'event', 'batch export', 'interval start', 'status', 'attempts', 'detail'],
     deliveries.map((one) => [
@@ -76,8 +91,6 @@ const deliveryTable = (deliveries: readonly JsonObject[]): string[] =>
     ]),
   );
 
-const path = (id: string): string => `webhooks/${encodeURIComponent(id)}/`;
-
 /** `webhook create|list|update|delete|test|deliveries|resend`. */
 export function addWebhookCommands(program: Command): void {
   const webhooks = program
@@ -90,18 +103,21 @@ export function addWebhookCommands(program: Command): void {
     .option('--format <format>', 'json, or slack for an incoming webhook of Slack', 'json')
     .option('--batch-export <id>', 'only of this batch export')
     .action(async (options: Options & CreateOptions) => {
-      const { body } = await openService(options).call('POST', 'webhooks/', {
-        url: options.url,
-        format: options.format,
-        ...(options.events === undefined ? {} : { events: namesIn(options.events) }),
-        ...(options.batchExport === undefined ? {} : { batch_export: options.batchExport }),
+      const { url, format, events, batchExport } = options;
+      const created = await openService(options).post('/webhooks', {
+        body: asWritten({
+          url,
+          format,
+          ...(events !== undefined && { events: namesIn(events) }),
+          ...(batchExport !== undefined && { batch_export: batchExport }),
+        }),
       });
-      printer(options)(body, () => [...webhookTable([body]), '', ...secretLines(String(body.secret))]);
+      printer(options)(created, () => [...webhookTable([created]), '', ...secretLines(created.secret)]);
     });
 
   serviceCommand(webhooks, 'list', 'list the webhooks of the project').action(async (options: Options) => {
-    const { body } = await openService(options).call('GET', 'webhooks/?limit=1000');
-    printer(options)(body, () => webhookTable(results(body)));
+    const found = await openService(options).get('/webhooks', { query: { limit: 1_000 } });
+    printer(options)(found, () => webhookTable(found.results));
   });
 
   serviceCommand(webhooks, 'update', 'change a webhook; omitted options stay unchanged')
@@ -118,9 +134,9 @@ export function addWebhookCommands(program: Command): void {
       const fields = { ...changedFields(options), ...(secret !== undefined && { secret }) };
       if (Object.keys(fields).length === 0)
         throw new CliError('Nothing to change: pass at least one option, such as --url.');
-      const { body } = await openService(options).call('PATCH', path(id), fields);
-      printer(options)({ ...body, ...(secret !== undefined && { secret }) }, () => [
-        ...webhookTable([body]),
+      const updated = await openService(options).patch('/webhooks/{id}', { path: { id }, body: fields });
+      printer(options)({ ...updated, ...(secret !== undefined && { secret }) }, () => [
+        ...webhookTable([updated]),
         ...(secret === undefined ? [] : ['', ...secretLines(secret)]),
       ]);
     });
@@ -128,39 +144,40 @@ export function addWebhookCommands(program: Command): void {
   serviceCommand(webhooks, 'delete', 'delete a webhook')
     .argument('<id>')
     .action(async (id: string, options: Options) => {
-      await openService(options).call('DELETE', path(id));
+      await openService(options).delete('/webhooks/{id}', { path: { id } });
       printer(options)({ id, deleted: true }, () => ['Deleted.']);
     });
 
   serviceCommand(webhooks, 'test', 'send a test message once')
     .argument('<id>')
     .action(async (id: string, options: Options) => {
-      const { body } = await openService(options).call('POST', `${path(id)}test/`, {});
-      printer(options)(body, () => [
-        `${body.delivered === true ? 'Delivered' : 'Not delivered'}. ${String(body.detail)}`,
+      const tested = await openService(options).post('/webhooks/{id}/test', { path: { id } });
+      printer(options)(tested, () => [
+        `${tested.delivered ? 'Delivered' : 'Not delivered'}. ${tested.detail}`,
       ]);
-      if (body.delivered !== true) process.exitCode = 1;
+      if (!tested.delivered) process.exitCode = 1;
     });
 
   serviceCommand(webhooks, 'deliveries', 'list the newest deliveries of a webhook')
     .argument('<id>')
     .option('--status <names>', 'pending, delivered, failed or dropped, separated by commas')
-    .option('--limit <number>', 'number of deliveries', '20')
-    .action(async (id: string, options: Options & { status?: string; limit: string }) => {
-      const search = searchOf({ limit: options.limit, status: options.status });
-      const { body } = await openService(options).call('GET', `${path(id)}deliveries/${search}`);
-      printer(options)(body, () => deliveryTable(results(body)));
+    .option('--limit <number>', 'number of deliveries', parseCount, 20)
+    .action(async (id: string, options: Options & { status?: string; limit: number }) => {
+      const { limit, status } = options;
+      const found = await openService(options).get('/webhooks/{id}/deliveries', {
+        path: { id },
+        query: given({ limit, status }),
+      });
+      printer(options)(found, () => deliveryTable(found.results));
     });
 
   serviceCommand(webhooks, 'resend', 'send the message of a delivery again')
     .argument('<id>')
     .argument('<delivery>')
     .action(async (id: string, delivery: string, options: Options) => {
-      const { body } = await openService(options).call(
-        'POST',
-        `${path(id)}deliveries/${encodeURIComponent(delivery)}/resend/`,
-        {},
-      );
-      printer(options)(body, () => [`Sending it again as delivery ${String(body.id)}.`]);
+      const resent = await openService(options).post('/webhooks/{id}/deliveries/{delivery_id}/resend', {
+        path: { id, delivery_id: delivery },
+      });
+      printer(options)(resent, () => [`Sending it again as delivery ${resent.id}.`]);
     });
 }

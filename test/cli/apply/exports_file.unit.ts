@@ -10,6 +10,13 @@ import {
   updateBodyOf,
 } from '../../../src/cli/apply/plan.ts';
 import { bounds } from '../../../src/config/bounds.ts';
+import { anExport } from '../api_objects.ts';
+
+const destinationOf = (config: Readonly<Record<string, unknown>>) => ({
+  type: 'S3',
+  config: { ...config },
+  access_key_id_end: null,
+});
 
 describe('a file of exports', () => {
   const folder = mkdtempSync(join(tmpdir(), 'exports-file-'));
@@ -178,22 +185,11 @@ describe('a file of exports', () => {
 
   it('is what an export is written as, without what has its default', () => {
     const text = exportsDocument([
-      {
-        id: 'id',
-        name: 'Clicks',
-        model: 'events',
-        interval: 'hour',
-        timezone: 'UTC',
-        offset_hour: null,
-        offset_day: null,
-        paused: false,
-        start_at: null,
+      anExport({
         end_at: '2027-01-01T00:00:00.000Z',
         dialect_query: 'select uuid\nfrom events',
-        retention_days: null,
-        latest_runs: [],
-        destination: { type: 'S3', config: { bucket_name: 'my-bucket', endpoint_url: null } },
-      },
+        destination: destinationOf({ bucket_name: 'my-bucket', endpoint_url: null }),
+      }),
     ]);
     expect(text).toContain('dialect_query: |-\n      select uuid\n      from events\n');
     expect(parse(text)).toEqual([
@@ -259,10 +255,7 @@ describe('a plan', () => {
   });
 
   it('resets what the file leaves out, and keeps pauses and secrets', () => {
-    const current = {
-      name: 'Clicks',
-      destination: { type: 'S3', config: { prefix: 'old', compression: 'gzip' } },
-    };
+    const current = anExport({ destination: destinationOf({ prefix: 'old', compression: 'gzip' }) });
     const declared = { name: 'Clicks', destination: { type: 'S3', config: { prefix: 'new' } } };
     const body = updateBodyOf(declared, current);
     expect(body).toMatchObject({
