@@ -114,14 +114,7 @@ const capabilities = {
     known: [
       ['Its limits.', 'src/config/bounds.ts'],
       ['Its job.', 'src/temporal/worker/job_handlers.ts', 'workflows/jobs.ts'],
-      ['The keys of published rows are read by the readers of verification.', 'src/export/exported_keys.ts'],
-      [
-        'Its doors: routes and the document of the API.',
-        'src/http/audit/audit_trail.ts',
-        'src/http/metrics.ts',
-        'src/http/openapi/openapi.ts',
-        'src/http/resources.ts',
-      ],
+      ['Its doors: routes and their audit.', 'src/http/audit/audit_trail.ts', 'src/http/resources.ts'],
       [
         'A check of a table is part of a verification, and a repair begins with one.',
         'src/table_commits/repair_table.ts',

@@ -10,7 +10,7 @@ const layers = [
   ['src/filters', 'src/jobs'],
   ['src/source', 'src/projections'],
   ['src/encoding', 'src/notifications'],
-  ['src/destination'],
+  ['src/destination', 'src/readers'],
   ['src/tables'],
   ['src/decisions', 'src/failures', 'src/queries', 'src/verify', 'src/migrate'],
   ['src/export'],

@@ -9,10 +9,10 @@ import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
 import { idColumns } from '../source/read_ranges.ts';
 import type { RowKey } from '../source/source.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
-import { lines } from '../verify/files/json_lines.ts';
-import { mergedByKey } from '../verify/files/merge_rows.ts';
-import { type DescribedFile, readRows } from '../verify/files/read_rows.ts';
-import { compareKeys, type ComparedColumn, FileUnreadable, type VerifiedRow } from '../verify/row.ts';
+import { lines } from '../readers/json_lines.ts';
+import { mergedByKey } from '../readers/merge_rows.ts';
+import { type DescribedFile, readRows } from '../readers/read_rows.ts';
+import { compareKeys, type ComparedColumn, FileUnreadable, type ComparedRow } from '../readers/row.ts';
 
 /**
  * Merges the keys of a manifest and of the source, both in order. Memory holds one key of each.
@@ -194,7 +194,7 @@ const versionColumns: readonly ComparedColumn[] = [
 ];
 
 /** Undefined if the file lacks a version. */
-function versionOf([mapping, person]: VerifiedRow['values']): string | undefined {
+function versionOf([mapping, person]: ComparedRow['values']): string | undefined {
   if (mapping === undefined || person === undefined) return undefined;
   return `${mapping ?? ''}/${person ?? ''}`;
 }

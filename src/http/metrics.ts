@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Condition } from '../domain/condition.ts';
 import type { Pool } from '../journal/database.ts';
 import { readStandings, sourceUnavailable } from '../projections/export_conditions.ts';
-import { currentDifferences } from '../projections/interval_checks.ts';
+import { checkedIntervals, differsNow } from '../projections/interval_checks.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { shareReading } from '../telemetry/metrics.ts';
 import type { TaskQueueState } from '../temporal/clients/executions.ts';
@@ -151,13 +151,11 @@ async function readPending(pool: Pool): Promise<Pending> {
 
 /** Outcomes of a comparison with the source after which a person or another run has to act. */
 const comparisonOutcomes = ['rows_added', 'rows_missing', 'both'] as const;
-/** Also `verification`: the newest verification that a person requested has findings. */
-const differences = [...comparisonOutcomes, 'verification'] as const;
-type Difference = (typeof differences)[number];
 
-/** Counts the intervals by export that differ by another comparison, such as one that a person requested. */
+/** Counts the intervals by export that differ by other checks, such as one that a person requested; 0 if none differs. */
 const otherCounts = `
-  select batch_export_id, checked_by, count(*) as intervals from ${currentDifferences} group by 1, 2`;
+  select batch_export_id, checked_by, count(*) filter (where ${differsNow}) as intervals
+  from ${checkedIntervals} group by 1, 2`;
 
 /** How a live export is doing. */
 interface ExportHealth {
@@ -175,7 +173,7 @@ interface ExportHealth {
   readonly unsettled_intervals: number;
   readonly held_intervals: number;
   /** Intervals whose files differ from the source, by the outcome of the latest comparison or verification. */
-  readonly differing_intervals: Readonly<Partial<Record<Difference, number>>>;
+  readonly differing_intervals: Readonly<Record<string, number>>;
   /** When any of its intervals was last compared with the source, in seconds since 1970; null if none was. */
   readonly last_compared_at: number | null;
   /** Seconds since its longest overdue comparison became due; 0 if none is, and while they are disabled. */
@@ -371,11 +369,13 @@ export function registerExportMetrics(
     'Intervals whose files differed from the source when they were last compared, or verified on request. Without those that a person has acknowledged.',
     [...ownLabels, 'outcome'],
     async () =>
-      (await readSeries()).flatMap(({ labels, exports }) =>
-        differences.map((outcome) => ({
+      (await readSeries()).flatMap(({ labels, exports }) => {
+        const counts = exports.map(({ differing_intervals }) => differing_intervals);
+        const outcomes = new Set([...comparisonOutcomes, ...counts.flatMap(Object.keys)]);
+        return [...outcomes].map((outcome) => ({
           labels: { ...labels, outcome },
-          value: sum(exports.map(({ differing_intervals }) => differing_intervals[outcome] ?? 0)),
-        })),
-      ),
+          value: sum(counts.map((count) => count[outcome] ?? 0)),
+        }));
+      }),
   );
 }

@@ -1,3 +1,17 @@
+import batchExports from './batch_exports/examples.json' with { type: 'json' };
+import runs from './runs/examples.json' with { type: 'json' };
+import backfills from './backfills/examples.json' with { type: 'json' };
+import intervals from './intervals/examples.json' with { type: 'json' };
+import verifications from './verifications/examples.json' with { type: 'json' };
+import previews from './previews/examples.json' with { type: 'json' };
+import source from './source/examples.json' with { type: 'json' };
+import tables from './tables/examples.json' with { type: 'json' };
+import webhooks from './webhooks/examples.json' with { type: 'json' };
+import dashboards from './dashboards/examples.json' with { type: 'json' };
+import keys from './keys/examples.json' with { type: 'json' };
+import audit from './audit/examples.json' with { type: 'json' };
+import projects from './projects/examples.json' with { type: 'json' };
+import query from './query/examples.json' with { type: 'json' };
 import { auditRoutes } from './audit/routes.ts';
 import { backfillRoutes } from './backfills/routes.ts';
 import {
@@ -70,3 +84,21 @@ export const consoleResources: readonly ProjectRoutes[] = [
   queryEditorRoutes,
   auditNameRoutes,
 ];
+
+/** What the document of the API shows of their operations, by method and path below the project. */
+export const resourceExamples = {
+  ...batchExports,
+  ...runs,
+  ...backfills,
+  ...intervals,
+  ...verifications,
+  ...previews,
+  ...source,
+  ...tables,
+  ...webhooks,
+  ...dashboards,
+  ...keys,
+  ...audit,
+  ...projects,
+  ...query,
+};

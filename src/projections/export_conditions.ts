@@ -16,7 +16,7 @@ import {
 } from '../domain/intervals.ts';
 import { activeRunStatuses, type RunStatus } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
-import { currentDifferences } from './interval_checks.ts';
+import { checkedIntervals, differsNow } from './interval_checks.ts';
 
 /** The number of gaps in a lag; the newest are kept. */
 const maxGaps = 100;
@@ -402,7 +402,7 @@ async function readDiffering(
        where batch_export_id = any($1) and outcome in ('rows_missing', 'both') and acknowledgement is null
        union
        select batch_export_id, data_interval_start, data_interval_end, interval.run_id, checked.checked_at
-       from ${currentDifferences} and batch_export_id = any($1)
+       from ${checkedIntervals} where ${differsNow} and batch_export_id = any($1)
      ) differing group by 1`,
     [ids],
   );

@@ -41,7 +41,9 @@ export async function readNewestCheck(
   return rows[0];
 }
 
-/** SQL: the checks of intervals that differ, and were not exported again since. */
-export const currentDifferences = `exportd.interval_checks checked
-  join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)
-  where checked.difference is not null and interval.completed_at <= checked.checked_at`;
+/** SQL: the checks with their intervals. */
+export const checkedIntervals = `exportd.interval_checks checked
+  join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)`;
+
+/** SQL condition on `checkedIntervals`: the interval differs, and was not exported again since. */
+export const differsNow = 'checked.difference is not null and interval.completed_at <= checked.checked_at';

@@ -19,7 +19,7 @@ import {
   readRejectedRows,
   type RejectedRows,
 } from './difference_classifier.ts';
-import { extensionsOf } from './files/read_rows.ts';
+import { extensionsOf } from '../readers/read_rows.ts';
 import type { Expirations } from './gaps.ts';
 import { intervalOf, type RangeContext, rangeOfManifest } from './locations.ts';
 import type { LoadedManifest } from './manifests.ts';
@@ -33,9 +33,9 @@ import {
   readAll,
   type RowShape,
   sorted,
-  type VerifiedRow,
+  type ComparedRow,
   within,
-} from './row.ts';
+} from '../readers/row.ts';
 import { addSums, createRowFingerprint, differingIndexes, rowsOf, sumsOf } from './row_fingerprint.ts';
 import type { SourceRows } from './source_rows.ts';
 
@@ -62,7 +62,7 @@ export interface ManifestCheck {
   /** Whether its rows have to be sorted before they can be compared. */
   readonly disordered: boolean;
   /** Rows that belong to another interval. */
-  readonly misplacedRows: readonly VerifiedRow[];
+  readonly misplacedRows: readonly ComparedRow[];
 }
 
 /**
@@ -306,8 +306,8 @@ async function checkRows(
     columns: deep ? await source.comparedColumns(range, manifest.columns) : [],
   };
   if (!hasKeys) return checkUnkeyed(context, { found, range, reading: readContext, shape, rejected });
-  const misplacedRows: VerifiedRow[] = [];
-  const onMisplacedRow = (row: VerifiedRow) => {
+  const misplacedRows: ComparedRow[] = [];
+  const onMisplacedRow = (row: ComparedRow) => {
     if (misplacedRows.length < maxMisplacedRows) misplacedRows.push(row);
     else collector.row('unexpected', row.id);
   };
@@ -343,7 +343,7 @@ async function checkRows(
 export function rereadRows(
   readContext: Pick<FileReadContext, 'reader' | 'signal'>,
   manifest: Manifest,
-): AsyncGenerator<VerifiedRow> {
+): AsyncGenerator<ComparedRow> {
   const ignored = createFindingCollector(intervalOf(manifest), '');
   const shape = { id: idColumnOf(manifest), columns: [] };
   return checkedRows(
@@ -361,7 +361,7 @@ export function rereadRows(
 
 async function reportRepeated(
   ids: RepeatedIds,
-  again: AsyncGenerator<VerifiedRow>,
+  again: AsyncGenerator<ComparedRow>,
   collector: FindingCollector,
 ): Promise<void> {
   const mayBeRepeated = ids.findRepeated();

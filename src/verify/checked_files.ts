@@ -5,8 +5,8 @@ import { fileSequences } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { formatCrc32 } from '../encoding/compression.ts';
 import type { Difference } from './compare_rows.ts';
-import { mergedByKey } from './files/merge_rows.ts';
-import { type Measure, measureChunks, readRows } from './files/read_rows.ts';
+import { mergedByKey } from '../readers/merge_rows.ts';
+import { type Measure, measureChunks, readRows } from '../readers/read_rows.ts';
 import type { FindingCollector } from './report.ts';
 import {
   compareKeys,
@@ -16,8 +16,8 @@ import {
   maxSortableRows,
   readAll,
   type RowShape,
-  type VerifiedRow,
-} from './row.ts';
+  type ComparedRow,
+} from '../readers/row.ts';
 import { differingIndexes, type RowFingerprint, sumsOf } from './row_fingerprint.ts';
 
 /** A file of a manifest; those of earlier generations have neither a key range nor a fingerprint. */
@@ -50,14 +50,14 @@ export const checkedRows = (
   reading: FileReadContext,
   files: readonly ManifestFile[],
   shape: RowShape,
-): AsyncGenerator<VerifiedRow> =>
+): AsyncGenerator<ComparedRow> =>
   mergedByKey(fileSequences(files).map((sequence) => checkedSequence(reading, sequence, shape)));
 
 async function* checkedSequence(
   reading: FileReadContext,
   files: readonly ManifestFile[],
   shape: RowShape,
-): AsyncGenerator<VerifiedRow> {
+): AsyncGenerator<ComparedRow> {
   for (const file of files) yield* checkedFile(reading, file, shape);
 }
 
@@ -65,7 +65,7 @@ async function* checkedFile(
   { reader, collector, totals, signal, isExpired, createFingerprint }: FileReadContext,
   file: ManifestFile,
   shape: RowShape,
-): AsyncGenerator<VerifiedRow> {
+): AsyncGenerator<ComparedRow> {
   const name = reader.nameOf(file.key);
   const object = await reader.open(file.key, signal);
   if (!object) {
@@ -139,7 +139,7 @@ async function* checkedFile(
     );
 }
 
-const isOutside = (row: VerifiedRow, { first = null, last = null }: ManifestFile): boolean =>
+const isOutside = (row: ComparedRow, { first = null, last = null }: ManifestFile): boolean =>
   (first !== null && compareKeys(row, first) < 0) || (last !== null && compareKeys(row, last) > 0);
 
 /** Describes how the bytes of an object differ from its manifest; undefined if they do not. */
@@ -184,7 +184,7 @@ export async function* earlierRows(
   reading: FileReadContext,
   { earlier, kept }: Manifest,
   id: string | null,
-): AsyncGenerator<VerifiedRow> {
+): AsyncGenerator<ComparedRow> {
   const separate = { ...reading, totals: { rows: 0, bytes: 0 } };
   const rowsOf = (files: readonly ManifestFile[], column: string | null) =>
     checkedSequence(separate, files, { id: column, columns: [] });
@@ -198,9 +198,9 @@ export async function* earlierRows(
  */
 export async function* exceptEarlier(
   differences: AsyncIterable<Difference>,
-  earlier: AsyncIterable<VerifiedRow>,
+  earlier: AsyncIterable<ComparedRow>,
 ): AsyncGenerator<Difference> {
-  const missing = new Map<string, VerifiedRow[]>();
+  const missing = new Map<string, ComparedRow[]>();
   let count = 0;
   for await (const difference of differences) {
     if (difference.kind !== 'missing' || count >= maxSortableRows) yield difference;

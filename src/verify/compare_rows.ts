@@ -4,13 +4,13 @@ import {
   maxSortableRows,
   OutOfOrder,
   type ValueDigest,
-  type VerifiedRow,
-} from './row.ts';
+  type ComparedRow,
+} from '../readers/row.ts';
 
 /** A difference between a file and the source. */
 export type Difference =
-  | { readonly kind: 'missing' | 'duplicate' | 'unexpected'; readonly row: VerifiedRow }
-  | { readonly kind: 'mismatched'; readonly row: VerifiedRow; readonly columns: readonly string[] };
+  | { readonly kind: 'missing' | 'duplicate' | 'unexpected'; readonly row: ComparedRow }
+  | { readonly kind: 'mismatched'; readonly row: ComparedRow; readonly columns: readonly string[] };
 
 /** How two rows are compared. */
 interface CompareOptions {
@@ -24,8 +24,8 @@ interface CompareOptions {
  * at a time. A key may occur several times on both sides.
  */
 export async function* keyedDifferences(
-  fileRows: AsyncIterable<VerifiedRow>,
-  sourceRows: AsyncIterable<VerifiedRow>,
+  fileRows: AsyncIterable<ComparedRow>,
+  sourceRows: AsyncIterable<ComparedRow>,
   options: CompareOptions,
 ): AsyncGenerator<Difference> {
   for await (const [inFile, inSource] of mergedGroups(fileRows, sourceRows))
@@ -34,15 +34,15 @@ export async function* keyedDifferences(
 
 /** Yields the rows of `one` whose key is in `other`. Both are sorted by key. */
 export async function* rowsInBoth(
-  one: AsyncIterable<VerifiedRow>,
-  other: AsyncIterable<VerifiedRow>,
-): AsyncGenerator<VerifiedRow> {
+  one: AsyncIterable<ComparedRow>,
+  other: AsyncIterable<ComparedRow>,
+): AsyncGenerator<ComparedRow> {
   for await (const [left, right] of mergedGroups(one, other)) if (left && right) yield left.first;
 }
 
 async function* mergedGroups(
-  leftRows: AsyncIterable<VerifiedRow>,
-  rightRows: AsyncIterable<VerifiedRow>,
+  leftRows: AsyncIterable<ComparedRow>,
+  rightRows: AsyncIterable<ComparedRow>,
 ): AsyncGenerator<readonly [Group | undefined, Group | undefined]> {
   const lefts = groupsOf(leftRows);
   const rights = groupsOf(rightRows);
@@ -62,12 +62,12 @@ async function* mergedGroups(
 
 /** Rows with the same key. */
 interface Group {
-  readonly first: VerifiedRow;
-  readonly rows: readonly VerifiedRow[];
+  readonly first: ComparedRow;
+  readonly rows: readonly ComparedRow[];
 }
 
-async function* groupsOf(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<Group> {
-  let group: { first: VerifiedRow; rows: VerifiedRow[] } | undefined;
+async function* groupsOf(rows: AsyncIterable<ComparedRow>): AsyncGenerator<Group> {
+  let group: { first: ComparedRow; rows: ComparedRow[] } | undefined;
   for await (const row of rows) {
     if (group && compareKeys(group.first, row) === 0) group.rows.push(row);
     else {
@@ -84,8 +84,8 @@ async function nextOf(groups: AsyncGenerator<Group>): Promise<Group | undefined>
 }
 
 function* compareGroups(
-  files: readonly VerifiedRow[],
-  source: readonly VerifiedRow[],
+  files: readonly ComparedRow[],
+  source: readonly ComparedRow[],
   options: CompareOptions,
 ): Generator<Difference> {
   for (const [file, row] of pairs(files, source)) {
@@ -101,20 +101,20 @@ function* compareGroups(
 
 /** Pairs rows with the same key. If there are several, rows with equal values are paired. */
 function pairs(
-  files: readonly VerifiedRow[],
-  source: readonly VerifiedRow[],
-): readonly (readonly [VerifiedRow, VerifiedRow])[] {
+  files: readonly ComparedRow[],
+  source: readonly ComparedRow[],
+): readonly (readonly [ComparedRow, ComparedRow])[] {
   const [file, row] = [files[0], source[0]];
   if (!file || !row) return [];
   if (files.length === 1 && source.length === 1) return [[file, row]];
   const [one, other] = [files, source].map((rows) => rows.toSorted(byValues)) as [
-    VerifiedRow[],
-    VerifiedRow[],
+    ComparedRow[],
+    ComparedRow[],
   ];
   return one.slice(0, other.length).map((left, index) => [left, other[index] ?? left]);
 }
 
-const byValues = (one: VerifiedRow, other: VerifiedRow): number =>
+const byValues = (one: ComparedRow, other: ComparedRow): number =>
   JSON.stringify(one.values) < JSON.stringify(other.values) ? -1 : 1;
 
 const sameValue = (
@@ -126,7 +126,7 @@ const sameValue = (
 
 /** The values of a row, normalized where files and PostgreSQL format them differently. */
 const canonicalValues = (
-  values: VerifiedRow['values'],
+  values: ComparedRow['values'],
   options: CompareOptions,
 ): readonly (ValueDigest | undefined)[] =>
   options.columns.map((column, index) => canonical(values[index], column, options));
@@ -149,12 +149,12 @@ function canonical(
  * @throws OutOfOrder when too many rows would have to be kept
  */
 export async function* unkeyedDifferences(
-  fileRows: AsyncGenerator<VerifiedRow>,
-  sourceRows: AsyncGenerator<VerifiedRow>,
+  fileRows: AsyncGenerator<ComparedRow>,
+  sourceRows: AsyncGenerator<ComparedRow>,
   options: CompareOptions,
 ): AsyncGenerator<Difference> {
-  const unmatched = new Map<string, { kind: 'missing' | 'unexpected'; rows: VerifiedRow[] }>();
-  const add = (kind: 'missing' | 'unexpected', row: VerifiedRow): void => {
+  const unmatched = new Map<string, { kind: 'missing' | 'unexpected'; rows: ComparedRow[] }>();
+  const add = (kind: 'missing' | 'unexpected', row: ComparedRow): void => {
     const values = JSON.stringify(canonicalValues(row.values, options));
     const matching = unmatched.get(values);
     if (!matching) unmatched.set(values, { kind, rows: [row] });

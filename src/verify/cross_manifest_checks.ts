@@ -3,7 +3,7 @@ import { intervalOf } from './locations.ts';
 import { rowsInBoth } from './compare_rows.ts';
 import { overlappingPairs } from './gaps.ts';
 import { createFindingCollector, type Finding } from './report.ts';
-import { formatMicroseconds, inOrder, keyText, sorted, type VerifiedRow, within } from './row.ts';
+import { formatMicroseconds, inOrder, keyText, sorted, type ComparedRow, within } from '../readers/row.ts';
 
 /** Finds time that two manifests cover, and rows that are in both. */
 export async function findOverlaps(
@@ -67,7 +67,7 @@ export async function reportMisplacedRows(
 /** Creates a function that finds the manifest to which a misplaced row belongs. */
 function createTargetFinder(
   checks: readonly ManifestCheck[],
-): (misplacedRow: VerifiedRow, from: ManifestCheck) => ManifestCheck | undefined {
+): (misplacedRow: ComparedRow, from: ManifestCheck) => ManifestCheck | undefined {
   const targets = checks.map((check) => {
     const { start, end } = intervalOf(check.found.manifest);
     return {
@@ -87,7 +87,7 @@ function createTargetFinder(
 async function keysInTarget(
   { signal }: CheckContext,
   { found }: ManifestCheck,
-  misplacedRows: readonly VerifiedRow[],
+  misplacedRows: readonly ComparedRow[],
 ): Promise<Set<string>> {
   const requested = new Set(misplacedRows.map(keyText));
   const foundKeys = new Set<string>();
@@ -96,7 +96,7 @@ async function keysInTarget(
   return foundKeys;
 }
 
-function rowsOf({ signal }: CheckContext, { found, disordered }: ManifestCheck): AsyncGenerator<VerifiedRow> {
+function rowsOf({ signal }: CheckContext, { found, disordered }: ManifestCheck): AsyncGenerator<ComparedRow> {
   const rows = rereadRows({ reader: found.location.reader, signal }, found.manifest);
   return (disordered ? sorted : inOrder)(rows);
 }

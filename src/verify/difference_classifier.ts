@@ -3,10 +3,10 @@ import type { Manifest } from '../destination/manifest.ts';
 import { formatCrc32 } from '../encoding/compression.ts';
 import type { FileReadContext } from './checked_files.ts';
 import type { Difference } from './compare_rows.ts';
-import { readFieldTexts } from './files/json_lines.ts';
-import { type Measure, measureChunks } from './files/read_rows.ts';
+import { readFieldTexts } from '../readers/json_lines.ts';
+import { type Measure, measureChunks } from '../readers/read_rows.ts';
 import type { FindingCollector } from './report.ts';
-import { FileUnreadable } from './row.ts';
+import { FileUnreadable } from '../readers/row.ts';
 import type { PersonState } from './source_rows.ts';
 
 /** The rejected rows of a manifest. */

@@ -1,6 +1,6 @@
 import { bucketsOf, type Fingerprint, type FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { RowKey } from './row.ts';
+import type { RowKey } from '../readers/row.ts';
 
 /** The number of rows of a bucket of insertion time, and the sum of their hashes modulo 2^64. */
 interface BucketSum {

@@ -7,7 +7,7 @@ import type { Fingerprint } from '../domain/fingerprint.ts';
 import { isOfValue, rowByRow } from '../source/bad_row.ts';
 import { readDivided } from '../source/read_ranges.ts';
 import { addSums, type BucketSums, type HashIds, sumsOfRows } from './row_fingerprint.ts';
-import type { ComparedColumn, RowKey, RowShape, ValueDigest, VerifiedRow } from './row.ts';
+import type { ComparedColumn, RowKey, RowShape, ValueDigest, ComparedRow } from '../readers/row.ts';
 import { CannotVerify } from './report.ts';
 import {
   hashesOf,
@@ -34,7 +34,7 @@ export interface SourceRows {
   /** Whether the files of a range contain the keys of the rows. */
   hasKeys(range: RowRange): Promise<boolean>;
   /** The rows of a range sorted by key, read with one short transaction per page. */
-  rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow>;
+  rows(range: RowRange, shape: RowShape): AsyncGenerator<ComparedRow>;
   count(range: RowRange): Promise<number>;
   /** The number of rows and the sum of the hashes of their ids, by bucket of insertion time. */
   fingerprint(range: RowRange, fingerprint: Pick<Fingerprint, 'width_ms'>): Promise<BucketSums>;
@@ -63,7 +63,7 @@ export function createSourceRows(
     });
   const query = (statement: Statement): Promise<ValueDigest[][]> => read(statement).catch(throwSourceError);
 
-  async function* rows(range: RowRange, shape: RowShape): AsyncGenerator<VerifiedRow> {
+  async function* rows(range: RowRange, shape: RowShape): AsyncGenerator<ComparedRow> {
     const maxRows = shape.columns.length > 0 ? pageRows.deep : pageRows.shallow;
     const statements = await statementsOf(range);
     let limit = maxRows;

@@ -9,7 +9,7 @@ import {
 } from '../../src/domain/fingerprint.ts';
 import { planCuts, rangeSizeOf, splitInterval } from '../../src/export/count.ts';
 import { createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
-import { compareKeys } from '../../src/verify/row.ts';
+import { compareKeys } from '../../src/readers/row.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { yieldSlotWhileStalled } from '../../src/export/yieldable_slots.ts';
 import { allRows } from '../../src/source/row_selection.ts';

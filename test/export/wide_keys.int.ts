@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { GetObjectCommand } from '@aws-sdk/client-s3';
 import type { Readable } from 'node:stream';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
-import { readRows } from '../../src/verify/files/read_rows.ts';
+import { readRows } from '../../src/readers/read_rows.ts';
 import fc from 'fast-check';
 import type { RowBlock, Source } from '../../src/source/source.ts';
 import { blocksOf, rowsOf, sourceOf } from '../source/rows.ts';

@@ -6,11 +6,11 @@ import { joinRowGroup } from '../../src/encoding/parquet/join_row_group.ts';
 import { isRowGroup } from '../../src/encoding/parquet_encoder.ts';
 import { type ExportedColumn } from '../../src/source/row_selection.ts';
 import { fileColumns } from '../../src/source/sort_key.ts';
-import { decompress } from '../../src/verify/files/decompress.ts';
-import { readJsonLines } from '../../src/verify/files/json_lines.ts';
-import { mergedByKey } from '../../src/verify/files/merge_rows.ts';
-import { extensionsOf, readRows } from '../../src/verify/files/read_rows.ts';
-import { digestText, type VerifiedRow } from '../../src/verify/row.ts';
+import { decompress } from '../../src/readers/decompress.ts';
+import { readJsonLines } from '../../src/readers/json_lines.ts';
+import { mergedByKey } from '../../src/readers/merge_rows.ts';
+import { extensionsOf, readRows } from '../../src/readers/read_rows.ts';
+import { digestText, type ComparedRow } from '../../src/readers/row.ts';
 import { copyBlock } from '../encoding/copy_block.ts';
 import { bytesOf, sampleOf, type SampleRow } from '../encoding/parquet/samples.ts';
 import { fileOf, fragmentOf } from '../encoding/parquet/written_file.ts';
@@ -91,13 +91,13 @@ describe('JSON lines', () => {
     ],
   };
 
-  async function read(text: string, chunkSize = 65_536): Promise<VerifiedRow[]> {
+  async function read(text: string, chunkSize = 65_536): Promise<ComparedRow[]> {
     const bytes = Buffer.from(text);
     async function* chunks() {
       for (let at = 0; at < bytes.length; at += chunkSize)
         yield await Promise.resolve(bytes.subarray(at, at + chunkSize));
     }
-    const rows: VerifiedRow[] = [];
+    const rows: ComparedRow[] = [];
     for await (const row of readJsonLines(chunks(), shape)) rows.push(row);
     return rows;
   }
@@ -208,7 +208,7 @@ describe('the rows of several sequences of files', () => {
   /** Sequences of rows whose times are the numbers, and what was read of them. */
   function sequencesOf(...times: readonly (readonly number[])[]) {
     const seen = { open: 0, maxOpen: 0 };
-    async function* rowsOf(numbers: readonly number[], position: number): AsyncGenerator<VerifiedRow> {
+    async function* rowsOf(numbers: readonly number[], position: number): AsyncGenerator<ComparedRow> {
       seen.open += 1;
       seen.maxOpen = Math.max(seen.maxOpen, seen.open);
       try {
@@ -223,8 +223,8 @@ describe('the rows of several sequences of files', () => {
     }
     return { seen, sequences: times.map(rowsOf) };
   }
-  const collect = async (rows: AsyncIterable<VerifiedRow>): Promise<VerifiedRow[]> => {
-    const found: VerifiedRow[] = [];
+  const collect = async (rows: AsyncIterable<ComparedRow>): Promise<ComparedRow[]> => {
+    const found: ComparedRow[] = [];
     for await (const row of rows) found.push(row);
     return found;
   };
@@ -264,7 +264,7 @@ describe('the rows of several sequences of files', () => {
       for await (const row of mergedByKey(sequences)) if (row.inserted_at === '000002') break;
       expect(seen.open).toBe(0);
       const failing = sequencesOf(...Array.from({ length: count }, () => [1, 2, 3]));
-      async function* broken(): AsyncGenerator<VerifiedRow> {
+      async function* broken(): AsyncGenerator<ComparedRow> {
         await nextTurn();
         yield* [];
         throw new Error('broken');

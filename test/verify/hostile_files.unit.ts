@@ -3,8 +3,8 @@ import { brotliCompressSync, constants, createGzip, gzipSync, zstdCompressSync }
 import { buffer } from 'node:stream/consumers';
 import { Readable } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
-import { readRows } from '../../src/verify/files/read_rows.ts';
-import { FileUnreadable, type RowShape } from '../../src/verify/row.ts';
+import { readRows } from '../../src/readers/read_rows.ts';
+import { FileUnreadable, type RowShape } from '../../src/readers/row.ts';
 import { casesOf } from '../setup/effort.ts';
 import { parquetOf, varint, withFooter } from '../encoding/parquet/hostile_parquet.ts';
 

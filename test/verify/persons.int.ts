@@ -7,7 +7,7 @@ import { allRows } from '../../src/source/row_selection.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import type { FindingKind, VerificationReport } from '../../src/verify/report.ts';
-import type { VerifiedRow } from '../../src/verify/row.ts';
+import type { ComparedRow } from '../../src/readers/row.ts';
 import { createSourceRows } from '../../src/verify/source_rows.ts';
 import { createVerificationHandler, verificationJob } from '../../src/verify/verification_job.ts';
 import { createVerifyHarness, type Exported, hours, teamId, type VerifyHarness } from './verify_harness.ts';
@@ -293,7 +293,7 @@ describe('values', () => {
         maxConnections: 1,
         statementTimeoutMs: 60_000,
       });
-      const read = async (rows: number): Promise<VerifiedRow[]> => {
+      const read = async (rows: number): Promise<ComparedRow[]> => {
         const limits = { deep: rows, shallow: rows };
         const source = createSourceRows(
           connections,
@@ -308,7 +308,7 @@ describe('values', () => {
           selection: allRows,
         };
         const shape = { id: 'id', columns: [{ name: 'distinct_id', type: 'text' }] };
-        const found: VerifiedRow[] = [];
+        const found: ComparedRow[] = [];
         for await (const row of source.rows(range, shape)) found.push(row);
         return found;
       };

@@ -8,22 +8,9 @@ import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-ty
 import { installedPath, isBuild } from '../../config/installation.ts';
 import { basePathOf, type Settings } from '../../config/settings.ts';
 import { ApiError } from '../api_error.ts';
-import audit from '../audit/examples.json' with { type: 'json' };
-import backfills from '../backfills/examples.json' with { type: 'json' };
-import batchExports from '../batch_exports/examples.json' with { type: 'json' };
-import verifications from '../verifications/examples.json' with { type: 'json' };
-import dashboards from '../dashboards/examples.json' with { type: 'json' };
-import intervals from '../intervals/examples.json' with { type: 'json' };
-import keys from '../keys/examples.json' with { type: 'json' };
-import previews from '../previews/examples.json' with { type: 'json' };
-import projects from '../projects/examples.json' with { type: 'json' };
-import query from '../query/examples.json' with { type: 'json' };
+import { resourceExamples } from '../resources.ts';
 import type { HttpApp } from '../route_context.ts';
 import { createTurns } from '../../concurrency/keyed_semaphore.ts';
-import runs from '../runs/examples.json' with { type: 'json' };
-import source from '../source/examples.json' with { type: 'json' };
-import tables from '../tables/examples.json' with { type: 'json' };
-import webhooks from '../webhooks/examples.json' with { type: 'json' };
 import messages from '../webhooks/message_examples.json' with { type: 'json' };
 import { webhookMessageSchema } from '../webhooks/schema.ts';
 import errors from './errors.json' with { type: 'json' };
@@ -48,22 +35,7 @@ interface OperationExamples {
 }
 
 /** The examples of every operation, by its method and its path below the project. They stand beside their schemas. */
-export const examples: Readonly<Record<string, OperationExamples>> = {
-  ...batchExports,
-  ...runs,
-  ...backfills,
-  ...intervals,
-  ...verifications,
-  ...previews,
-  ...source,
-  ...tables,
-  ...webhooks,
-  ...dashboards,
-  ...keys,
-  ...audit,
-  ...projects,
-  ...query,
-};
+export const examples: Readonly<Record<string, OperationExamples>> = resourceExamples;
 
 /** Every error that the API responds with, by the kind of operations that do. */
 export const errorsByKind: Readonly<Record<keyof typeof errors, readonly ErrorExample[]>> = errors;

@@ -1,6 +1,6 @@
 import type { Transform } from 'node:stream';
 import { createBrotliDecompress, createGunzip, createZstdDecompress } from 'node:zlib';
-import { FileUnreadable } from '../row.ts';
+import { FileUnreadable } from './row.ts';
 
 type Decoder = Transform & { readonly bytesWritten: number };
 

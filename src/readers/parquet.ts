@@ -7,8 +7,8 @@ import {
   type ParquetParsers,
   parquetRead,
 } from 'hyparquet';
-import { bounds, boundText } from '../../config/bounds.ts';
-import { checkFooter, InvalidParquet, unpackPages } from '../../encoding/parquet/check_pages.ts';
+import { bounds, boundText } from '../config/bounds.ts';
+import { checkFooter, InvalidParquet, unpackPages } from '../encoding/parquet/check_pages.ts';
 import {
   type ComparedColumn,
   digestJson,
@@ -17,9 +17,9 @@ import {
   KeysMissing,
   type RowShape,
   type ValueDigest,
-  type VerifiedRow,
+  type ComparedRow,
   withoutKey,
-} from '../row.ts';
+} from './row.ts';
 import { openTemporaryFile } from './temporary_file.ts';
 
 /**
@@ -30,7 +30,7 @@ import { openTemporaryFile } from './temporary_file.ts';
 export async function* readParquet(
   chunks: AsyncIterable<Buffer>,
   shape: RowShape,
-): AsyncGenerator<VerifiedRow> {
+): AsyncGenerator<ComparedRow> {
   const handle = await openTemporaryFile();
   try {
     await writeFile(handle, chunks);
@@ -91,7 +91,7 @@ async function* readRange(
   group: RowGroup,
   shape: RowShape,
   rowStart: number,
-): AsyncGenerator<VerifiedRow> {
+): AsyncGenerator<ComparedRow> {
   const rows = Number(group.num_rows);
   if (!(rows <= bounds.parquetRows.max))
     throw invalidParquet(`a row group has more than ${boundText(bounds.parquetRows)} rows`);

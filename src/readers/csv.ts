@@ -1,6 +1,6 @@
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
-import { bounds } from '../../config/bounds.ts';
+import { bounds } from '../config/bounds.ts';
 import {
   digestJson,
   digestText,
@@ -8,9 +8,9 @@ import {
   KeysMissing,
   type RowShape,
   type ValueDigest,
-  type VerifiedRow,
+  type ComparedRow,
   withoutKey,
-} from '../row.ts';
+} from './row.ts';
 import { lineTooLong } from './json_lines.ts';
 
 type Fields = readonly (string | null)[];
@@ -19,7 +19,7 @@ type Fields = readonly (string | null)[];
  * Reads rows of CSV (RFC 4180) with a header and LF. Nothing between commas is null, `""` is the empty string.
  * @throws FileUnreadable, and errors of `chunks`
  */
-export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): AsyncGenerator<VerifiedRow> {
+export async function* readCsv(chunks: AsyncIterable<Buffer>, shape: RowShape): AsyncGenerator<ComparedRow> {
   let positions: { inserted_at: number; id: number; columns: readonly number[] } | undefined;
   let number = 0;
   for await (const fields of records(chunks)) {

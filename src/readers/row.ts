@@ -46,7 +46,7 @@ export const jsonDigestSql = (text: string): string =>
   digestSql(`btrim(replace(replace(${text}, E'\\n', ''), E'\\r', ''), E' \\t')`);
 
 /** A row, as it is compared. */
-export interface VerifiedRow {
+export interface ComparedRow {
   /** ISO 8601 UTC with microseconds. */
   readonly inserted_at: string;
   /** uuid of an event, distinct_id of a person. */
@@ -69,14 +69,14 @@ export interface RowShape {
 }
 
 /** Creates a row of a file without keys. */
-export const withoutKey = (values: VerifiedRow['values']): VerifiedRow => ({
+export const withoutKey = (values: ComparedRow['values']): ComparedRow => ({
   inserted_at: '',
   id: '',
   values,
 });
 
 /** The sort key of rows. */
-export type RowKey = Pick<VerifiedRow, 'inserted_at' | 'id'>;
+export type RowKey = Pick<ComparedRow, 'inserted_at' | 'id'>;
 
 /** The key of a row as text. */
 export const keyText = ({ inserted_at, id }: RowKey): string => `${inserted_at} ${id}`;
@@ -98,9 +98,9 @@ export class KeysMissing extends FileUnreadable {}
 
 /** Passes rows through and calls `onRow` for each. */
 export async function* observeRows(
-  rows: AsyncIterable<VerifiedRow>,
-  onRow: (row: VerifiedRow) => void,
-): AsyncGenerator<VerifiedRow> {
+  rows: AsyncIterable<ComparedRow>,
+  onRow: (row: ComparedRow) => void,
+): AsyncGenerator<ComparedRow> {
   for await (const row of rows) {
     onRow(row);
     yield row;
@@ -108,7 +108,7 @@ export async function* observeRows(
 }
 
 /** Reads rows to the end. */
-export async function readAll(rows: AsyncGenerator<VerifiedRow>): Promise<void> {
+export async function readAll(rows: AsyncGenerator<ComparedRow>): Promise<void> {
   while (!(await rows.next()).done);
 }
 
@@ -121,8 +121,8 @@ export class OutOfOrder extends Error {
 export const maxSortableRows = 1_000_000;
 
 /** Passes rows through while they are sorted. @throws OutOfOrder */
-export async function* inOrder(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<VerifiedRow> {
-  let previous: VerifiedRow | undefined;
+export async function* inOrder(rows: AsyncIterable<ComparedRow>): AsyncGenerator<ComparedRow> {
+  let previous: ComparedRow | undefined;
   for await (const row of rows) {
     if (previous && compareKeys(previous, row) > 0) throw new OutOfOrder('The rows are not sorted.');
     previous = row;
@@ -131,8 +131,8 @@ export async function* inOrder(rows: AsyncIterable<VerifiedRow>): AsyncGenerator
 }
 
 /** Sorts rows in memory. @throws OutOfOrder when there are more than `maxSortableRows` */
-export async function* sorted(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<VerifiedRow> {
-  const collected: VerifiedRow[] = [];
+export async function* sorted(rows: AsyncIterable<ComparedRow>): AsyncGenerator<ComparedRow> {
+  const collected: ComparedRow[] = [];
   for await (const row of rows) {
     if (collected.length >= maxSortableRows) throw new OutOfOrder('There are too many rows to sort.');
     collected.push(row);
@@ -142,10 +142,10 @@ export async function* sorted(rows: AsyncIterable<VerifiedRow>): AsyncGenerator<
 
 /** Passes the rows of an interval through, and all others to `onMisplacedRow`. */
 export async function* within(
-  rows: AsyncIterable<VerifiedRow>,
+  rows: AsyncIterable<ComparedRow>,
   interval: DataInterval,
-  onMisplacedRow: (row: VerifiedRow) => void,
-): AsyncGenerator<VerifiedRow> {
+  onMisplacedRow: (row: ComparedRow) => void,
+): AsyncGenerator<ComparedRow> {
   const [start, end] = [formatMicroseconds(interval.start), formatMicroseconds(interval.end)];
   for await (const row of rows) {
     if (row.inserted_at >= start && row.inserted_at < end) yield row;

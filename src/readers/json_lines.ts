@@ -1,4 +1,4 @@
-import { bounds, boundText } from '../../config/bounds.ts';
+import { bounds, boundText } from '../config/bounds.ts';
 import {
   digestBytes,
   digestJson,
@@ -7,9 +7,9 @@ import {
   KeysMissing,
   type RowShape,
   type ValueDigest,
-  type VerifiedRow,
+  type ComparedRow,
   withoutKey,
-} from '../row.ts';
+} from './row.ts';
 
 const quotationMark = 0x22;
 const backslash = 0x5c;
@@ -90,7 +90,7 @@ const closingBrace = 0x7d;
 export async function* readJsonLines(
   chunks: AsyncIterable<Buffer>,
   shape: RowShape,
-): AsyncGenerator<VerifiedRow> {
+): AsyncGenerator<ComparedRow> {
   const { id: idName } = shape;
   const key = idName === null ? [] : ['_inserted_at', idName];
   const names = [...key, ...shape.columns.map(({ name }) => name)];

@@ -1,12 +1,12 @@
 import { crc32 } from 'node:zlib';
-import { bounds, boundText } from '../../config/bounds.ts';
-import { FileUnreadable, type RowShape, type VerifiedRow } from '../row.ts';
+import { bounds, boundText } from '../config/bounds.ts';
+import { FileUnreadable, type RowShape, type ComparedRow } from './row.ts';
 import { readCsv } from './csv.ts';
 import { decompress } from './decompress.ts';
 import { readJsonLines } from './json_lines.ts';
 import { readParquet } from './parquet.ts';
 
-type RowReader = (chunks: AsyncIterable<Buffer>, shape: RowShape) => AsyncGenerator<VerifiedRow>;
+type RowReader = (chunks: AsyncIterable<Buffer>, shape: RowShape) => AsyncGenerator<ComparedRow>;
 
 /** Row readers by extension. */
 const readers: Readonly<Record<string, RowReader>> = {
@@ -41,7 +41,7 @@ export async function* readRows(
   { key, rows, bytes }: DescribedFile,
   chunks: AsyncIterable<Buffer>,
   shape: RowShape,
-): AsyncGenerator<VerifiedRow> {
+): AsyncGenerator<ComparedRow> {
   const { format, codec } = extensionsOf(key);
   const read = readers[format];
   if (!read) throw new FileUnreadable('its name has no known extension');

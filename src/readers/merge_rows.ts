@@ -1,10 +1,10 @@
 import type { FileHandle } from 'node:fs/promises';
 import { deserialize, serialize } from 'node:v8';
-import { compareKeys, type RowKey, type VerifiedRow } from '../row.ts';
+import { compareKeys, type RowKey, type ComparedRow } from './row.ts';
 import { openTemporaryFile } from './temporary_file.ts';
 
 /** A row with its key. If it has values, its other fields are small. */
-type MergedRow = RowKey & Partial<Pick<VerifiedRow, 'values'>>;
+type MergedRow = RowKey & Partial<Pick<ComparedRow, 'values'>>;
 
 /**
  * Maximum number of sequences that are read at the same time. Each holds a connection to the bucket and a block of rows, and a
