@@ -30,6 +30,7 @@ const capabilities = {
         'src/cli/commands/destinations.ts',
         'src/cli/export_tables.ts',
         'src/http/resources.ts',
+        'src/temporal/capabilities.ts',
         'src/temporal/worker/job_handlers.ts',
         'src/temporal/worker/worker_process.ts',
         'workflows/jobs.ts',
@@ -69,6 +70,7 @@ const capabilities = {
       [
         'Its workflow, and what delivers it again.',
         'src/contract/workflow_inputs.ts',
+        'src/temporal/capabilities.ts',
         'src/temporal/clients/workflow_clients.ts',
         'src/temporal/reconcilers/check_executions.ts',
         'src/temporal/reconcilers/registry.ts',
@@ -100,11 +102,6 @@ const capabilities = {
         'src/config/settings.ts',
         'src/config/value_types.ts',
         'src/failures/operator_faults.ts',
-      ],
-      [
-        'What has expired, and what of a deleted export is left.',
-        'src/decisions/collapse_history.ts',
-        'src/decisions/due_maintenance.ts',
       ],
     ],
   },

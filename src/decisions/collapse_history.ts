@@ -6,6 +6,7 @@ import {
 } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Connection, Pool } from '../journal/database.ts';
+import { purgeRows, type StoredRows } from '../journal/stored_rows.ts';
 import {
   deterministicId,
   type Journal,
@@ -90,10 +91,14 @@ interface BatchSize {
   intervals: number;
 }
 
-/** Collapses what is old, in batches, until nothing is left or `isOver`. It can be stopped anywhere and repeated. */
+/**
+ * Collapses what is old, in batches, until nothing is left or `isOver`. It can be stopped anywhere and repeated.
+ * @param stored what is purged with a deleted export
+ */
 export async function collapseHistory(
   journal: Journal,
   retention: HistoryRetention,
+  stored: readonly StoredRows[],
   isOver: () => boolean,
 ): Promise<CollapseCounts> {
   const counts = { intervals: 0, backfills: 0, purged_exports: 0 };
@@ -114,7 +119,7 @@ export async function collapseHistory(
   }
   if (retention.deletedExportMs !== undefined)
     for (const id of await readExportsToPurge(pool, retention.deletedExportMs))
-      if (!isOver() && (await purgeExport(journal, id, isOver))) counts.purged_exports += 1;
+      if (!isOver() && (await purgeExport(journal, id, stored, isOver))) counts.purged_exports += 1;
   await sweepStreams(pool, isOver);
   return counts;
 }
@@ -418,22 +423,19 @@ async function readExportsToPurge(pool: Pool, deletedExportMs: number): Promise<
   return rows.map(({ id }) => id);
 }
 
-/** Tables with rows of exports beside the journal and the read models, in the order to delete from them. */
-const tablesOfExports = [
-  'log_lines',
-  'interval_checks',
-  'interval_comparisons',
-  'interval_repairs',
-  'incidents',
-  'notified_conditions',
-  'notifications',
-  'webhooks',
-  'commands',
-];
-const purgedRows = 2_000;
+/** What this folder stores of exports beside the journal and its read models. */
+export const decisionRows: StoredRows = {
+  tables: ['interval_comparisons', 'interval_repairs', 'commands'],
+  expired: [],
+};
 
 /** Deletes everything of a deleted export, its own stream last. Its files stay in the bucket. @returns whether it is done */
-async function purgeExport(journal: Journal, batchExportId: string, isOver: () => boolean): Promise<boolean> {
+async function purgeExport(
+  journal: Journal,
+  batchExportId: string,
+  stored: readonly StoredRows[],
+  isOver: () => boolean,
+): Promise<boolean> {
   const { pool } = journal;
   for (const [table, kind] of [
     ['batch_export_runs', 'run_ids'],
@@ -453,16 +455,7 @@ async function purgeExport(journal: Journal, batchExportId: string, isOver: () =
         return false;
       });
     }
-  for (const table of tablesOfExports)
-    for (let deleted = purgedRows; deleted === purgedRows;) {
-      if (isOver()) return false;
-      const { rowCount } = await pool.query(
-        `delete from exportd.${table} where ctid in (
-           select ctid from exportd.${table} where batch_export_id = $1 limit ${purgedRows})`,
-        [batchExportId],
-      );
-      deleted = rowCount ?? 0;
-    }
+  if (!(await purgeRows(pool, batchExportId, stored, isOver))) return false;
   return journal.transaction(async ({ connection, lock }) => {
     await lock(batchExportDecider, batchExportId);
     if (!(await forgetExport(connection, batchExportId))) return false;

@@ -4,6 +4,8 @@
  */
 import type { Settings } from '../config/settings.ts';
 import { inTransaction, type Pool } from '../journal/database.ts';
+import type { Subscriber } from '../journal/journal.ts';
+import type { StoredRows } from '../journal/stored_rows.ts';
 
 /** How many unfinished jobs there may be, of all kinds that share the limit. */
 export interface JobLimit {
@@ -79,7 +81,27 @@ const selection = `select id, kind, team_id, user_id, target, parameters, secret
   from exportd.jobs`;
 
 /** SQL: jobs that nobody reads any more, and whose secrets are not needed. */
-export const isAbandoned = `not is_kept and created_at < clock_timestamp() - interval '${maxMinutes} minutes'`;
+const isAbandoned = `not is_kept and created_at < clock_timestamp() - interval '${maxMinutes} minutes'`;
+
+/** Jobs with their answers, which name rows by their ids. */
+export const jobRows: StoredRows = {
+  tables: [],
+  expired: [
+    // Some have secrets.
+    `delete from exportd.jobs where $1::bigint is not null and id in (
+       select id from exportd.jobs where ${isAbandoned} limit $2)`,
+    `delete from exportd.jobs where id in (
+       select id from exportd.jobs where created_at < clock_timestamp() - $1 * interval '1 millisecond'
+       order by created_at limit $2)`,
+  ],
+};
+
+/** Deletes the jobs of an export with it: they can no longer be read. */
+export const deleteJobsOfExport: Subscriber = async (connection, { stored }) => {
+  if (stored.type === 'BatchExportDeleted')
+    await connection.query('delete from exportd.jobs where target = $1', [stored.stream_id]);
+  return undefined;
+};
 
 /** The newest jobs of one request that are kept, the new one among them. */
 const keptRepetitions = 10;

@@ -1,5 +1,7 @@
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
+import type { Subscriber } from '../journal/journal.ts';
+import type { StoredRows } from '../journal/stored_rows.ts';
 
 /** What has compared the files of an interval with the source beside the maintenance, such as what a person has asked for. */
 interface IntervalCheck extends DataInterval {
@@ -10,6 +12,25 @@ interface IntervalCheck extends DataInterval {
   /** How the files differ from the source, for people; null if they do not. */
   readonly difference: string | null;
 }
+
+/** The newest checks of intervals. */
+export const intervalCheckRows: StoredRows = {
+  tables: ['interval_checks'],
+  expired: [
+    `delete from exportd.interval_checks where ctid in (
+       select ctid from exportd.interval_checks where checked_at < clock_timestamp() - $1 * interval '1 millisecond'
+       limit $2)`,
+  ],
+};
+
+/** Deletes the checks of an export with it: they can no longer be read. */
+export const deleteChecksOfExport: Subscriber = async (connection, { stored }) => {
+  if (stored.type === 'BatchExportDeleted')
+    await connection.query('delete from exportd.interval_checks where batch_export_id = $1', [
+      stored.stream_id,
+    ]);
+  return undefined;
+};
 
 /** Stores the newest check of an interval by its kind, unless the export was deleted. */
 export async function recordIntervalCheck(

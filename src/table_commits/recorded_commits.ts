@@ -6,7 +6,7 @@ import { batchExportDecider, type Model, type TableRepairVersion } from '../doma
 import { decideTableCommit, requireGeneration, type RunEventData } from '../domain/run.ts';
 import type { ExistingRun, RunSpec, TableVersion } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
-import type { Journal } from '../journal/journal.ts';
+import type { Journal, Subscriber } from '../journal/journal.ts';
 
 /** A commit to a table, and what its run exported; nothing for a repair. */
 export interface NewestTableCommit {
@@ -150,3 +150,10 @@ export async function storeTableFault(
 export async function clearTableFault(pool: Pool, batchExportId: string): Promise<void> {
   await pool.query('delete from exportd.table_faults where batch_export_id = $1', [batchExportId]);
 }
+
+/** Forgets the fault of the table of an export with it: it can no longer be read. */
+export const deleteFaultOfExport: Subscriber = async (connection, { stored }) => {
+  if (stored.type === 'BatchExportDeleted')
+    await connection.query('delete from exportd.table_faults where batch_export_id = $1', [stored.stream_id]);
+  return undefined;
+};

@@ -2,14 +2,14 @@ import { describe, expect, it } from '@jest/globals';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { openNotifyingJournal } from '../setup/notifying_journal.ts';
+import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 
 const database = useTestDatabase();
-const journal = openNotifyingJournal(database.pool);
+const journal = openWorkerJournal(database.pool);
 
 const rowsOf = async (statement: string, ...values: unknown[]) =>
   (await database.pool.query<Record<string, unknown>>(statement, values)).rows;

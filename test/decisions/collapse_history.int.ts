@@ -14,6 +14,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
+import { storedRows } from '../../src/temporal/capabilities.ts';
 
 /** Everything that has ended is old. */
 const everything: HistoryRetention = {
@@ -69,7 +70,7 @@ describe('collapsing the history', () => {
   }
 
   const collapse = (more: Partial<HistoryRetention> = {}, isOver = never) =>
-    collapseHistory(journal, { ...everything, ...more }, isOver);
+    collapseHistory(journal, { ...everything, ...more }, storedRows, isOver);
 
   /** The rows of the ledger, without what a collapse adds. */
   const ledger = async (): Promise<unknown[]> => {
@@ -356,7 +357,7 @@ describe('collapsing the history', () => {
     /** Collapses until `isOver` was called so often. */
     const collapseUntil = async (calls: number): Promise<void> => {
       let count = 0;
-      await collapseHistory(ownJournal, everything, () => (count += 1) > calls);
+      await collapseHistory(ownJournal, everything, storedRows, () => (count += 1) > calls);
     };
     /** Deletes an event of each collapsed stream, as a killed process does. */
     const deleteOldest = () =>
@@ -392,7 +393,7 @@ describe('collapsing the history', () => {
         });
       };
       await late();
-      await collapseHistory(ownJournal, everything, never);
+      await collapseHistory(ownJournal, everything, storedRows, never);
       await late();
       expect(await streams()).toBe(0);
       // The next generation is above those of the collapsed runs.
@@ -410,7 +411,7 @@ describe('collapsing the history', () => {
         await rebuild(own.pool);
         expect(await projectionContents(own.pool)).toBe(before);
       }
-      await collapseHistory(ownJournal, everything, never);
+      await collapseHistory(ownJournal, everything, storedRows, never);
       const { rows } = await own.pool.query(
         'select from exportd.intervals where batch_export_id = $1 and collapsed_generation is not null',
         [commander.batchExportId],

@@ -5,7 +5,7 @@ import { notifyOfCompletion } from '../../src/notifications/incidents.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { inTransaction, type Connection } from '../../src/journal/database.ts';
-import { openNotifyingJournal } from '../setup/notifying_journal.ts';
+import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { maxPendingDeliveries } from '../../src/notifications/deliveries.ts';
 import { incidentTypes } from '../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
@@ -16,7 +16,7 @@ import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
 const database = useTestDatabase();
-const journal = openNotifyingJournal(database.pool);
+const journal = openWorkerJournal(database.pool);
 
 const keyRing = createKeyRing(`test:${Buffer.alloc(32).toString('base64')}`);
 async function webhook(fields: Partial<WebhookFields> = {}, teamId = 1) {

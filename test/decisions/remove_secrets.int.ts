@@ -9,6 +9,7 @@ import { createExportHarness, type ExportHarness } from '../export/export_harnes
 import { storeTestCommand } from '../journal/store_test_command.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { createBucket } from '../setup/bucket.ts';
+import { storedRows } from '../../src/temporal/capabilities.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -128,7 +129,7 @@ describe('the secrets of a replaced version', () => {
     await maintenance.publish(id, {}, nextHour);
     await maintenance.createExport(id, 2);
     const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
-    await collapseHistory(harness.journal, everything, () => false);
+    await collapseHistory(harness.journal, everything, storedRows, () => false);
     const { rows } = await harness.database.pool.query(
       'select from exportd.batch_export_runs where batch_export_id = $1',
       [id],

@@ -4,7 +4,8 @@ import pg from 'pg';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
-import { deleteExpired } from '../../src/decisions/due_maintenance.ts';
+import { deleteExpired } from '../../src/journal/stored_rows.ts';
+import { storedRows } from '../../src/temporal/capabilities.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { readCommand } from '../../src/journal/commands.ts';
@@ -417,14 +418,14 @@ describe('what is older than its retention', () => {
      select 'verification', 1, 1, gen_random_uuid(), '{}', is_kept, clock_timestamp() - age
      from unnest(array[interval '61 minutes', interval '59 minutes']) age, unnest(array[true, false]) is_kept`,
     );
-    expect(await deleteExpired(database.pool, hour)).toBe(6_003);
+    expect(await deleteExpired(database.pool, hour, storedRows)).toBe(6_003);
     expect([
       await count('log_lines'),
       await count('notifications'),
       await count('webhook_deliveries'),
     ]).toEqual([6_000, 3, 3]);
     expect(await count('jobs')).toBe(2);
-    expect(await deleteExpired(database.pool, hour)).toBe(0);
+    expect(await deleteExpired(database.pool, hour, storedRows)).toBe(0);
     expect(await count('journal_events')).toBe(events);
   });
 });

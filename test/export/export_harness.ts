@@ -18,7 +18,7 @@ import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
-import { openNotifyingJournal } from '../setup/notifying_journal.ts';
+import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createTableTarget } from '../../src/table_commits/publish_to_table.ts';
 import {
@@ -56,7 +56,7 @@ export async function createExportHarness(of?: TestBucket) {
   const settings = s3Settings({ EXPORTD_S3_PART_SIZE: '5MiB', EXPORTD_SOURCE_PAGE_SIZE: '1000000B' });
   const encryptionKeys = `main:${randomBytes(32).toString('base64')}`;
   const keyRing = createKeyRing(encryptionKeys);
-  const journal = openNotifyingJournal(database.pool);
+  const journal = openWorkerJournal(database.pool);
   const recorder = createRunRecorder(journal);
   const source = createSource({ sourceUrl: database.url, settings });
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });

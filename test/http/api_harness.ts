@@ -12,7 +12,7 @@ import { deriveRequestKeys } from '../../src/http/server.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { ScheduleSignaller } from '../../src/http/command_service.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { openNotifyingJournal } from '../setup/notifying_journal.ts';
+import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
 import type { JobClient } from '../../src/temporal/clients/job_client.ts';
@@ -120,7 +120,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     ...more,
   });
   shareConnections(pool, settings.EXPORTD_CONTROL_CONNECT_TIMEOUT);
-  const journal = openNotifyingJournal(pool);
+  const journal = openWorkerJournal(pool);
   const step = async (batchExportId: string) => {
     await advanceSchedule(journal, createPolicies(settings), batchExportId, []);
   };

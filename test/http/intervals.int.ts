@@ -16,6 +16,7 @@ import { fileOf } from '../decisions/simulated_runs.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
+import { storedRows } from '../../src/temporal/capabilities.ts';
 
 interface Entry {
   readonly data_interval_start: string;
@@ -239,7 +240,7 @@ describe('the interval ledger', () => {
     );
     await advanceBackfill(api.journal, quickPolicies(), rows[0]?.id ?? '');
     const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
-    await collapseHistory(api.journal, everything, () => false);
+    await collapseHistory(api.journal, everything, storedRows, () => false);
     const collapsed = before.map((entry) => ({ ...entry, run_ids: [], history_collapsed: true }));
     expect(await entriesOf(id)).toEqual(collapsed);
     await rebuild(api.journal.pool);
@@ -302,7 +303,7 @@ describe('the interval ledger', () => {
     expect(await runsOf(`since=${completed_at}`)).toEqual([again]);
     const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
     const before = await manifestsOf();
-    await collapseHistory(api.journal, everything, () => false);
+    await collapseHistory(api.journal, everything, storedRows, () => false);
     expect(await manifestsOf()).toEqual(before);
   });
 

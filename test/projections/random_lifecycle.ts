@@ -29,6 +29,7 @@ import { fileOf, unknownManifest } from '../decisions/simulated_runs.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { recordReplacement } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
+import { storedRows } from '../../src/temporal/capabilities.ts';
 
 const policies = quickPolicies({
   EXPORTD_RUN_RETRY_INITIAL: '0s',
@@ -240,6 +241,7 @@ export async function startLifecycle() {
       collapseHistory(
         journal,
         { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns },
+        storedRows,
         () => false,
       ),
     compare: async (rows: number) => {

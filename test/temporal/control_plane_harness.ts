@@ -16,7 +16,7 @@ import { createOutages } from '../../src/failures/circuits.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { openNotifyingJournal } from '../setup/notifying_journal.ts';
+import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
@@ -158,7 +158,7 @@ export async function createControlPlaneHarness(
   const { pool } = database;
   const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
   const workflows = createWorkflowClients(client, pool, settings);
-  const journal = openNotifyingJournal(pool, (id) => workflows.notifications.startNew(id));
+  const journal = openWorkerJournal(pool, (id) => workflows.notifications.startNew(id));
   const recorder = createRunRecorder(journal);
   const behaviour = createBehaviour();
   const data = makeDataPlane?.(database, settings, recorder) ?? {

@@ -22,6 +22,7 @@ import {
   teamId,
   type VerifyHarness,
 } from './verify_harness.ts';
+import { storedRows } from '../../src/temporal/capabilities.ts';
 
 describe('config changes', () => {
   const eventsPerHour = 50;
@@ -107,6 +108,7 @@ describe('config changes', () => {
       collapseHistory(
         harness.journal,
         { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 },
+        storedRows,
         () => false,
       );
     const rowsOf = async (statement: string, exported: Exported) =>

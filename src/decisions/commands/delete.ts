@@ -25,12 +25,6 @@ export async function applyDelete(context: CommandContext): Promise<CommandEffec
   }
   const cancelled = await cancelRuns(transaction, batchExport.id, 'all', { cause, reason });
   await endComparisons(transaction.connection, batchExport.id);
-  // They can no longer be read, and they name rows by their ids.
-  await transaction.connection.query('delete from exportd.jobs where target = $1', [batchExport.id]);
-  for (const table of ['interval_checks', 'table_faults'])
-    await transaction.connection.query(`delete from exportd.${table} where batch_export_id = $1`, [
-      batchExport.id,
-    ]);
   await removeSecrets(transaction.connection, {
     batchExportId: batchExport.id,
     cleanUpMs: cleanUpTimeOf(policies.maintenance),

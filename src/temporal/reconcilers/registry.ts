@@ -1,12 +1,12 @@
 import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/startable_runs.ts';
 import { collapseHistory } from '../../decisions/collapse_history.ts';
-import { deleteExpired } from '../../decisions/due_maintenance.ts';
 import { cleanUpTimeOf, removeSecrets } from '../../decisions/remove_secrets.ts';
 import { findOverdueExports } from '../../decisions/overdue_exports.ts';
 import { endRun } from '../../decisions/run_outcomes.ts';
 import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { deterministicId } from '../../journal/journal.ts';
+import { deleteExpired } from '../../journal/stored_rows.ts';
 import { notifyConditionChanges } from '../../notifications/condition_changes.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
 import { deleteEndedSessions, deleteExpiredAuditEvents } from '../../journal/audit.ts';
@@ -15,6 +15,7 @@ import { dropExpiredReadModels } from '../../projections/read_models.ts';
 import { deleteExpiredQueries } from '../../queries/results.ts';
 import { inTransaction } from '../../journal/database.ts';
 import { finishQuery, listUnfinished } from '../../queries/statuses.ts';
+import { storedRows } from '../capabilities.ts';
 import { describeExecution, type Execution, isExecutionOf } from '../clients/executions.ts';
 import {
   activeBackfills,
@@ -300,9 +301,9 @@ async function notifyConditions(dependencies: ReconcilerDependencies, pass: Pass
   if (changes > 0) await reconcileDeliveries(dependencies, pass);
 }
 
-/** Deletes log lines, notifications and incidents that have expired. */
+/** Deletes what modules store of exports and has expired, such as log lines. */
 async function deleteExpiredRows({ journal, settings }: ReconcilerDependencies): Promise<void> {
-  await deleteExpired(journal.pool, settings.EXPORTD_LOG_RETENTION);
+  await deleteExpired(journal.pool, settings.EXPORTD_LOG_RETENTION, storedRows);
 }
 
 /** Drops the read models that a switch to a newer version has left, once their time is over. */
@@ -338,6 +339,7 @@ async function collapseExpiredHistory(
       idempotencyKeyMs: idempotencyKeyRetentionMs,
       newestRuns: Math.max(newestRuns, policies.pauseAfterFailures),
     },
+    storedRows,
     () => pass.isOver(),
   );
   if (Object.values(counts).some((count) => count > 0))

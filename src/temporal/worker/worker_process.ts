@@ -11,6 +11,7 @@ import {
   createQueryOutcomeActivities,
   type QueryActivityDependencies,
 } from '../../../activities/query.ts';
+import { createSubscribers } from '../capabilities.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
@@ -25,7 +26,6 @@ import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createOutages } from '../../failures/circuits.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { createDeliverer } from '../../notifications/deliver.ts';
-import { createNotificationSubscriber } from '../../notifications/subscriber.ts';
 import { readCondition } from '../../projections/export_conditions.ts';
 import { openJournal } from '../../projections/registry.ts';
 import type { QueryExecutor } from '../../queries/query_executor.ts';
@@ -224,7 +224,7 @@ async function serve(
   const workflows = createWorkflowClients(client, pool, settings);
   const journal = openJournal(pool, {
     onCommitted: runMetrics.onCommitted,
-    subscribers: [createNotificationSubscriber((id) => workflows.notifications.startNew(id), logger)],
+    subscribers: createSubscribers((id) => workflows.notifications.startNew(id), logger),
   });
   const readSelection = createSelectionReader(pool);
   const control = {

@@ -41,6 +41,7 @@ import {
   type ScratchOptions,
   type ScratchStack,
 } from '../scratch.ts';
+import { storedRows } from '../../../src/temporal/capabilities.ts';
 
 /** The options of the command line. */
 interface YearsBenchOptions extends ScratchOptions {
@@ -115,7 +116,7 @@ export async function runYearsBench(options: YearsBenchOptions, report: Report, 
       const journal = openJournal(pool);
       const retention = { historyMs: 0, deletedExportMs: 0, idempotencyKeyMs: 0, newestRuns: 10 };
       const isOver = (): boolean => signal.aborted || performance.now() - startedAt > maxRetentionMs;
-      const counts = await collapseHistory(journal, retention, isOver);
+      const counts = await collapseHistory(journal, retention, storedRows, isOver);
       return { seconds: secondsSince(startedAt), ...counts };
     });
     signal.throwIfAborted();

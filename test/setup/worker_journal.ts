@@ -1,19 +1,17 @@
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { createNotificationSubscriber } from '../../src/notifications/subscriber.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { createSubscribers } from '../../src/temporal/capabilities.ts';
 
 /**
- * Opens a journal that stores notifications, as a worker does.
+ * Opens a journal with the subscribers of a worker, such as that of notifications.
  * @param startDeliveries what starts deliveries; without it they stay pending
  */
-export const openNotifyingJournal = (
+export const openWorkerJournal = (
   pool: Pool,
   startDeliveries: (batchExportId: string) => Promise<void> = () => Promise.resolve(),
 ): Journal =>
   openJournal(pool, {
-    subscribers: [
-      createNotificationSubscriber(startDeliveries, createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' })),
-    ],
+    subscribers: createSubscribers(startDeliveries, createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' })),
   });
