@@ -3,6 +3,7 @@
  * whether two exports would write the same keys.
  */
 import { type Model, models } from '../domain/batch_export.ts';
+import { hasControlCharacters } from '../domain/control_characters.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 
 /** The columns that files can be partitioned by, in the order of their folders. They depend on the interval alone. */
@@ -71,11 +72,18 @@ type PrefixVariable = (typeof prefixVariables)[number];
 const isVariable = (name: string): name is PrefixVariable =>
   (prefixVariables as readonly string[]).includes(name);
 
+/** Folders below a prefix: of manifests, rejected rows, tests of the destination and the log of a table. */
+const reservedSegments = ['_manifests', '_rejected', '_exportd_test', '_exportd_probe', '_delta_log'];
+
 /** Returns why a template is not a valid prefix; null if it is. */
 export function prefixProblem(template: string): string | null {
   if (template.startsWith('/')) return `The prefix must not start with "/".`;
-  if (/[\p{Cc}\\]/u.test(template)) return 'The prefix must not contain control characters or backslashes.';
+  if (hasControlCharacters(template) || template.includes('\\'))
+    return 'The prefix must not contain control characters, line breaks or backslashes.';
   const segments = template.replace(/\/$/, '').split('/');
+  const reserved = segments.find((segment) => reservedSegments.includes(segment));
+  if (reserved !== undefined)
+    return `The prefix must not contain the path segment "${reserved}": exportd and readers give it a meaning of its own.`;
   if (segments.some((segment) => segment === '..' || segment === '.'))
     return 'The prefix must not contain the path segments "." and "..".';
   if (segments.length > 1 && segments.includes('')) return 'The prefix must not contain "//".';

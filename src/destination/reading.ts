@@ -1,7 +1,7 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import type { FileFormat } from './formats.ts';
-import { manifestFolder, type PartitionColumn, tableRoot } from './keys.ts';
+import { constantPrefix, manifestFolder, type PartitionColumn, tableRoot } from './keys.ts';
 
 /** What decides how the files of an export are read. */
 interface ReadableExport {
@@ -39,7 +39,9 @@ interface Store {
 /** What the recipes share. */
 interface Recipe extends ReadableExport {
   readonly store: Store;
-  /** The folder of the manifests in the bucket, which ends with a slash. */
+  /** The folder of all files of the export in the bucket, with a slash at its end; empty for the bucket. */
+  readonly root: string;
+  /** That of the manifests. */
   readonly folder: string;
   readonly partitions: readonly PartitionColumn[];
 }
@@ -133,8 +135,31 @@ const partitionTypes = {
   athena: { date: 'date', hour: 'int' },
 } as const;
 
-const sqlText = (text: string): string => `'${text.replaceAll("'", "''")}'`;
-const sqlName = (name: string): string => `"${name.replaceAll('"', '""')}"`;
+/** Between quotes, which a program reads literally where they are twice. */
+const doubled =
+  (quote: string) =>
+  (text: string): string =>
+    quote + text.replaceAll(quote, quote + quote) + quote;
+
+/** Between quotes, which a program reads literally after a backslash. */
+const escaped =
+  (quote: string) =>
+  (text: string): string =>
+    quote + text.replaceAll('\\', '\\\\').replaceAll(quote, `\\${quote}`) + quote;
+
+/** How programs write texts and names. Prefixes and columns are those of the export: without quotes, they would be code. */
+const quoted = {
+  duckdb: { text: doubled("'"), name: doubled('"') },
+  trino: { text: doubled("'"), name: doubled('"') },
+  // Their texts know backslashes, which no prefix has.
+  redshift: { text: doubled("'"), name: doubled('"') },
+  snowflake: { text: doubled("'"), name: doubled('"') },
+  clickhouse: { text: escaped("'"), name: escaped('`') },
+  bigquery: { text: escaped("'"), name: escaped('`') },
+  // Also the tables of Athena, whose views are those of Trino.
+  spark: { text: escaped("'"), name: doubled('`') },
+} as const;
+
 /** A string of Python is written like one of JSON. */
 const python = (text: string): string => JSON.stringify(text);
 
@@ -146,8 +171,14 @@ const python = (text: string): string => JSON.stringify(text);
 export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   // Every stored config was validated and has these fields.
   const store = found.config as unknown as Store;
-  const folder = manifestFolder(store.prefix, found.id);
-  const recipe = { ...found, store, folder, partitions: store.partition_by ?? [] };
+  const constant = constantPrefix(store.prefix);
+  const recipe: Recipe = {
+    ...found,
+    store,
+    root: constant === '' ? '' : `${constant}/`,
+    folder: manifestFolder(store.prefix, found.id),
+    partitions: store.partition_by ?? [],
+  };
   // DuckDB does not find keys with other characters, such as brackets and quotes.
   const isPlain = /^[\w\-./={}]*$/.test(store.prefix);
   const isBrotliText = store.compression === 'brotli' && store.file_format !== 'Parquet';
@@ -231,13 +262,13 @@ function duckdb(recipe: Recipe): string {
   const secret = [
     `key_id '<access key id>'`,
     `secret '<secret access key>'`,
-    `region ${sqlText(region)}`,
+    `region ${quoted.duckdb.text(region)}`,
     ...(endpoint
-      ? [`endpoint ${sqlText(endpoint.host)}`, `use_ssl ${String(endpoint.protocol === 'https:')}`]
+      ? [`endpoint ${quoted.duckdb.text(endpoint.host)}`, `use_ssl ${String(endpoint.protocol === 'https:')}`]
       : []),
     ...(endpoint && !isVirtual ? [`url_style 'path'`] : []),
   ];
-  const typed = `{${columns.map(({ name, type }) => `${sqlName(name)}: '${types.duckdb[type]}'`).join(', ')}}`;
+  const typed = `{${columns.map(({ name, type }) => `${quoted.duckdb.name(name)}: '${types.duckdb[type]}'`).join(', ')}}`;
   const hive =
     partitions.length === 0
       ? ''
@@ -252,12 +283,12 @@ function duckdb(recipe: Recipe): string {
   const shown = `${newestState(model)};\nselect count(*) from exported;\n`;
   if (store.table_format)
     return `${open('httpfs')}${open('delta')}${access}create or replace view exported as
-from delta_scan(${sqlText(tableUrl(recipe))})${shown}`;
+from delta_scan(${quoted.duckdb.text(tableUrl(recipe))})${shown}`;
   return `${open('httpfs')}${access}set variable since = '-infinity'::timestamptz;  -- or a time: only what was exported after it
 set variable files = (
-  select list(${sqlText(`s3://${bucket}/`)} || file.key order by file.key)
+  select list(${quoted.duckdb.text(`s3://${bucket}/`)} || file.key order by file.key)
   from (select created_at, unnest(files || earlier) as file
-        from read_json(${sqlText(`s3://${bucket}/${folder}*.json`)}, maximum_object_size = 33554432, columns = {
+        from read_json(${quoted.duckdb.text(`s3://${bucket}/${folder}*.json`)}, maximum_object_size = 33554432, columns = {
           created_at: 'TIMESTAMPTZ', files: 'STRUCT(key VARCHAR)[]', earlier: 'STRUCT(key VARCHAR)[]'}))
   where created_at > getvariable('since'));
 create or replace view exported as
@@ -389,19 +420,20 @@ print(len(rows))
 const strictly = 'mode="FAILFAST"';
 
 function spark(recipe: Recipe): string {
-  const { model, columns, store, folder, partitions } = recipe;
+  const { model, columns, store, root, folder, partitions } = recipe;
   const { bucket_name: bucket, file_format } = store;
   if (store.table_format)
     return `rows = spark.read.format("delta").load(${python(tableUrl(recipe, 's3a'))})
 rows.createOrReplaceTempView(${python(model)})
 print(rows.count())
 `;
-  const root = folder.slice(0, folder.indexOf('_manifests/'));
   const read =
     partitions.length > 0
       ? `spark.read.option("basePath", ${python(`s3a://${bucket}/${root}`)})`
       : 'spark.read';
-  const schema = python(columns.map(({ name, type }) => `\`${name}\` ${types.spark[type]}`).join(', '));
+  const schema = python(
+    columns.map(({ name, type }) => `${quoted.spark.name(name)} ${types.spark[type]}`).join(', '),
+  );
   const reader = {
     JSONLines: `${read}.schema(${schema}).json(files, ${strictly})`,
     CSV: `${read}.schema(${schema}).csv(
@@ -423,7 +455,7 @@ print(rows.count())
 
 /** It reads the keys below the prefix that manifests name. */
 function clickhouse(recipe: Recipe): string {
-  const { columns, store, folder } = recipe;
+  const { columns, store, root, folder } = recipe;
   const { bucket_name: bucket, region, endpoint_url, file_format } = store;
   const base =
     endpoint_url === null
@@ -433,26 +465,25 @@ function clickhouse(recipe: Recipe): string {
   const shown = 'select count() from exported;\n';
   if (store.table_format)
     return `create or replace view exported as
-select * from deltaLake(${sqlText(base + tableRoot(store.prefix, recipe.model))}, ${keys});
+select * from deltaLake(${quoted.clickhouse.text(base + tableRoot(store.prefix, recipe.model))}, ${keys});
 ${shown}`;
   const format = { JSONLines: 'JSONEachRow', CSV: 'CSVWithNames', Parquet: 'Parquet' }[file_format];
   const extensions = { JSONLines: 'jsonl*', CSV: 'csv*', Parquet: 'parquet' }[file_format];
   const structure = columns
-    .map(({ name, type }) => `\`${name.replaceAll('`', '\\`')}\` ${types.clickhouse[type]}`)
+    .map(({ name, type }) => `${quoted.clickhouse.name(name)} ${types.clickhouse[type]}`)
     .join(', ');
   const settings = {
     JSONLines: "\nsettings date_time_input_format = 'best_effort'",
     CSV: "\nsettings date_time_input_format = 'best_effort', format_csv_null_representation = ''",
     Parquet: '',
   }[file_format];
-  const root = folder.slice(0, folder.indexOf('_manifests/'));
   return `create or replace view exported as
-select ${columns.map(({ name }) => sqlName(name)).join(', ')}
-from s3(${sqlText(`${base}${root}**.${extensions}`)}, ${keys}, '${format}',
-  ${sqlText(structure.replaceAll('\\', '\\\\'))})
+select ${columns.map(({ name }) => quoted.clickhouse.name(name)).join(', ')}
+from s3(${quoted.clickhouse.text(`${base}${root}**.${extensions}`)}, ${keys}, '${format}',
+  ${quoted.clickhouse.text(structure)})
 where _path in (
-  select ${sqlText(`${bucket}/`)} || file.key
-  from s3(${sqlText(`${base}${folder}*.json`)}, ${keys}, 'JSONEachRow',
+  select ${quoted.clickhouse.text(`${bucket}/`)} || file.key
+  from s3(${quoted.clickhouse.text(`${base}${folder}*.json`)}, ${keys}, 'JSONEachRow',
     'created_at String, files Array(Tuple(key String)), earlier Array(Tuple(key String))')
   array join arrayConcat(files, earlier) as file
   where created_at > '')  -- or a time like '2026-11-01T00:00:00.000Z': only what was exported after it${settings};
@@ -460,22 +491,21 @@ ${shown}`;
 }
 
 /** In a catalog of the Hive connector, also for a table: the connector of Delta rounds times to milliseconds. */
-function trino({ id, model, columns, store, folder }: Recipe): string {
+function trino({ id, model, columns, store, root, folder }: Recipe): string {
   const { bucket_name: bucket } = store;
   const suffix = id.slice(0, 8);
-  const root = folder.slice(0, folder.indexOf('_manifests/'));
-  const typed = columns.map(({ name, type }) => `${sqlName(name)} ${types.trino[type]}`);
+  const typed = columns.map(({ name, type }) => `${quoted.trino.name(name)} ${types.trino[type]}`);
   return `-- In a catalog of the Hive connector with hive.recursive-directories=true and hive.timestamp-precision=MICROSECONDS.
 create table manifests_${suffix} (
   created_at varchar, files array(row(key varchar)), earlier array(row(key varchar)))
-with (external_location = ${sqlText(`s3://${bucket}/${folder}`)}, format = 'OPENX_JSON');
+with (external_location = ${quoted.trino.text(`s3://${bucket}/${folder}`)}, format = 'OPENX_JSON');
 create table files_${suffix} (
   ${typed.join(',\n  ')})
-with (external_location = ${sqlText(`s3://${bucket}/${root}`)}, format = 'PARQUET');
+with (external_location = ${quoted.trino.text(`s3://${bucket}/${root}`)}, format = 'PARQUET');
 create view ${model}_${suffix} as
 select * from files_${suffix}
 where "$path" in (
-  select ${sqlText(`s3://${bucket}/`)} || key
+  select ${quoted.trino.text(`s3://${bucket}/`)} || key
   from manifests_${suffix} cross join unnest(files || earlier) as listed (key)
   where created_at > '');  -- or a time like '2026-11-01T00:00:00.000Z': only what was exported after it
 select count(*) from ${model}_${suffix};
@@ -483,46 +513,44 @@ select count(*) from ${model}_${suffix};
 }
 
 /** Over a connection of BigQuery Omni, which reads S3. */
-function bigquery({ id, model, columns, store, folder }: Recipe): string {
+function bigquery({ id, model, columns, store, root, folder }: Recipe): string {
   const { bucket_name: bucket, region } = store;
   const suffix = id.slice(0, 8);
-  const root = folder.slice(0, folder.indexOf('_manifests/'));
-  const typed = columns.map(({ name, type }) => `\`${name}\` ${types.bigquery[type]}`);
+  const typed = columns.map(({ name, type }) => `${quoted.bigquery.name(name)} ${types.bigquery[type]}`);
   const connection = `with connection \`aws-${region}.<connection>\``;
   return `create external table <dataset>.manifests_${suffix} (
   created_at string, files array<struct<key string>>, earlier array<struct<key string>>)
 ${connection}
-options (format = 'JSON', ignore_unknown_values = true, uris = [${sqlText(`s3://${bucket}/${folder}*.json`)}]);
+options (format = 'JSON', ignore_unknown_values = true, uris = [${quoted.bigquery.text(`s3://${bucket}/${folder}*.json`)}]);
 
 create external table <dataset>.files_${suffix} (
   ${typed.join(',\n  ')})
 ${connection}
-options (format = 'PARQUET', uris = [${sqlText(`s3://${bucket}/${root}*.parquet`)}]);
+options (format = 'PARQUET', uris = [${quoted.bigquery.text(`s3://${bucket}/${root}*.parquet`)}]);
 
 create view <dataset>.${model}_${suffix} as
 select * from <dataset>.files_${suffix}
 where _file_name in (
-  select concat(${sqlText(`s3://${bucket}/`)}, file.key)
+  select concat(${quoted.bigquery.text(`s3://${bucket}/`)}, file.key)
   from <dataset>.manifests_${suffix}, unnest(array_concat(files, earlier)) file);
 `;
 }
 
 /** Of Redshift Spectrum, in an external schema. A value of more than 65,535 bytes is an error. */
-function redshift({ id, model, columns, store, folder }: Recipe): string {
+function redshift({ id, model, columns, store, root, folder }: Recipe): string {
   const { bucket_name: bucket } = store;
   const suffix = id.slice(0, 8);
-  const root = folder.slice(0, folder.indexOf('_manifests/'));
-  const typed = columns.map(({ name, type }) => `${sqlName(name)} ${types.redshift[type]}`);
+  const typed = columns.map(({ name, type }) => `${quoted.redshift.name(name)} ${types.redshift[type]}`);
   const keysOf = (list: string): string =>
-    `select ${sqlText(`s3://${bucket}/`)} || file.key from <schema>.manifests_${suffix} manifest, manifest.${list} file`;
+    `select ${quoted.redshift.text(`s3://${bucket}/`)} || file.key from <schema>.manifests_${suffix} manifest, manifest.${list} file`;
   return `create external table <schema>.manifests_${suffix} (
   created_at varchar(30), files array<struct<key:varchar(1024)>>, earlier array<struct<key:varchar(1024)>>)
 row format serde 'org.openx.data.jsonserde.JsonSerDe'
-stored as textfile location ${sqlText(`s3://${bucket}/${folder}`)};
+stored as textfile location ${quoted.redshift.text(`s3://${bucket}/${folder}`)};
 
 create external table <schema>.files_${suffix} (
   ${typed.join(',\n  ')})
-stored as parquet location ${sqlText(`s3://${bucket}/${root}`)};
+stored as parquet location ${quoted.redshift.text(`s3://${bucket}/${root}`)};
 
 create view ${model}_${suffix} as
 select * from <schema>.files_${suffix}
@@ -534,25 +562,26 @@ with no schema binding;
 }
 
 /** Of Parquet, whose columns Athena finds by name. It reads the whole prefix, and keeps the rows of current files. */
-function athena({ id, model, columns, store, folder, partitions }: Recipe): string {
+function athena({ id, model, columns, store, root, folder, partitions }: Recipe): string {
   const { bucket_name: bucket } = store;
   const suffix = id.slice(0, 8);
-  const root = folder.slice(0, folder.indexOf('_manifests/'));
-  const typed = columns.map(({ name, type }) => `\`${name}\` ${types.spark[type].toLowerCase()}`);
+  const typed = columns.map(
+    ({ name, type }) => `${quoted.spark.name(name)} ${types.spark[type].toLowerCase()}`,
+  );
   return `create external table manifests_${suffix} (
   created_at string, files array<struct<key:string>>, earlier array<struct<key:string>>)
 row format serde 'org.openx.data.jsonserde.JsonSerDe'
-location ${sqlText(`s3://${bucket}/${folder}`)};
+location ${quoted.spark.text(`s3://${bucket}/${folder}`)};
 
 create external table files_${suffix} (
   ${typed.join(',\n  ')})
 ${projectionOf(partitions)}stored as parquet
-location ${sqlText(`s3://${bucket}/${root}`)}${propertiesOf(partitions, `s3://${bucket}/${store.prefix.replaceAll('{table}', model).replace(/\/$/, '')}`)};
+location ${quoted.spark.text(`s3://${bucket}/${root}`)}${propertiesOf(partitions, `s3://${bucket}/${store.prefix.replaceAll('{table}', model).replace(/\/$/, '')}`)};
 
 create view ${model}_${suffix} as
 select * from files_${suffix}
 where "$path" in (
-  select ${sqlText(`s3://${bucket}/`)} || key
+  select ${quoted.trino.text(`s3://${bucket}/`)} || key
   from manifests_${suffix} cross join unnest(files || earlier) as listed (key));
 `;
 }
@@ -576,27 +605,26 @@ function propertiesOf(partitions: Recipe['partitions'], location: string): strin
     ),
     ['storage.location.template', [location, ...partitions.map((name) => `${name}=\${${name}}`)].join('/')],
   ];
-  return `\ntblproperties (\n  ${properties.map(([name = '', value = '']) => `${sqlText(name)} = ${sqlText(value)}`).join(',\n  ')})`;
+  return `\ntblproperties (\n  ${properties.map(([name = '', value = '']) => `${quoted.spark.text(name)} = ${quoted.spark.text(value)}`).join(',\n  ')})`;
 }
 
-function snowflake({ id, model, columns, store, folder }: Recipe): string {
+function snowflake({ id, model, columns, store, root }: Recipe): string {
   const { bucket_name: bucket, file_format } = store;
   const suffix = id.slice(0, 8);
-  const root = folder.slice(0, folder.indexOf('_manifests/'));
   const format = {
     JSONLines: 'type = json',
     CSV: `type = csv, parse_header = false, skip_header = 1, field_optionally_enclosed_by = '"'`,
     Parquet: 'type = parquet',
   }[file_format];
   const selected = columns.map(({ name, type }, index) => {
-    const value = file_format === 'CSV' ? `$${index + 1}` : `$1:${sqlName(name)}`;
+    const value = file_format === 'CSV' ? `$${index + 1}` : `$1:${quoted.snowflake.name(name)}`;
     const read =
       type === 'json' && file_format !== 'JSONLines'
         ? `parse_json(${value})`
         : `${value}::${types.snowflake[type]}`;
-    return `${read} as ${sqlName(name)}`;
+    return `${read} as ${quoted.snowflake.name(name)}`;
   });
-  return `create stage bucket_${suffix} url = ${sqlText(`s3://${bucket}/${root}`)} storage_integration = <integration>;
+  return `create stage bucket_${suffix} url = ${quoted.snowflake.text(`s3://${bucket}/${root}`)} storage_integration = <integration>;
 create file format manifest_${suffix} type = json;
 create file format file_${suffix} ${format};
 
@@ -605,7 +633,7 @@ select ${selected.join(',\n  ')}
 from @bucket_${suffix} (file_format => file_${suffix})
 where metadata$filename in (
   select listed.value:key::string
-  from @bucket_${suffix}/${folder.slice(root.length)} (file_format => manifest_${suffix}) manifest,
+  from @bucket_${suffix}/_manifests/${id}/ (file_format => manifest_${suffix}) manifest,
     lateral flatten(input => array_cat(manifest.$1:files, manifest.$1:earlier)) listed);
 `;
 }

@@ -206,6 +206,12 @@ describe('the names of objects', () => {
       ['a/{year', 'brace'],
       ['a/year}', 'brace'],
       ['a\nb', 'control characters'],
+      ['a\u202eb', 'control characters'],
+      ['a\\b', 'backslashes'],
+      ['_manifests/x', '"_manifests"'],
+      ['a/{year}/_rejected', '"_rejected"'],
+      ['a/_delta_log/', '"_delta_log"'],
+      ['_exportd_test', '"_exportd_test"'],
     ])('is invalid: %j', (prefix, message) => {
       expect(prefixProblem(prefix)).toContain(message);
     });

@@ -6,6 +6,7 @@ import { insertEvents } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { programPath } from '../setup/programs.ts';
+import { queryOfWorstNames } from './worst_names.ts';
 
 // The programs of `reading` that need neither Java nor ClickHouse, as a reader copies them, against real exports in each format. An hour was exported
 // again, so the bucket has files of an older generation, which a listing would count twice.
@@ -117,3 +118,28 @@ it.each([
     }
   },
 );
+
+it.each([
+  ['Parquet', 'zstd'],
+  ['JSONLines', 'gzip'],
+  ['CSV', 'gzip'],
+] as const)('%s is read whatever its columns and its prefix are called', async (file_format, compression) => {
+  await stack.pool.query('truncate events');
+  await insertEvents(stack.pool, stack.projectId, hourAgo(2), rowsOfHour);
+  const dialect_query = queryOfWorstNames(['uuid', 'event']);
+  const range = { start_at: hourAgo(2).toISOString(), end_at: hourAgo(1).toISOString() };
+  const read: [reader: string, rows: number][] = [];
+  // DuckDB and ClickHouse have no program for a prefix that they would read as a pattern.
+  for (const prefix of ['plain', `it's "odd"; -- $(touch pasted) %s {table}`]) {
+    const config = { file_format, compression, prefix };
+    const id = await stack.createExport({ paused: true, dialect_query }, config);
+    expect((await stack.call('POST', `/batch_exports/${id}/backfill/`, range)).status).toBe(200);
+    await stack.waitForRun(id, (await stack.runs(id))[0]?.id ?? '', 'Completed');
+    const { body } = await stack.call('GET', `/batch_exports/${id}/reading/`);
+    for (const recipe of body.recipes as ReadingRecipe[])
+      if (recipe.tested && !readersOfMatrix.includes(recipe.reader))
+        read.push([recipe.reader, await rowsReadBy(recipe)]);
+  }
+  const others = readersOf[file_format].filter((reader) => reader !== 'DuckDB');
+  expect(read).toEqual([...readersOf[file_format], ...others].map((reader) => [reader, rowsOfHour]));
+});

@@ -9,6 +9,7 @@ import { startStack, type Stack } from '../e2e/stack.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { programPath } from '../setup/programs.ts';
 import { startTrino } from '../tables/trino.ts';
+import { queryOfWorstNames } from './worst_names.ts';
 import { awkwardRows, createAwkwardEvents, insertAwkwardRows, refusedTimes } from './awkward_rows.ts';
 
 // The matrix of `src/destination/reading.md`: each program as it is printed reads rows with every value that readers are known to
@@ -209,8 +210,11 @@ async function rowsReadBy(recipe: ReadingRecipe | undefined): Promise<TextRow[]>
 }
 
 /** Creates an export and exports the hour. */
-async function exportHour(config: Record<string, unknown>): Promise<string> {
-  const id = await stack.createExport({ paused: true }, config);
+async function exportHour(
+  config: Record<string, unknown>,
+  dialect_query: string | null = null,
+): Promise<string> {
+  const id = await stack.createExport({ paused: true, dialect_query }, config);
   const range = {
     start_at: hour().toISOString(),
     end_at: new Date(hour().getTime() + 3_600_000).toISOString(),
@@ -307,5 +311,21 @@ describe.each(Object.entries(formats))('%s', (_, { config, readers }) => {
     expect((await rowsReadBy(recipe)).map(({ created_at }) => exact('created_at', created_at))).toEqual([
       '2026-11-01 10:00:00.000000',
     ]);
+  });
+});
+
+describe.each(['JSONLines', 'CSV', 'Parquet'] as const)('%s with columns of any names', (format) => {
+  let recipes: ReadingRecipe[];
+  beforeAll(async () => {
+    await stack.pool.query('truncate public.awkward_rows');
+    await insertAwkwardRows(stack.pool, stack.projectId, hour(), awkwardRows);
+    recipes = await recipesOf(
+      await exportHour(formats[format].config, queryOfWorstNames(['uuid', ...columns])),
+    );
+  });
+
+  it.each(['Spark', 'ClickHouse'])('is read by %s', async (reader) => {
+    const rows = await rowsReadBy(recipes.find((recipe) => recipe.reader === reader));
+    expect(rows).toHaveLength(awkwardRows.length);
   });
 });

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Model } from '../../src/domain/batch_export.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { checkSource } from '../../src/source/check/check_source.ts';
+import { mapTable } from '../../src/source/check/draft_view.ts';
 import type { SourceReport } from '../../src/source/check/report.ts';
 import type { RelationSettings } from '../../src/source/relations.ts';
 import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';
@@ -265,6 +266,19 @@ describe('the check of the source', () => {
       expect(named).not.toEqual([]);
       for (const line of named) expect(line).toMatch(/^ {2}.* -- /);
       await database.pool.query('drop table app.hostile');
+    });
+
+    it('names no relation so that its line break ends the comment', async () => {
+      const name = 'app."odd\n; drop table app.clicks; --"';
+      await database.pool.query(`create view ${name} as select * from app.clicks`);
+      const { script } = await mapTable(
+        async (text, values = []) => (await database.pool.query(text, [...values])).rows as never,
+        name,
+        { reader, readsRows: false },
+      );
+      const comment = script.slice(script.indexOf('-- Index the tables'));
+      expect(comment).toBe(`-- Index the tables below ${name.replace('\n', ' ')} by these columns.`);
+      await database.pool.query(`drop view ${name}`);
     });
 
     it('drafts no view over a relation that it does not list', async () => {

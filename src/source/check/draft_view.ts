@@ -85,7 +85,7 @@ const draftColumns = (
     })),
   ).map(({ comment, ...one }) => (comment === undefined ? one : { ...one, comment: inOneLine(comment) }));
 
-/** A comment ends with its line, and may name columns that others have created. */
+/** A comment ends with its line, and may name columns and relations that others have created. */
 const inOneLine = (comment: string): string => comment.replace(/[\p{C}\p{Zl}\p{Zp}]+/gu, ' ');
 
 /** `timestamp` is a type too, but a valid name of a column. */
@@ -254,7 +254,7 @@ export async function mapListedTable(
 /** The index that pages of an export need, over the expressions of the view. Views and foreign tables have none. */
 function indexOf(drafted: readonly DraftedColumn[], { name, kind }: RelationFacts): string {
   if (kind !== 'table' && kind !== 'partitioned table')
-    return `-- Index the tables below ${name} by these columns.`;
+    return `-- ${inOneLine(`Index the tables below ${name} by these columns.`)}`;
   const keys = ['team_id', 'inserted_at', 'uuid']
     .map((key) => (drafted.find(({ column }) => column.name === key)?.sql ?? key).replaceAll('source.', ''))
     .filter((expression) => !/^\d+$/.test(expression))

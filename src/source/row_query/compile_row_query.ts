@@ -23,6 +23,7 @@ import type { Schema, SourceRelation } from '@exportd/dialect/schema';
 import { joinSql, sql, type Sql } from '@exportd/dialect/sql';
 import type { Kind } from '@exportd/dialect/types';
 import type { Model } from '../../domain/batch_export.ts';
+import { hasControlCharacters } from '../../domain/control_characters.ts';
 import type { ColumnType, RowQuery } from '../row_selection.ts';
 import { type ColumnAccess, createEventRow, createPersonRow, type ModelRow } from './model_row.ts';
 
@@ -291,9 +292,15 @@ function fieldsOf(query: Select, row: ModelRow, scope: Scope, statement: Stateme
   return outputs.map((output) => {
     const { name, value, node } = output;
     rejectOtherRows(value, statement);
-    if (name === '' || name.length > maxNameLength || name.includes('\0'))
+    if (name === '' || name.length > maxNameLength)
       throw statement.error(
         `A column name must have 1 to ${maxNameLength} characters.`,
+        node,
+        'Name the column with AS.',
+      );
+    if (hasControlCharacters(name))
+      throw statement.error(
+        'A column name must not contain control characters or line breaks.',
         node,
         'Name the column with AS.',
       );
