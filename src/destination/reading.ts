@@ -183,6 +183,8 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   const isPlain = /^[\w\-./={}]*$/.test(store.prefix);
   const isBrotliText = store.compression === 'brotli' && store.file_format !== 'Parquet';
   const isParquet = store.file_format === 'Parquet';
+  // In the header of CSV, polars takes two quotes for two.
+  const isOddCsv = store.file_format === 'CSV' && found.columns.some(({ name }) => name.includes('"'));
   const programs: readonly (readonly [
     language: ReadingRecipe['language'],
     reader: string,
@@ -191,7 +193,11 @@ export function readingRecipes(found: ReadableExport): ReadingRecipe[] {
   ])[] = [
     ['sql', 'DuckDB', isBrotliText || !isPlain ? undefined : duckdb(recipe)],
     store.table_format ? ['python', 'deltalake', deltalake(recipe)] : pythonProgram(recipe),
-    ['python', 'polars', isBrotliText || store.file_format === 'JSONLines' ? undefined : polars(recipe)],
+    [
+      'python',
+      'polars',
+      isBrotliText || isOddCsv || store.file_format === 'JSONLines' ? undefined : polars(recipe),
+    ],
     ['python', 'Spark', isBrotliText ? undefined : spark(recipe)],
     ['sql', 'ClickHouse', isPlain ? clickhouse(recipe) : undefined],
     ['sql', 'Trino', isParquet ? trino(recipe) : undefined],

@@ -6,6 +6,7 @@ import { callerOf } from './plugins/authentication.ts';
 /** Options of routes, with the scope that they require. */
 export const readsExports = { config: { scope: 'batch_export:read' } } as const;
 export const writesExports = { config: { scope: 'batch_export:write' } } as const;
+export const readsSource = { config: { scope: 'source:read' } } as const;
 export const readsQueries = { config: { scope: 'query:read' } } as const;
 
 /** The project in the path, which the caller's key covers. */

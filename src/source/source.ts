@@ -240,7 +240,6 @@ export interface Source {
     options: {
       readonly table?: string | undefined;
       readonly chosen?: Readonly<Record<string, string>> | undefined;
-      readonly readsRows: boolean;
     },
     signal?: AbortSignal,
   ): Promise<ListedMapping>;

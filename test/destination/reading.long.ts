@@ -140,6 +140,7 @@ it.each([
       if (recipe.tested && !readersOfMatrix.includes(recipe.reader))
         read.push([recipe.reader, await rowsReadBy(recipe)]);
   }
-  const others = readersOf[file_format].filter((reader) => reader !== 'DuckDB');
-  expect(read).toEqual([...readersOf[file_format], ...others].map((reader) => [reader, rowsOfHour]));
+  const readers = readersOf[file_format].filter((reader) => reader !== 'polars' || file_format !== 'CSV');
+  const others = readers.filter((reader) => reader !== 'DuckDB');
+  expect(read).toEqual([...readers, ...others].map((reader) => [reader, rowsOfHour]));
 });

@@ -42,7 +42,6 @@ describe('the programs that read an export', () => {
     expect(readers({ file_format: 'CSV' })).toEqual([
       'DuckDB',
       'pyarrow',
-      'polars',
       'Spark',
       'ClickHouse',
       'Snowflake',

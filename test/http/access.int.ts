@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { revokeKey, scopes } from '../../src/http/accounts.ts';
+import { revokeKey, type Scope, scopes } from '../../src/http/accounts.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { casesOf } from '../setup/effort.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
@@ -11,7 +11,7 @@ type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
  * Every operation below a project, with its required scope and its status without a body: 400 for missing fields, 409
  * for the retry of an active run.
  */
-const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:write', number][] = [
+const operations: readonly [Method, string, Scope, number][] = [
   ['GET', 'batch_exports', 'batch_export:read', 200],
   ['POST', 'batch_exports', 'batch_export:write', 400],
   ['POST', 'batch_exports/retry_failed', 'batch_export:write', 200],
@@ -29,7 +29,7 @@ const operations: readonly [Method, string, 'batch_export:read' | 'batch_export:
   ['POST', 'batch_exports/:id/runs/:run/cancel', 'batch_export:write', 200],
   ['GET', 'batch_exports/:id/intervals', 'batch_export:read', 200],
   ['GET', 'source/check', 'batch_export:write', 200],
-  ['POST', 'source/map', 'batch_export:write', 200],
+  ['POST', 'source/map', 'source:read', 200],
   ['POST', 'batch_exports/preview', 'batch_export:write', 200],
   ['POST', 'batch_exports/estimate', 'batch_export:write', 200],
   ['GET', 'batch_exports/:id/manifests', 'batch_export:read', 200],
@@ -72,6 +72,7 @@ beforeAll(async () => {
   narrowKeys = {
     'batch_export:read': await without('batch_export:read'),
     'batch_export:write': await without('batch_export:write'),
+    'source:read': await without('source:read'),
   };
   resources = await createResources();
 });

@@ -111,7 +111,7 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET batch_exports/:batch_export_id/intervals/:start/verifications': reads,
   'POST batch_exports/:batch_export_id/intervals/:start/verifications': writes,
   'GET source/check': writes,
-  'POST source/map': writes,
+  'POST source/map': { scope: 'source:read' },
   'POST batch_exports/preview': writes,
   'POST batch_exports/estimate': writes,
   'POST batch_exports/:id/preview': writes,

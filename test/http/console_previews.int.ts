@@ -208,13 +208,12 @@ describe('a table that is mapped to events', () => {
     await api.database.pool.query(script.replace(' concurrently', ''));
   });
 
-  it('shows rows of any project only to keys with source:read', async () => {
+  it('is for keys with source:read alone: its rows may be of any project', async () => {
     const { key } = await api.newKey(api.projectId, ['batch_export:write']);
-    const { status, body: found } = await map({ table, columns }, { authorization: `Bearer ${key}` });
-    expect([status, found.mapping]).toMatchObject([
-      200,
-      { rows: null, to_choose: [], script: expect.stringContaining('create index') },
-    ]);
+    for (const given of [{}, { table }, { table, columns }]) {
+      const { status, body: refused } = await map(given, { authorization: `Bearer ${key}` });
+      expect([status, refused.detail]).toEqual([403, expect.stringContaining("scope 'source:read'")]);
+    }
     const { body: trail } = await api.call('GET', 'audit/?action=source.map');
     expect(trail.count).toBeGreaterThan(0);
   });
@@ -235,6 +234,26 @@ describe('a table that is mapped to events', () => {
 });
 
 describe('a source that does not have what exports need', () => {
+  it('names relations that exportd does not read only to keys with source:read', async () => {
+    const other = await openApiHarness({ EXPORTD_EVENTS_RELATION: 'public.no_events' });
+    try {
+      const { key } = await other.newKey(other.projectId, ['batch_export:write']);
+      const authorization = `Bearer ${key}`;
+      const check = (search: string, headers?: Record<string, string>) =>
+        other.call('GET', `source/check/${search}`, undefined, headers);
+      const whole = await check('?table=public.events');
+      expect(whole.body).toMatchObject({
+        tables: expect.arrayContaining(['public.events']),
+        views: [expect.objectContaining({ name: 'public.no_events' })],
+      });
+      const narrow = await check('', { authorization });
+      expect([narrow.status, narrow.body]).toMatchObject([200, { ok: false, tables: [], views: [] }]);
+      expect((await check('?table=public.events', { authorization })).status).toBe(403);
+    } finally {
+      await other.close();
+    }
+  });
+
   it('is reported with the statement that PostgreSQL refused, and by its check', async () => {
     const views = await openApiHarness({ EXPORTD_EVENTS_RELATION: 'public.own_events' });
     try {

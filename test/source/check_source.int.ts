@@ -274,7 +274,7 @@ describe('the check of the source', () => {
       const { script } = await mapTable(
         async (text, values = []) => (await database.pool.query(text, [...values])).rows as never,
         name,
-        { reader, readsRows: false },
+        { reader },
       );
       const comment = script.slice(script.indexOf('-- Index the tables'));
       expect(comment).toBe(`-- Index the tables below ${name.replace('\n', ' ')} by these columns.`);

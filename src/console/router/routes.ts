@@ -48,7 +48,12 @@ const routes: readonly Route[] = [
   { pattern: '/query', load: () => import('../pages/query/page.ts'), title: 'Query', scopes: ['query:read'] },
   { pattern: '/keys', load: () => import('../pages/keys/page.ts'), title: 'API keys', scopes: ['key:admin'] },
   { pattern: '/webhooks', load: () => import('../pages/webhooks/page.ts'), title: 'Webhooks', scopes: read },
-  { pattern: '/source', load: () => import('../pages/source/page.ts'), title: 'Map a table', scopes: write },
+  {
+    pattern: '/source',
+    load: () => import('../pages/source/page.ts'),
+    title: 'Map a table',
+    scopes: ['source:read'],
+  },
   {
     pattern: '/audit',
     load: () => import('../pages/audit/page.ts'),

@@ -49,6 +49,12 @@ export function callerOf(request: FastifyRequest): Caller {
   return request.caller;
 }
 
+/** @throws ApiError 403 */
+export function requireScope({ scopes }: Pick<Caller, 'scopes'>, scope: Scope): void {
+  if (!scopes.includes(scope))
+    throw new ApiError(403, 'permission_denied', `The API key lacks the required scope '${scope}'.`);
+}
+
 /** Finds out who sends a request. */
 export interface Authentication {
   /**
@@ -219,8 +225,7 @@ function createAuthentication({
     }
     request.caller = { ...caller, project_id };
     const { scope } = request.routeOptions.config;
-    if (scope !== undefined && !caller.scopes.includes(scope))
-      throw new ApiError(403, 'permission_denied', `The API key lacks the required scope '${scope}'.`);
+    if (scope !== undefined) requireScope(caller, scope);
   };
 
   return { authenticate, callerOfKey, callerOfSession, findCaller, close: lastUses.close };

@@ -1,6 +1,6 @@
-import { callerOf } from '../plugins/authentication.ts';
+import { callerOf, requireScope } from '../plugins/authentication.ts';
 import { sourceError } from '../plugins/errors.ts';
-import { disconnectSignal, teamOf, writesExports } from '../requests.ts';
+import { disconnectSignal, readsSource, teamOf, writesExports } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
 import { sourceCheckQuery, sourceMapBody, sourceMappingSchema, sourceReportSchema } from './schema.ts';
@@ -15,12 +15,16 @@ export const sourceRoutes: ProjectRoutes = (app, context) => {
       ...writesExports,
       schema: {
         summary: 'Check the source',
-        description: 'Whether exports can read the source, and the SQL that fixes what they cannot.',
+        description:
+          'Whether exports can read the source, and the SQL that fixes what they cannot. Relations that exportd does not read are ' +
+          'listed for keys with `source:read` alone.',
         querystring: sourceCheckQuery,
         response: { 200: sourceReportSchema, ...errorResponses },
       },
     },
     async (request, reply) => {
+      const isReader = callerOf(request).scopes.includes('source:read');
+      if (request.query.table !== undefined) requireScope(callerOf(request), 'source:read');
       try {
         const report = await shares.previews(request, disconnectSignal(reply), () =>
           source.check(teamOf(request), request.query, disconnectSignal(reply)),
@@ -29,7 +33,7 @@ export const sourceRoutes: ProjectRoutes = (app, context) => {
           ...report,
           relations: [...report.relations],
           findings: [...report.findings],
-          tables: [...report.tables],
+          tables: isReader ? [...report.tables] : [],
           views: report.views.map((view) => ({ ...view, to_choose: [...view.to_choose] })),
         };
       } catch (error) {
@@ -41,23 +45,22 @@ export const sourceRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/source/map',
     {
-      ...writesExports,
+      ...readsSource,
       schema: {
         summary: 'Map table',
         description:
-          'Drafts a view of events over a table, with its index and grants as one script. It changes nothing. Rows of the ' +
-          'table may be of any project, so only keys with `source:read` see some.',
+          'Drafts a view of events over a table, with its index and grants as one script, and shows its first rows, which may be ' +
+          'of any project. It changes nothing.',
         body: sourceMapBody,
         response: { 200: sourceMappingSchema, ...errorResponses },
       },
     },
     async (request, reply) => {
       const { table, columns: chosen } = request.body;
-      const readsRows = callerOf(request).scopes.includes('source:read');
       const signal = disconnectSignal(reply);
       try {
         const { tables, mapping } = await shares.previews(request, signal, () =>
-          source.map(teamOf(request), { table, chosen, readsRows }, signal),
+          source.map(teamOf(request), { table, chosen }, signal),
         );
         if (mapping === null) return { tables: [...tables], mapping };
         const { view, isRead, columns, roles, rows, script } = mapping;

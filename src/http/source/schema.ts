@@ -25,7 +25,9 @@ export const sourceReportSchema = z.object({
   ),
   tables: z
     .array(z.string())
-    .describe('Relations that may have the events, while the configured one does not exist.'),
+    .describe(
+      'Relations that may have the events, while the configured one does not exist. Empty for keys without `source:read`.',
+    ),
 });
 export type SourceReportResponse = z.infer<typeof sourceReportSchema>;
 
@@ -79,7 +81,7 @@ export const sourceMappingSchema = z.object({
         .array(z.record(z.string(), z.string().nullable()))
         .nullable()
         .describe(
-          'The first 20 rows of the view as text, by its columns. Null while columns have to be chosen, and for keys without `source:read`.',
+          'The first 20 rows of the view as text, by its columns. Null while columns have to be chosen.',
         ),
     })
     .nullable(),

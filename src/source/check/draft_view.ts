@@ -180,14 +180,13 @@ const [maxMappedRows, maxMappedText] = [20, 500];
 const refusedRows = /^(22|42|57014)/;
 
 /**
- * Drafts the view of events over a table with the columns that a person chose, and reads its first rows if `readsRows`. It
- * changes nothing.
+ * Drafts the view of events over a table with the columns that a person chose, and reads its first rows. It changes nothing.
  * @throws InvalidMapping
  */
 export async function mapTable(
   read: ReadCatalog,
   table: string,
-  { readsRows = true, ...options }: DraftOptions & { readonly readsRows?: boolean },
+  options: DraftOptions,
 ): Promise<MappedTable> {
   const facts = await readRelationFacts(read, table);
   if (typeof facts === 'string')
@@ -211,7 +210,7 @@ export async function mapTable(
       comment,
     })),
     columns: facts.columns.map(({ name, type }) => ({ name, type })),
-    rows: view.to_choose.length > 0 || !readsRows ? null : await readMappedRows(read, drafted, facts),
+    rows: view.to_choose.length > 0 ? null : await readMappedRows(read, drafted, facts),
   };
 }
 

@@ -2,7 +2,7 @@ import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { EstimateResponse, PreviewResponse } from '../../../http/previews/schema.ts';
 import type { SourceReportResponse } from '../../../http/source/schema.ts';
-import { api, type ExportdError, timezone, toFailure } from '../../api/client.ts';
+import { api, type ExportdError, may, timezone, toFailure } from '../../api/client.ts';
 import { useRequest, useResource } from '../../api/resource.ts';
 import { Button, CopyBlock } from '../../components/actions.ts';
 import { FailureNotice } from '../../components/page.ts';
@@ -60,7 +60,7 @@ export function SourceCheck({
           )}
         </ul>
         ${data.views.map((view) => html`<${DraftedView} key=${view.name} view=${view} />`)}
-        <p><a href=${paths.source}>Map a table to events</a></p>
+        ${may('source:read') && html`<p><a href=${paths.source}>Map a table to events</a></p>`}
         ${data.findings.length > 0 && html`<div><${Button} onClick=${() => void reload().then(onCheck)}>Check again<//></div>`}`
     }
   </section>`;

@@ -2,10 +2,10 @@ import '../../components/shared.ts';
 import { useSignal } from '@preact/signals';
 import { useEffect } from 'preact/hooks';
 import type { SourceMappingResponse } from '../../../http/source/schema.ts';
-import { api, type ExportdError, may, toFailure } from '../../api/client.ts';
+import { api, type ExportdError, toFailure } from '../../api/client.ts';
 import { Button, CopyBlock } from '../../components/actions.ts';
 import { SelectField } from '../../components/field.ts';
-import { EmptyState, FailureNotice, Page, Section } from '../../components/page.ts';
+import { FailureNotice, Page, Section } from '../../components/page.ts';
 import { type Column, Table } from '../../components/table.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
@@ -140,10 +140,6 @@ function Mapped({
 type MappedRow = NonNullable<Mapping['rows']>[number];
 
 function FirstRows({ rows, isChosen }: { readonly rows: Mapping['rows']; readonly isChosen: boolean }): View {
-  if (!may('source:read'))
-    return html`<${EmptyState} title="This key lacks the scope source:read">
-      Rows of a table may be of any project. Who has the source's URL sees them with exportd source map.
-    <//>`;
   if (rows === null || !isChosen)
     return html`<p class="muted">Choose a column for each of the above first.</p>`;
   if (rows.length === 0) return html`<p class="muted">The table has no rows.</p>`;
