@@ -62,7 +62,7 @@ const capabilities = {
     ],
   },
   webhooks: {
-    own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^activities\/notification\.ts|^src\/temporal\/clients\/notification_client\.ts|^src\/cli\/commands\/webhooks\.ts/,
+    own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^activities\/notification\.ts|^src\/contract\/notification_input\.ts|^src\/temporal\/(notifications|clients\/notification_client|reconcilers\/deliveries)\.ts|^workflows\/(notification|delivery_options)\.ts|^src\/cli\/commands\/webhooks\.ts/,
     words: /\b\w*(?:[wW]ebhook|[nN]otification)\w*\b/,
     // What LISTEN receives, and a channel of events.
     homonyms: ['src/http/command_outcomes.ts', 'src/dialect/resolve/tables/sessions.ts'],
@@ -71,14 +71,9 @@ const capabilities = {
         'Its workflow, and what delivers it again.',
         'src/contract/workflow_inputs.ts',
         'src/temporal/capabilities.ts',
-        'src/temporal/clients/workflow_clients.ts',
-        'src/temporal/reconcilers/check_executions.ts',
-        'src/temporal/reconcilers/registry.ts',
-        'src/temporal/worker/job_handlers.ts',
-        'src/temporal/worker/worker_process.ts',
-        'src/temporal/worker/workers.ts',
-        'workflows/activity_options.ts',
+        'workflows/index.ts',
         'workflows/jobs.ts',
+        'src/temporal/worker/job_handlers.ts',
       ],
       [
         'Its doors: routes, commands, the document of the API.',

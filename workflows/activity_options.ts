@@ -1,17 +1,8 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
 import type { MaintenanceRound } from '../activities/maintenance.ts';
-import type {
-  BackgroundQueryInput,
-  JobInput,
-  NotificationInput,
-  RunInput,
-  RunLimits,
-} from '../src/contract/workflow_inputs.ts';
+import type { BackgroundQueryInput, JobInput, RunInput, RunLimits } from '../src/contract/workflow_inputs.ts';
 import type { MaintenanceKind } from '../src/decisions/due_maintenance.ts';
-
-/** Deliveries that a worker sends at the same time. Receivers that hang must not delay maintenance for long. */
-export const maxConcurrentDeliveries = 16;
 
 /** Maintenance tasks that run at the same time. A bucket that does not respond occupies one slot, not all. */
 export const maxConcurrentMaintenanceTasks = 4;
@@ -115,16 +106,6 @@ export const exportOptions = ({ limits, export_task_queue }: RunInput): Activity
   // The run ends only after the activity has stopped, so it never overlaps with the interval's next run.
   cancellationType: 'WAIT_CANCELLATION_COMPLETED',
   retry: runRetryPolicy(limits),
-});
-
-/**
- * Options of one attempt to deliver a notification. The activity fails only when the control database or the worker
- * does. An unreachable receiver is an outcome, and the workflow waits before the next attempt.
- */
-export const deliveryOptions = ({ task_queue, timeout_ms }: NotificationInput): ActivityOptions => ({
-  taskQueue: task_queue,
-  startToCloseTimeout: timeout_ms,
-  retry: { initialInterval: '1s', backoffCoefficient: 2, maximumInterval: '1m' },
 });
 
 /**

@@ -1,5 +1,6 @@
 // The worker registers every function exported here as a workflow. Export nothing else.
 export * from './jobs.ts';
+export * from './notification.ts';
 export { batchExportRun } from './run.ts';
 export { batchExportBackfill, batchExportSchedule } from './schedule.ts';
 export { batchExportMaintenance } from './maintenance.ts';

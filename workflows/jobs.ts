@@ -1,5 +1,5 @@
 /**
- * Workflows that do one job each: what a person has asked, a delivery, a query. The control database has the job and its
+ * Workflows that do one job each: what a person has asked, or a query. The control database has the job and its
  * outcome, an activity does it, and the workflow adds retries, waits and cancellation. The worker registers all that is
  * exported here.
  */
@@ -9,61 +9,11 @@ import {
   isCancellation,
   proxyActivities,
   proxyLocalActivities,
-  setCurrentDetails,
-  sleep,
-  upsertSearchAttributes,
 } from '@temporalio/workflow';
 import type { JobActivities } from '../activities/jobs.ts';
-import type { NotificationActivities } from '../activities/notification.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../activities/query.ts';
-import {
-  type BackgroundQueryInput,
-  isId,
-  type JobInput,
-  type NotificationInput,
-} from '../src/contract/workflow_inputs.ts';
-import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
-import {
-  deliveryOptions,
-  jobOptions,
-  journalOptions,
-  queryOptions,
-  searchAttributes,
-} from './activity_options.ts';
-
-/**
- * Delivers one notification to one webhook, with retries. The control database holds the message, the number of
- * attempts and the deadline. The workflow only waits between attempts, so it can be terminated or restarted at any
- * time. Few attempts fit before the deadline, so its history stays short.
- * @throws ApplicationFailure `InvalidInput`
- */
-export async function batchExportNotification(
-  input: NotificationInput | undefined,
-): Promise<Pick<DeliveryOutcome, 'delivered' | 'status' | 'detail'>> {
-  // A manual start may pass any input.
-  if (
-    !isId(input?.delivery_id) ||
-    typeof input.task_queue !== 'string' ||
-    typeof input.timeout_ms !== 'number'
-  )
-    throw ApplicationFailure.nonRetryable(
-      'The input needs a delivery_id, a task_queue and a timeout_ms.',
-      'InvalidInput',
-    );
-  const { deliverNotification } = proxyActivities<NotificationActivities>(deliveryOptions(input));
-  for (;;) {
-    const { ended, wait_ms, summary, delivered, status, detail } = await deliverNotification({
-      delivery_id: input.delivery_id,
-    });
-    setCurrentDetails(summary);
-    if (ended) {
-      upsertSearchAttributes([{ key: searchAttributes.status, value: delivered ? 'Delivered' : 'Failed' }]);
-      return { delivered, status, detail };
-    }
-    // Never 0: the clocks of the database and of Temporal differ by milliseconds.
-    await sleep(Math.max(20, wait_ms), { summary: 'until the next attempt' });
-  }
-}
+import { type BackgroundQueryInput, isId, type JobInput } from '../src/contract/workflow_inputs.ts';
+import { jobOptions, journalOptions, queryOptions } from './activity_options.ts';
 
 /**
  * Does a stored job by the handler of its kind. The answer is stored, and never part of the history.

@@ -145,14 +145,6 @@ export interface JobInput {
   readonly attempts: number;
 }
 
-/** Input of a delivery. The notification and the webhook are in the control database. */
-export interface NotificationInput {
-  readonly delivery_id: string;
-  readonly task_queue: string;
-  /** Limit of one attempt. */
-  readonly timeout_ms: number;
-}
-
 /** Input of a background query: ids and limits. Its text, rows and errors stay in PostgreSQL. */
 export interface BackgroundQueryInput {
   readonly execution_id: string;

@@ -3,10 +3,10 @@ import { deleteJobsOfExport, jobRows } from '../jobs/jobs.ts';
 import type { Subscriber } from '../journal/journal.ts';
 import { logRows, type StoredRows } from '../journal/stored_rows.ts';
 import { notificationRows } from '../notifications/stored_rows.ts';
-import { createNotificationSubscriber } from '../notifications/subscriber.ts';
 import { deleteChecksOfExport, intervalCheckRows } from '../projections/interval_checks.ts';
 import { deleteFaultOfExport } from '../table_commits/recorded_commits.ts';
-import type { Logger } from '../telemetry/logger.ts';
+import type { Capability, CapabilityDependencies } from './capability.ts';
+import { createNotifications } from './notifications.ts';
 
 /** What modules store of exports beside the journal and its read models. A new module is a line here. */
 export const storedRows: readonly StoredRows[] = [
@@ -17,16 +17,18 @@ export const storedRows: readonly StoredRows[] = [
   decisionRows,
 ];
 
-/**
- * What follows the events of the journal in their transactions. A new capability is a line here.
- * @param startDeliveries starts every delivery of an export that has not been attempted
- */
-export const createSubscribers = (
-  startDeliveries: (batchExportId: string) => Promise<void>,
-  logger: Logger,
-): readonly Subscriber[] => [
-  createNotificationSubscriber(startDeliveries, logger),
+/** Deletes rows of an export with it, in the transaction that deletes it. */
+export const deletions: readonly Subscriber[] = [
   deleteJobsOfExport,
   deleteChecksOfExport,
   deleteFaultOfExport,
 ];
+
+/** All that optional capabilities add to the workers. A new one is a line here. */
+export function createCapabilities(dependencies: CapabilityDependencies): Capability {
+  const notifications = createNotifications(dependencies);
+  return {
+    ...notifications,
+    subscribers: [...notifications.subscribers, ...deletions],
+  };
+}

@@ -1,17 +1,18 @@
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
+import { createNotificationSubscriber } from '../../src/notifications/subscriber.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { createSubscribers } from '../../src/temporal/capabilities.ts';
+import { deletions } from '../../src/temporal/capabilities.ts';
 
-/**
- * Opens a journal with the subscribers of a worker, such as that of notifications.
- * @param startDeliveries what starts deliveries; without it they stay pending
- */
-export const openWorkerJournal = (
-  pool: Pool,
-  startDeliveries: (batchExportId: string) => Promise<void> = () => Promise.resolve(),
-): Journal =>
+/** Opens a journal with the subscribers of a worker. Nothing starts deliveries, which stay pending. */
+export const openWorkerJournal = (pool: Pool): Journal =>
   openJournal(pool, {
-    subscribers: createSubscribers(startDeliveries, createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' })),
+    subscribers: [
+      createNotificationSubscriber(
+        () => Promise.resolve(),
+        createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }),
+      ),
+      ...deletions,
+    ],
   });

@@ -4,7 +4,6 @@ import type { WorkflowBundleOption } from '@temporalio/worker';
 import { createBackfillActivities, createScheduleActivities } from '../../activities/schedule.ts';
 import { createJobActivities } from '../../activities/jobs.ts';
 import { createRunActivities, type ExportActivities } from '../../activities/run.ts';
-import { createNotificationActivities } from '../../activities/notification.ts';
 import { createQueryActivities, createQueryOutcomeActivities } from '../../activities/query.ts';
 import { createMaintenancePlanner } from '../../activities/maintenance.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
@@ -16,9 +15,7 @@ import { createOutages } from '../../src/failures/circuits.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
-import { openWorkerJournal } from '../setup/worker_journal.ts';
-import { createDeliverer } from '../../src/notifications/deliver.ts';
-import { readCondition } from '../../src/projections/export_conditions.ts';
+import { openJournal } from '../../src/projections/registry.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../queries/inline_executor.ts';
 import type { QueryKinds } from '../../src/queries/query_executor.ts';
@@ -34,6 +31,8 @@ import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
 import { createJobHandlers } from '../../src/temporal/worker/job_handlers.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
+import { reconcilers } from '../../src/temporal/reconcilers/registry.ts';
+import { createCapabilities } from '../../src/temporal/capabilities.ts';
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/check_executions.ts';
 import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
 import { createRunStarter, type ScheduleClient } from '../../src/temporal/clients/export_workflows.ts';
@@ -157,8 +156,8 @@ export async function createControlPlaneHarness(
   const workflowBundle = sharedBundle();
   const { pool } = database;
   const keyRing = createKeyRing(`test:${randomBytes(32).toString('base64')}`);
-  const workflows = createWorkflowClients(client, pool, settings);
-  const journal = openWorkerJournal(pool, (id) => workflows.notifications.startNew(id));
+  const capabilities = createCapabilities({ client, pool, keyRing, logger, settings });
+  const journal = openJournal(pool, { subscribers: capabilities.subscribers });
   const recorder = createRunRecorder(journal);
   const behaviour = createBehaviour();
   const data = makeDataPlane?.(database, settings, recorder) ?? {
@@ -176,7 +175,7 @@ export async function createControlPlaneHarness(
     source: data.source,
     readSelection: () => Promise.resolve(allRows),
     publishEmpty: (runId: string, signal: AbortSignal) => behaviour.publishEmpty(runId, signal),
-    ...workflows,
+    ...createWorkflowClients(client, pool, settings),
     runs: createRunStarter(client, runSettings),
     logger,
     settings,
@@ -192,7 +191,10 @@ export async function createControlPlaneHarness(
     signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
     ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
   };
-  const reconcileLoops = createReconcileLoops(reconcilerDependencies);
+  const reconcileLoops = createReconcileLoops(reconcilerDependencies, {
+    ...reconcilers,
+    ...capabilities.reconcilers,
+  });
   let stop: (() => Promise<void>) | undefined;
 
   const send: ControlPlaneHarness['send'] = async (batchExportId, name, body, projectId) => {
@@ -274,15 +276,13 @@ export async function createControlPlaneHarness(
           export: data.exportActivities,
           maintenance: {
             ...fakeMaintenanceActivities(behaviour, logger),
-            ...createNotificationActivities({
-              deliver: createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id)),
-              logger,
-            }),
+            ...capabilities.activities,
             ...jobActivities,
           },
           query: createQueryActivities(queries),
         },
         exportSlots: createExportSlots(settings),
+        capabilitySlots: capabilities.activitySlots,
         querySlots: queries.slots,
         settings,
       });

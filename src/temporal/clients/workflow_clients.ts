@@ -11,7 +11,6 @@ import type { Pool } from '../../journal/database.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
-import { createNotificationClient } from './notification_client.ts';
 import {
   createRunStarter,
   createBackfillClient,
@@ -99,5 +98,4 @@ export const createWorkflowClients = (client: Client, pool: Pool, settings: Sett
   backfills: createBackfillClient(client, pool, settings),
   backgroundQueries: createQueryClient(client, settings),
   maintenance: createMaintenanceClient(client, settings),
-  notifications: createNotificationClient(client, pool, settings),
 });

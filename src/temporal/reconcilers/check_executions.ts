@@ -14,7 +14,6 @@ import {
   type ExecutionLists,
   type ListedExecution,
 } from '../clients/executions.ts';
-import type { NotificationClient } from '../clients/notification_client.ts';
 import type { RunStarter, BackfillClient, ScheduleClient } from '../clients/export_workflows.ts';
 import type { MaintenanceClient } from '../clients/workflow_clients.ts';
 import type { Pass } from './pass.ts';
@@ -30,7 +29,6 @@ export interface ReconcilerDependencies {
   readonly runs: RunStarter;
   readonly backfills: BackfillClient;
   readonly maintenance: MaintenanceClient;
-  readonly notifications: NotificationClient;
   readonly backgroundQueries: BackgroundQueries;
   readonly signalRecovery: SignalRecovery;
   /** Whether the workers of this process have room for more work, so that nothing waits for them. */

@@ -9,7 +9,6 @@ import {
   type PassResult,
   type ReconcilerStatistics,
 } from './pass.ts';
-import { reconcilers as allReconcilers } from './registry.ts';
 
 /** A lock that one process at a time holds. */
 interface AdvisoryLock {
@@ -93,7 +92,7 @@ interface Loop {
  */
 export function createReconcileLoops(
   dependencies: ReconcilerDependencies,
-  reconcilers: Readonly<Record<string, Reconciler>> = allReconcilers,
+  reconcilers: Readonly<Record<string, Reconciler>>,
 ): ReconcileLoops {
   const lock = createAdvisoryLock(dependencies.journal.pool, reconcilerLock);
   const stopping = new AbortController();

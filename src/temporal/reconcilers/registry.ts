@@ -7,8 +7,6 @@ import { endRun } from '../../decisions/run_outcomes.ts';
 import { renewTimeLimits } from '../../failures/operator_faults.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { deleteExpired } from '../../journal/stored_rows.ts';
-import { notifyConditionChanges } from '../../notifications/condition_changes.ts';
-import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
 import { deleteEndedSessions, deleteExpiredAuditEvents } from '../../journal/audit.ts';
 import { idempotencyKeyRetentionMs } from '../../journal/commands.ts';
 import { dropExpiredReadModels } from '../../projections/read_models.ts';
@@ -209,42 +207,6 @@ async function endExecution(
   return true;
 }
 
-/** Starts due deliveries and restarts stuck ones. */
-async function reconcileDeliveries(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
-  const { journal, notifications, settings } = dependencies;
-  await checkExecutions(dependencies, pass, {
-    workflowType: workflowTypes.notification,
-    expected: (await dueDeliveries(journal.pool)).map((id) => ({
-      id,
-      workflow_id: workflowIds(settings).delivery(id),
-    })),
-    repair: async ({ id }, execution) => {
-      if (execution?.status !== 'RUNNING') await notifications.start(id);
-      else if (isStuck(dependencies, execution)) await notifications.restart(id);
-      else return false;
-      return true;
-    },
-  });
-}
-
-/** Cancels deliveries whose webhook or export was deleted. */
-async function cancelDroppedDeliveries(
-  { journal, executionLists, notifications, settings }: ReconcilerDependencies,
-  pass: Pass,
-): Promise<void> {
-  const running = await executionLists.running(workflowTypes.notification);
-  const ids = running.flatMap(({ workflow_id }) => workflowIds(settings).deliveryIdOf(workflow_id) ?? []);
-  const dropped = await droppedDeliveries(journal.pool, ids);
-  await pass.forEachItem(
-    dropped,
-    (id) => id,
-    async (id) => {
-      await notifications.cancel(id);
-      return true;
-    },
-  );
-}
-
 /**
  * Starts background queries that Temporal does not know, as after the loss of its namespace, and fails those that were
  * ended in Temporal. It skips queries younger than the reconcile interval: they may be starting.
@@ -292,13 +254,6 @@ async function reconcileMaintenance(dependencies: ReconcilerDependencies, pass: 
       return true;
     },
   );
-}
-
-/** Notifies webhooks of outages, late exports, held intervals and holes, and of their end, and starts the deliveries at once. */
-async function notifyConditions(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
-  const changes = await notifyConditionChanges(dependencies.journal.pool);
-  pass.counts.repaired += changes;
-  if (changes > 0) await reconcileDeliveries(dependencies, pass);
 }
 
 /** Deletes what modules store of exports and has expired, such as log lines. */
@@ -351,7 +306,7 @@ async function deleteExpiredQueryResults({ journal, settings }: ReconcilerDepend
   await deleteExpiredQueries(journal.pool, settings);
 }
 
-/** Every reconciler by its name in logs and metrics. They do not depend on each other. */
+/** The reconcilers of exports, by their names in logs and metrics. They do not depend on each other. */
 export const reconcilers: Readonly<Record<string, Reconciler>> = {
   // A namespace that was lost comes back without them, and rejects every start that uses one.
   search_attributes: ({ ensureSearchAttributes }, { signal }) => ensureSearchAttributes(signal),
@@ -362,9 +317,6 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   backfills: reconcileBackfills,
   maintenance: reconcileMaintenance,
   orphaned_executions: cancelOrphanedExecutions,
-  conditions: notifyConditions,
-  deliveries: reconcileDeliveries,
-  dropped_deliveries: cancelDroppedDeliveries,
   queries: reconcileQueries,
   expired_rows: deleteExpiredRows,
   expired_access: deleteExpiredAccess,

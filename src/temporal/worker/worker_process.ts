@@ -5,13 +5,12 @@ import { createBackfillActivities, createScheduleActivities } from '../../../act
 import { createJobActivities } from '../../../activities/jobs.ts';
 import { createExportActivities, createRunActivities } from '../../../activities/run.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
-import { createNotificationActivities } from '../../../activities/notification.ts';
 import {
   createQueryActivities,
   createQueryOutcomeActivities,
   type QueryActivityDependencies,
 } from '../../../activities/query.ts';
-import { createSubscribers } from '../capabilities.ts';
+import { createCapabilities } from '../capabilities.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
@@ -25,8 +24,6 @@ import { createEmptyPublisher } from '../../export/publish_empty.ts';
 import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createOutages } from '../../failures/circuits.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
-import { createDeliverer } from '../../notifications/deliver.ts';
-import { readCondition } from '../../projections/export_conditions.ts';
 import { openJournal } from '../../projections/registry.ts';
 import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { backgroundLimits, createQuerySlots } from '../../queries/query_slots.ts';
@@ -48,6 +45,7 @@ import { connectWorkers, createClient } from '../connections.ts';
 import { createRunMetrics, freeLoopbackAddress } from '../metrics.ts';
 import { createProblemReporter } from '../problems.ts';
 import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
+import { reconcilers } from '../reconcilers/registry.ts';
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
 import { type ActivitySlots, createActivitySlots, createExportSlots } from './activity_slots.ts';
@@ -221,10 +219,10 @@ async function serve(
   });
   const metrics = createMetrics('worker');
   const runMetrics = createRunMetrics(metrics, settings);
-  const workflows = createWorkflowClients(client, pool, settings);
+  const capabilities = createCapabilities({ client, pool, keyRing, logger, settings });
   const journal = openJournal(pool, {
     onCommitted: runMetrics.onCommitted,
-    subscribers: createSubscribers((id) => workflows.notifications.startNew(id), logger),
+    subscribers: capabilities.subscribers,
   });
   const readSelection = createSelectionReader(pool);
   const control = {
@@ -234,7 +232,7 @@ async function serve(
     recorder: createRunRecorder(journal),
     source,
     readSelection,
-    ...workflows,
+    ...createWorkflowClients(client, pool, settings),
     logger,
     settings,
   };
@@ -280,14 +278,17 @@ async function serve(
   const jobActivities = createJobActivities({ pool, handlers, settings, logger });
   const executionLists = createExecutionLists(client, settings);
   let workers: Awaited<ReturnType<typeof createWorkers>> | undefined;
-  const reconcileLoops = createReconcileLoops({
-    ...control,
-    isIdle: () => workers?.isIdle() ?? false,
-    executionLists,
-    signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
-    ensureSearchAttributes: (aborted) =>
-      problems.watch(() => ensureSearchAttributes(temporal, settings, aborted)),
-  });
+  const reconcileLoops = createReconcileLoops(
+    {
+      ...control,
+      isIdle: () => workers?.isIdle() ?? false,
+      executionLists,
+      signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
+      ensureSearchAttributes: (aborted) =>
+        problems.watch(() => ensureSearchAttributes(temporal, settings, aborted)),
+    },
+    { ...reconcilers, ...capabilities.reconcilers },
+  );
   let identity: string | undefined;
   let stopMonitoring = () => Promise.resolve();
   try {
@@ -341,15 +342,13 @@ async function serve(
             ...control,
             openLocation: createLocationOpener(pool, keyRing, settings, { circuits }),
           }),
-          ...createNotificationActivities({
-            deliver: createDeliverer(pool, keyRing, settings, (id) => readCondition(pool, id)),
-            logger,
-          }),
+          ...capabilities.activities,
           ...jobActivities,
         },
         query: createQueryActivities(queries),
       },
       exportSlots,
+      capabilitySlots: capabilities.activitySlots,
       querySlots: queries.slots,
       tracing,
       settings,

@@ -10,14 +10,10 @@ import {
 import type { JobActivities } from '../../../activities/jobs.ts';
 import type { ExportActivities, RunActivities } from '../../../activities/run.ts';
 import type { MaintenanceActivities, MaintenancePlanner } from '../../../activities/maintenance.ts';
-import type { NotificationActivities } from '../../../activities/notification.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { BackfillActivities, ScheduleActivities } from '../../../activities/schedule.ts';
-import {
-  maxConcurrentDeliveries,
-  maxConcurrentMaintenanceTasks,
-} from '../../../workflows/activity_options.ts';
+import { maxConcurrentMaintenanceTasks } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
 import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';
@@ -79,7 +75,8 @@ interface WorkerActivities {
     MaintenancePlanner &
     QueryOutcomeActivities;
   readonly export: ExportActivities;
-  readonly maintenance: MaintenanceActivities & NotificationActivities & JobActivities;
+  /** With those of optional capabilities. */
+  readonly maintenance: MaintenanceActivities & JobActivities;
   readonly query: QueryActivities;
 }
 
@@ -89,6 +86,8 @@ interface WorkerDependencies {
   readonly workflowBundle: WorkflowBundleOption;
   readonly activities: WorkerActivities;
   readonly exportSlots: FairActivitySlots;
+  /** How many activities of optional capabilities run beside the maintenance. */
+  readonly capabilitySlots: number;
   readonly querySlots: ActivitySlots;
   /** Undefined if this process does not trace. */
   readonly tracing?: Tracing | undefined;
@@ -160,7 +159,7 @@ const idleShare = 0.8;
 const idleWindowMs = 5_000;
 
 /**
- * Creates four workers: control (workflows and their decisions), export (rows), maintenance (buckets and webhooks) and
+ * Creates four workers: control (workflows and their decisions), export (rows), maintenance (buckets, capabilities) and
  * query. Each polls its own task queue.
  */
 export async function createWorkers({
@@ -168,6 +167,7 @@ export async function createWorkers({
   workflowBundle,
   activities,
   exportSlots,
+  capabilitySlots,
   querySlots,
   tracing,
   settings,
@@ -218,8 +218,8 @@ export async function createWorkers({
     ...shared,
     taskQueue: queues.maintenance,
     activities: activities.maintenance,
-    // A deployment has one maintenance, so each of its tasks has a slot beside the deliveries.
-    maxConcurrentActivityTaskExecutions: maxConcurrentMaintenanceTasks + maxConcurrentDeliveries,
+    // A deployment has one maintenance, so each of its tasks has a slot beside those of capabilities.
+    maxConcurrentActivityTaskExecutions: maxConcurrentMaintenanceTasks + capabilitySlots,
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval,
   });

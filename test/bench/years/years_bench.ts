@@ -18,6 +18,7 @@ import { createExecutionLists } from '../../../src/temporal/clients/executions.t
 import { createWorkflowClients } from '../../../src/temporal/clients/workflow_clients.ts';
 import { createClient } from '../../../src/temporal/connections.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
+import { reconcilers } from '../../../src/temporal/reconcilers/registry.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../../../src/temporal/search_attributes.ts';
 import { measurePage, pageRequests } from '../console/console_bench.ts';
@@ -343,18 +344,21 @@ async function measurePasses({ pool }: Scratch, { settings }: Deployment, report
   const { client } = temporal;
   const policies = createPolicies(settings);
   const executionLists = createExecutionLists(client, settings);
-  const loops = createReconcileLoops({
-    ...createWorkflowClients(client, pool, settings),
-    journal,
-    client,
-    policies,
-    executionLists,
-    signalRecovery: createSignalRecovery(client, executionLists, journal, policies),
-    ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
-    isIdle: () => false,
-    settings,
-    logger: createLogger('bench', settings),
-  });
+  const loops = createReconcileLoops(
+    {
+      ...createWorkflowClients(client, pool, settings),
+      journal,
+      client,
+      policies,
+      executionLists,
+      signalRecovery: createSignalRecovery(client, executionLists, journal, policies),
+      ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
+      isIdle: () => false,
+      settings,
+      logger: createLogger('bench', settings),
+    },
+    reconcilers,
+  );
   try {
     await loops.runOnce();
     await loops.runOnce();
