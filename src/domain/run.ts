@@ -24,6 +24,7 @@ import { addFingerprints, type Fingerprint, haveSameRows } from './fingerprint.t
 import {
   type ExistingRun,
   exportedFingerprint,
+  filesOf,
   finishedOf,
   type InheritedProgress,
   isActiveStatus,
@@ -247,7 +248,10 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       const parts = part ? [plannedPart(state, part)] : [];
       const highest_part_number = part?.part_number ?? 0;
       const upload = { key, upload_id, upload_token, part_bytes, parts, highest_part_number };
-      return { ...withRange(state, range, () => ({ upload, next_file: file + 1 })), encoder };
+      return withMostWritten({
+        ...withRange(state, range, () => ({ upload, next_file: file + 1 })),
+        encoder,
+      });
     }
     case 'RunUploadResumed':
       return withUpload(state, event.data, (upload) => ({
@@ -255,14 +259,16 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       }));
     case 'RunPartPlanned': {
       const part = plannedPart(state, event.data.part);
-      return withUpload(state, event.data, (upload) => ({
-        parts: [...upload.parts, part],
-        highest_part_number: Math.max(upload.highest_part_number, part.part_number),
-      }));
+      return withMostWritten(
+        withUpload(state, event.data, (upload) => ({
+          parts: [...upload.parts, part],
+          highest_part_number: Math.max(upload.highest_part_number, part.part_number),
+        })),
+      );
     }
     case 'RunFileCompleted': {
       const { range, file, finishes_range = false } = event.data;
-      return withRange(state, range, ({ files, upload, finished }) => {
+      const completed = withRange(state, range, ({ files, upload, finished }) => {
         const fingerprint = file.fingerprint ?? fingerprintOfParts(upload);
         if (fingerprint === null) throw new RangeError(`The file ${file.key} has no fingerprint.`);
         return {
@@ -271,14 +277,17 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
           finished: finished || finishes_range,
         };
       });
+      return withMostWritten(completed);
     }
     case 'RunRangeFinished':
       return withRange(state, event.data.range, () => ({ upload: null, finished: true }));
     case 'RunRejectedFilePlanned':
       return { ...state, rejected_file: event.data.file };
-    case 'RunExportFinished':
+    case 'RunExportFinished': {
+      const { rows, bytes } = filesOf(state);
       return {
         ...state,
+        most_written: { rows, bytes },
         phase: {
           name: 'exported',
           finished: {
@@ -288,6 +297,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
           },
         },
       };
+    }
     case 'RunManifestAdopted':
       return {
         ...state,
@@ -402,6 +412,7 @@ export const untouchedRun: Omit<ExistingRun, 'status' | 'spec' | 'created_at' | 
   replacement: null,
   generation: 0,
   late_generations: 0,
+  most_written: { rows: 0, bytes: 0 },
   encoder: null,
   rejected_file: null,
   claimed_by: [],
@@ -447,6 +458,19 @@ const withRange = (
   ...state,
   ranges: state.ranges.map((range, at) => (at === position ? { ...range, ...change(range) } : range)),
 });
+
+/** The run with the most that it had, if that is more. */
+function withMostWritten(run: ExistingRun): ExistingRun {
+  const { most_written: most } = run;
+  let [rows, bytes] = [0, 0];
+  for (const { files, upload } of run.ranges)
+    for (const written of [files, ...(upload?.parts ?? [])]) {
+      rows += written.rows;
+      bytes += written.bytes;
+    }
+  if (rows <= most.rows && bytes <= most.bytes) return run;
+  return { ...run, most_written: { rows: Math.max(rows, most.rows), bytes: Math.max(bytes, most.bytes) } };
+}
 
 const withNextAttempt = (state: ExistingRun, position: number): ExistingRun =>
   withRange(state, position, ({ attempt }) => ({ attempt: attempt + 1 }));
@@ -724,6 +748,7 @@ const progressOf = (run: ExistingRun): RunProgress => ({
   replacement: run.replacement,
   generation: run.generation,
   late_generations: run.late_generations,
+  most_written: run.most_written,
   encoder: run.encoder,
   ranges: run.ranges,
   rejected_file: run.rejected_file,

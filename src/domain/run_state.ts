@@ -115,6 +115,12 @@ interface TableCommit extends TableVersion {
   readonly etag: string | null;
 }
 
+/** What files and open uploads have. */
+export interface WrittenTotals {
+  readonly rows: number;
+  readonly bytes: number;
+}
+
 /** The progress of exporting an interval under one config. A run that continues or retries another one inherits it. */
 export interface RunProgress {
   readonly records_total_count: number | null;
@@ -138,6 +144,11 @@ export interface RunProgress {
   readonly generation: number;
   /** How many of the run's generations were reserved because of late rows. */
   readonly late_generations: number;
+  /**
+   * The most rows and bytes that its files and open uploads had; those of its files once the export has finished. Parts that were
+   * lost and are sent again are no progress.
+   */
+  readonly most_written: WrittenTotals;
   /** Identifies the encoder of the generation's files; null before its first upload. */
   readonly encoder: string | null;
   /** The key ranges of the interval, in key order; one unless the interval was split. */

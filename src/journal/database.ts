@@ -92,11 +92,13 @@ export type Connection = pg.PoolClient;
 
 const { builtins } = pg.types;
 
+const parseTime = (text: string): string => new Date(text).toISOString();
+
 /** Type parsers of this pool: int8 as number, timestamptz as ISO 8601 string in UTC with milliseconds. */
 const typeParsers: pg.CustomTypesConfig = {
   getTypeParser: (id, format) => {
     if (id === builtins.INT8) return Number;
-    if (id === builtins.TIMESTAMPTZ) return (text: string) => new Date(text).toISOString();
+    if (id === builtins.TIMESTAMPTZ) return parseTime;
     return pg.types.getTypeParser(id, format) as never;
   },
 };

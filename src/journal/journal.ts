@@ -1,5 +1,5 @@
+import { createHash } from 'node:crypto';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { v5 as uuidv5 } from 'uuid';
 import { safeText } from '../config/bounds.ts';
 import type { Decider, DomainEvent, Recorded, StreamType, Upcasts } from '../domain/event.ts';
 import type { StreamEvents, StreamStates } from '../domain/stream_events.ts';
@@ -21,7 +21,8 @@ export type StoredEvent = { [Type in StreamType]: StoredStreamEvent<Type> }[Stre
 interface FoldedStreamEvent<Type extends StreamType> {
   readonly stream_type: Type;
   readonly stored: StoredStreamEvent<Type>;
-  /** The stream's state after the event; undefined if a rebuild has no states. */
+  /** The stream's states before and after the event; undefined if a rebuild has no states. */
+  readonly before: StreamStates[Type] | undefined;
   readonly state: StreamStates[Type] | undefined;
 }
 
@@ -63,6 +64,16 @@ export function requireSameReadModels(stored: ReadModelVersions | null, known: R
   );
 }
 
+/** Folds the events of one transaction into the read models. */
+export interface AppendFold {
+  /** Folds the events of one append. What they change may stay pending. */
+  fold(events: readonly FoldedEvent[]): Promise<void>;
+  /** Whether a statement would not see all changes. */
+  isPending(): boolean;
+  /** Writes what is pending, and these states; only the version of a stream whose state is unchanged. */
+  write(streams: readonly (StreamState | StreamVersion)[]): Promise<void>;
+}
+
 /** Updates the read models in the transaction of each append. Implemented by src/projections. */
 interface Projector {
   /** Key of the advisory lock that appends share and a rebuild of the read models acquires exclusively. */
@@ -70,8 +81,8 @@ interface Projector {
   /** What appends fold events into. */
   readonly versions: ReadModelVersions;
   readonly upcasts: Upcasts;
-  /** Folds stored events of one append into all read models. */
-  fold(connection: Connection, events: readonly FoldedEvent[]): Promise<void>;
+  /** Opens the fold of one transaction. */
+  openFold(connection: Connection): AppendFold;
   /** Reads the committed state of a stream; undefined if it has no events. */
   findState<State>(
     database: Pool | Connection,
@@ -83,11 +94,8 @@ interface Projector {
    * @throws Error when it is missing.
    */
   readState<State>(connection: Connection, streamType: StreamType, id: string): Promise<State>;
-  writeState(connection: Connection, stream: StreamState): Promise<void>;
   /** The state of a stream by what its row has. */
   stateOf(streamType: StreamType, stored: unknown): unknown;
-  /** Writes the version of a stream whose state is unchanged. */
-  writeVersion(connection: Connection, stream: StreamVersion): Promise<void>;
 }
 
 /** An event as it is stored: `data` has the shape of the version. */
@@ -182,11 +190,15 @@ export async function readSettledPosition(connection: Connection, lock: number):
 }
 
 /** The UUIDv5 namespace of all deterministic ids. */
-const causeNamespace = '6f9c1d0e-6d0c-5b0a-9d0f-2f4b8a1f7c11';
+const causeNamespace = Buffer.from('6f9c1d0e6d0c5b0a9d0f2f4b8a1f7c11', 'hex');
 
 /** A UUIDv5 of the parts. The same cause always has the same id, which makes appends idempotent. */
-export const deterministicId = (...parts: readonly (string | number)[]): string =>
-  uuidv5(parts.join('/'), causeNamespace);
+export function deterministicId(...parts: readonly (string | number)[]): string {
+  const hash = createHash('sha1').update(causeNamespace).update(parts.join('/')).digest('hex');
+  // Version and variant of RFC 9562.
+  const variant = ((Number.parseInt(hash.charAt(16), 16) & 3) | 8).toString(16);
+  return `${hash.slice(0, 8)}-${hash.slice(8, 12)}-5${hash.slice(13, 16)}-${variant}${hash.slice(17, 20)}-${hash.slice(20, 32)}`;
+}
 
 /** An event id is already stored with another type: two different causes have the same name, which is a bug. */
 export class CauseMismatch extends Error {
@@ -250,7 +262,7 @@ export interface Journal {
 }
 
 const readVersions = `select clock_timestamp() as now,
-  (select jsonb_object_agg(name, version) from exportd.projection_versions) as versions`;
+  (select jsonb_object_agg(name, version)::text from exportd.projection_versions) as versions`;
 
 /** Creates the journal on a pool. Use `openJournal` of src/projections, which passes the projector. */
 export function createJournal(
@@ -258,6 +270,16 @@ export function createJournal(
   projector: Projector,
   { onCommitted, subscribers = [] }: JournalListeners = {},
 ): Journal {
+  /** As PostgreSQL writes the versions of this code. */
+  let knownVersions: string | undefined;
+  const requireKnown = (versions: string | null): void => {
+    if (versions !== null && versions === knownVersions) return;
+    requireSameReadModels(
+      versions === null ? null : (JSON.parse(versions) as ReadModelVersions),
+      projector.versions,
+    );
+    knownVersions = versions ?? undefined;
+  };
   return {
     pool,
     projector,
@@ -269,12 +291,12 @@ export function createJournal(
         async (connection, rows) => {
           const [row] = rows as readonly {
             readonly now: string;
-            readonly versions: ReadModelVersions | null;
+            readonly versions: string | null;
           }[];
-          requireSameReadModels(row?.versions ?? null, projector.versions);
+          requireKnown(row?.versions ?? null);
           const streams = createStreams(connection, projector, (event) => appended.push(event));
           const result = await work({
-            connection,
+            connection: afterWrites(connection, streams.writePending),
             now: new Date(row?.now ?? Number.NaN),
             lock: streams.lock,
           });
@@ -305,27 +327,59 @@ export async function readState<State, Event extends DomainEvent>(
   return (await projector.findState<State>(pool, decider.streamType, id)) ?? decider.initialState;
 }
 
-/** The streams of one transaction. Their states are written once, at the end of the transaction. */
+/** The connection, which writes what is pending before each of its statements. */
+function afterWrites(connection: Connection, writePending: () => Promise<void>): Connection {
+  const query = async (...statement: unknown[]): Promise<unknown> => {
+    await writePending();
+    return (connection.query as (...sent: unknown[]) => unknown)(...statement);
+  };
+  return Object.assign(Object.create(connection) as Connection, { query });
+}
+
+/** A locked stream, and what the transaction has to write of it. */
+interface OpenStream<Stream> {
+  readonly stream: Stream;
+  /** What has changed since it was last taken. `isFirst`: only if nothing was taken before. */
+  readonly take: (options?: { readonly isFirst: boolean }) => readonly (StreamState | StreamVersion)[];
+}
+
+/** The streams of one transaction. What their events change is written before another statement reads it, and at the end. */
 function createStreams(
   connection: Connection,
   projector: Projector,
   onAppended: (event: AppendedEvent) => void,
 ) {
-  const locked = new Map<string, unknown>();
-  const writes: (() => Promise<void>)[] = [];
+  const fold = projector.openFold(connection);
+  const opened = new Map<string, OpenStream<unknown>>();
+  let writing: Promise<void> = Promise.resolve();
+  const take = (options?: { readonly isFirst: boolean }) =>
+    [...opened.values()].flatMap((stream) => stream.take(options));
   return {
     lock: async <State, Event extends DomainEvent>(decider: Decider<State, Event>, id: string) => {
       const key = `${decider.streamType}/${id}`;
       // A stream type has exactly one decider, so the cached stream has the requested types.
-      const known = locked.get(key) as LockedStream<State, Event> | undefined;
+      const known = opened.get(key)?.stream as LockedStream<State, Event> | undefined;
       if (known) return known;
-      const { stream, write } = await lockStream(connection, projector, decider, id, onAppended);
-      locked.set(key, stream);
-      writes.push(write);
+      const { stream, take: takeChanges } = await lockStream(
+        connection,
+        projector,
+        fold,
+        decider,
+        id,
+        onAppended,
+      );
+      opened.set(key, { stream, take: takeChanges });
       return stream;
     },
+    /** Writes what other statements may read. With it goes the state of a stream, once: most of them change no more. */
+    writePending: async (): Promise<void> => {
+      if (fold.isPending()) writing = fold.write(take({ isFirst: true }));
+      await writing;
+    },
     write: async (): Promise<void> => {
-      for (const write of writes) await write();
+      await writing;
+      const states = take();
+      if (states.length > 0 || fold.isPending()) await fold.write(states);
     },
   };
 }
@@ -333,12 +387,15 @@ function createStreams(
 async function lockStream<State, Event extends DomainEvent>(
   connection: Connection,
   projector: Projector,
+  fold: AppendFold,
   decider: Decider<State, Event>,
   id: string,
   onAppended: (event: AppendedEvent) => void,
-): Promise<{ readonly stream: LockedStream<State, Event>; readonly write: () => Promise<void> }> {
+): Promise<OpenStream<LockedStream<State, Event>>> {
   const found = await lockAndRead(connection, projector, decider, id);
   let { version, state } = found;
+  /** As it was written last. */
+  let written = found;
 
   const append = async (cause: string, given: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
     const events = given.map(withSafeTexts);
@@ -371,18 +428,19 @@ async function lockStream<State, Event extends DomainEvent>(
       // The decider of a type of stream has its states and events.
       appended.push({ stream_type: decider.streamType, stored: inserted, before, state } as AppendedEvent);
     }
-    await projector.fold(connection, appended);
+    await fold.fold(appended);
     for (const event of appended) onAppended(event);
     return recorded;
   };
-  const write = async (): Promise<void> => {
-    if (version === found.version) return;
+  const take = ({ isFirst } = { isFirst: false }): readonly (StreamState | StreamVersion)[] => {
+    if (version === written.version || (isFirst && written !== found)) return [];
     const stream = { stream_type: decider.streamType, stream_id: id, version };
     // Many events after the end of a run change nothing that decisions depend on, and its state may be large.
-    if (state === found.state) await projector.writeVersion(connection, stream);
-    else await projector.writeState(connection, { ...stream, state });
+    const isUnchanged = state === written.state;
+    written = { version, state };
+    return [isUnchanged ? stream : { ...stream, state }];
   };
-  return { stream: { id, state: () => state, append }, write };
+  return { stream: { id, state: () => state, append }, take };
 }
 
 /** Fields of events whose text may be that of a foreign server. */
@@ -469,12 +527,15 @@ interface NewEvent extends DomainEvent {
 }
 
 /** Stores an event and increments its stream's version; undefined, without any change, if its id is already stored. */
-async function insertEvent(connection: Connection, event: NewEvent): Promise<StoredEvent | undefined> {
-  const { rows } = await connection.query<EventRow>({
+async function insertEvent(
+  connection: Connection,
+  { cause, schema_version, ...event }: NewEvent,
+): Promise<StoredEvent | undefined> {
+  const { rows } = await connection.query<Pick<StoredEvent, 'global_position' | 'recorded_at'>>({
     name: 'insert-event',
     text: `with inserted as (
         insert into exportd.journal_events (stream_type, stream_id, stream_version, event_id, cause, event_type, data, schema_version)
-        values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (event_id) do nothing returning ${eventColumns}
+        values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (event_id) do nothing returning global_position, recorded_at
       ), counted as (
         update exportd.journal_streams set version = $3
         where stream_type = $1 and stream_id = $2 and exists (select from inserted)
@@ -485,13 +546,15 @@ async function insertEvent(connection: Connection, event: NewEvent): Promise<Sto
       event.stream_id,
       event.stream_version,
       event.event_id,
-      event.cause,
+      cause,
       event.type,
       JSON.stringify(event.data),
-      event.schema_version,
+      schema_version,
     ],
   });
-  return rows[0];
+  const [inserted] = rows;
+  // A stream type has its events.
+  return inserted && ({ ...event, ...inserted } as StoredEvent);
 }
 
 /** The levels of a log line, least important first. */

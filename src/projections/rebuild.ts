@@ -11,6 +11,7 @@ import {
 } from '../journal/journal.ts';
 import { type Projection } from './projection.ts';
 import { createRowCache, type RowCache } from './row_cache.ts';
+import { sendWrites } from './row_writes.ts';
 import { foldState, stateWantedBy, streamStatesProjection } from './stream_states.ts';
 
 /** Advisory lock: appends acquire it shared, a switch of the read models exclusively. */
@@ -259,7 +260,7 @@ export function openSideFold(
     events += batch.length;
     const reached = { position, events };
     const write = async (perSecond: number | null): Promise<void> => {
-      await changes.write(side);
+      await sendWrites(side, changes);
       await connection.query(
         `update ${nextSchema}.build set position = $1, last_event = $2, events = $3,
            events_per_second = coalesce($4, events_per_second), updated_at = clock_timestamp()`,
@@ -363,7 +364,7 @@ async function prefetchRows(
   models: readonly Projection[],
   batch: readonly StoredEvent[],
 ): Promise<readonly FoldedEvent[]> {
-  const states: unknown[] = [];
+  const states: ReturnType<typeof foldState>[] = [];
   if (models.some(({ name }) => name === streamStatesProjection.name)) {
     await rows.prefetch(batch.map((stored) => stateWantedBy(stored)));
     for (const [index, stored] of batch.entries()) {
@@ -372,7 +373,7 @@ async function prefetchRows(
     }
   }
   const folded = batch.map(
-    (stored, index) => ({ stream_type: stored.stream_type, stored, state: states[index] }) as FoldedEvent,
+    (stored, index) => ({ stream_type: stored.stream_type, stored, ...states[index] }) as FoldedEvent,
   );
   await rows.prefetch(models.flatMap((model) => folded.flatMap((event) => model.wants(event))));
   return folded;

@@ -2,6 +2,7 @@ import type { Upcasts } from '../domain/event.ts';
 import { commandNames } from '../journal/commands.ts';
 import { type Connection, type Pool, ReadModelsDiffer } from '../journal/database.ts';
 import {
+  type AppendFold,
   createJournal,
   type FoldedEvent,
   type Journal,
@@ -15,15 +16,16 @@ import { intervalsProjection } from './intervals.ts';
 import type { Projection } from './projection.ts';
 import { createReadModels, readStoredVersions } from './read_models.ts';
 import { builderLock, projectionLock } from './rebuild.ts';
-import { createRowCache } from './row_cache.ts';
+import { createRowCache, type WantedRows } from './row_cache.ts';
+import { type RowWrite, sendWrites } from './row_writes.ts';
 import { runsProjection } from './runs.ts';
 import {
   findStreamState,
   readStreamState,
   stateOf,
+  stateWrite,
   streamStatesProjection,
-  writeStreamState,
-  writeStreamVersion,
+  versionWrite,
 } from './stream_states.ts';
 import { unsettledRunsProjection } from './unsettled_runs.ts';
 
@@ -45,18 +47,39 @@ const readModels = createReadModels(projections, upcasts);
 
 const cachedTables = projections.flatMap(({ cached }) => cached);
 
+/** All rows that folding some events reads. */
+function wantedBy(events: readonly FoldedEvent[]): readonly WantedRows[] {
+  const wanted: WantedRows[] = [];
+  for (const { wants } of projections) for (const event of events) wanted.push(...wants(event));
+  return wanted;
+}
+
 /**
- * Folds events into all read models, in the transaction that appends them: the rows that they need are locked and read, and what
- * has changed is written. A row of another read model that a fold only reads is not locked.
+ * Folds the events of one transaction into all read models: the rows that they need are locked and read, and what has changed is
+ * written later, with the states of streams. A row of another read model that a fold only reads is not locked.
  */
-async function foldAppended(connection: Connection, events: readonly FoldedEvent[]): Promise<void> {
-  const rows = createRowCache(connection);
-  await rows.prefetch(
-    projections.flatMap(({ wants }) => events.flatMap((event) => wants(event))),
-    { locks: true },
-  );
-  for (const event of events) for (const { fold } of projections) fold(rows, event);
-  await rows.takeChanges(cachedTables).write(connection);
+function openAppendFold(connection: Connection): AppendFold {
+  let pending: RowWrite[] = [];
+  const send = async (more: readonly RowWrite[]): Promise<void> => {
+    const writes = [...pending, ...more];
+    pending = [];
+    await sendWrites(connection, writes);
+  };
+  return {
+    isPending: () => pending.length > 0,
+    fold: async (events) => {
+      const rows = createRowCache(connection);
+      const wanted = wantedBy(events);
+      const isStale = ({ table, isNew, isAssigned }: WantedRows): boolean =>
+        isNew !== true && isAssigned !== true && pending.some(({ target }) => target === table.name);
+      if (pending.length > 0 && wanted.some(isStale)) await send([]);
+      await rows.prefetch(wanted, { locks: true });
+      for (const event of events) for (const { fold } of projections) fold(rows, event);
+      pending.push(...rows.takeChanges(cachedTables));
+    },
+    write: (streams) =>
+      send(streams.map((stream) => ('state' in stream ? stateWrite(stream) : versionWrite(stream)))),
+  };
 }
 
 /**
@@ -70,12 +93,10 @@ export const openJournal = (pool: Pool, listeners?: JournalListeners): Journal =
       lock: projectionLock,
       versions: readModels.known,
       upcasts,
-      fold: foldAppended,
+      openFold: openAppendFold,
       findState: findStreamState,
       readState: readStreamState,
       stateOf,
-      writeState: writeStreamState,
-      writeVersion: writeStreamVersion,
     },
     listeners,
   );

@@ -1,4 +1,5 @@
 import type { Connection } from '../journal/database.ts';
+import { type RowWrite, statementOf } from './row_writes.ts';
 
 /** A row by column, as PostgreSQL writes it as JSON. */
 type AnyRow = Readonly<Record<string, unknown>>;
@@ -38,12 +39,6 @@ export interface WantedRows {
   readonly isAssigned?: boolean;
 }
 
-/** Changes of rows that are still to be written. Later changes do not touch them. */
-interface RowChanges {
-  /** Writes them with few statements for each table: first deletes, then changed rows and new ones. */
-  write(connection: Connection): Promise<void>;
-}
-
 /** Rows of read models in memory. A fold finds only rows that were fetched before. `takeChanges` returns what is to be written. */
 export interface RowCache {
   /**
@@ -70,7 +65,7 @@ export interface RowCache {
   /** Deletes the rows with any of these values in the only column of a lookup, which need not be fetched and never come back. */
   deleteAll(table: CachedTable, lookup: string, values: readonly unknown[]): void;
   /** What has changed since it was last called, in the given order of tables. It may be written while others change. */
-  takeChanges(tables: readonly CachedTable[]): RowChanges;
+  takeChanges(tables: readonly CachedTable[]): Iterable<RowWrite>;
   /** Reads with another connection from here on. */
   readWith(connection: Connection): void;
   readonly size: number;
@@ -358,30 +353,13 @@ export function createRowCache(reader: Connection): RowCache {
         }
       }
     },
-    takeChanges: (tables) => {
-      const taken = tables.flatMap((table) => {
-        const opened = loaded.get(table);
-        return opened ? [takeOf(table, opened)] : [];
-      });
-      return {
-        write: async (writer) => {
-          for (const { table, deletes, gone } of taken.toReversed()) {
-            for (const { lookup, values } of deletes)
-              await writer.query(
-                `delete from ${table.name} stored where stored.${lookup.columns.join()} = any($1)
-                 ${lookup.where ? `and ${lookup.where.sql}` : ''}`,
-                [values],
-              );
-            await deleteRows(writer, table, gone);
-          }
-          for (const { table, set, changed, inserted } of taken) {
-            for (const row of set) await updateRows(writer, table, [row]);
-            await updateRows(writer, table, changed);
-            await insertRows(writer, table, inserted);
-          }
-        },
-      };
-    },
+    takeChanges: (tables) =>
+      writesOf(
+        tables.flatMap((table) => {
+          const opened = loaded.get(table);
+          return opened ? [takeOf(table, opened)] : [];
+        }),
+      ),
     readWith: (other) => {
       connection = other;
     },
@@ -392,8 +370,23 @@ export function createRowCache(reader: Connection): RowCache {
   return cache;
 }
 
+interface ChangedRow {
+  readonly row: AnyRow;
+  readonly columns: readonly string[];
+}
+
+/** What has changed in a table and is still to be written. */
+interface TakenChanges {
+  readonly table: CachedTable;
+  readonly deletes: readonly { readonly lookup: Lookup<object>; readonly values: readonly unknown[] }[];
+  readonly gone: readonly AnyRow[];
+  readonly set: readonly ChangedRow[];
+  readonly changed: readonly ChangedRow[];
+  readonly inserted: readonly AnyRow[];
+}
+
 /** Takes what has changed in a table. What is taken counts as stored. */
-function takeOf(table: CachedTable, opened: LoadedTable) {
+function takeOf(table: CachedTable, opened: LoadedTable): TakenChanges {
   const { rows, changed } = opened;
   const gone: AnyRow[] = [];
   const updated: ChangedRow[] = [];
@@ -420,6 +413,19 @@ function takeOf(table: CachedTable, opened: LoadedTable) {
   return { table, deletes, gone, set, changed: updated, inserted };
 }
 
+/** What writes the changes: first deletes, then changed rows and new ones. */
+function* writesOf(taken: readonly TakenChanges[]): Generator<RowWrite> {
+  for (const { table, deletes, gone } of taken.toReversed()) {
+    for (const { lookup, values } of deletes) yield deleteAllWrite(table, lookup, values);
+    yield* deleteWrites(table, gone);
+  }
+  for (const { table, set, changed, inserted } of taken) {
+    for (const row of set) yield* updateWrites(table, [row]);
+    yield* updateWrites(table, changed);
+    yield* insertWrites(table, inserted);
+  }
+}
+
 /** Values of a lookup whose rows are to be read. */
 interface MissingRows {
   readonly table: CachedTable;
@@ -427,22 +433,6 @@ interface MissingRows {
   readonly lookup: Lookup<object>;
   readonly isLocked: boolean;
   readonly values: Map<string, readonly unknown[]>;
-}
-
-/** Statements by the words that tell them apart. */
-interface StatementTexts {
-  text?: string;
-  readonly next: Map<string, StatementTexts>;
-}
-
-const statementTexts: StatementTexts = { next: new Map() };
-
-/** The statement of some words, which is built once. An append of a few rows would otherwise spend its time on building texts. */
-function statementOf(words: readonly string[], build: () => string): string {
-  let known = statementTexts;
-  for (const word of words) known = entryOf(known.next, word, () => ({ next: new Map() }));
-  known.text ??= build();
-  return known.text;
 }
 
 /** The columns whose values a lookup takes. */
@@ -508,96 +498,104 @@ const isKey = ({ key }: CachedTable, row: string, other: string): string =>
 const parameterOf = (value: unknown): unknown =>
   typeof value === 'object' && value !== null ? JSON.stringify(value) : value;
 
-/** SQL: a column with its parameter, after others. */
-const placeAfter = (others: number) => (column: string, index: number) =>
-  `${column} = $${String(index + 1 + others)}`;
+/** SQL: a column with its parameter, from this number. */
+const placeFrom = (first: number) => (column: string, index: number) =>
+  `${column} = $${String(first + index)}`;
 
-async function deleteRows(
-  connection: Connection,
-  table: CachedTable,
-  gone: readonly AnyRow[],
-): Promise<void> {
-  const [one, ...others] = gone;
-  if (!one) return;
-  if (others.length === 0) {
-    const text = statementOf(
-      ['delete', table.name],
-      () => `delete from ${table.name} where ${table.key.map(placeAfter(0)).join(' and ')}`,
-    );
-    await connection.query(text, [...valuesOf(one, table.key)]);
-    return;
-  }
-  await connection.query(
-    `delete from ${table.name} stored using json_populate_recordset(null::${table.name}, $1) gone
-     where ${isKey(table, 'stored', 'gone')}`,
-    [JSON.stringify(gone.map((row) => Object.fromEntries(table.key.map((column) => [column, row[column]]))))],
-  );
+function deleteAllWrite(table: CachedTable, lookup: Lookup<object>, values: readonly unknown[]): RowWrite {
+  const column = lookup.columns.join();
+  return {
+    target: table.name,
+    words: ['delete', table.name, 'of', column, lookup.where?.sql ?? ''],
+    text: (first) =>
+      `delete from ${table.name} stored where stored.${column} = any($${String(first)})
+       ${lookup.where ? `and ${lookup.where.sql}` : ''}`,
+    values: [values],
+  };
 }
 
-interface ChangedRow {
-  readonly row: AnyRow;
-  readonly columns: readonly string[];
+/** A write of many rows, as JSON. */
+const writeOfMany = (
+  table: CachedTable,
+  text: (rows: string) => string,
+  rows: readonly AnyRow[],
+): RowWrite => ({
+  target: table.name,
+  words: undefined,
+  text: (first) => text(`json_populate_recordset(null::${table.name}, $${String(first)})`),
+  values: [JSON.stringify(rows)],
+});
+
+const columnsOfRow = (row: AnyRow, columns: readonly string[]): AnyRow =>
+  Object.fromEntries(columns.map((column) => [column, row[column]]));
+
+function* deleteWrites(table: CachedTable, gone: readonly AnyRow[]): Generator<RowWrite> {
+  const { name, key } = table;
+  const [one, ...others] = gone;
+  if (!one) return;
+  if (others.length === 0)
+    yield {
+      target: name,
+      words: ['delete', name],
+      text: (first) => `delete from ${name} where ${key.map(placeFrom(first)).join(' and ')}`,
+      values: valuesOf(one, key),
+    };
+  else
+    yield writeOfMany(
+      table,
+      (rows) => `delete from ${name} stored using ${rows} gone where ${isKey(table, 'stored', 'gone')}`,
+      gone.map((row) => columnsOfRow(row, key)),
+    );
 }
 
 /** Writes the columns that have changed in any of the rows. */
-async function updateRows(
-  connection: Connection,
-  table: CachedTable,
-  changed: readonly ChangedRow[],
-): Promise<void> {
+function* updateWrites(table: CachedTable, changed: readonly ChangedRow[]): Generator<RowWrite> {
+  const { name, key } = table;
   const [one, ...others] = changed;
   if (!one) return;
   if (others.length === 0) {
     const { row, columns } = one;
-    const text = statementOf(
-      ['update', table.name, ...columns],
-      () => `update ${table.name} set ${columns.map(placeAfter(0)).join(', ')}
-        where ${table.key.map(placeAfter(columns.length)).join(' and ')}`,
-    );
-    await connection.query(
-      text,
-      [...columns, ...table.key].map((column) => parameterOf(row[column])),
-    );
+    yield {
+      target: name,
+      words: ['update', name, ...columns],
+      text: (first) => `update ${name} set ${columns.map(placeFrom(first)).join(', ')}
+        where ${key.map(placeFrom(first + columns.length)).join(' and ')}`,
+      values: [...columns, ...key].map((column) => parameterOf(row[column])),
+    };
     return;
   }
   const columns = [...new Set(changed.flatMap((row) => row.columns))];
-  const written = [...table.key, ...columns];
-  for (let first = 0; first < changed.length; first += rowsPerStatement) {
-    const rows = changed
-      .slice(first, first + rowsPerStatement)
-      .map(({ row }) => Object.fromEntries(written.map((column) => [column, row[column]])));
-    await connection.query(
-      `update ${table.name} stored set ${columns.map((column) => `${column} = changed.${column}`).join(', ')}
-       from json_populate_recordset(null::${table.name}, $1) changed where ${isKey(table, 'stored', 'changed')}`,
-      [JSON.stringify(rows)],
+  const written = [...key, ...columns];
+  for (let first = 0; first < changed.length; first += rowsPerStatement)
+    yield writeOfMany(
+      table,
+      (rows) =>
+        `update ${name} stored set ${columns.map((column) => `${column} = changed.${column}`).join(', ')}
+         from ${rows} changed where ${isKey(table, 'stored', 'changed')}`,
+      changed.slice(first, first + rowsPerStatement).map(({ row }) => columnsOfRow(row, written)),
     );
-  }
 }
 
-async function insertRows(
-  connection: Connection,
-  table: CachedTable,
-  rows: readonly AnyRow[],
-): Promise<void> {
-  const [one, ...others] = rows;
+function* insertWrites(table: CachedTable, inserted: readonly AnyRow[]): Generator<RowWrite> {
+  const { name } = table;
+  const [one, ...others] = inserted;
   if (!one) return;
   const columns = Object.keys(one);
+  const names = columns.join(', ');
   if (others.length === 0) {
-    const text = statementOf(
-      ['insert', table.name, ...columns],
-      () =>
-        `insert into ${table.name} (${columns.join(', ')}) values (${columns.map((_, index) => `$${String(index + 1)}`).join(', ')})`,
-    );
-    await connection.query(
-      text,
-      columns.map((column) => parameterOf(one[column])),
-    );
+    yield {
+      target: name,
+      words: ['insert', name, ...columns],
+      text: (first) =>
+        `insert into ${name} (${names}) values (${columns.map((_, index) => `$${String(first + index)}`).join(', ')})`,
+      values: columns.map((column) => parameterOf(one[column])),
+    };
     return;
   }
-  for (let first = 0; first < rows.length; first += rowsPerStatement)
-    await connection.query(
-      `insert into ${table.name} (${columns.join(', ')})
-       select ${columns.join(', ')} from json_populate_recordset(null::${table.name}, $1)`,
-      [JSON.stringify(rows.slice(first, first + rowsPerStatement))],
+  for (let first = 0; first < inserted.length; first += rowsPerStatement)
+    yield writeOfMany(
+      table,
+      (rows) => `insert into ${name} (${names}) select ${names} from ${rows}`,
+      inserted.slice(first, first + rowsPerStatement),
     );
 }

@@ -1,113 +1,46 @@
 import { createHash } from 'node:crypto';
-import type { RecordedFile, SortKey } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { RunEvent, RunEventData } from '../domain/run.ts';
+import { type RunEventData, untouchedRun } from '../domain/run.ts';
 import {
   activeRunStatuses,
   backfillOf,
-  filesOf,
   type RunProgress,
   type RunSpec,
   type RunStatus,
 } from '../domain/run_state.ts';
-import type { StoredStreamEvent } from '../journal/journal.ts';
-import { type Projection } from './projection.ts';
+import type { FoldedEvent, StoredStreamEvent } from '../journal/journal.ts';
+import { existingRun, type Projection } from './projection.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
 
 /** SQL condition: the run failed, and is not held until a person decides. */
 export const isFailedRun = (run = 'batch_export_runs'): string =>
   `(${run}.status in ('Failed', 'FailedRetryable', 'TimedOut') and not ${run}.held)`;
 
-/** By range: the rows and bytes planned for its open file, and the last exported sort key. */
-type OpenParts = Readonly<
-  Record<string, { readonly rows: number; readonly bytes: number; readonly last: SortKey | null }>
->;
-
-const none: OpenParts[string] = { rows: 0, bytes: 0, last: null };
-
-/** How an event of a range changes the open parts: of which range, how, and which file it completes. */
-interface PartsChange {
-  readonly generation: number;
-  readonly range: number;
-  readonly next: (before: OpenParts[string]) => OpenParts[string];
-  readonly file?: RecordedFile;
-}
-
-/** Undefined if the event does not change them. */
-function partsChangeOf(event: RunEvent): PartsChange | undefined {
-  switch (event.type) {
-    case 'RunUploadCreated': {
-      // It replaces the unfinished file of its range.
-      const { generation, range, part } = event.data;
-      const [rows, bytes] = [part?.rows ?? 0, part?.bytes ?? 0];
-      return { generation, range, next: ({ last }) => ({ rows, bytes, last: part?.last ?? last }) };
-    }
-    case 'RunUploadResumed': {
-      const { generation, range, rows, bytes } = event.data;
-      return { generation, range, next: ({ last }) => ({ rows, bytes, last }) };
-    }
-    case 'RunPartPlanned': {
-      const { generation, range, part } = event.data;
-      const next = ({ rows, bytes, last }: OpenParts[string]) => ({
-        rows: rows + part.rows,
-        bytes: bytes + part.bytes,
-        last: part.last ?? last,
-      });
-      return { generation, range, next };
-    }
-    case 'RunFileCompleted': {
-      const { generation, range, file } = event.data;
-      const next = ({ last }: OpenParts[string]) => ({ rows: 0, bytes: 0, last: file.last ?? last });
-      return { generation, range, next, file };
-    }
-    default:
-      return undefined;
-  }
-}
-
-/** The open parts of a run that resumes from the progress of another. */
-const inheritedParts = ({ ranges }: RunProgress): OpenParts =>
-  Object.fromEntries(
-    ranges.map(({ upload, files }, range) => {
-      const parts = upload?.parts ?? [];
-      return [
-        String(range),
-        {
-          rows: parts.reduce((sum, part) => sum + part.rows, 0),
-          bytes: parts.reduce((sum, part) => sum + part.bytes, 0),
-          last: parts.at(-1)?.last ?? files.last,
-        },
-      ] as const;
-    }),
-  );
-
 /**
  * The cursor, opaque to users: a hash of the last exported key of each range, since a key may identify a person. Null before
  * the first part.
  */
-function cursorOf(generation: number, parts: OpenParts): string | null {
-  const reached = Object.fromEntries(Object.entries(parts).map(([range, { last }]) => [range, last]));
-  if (Object.values(reached).every((last) => last === null)) return null;
+function cursorOf({ generation, ranges }: Pick<RunProgress, 'generation' | 'ranges'>): string | null {
+  const reached = ranges.flatMap(({ upload, files }, range) => {
+    const last = upload?.parts.findLast((part) => part.last !== null)?.last ?? files.last;
+    return last === null
+      ? []
+      : [[range, last.inserted_at, last.id, last.within?.row_hash, last.within?.copies]];
+  });
+  if (reached.length === 0) return null;
   return createHash('sha256')
-    .update(JSON.stringify({ generation, ranges: reached }))
+    .update(JSON.stringify([generation, reached]))
     .digest('base64url')
     .slice(0, 22);
 }
 
-/** What changes with the open parts: those after the change, their cursor, and what is added to the run's totals. */
-function changedParts(before: OpenParts, { generation, range, next, file }: PartsChange) {
-  const open_parts: OpenParts = { ...before, [range]: next(before[range] ?? none) };
-  const open = Object.values(open_parts);
-  return {
-    open_parts,
-    cursor: cursorOf(generation, open_parts),
-    files: file ? 1 : 0,
-    file_rows: file?.rows ?? 0,
-    file_bytes: file?.bytes ?? 0,
-    open_rows: open.reduce((sum, part) => sum + part.rows, 0),
-    open_bytes: open.reduce((sum, part) => sum + part.bytes, 0),
-  };
-}
+/** What a run shows of what it has written. */
+const writtenColumns = (run: RunProgress) => ({
+  cursor: cursorOf(run),
+  files: run.ranges.reduce((count, { files }) => count + files.count, 0),
+  records_completed: run.most_written.rows,
+  bytes: run.most_written.bytes,
+});
 
 /** SQL: the active statuses as literals, so that PostgreSQL uses the index of active runs. */
 export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
@@ -140,9 +73,6 @@ interface RunRow extends Omit<RunSpec, 'continues_run_id' | 'purpose'> {
   readonly table_etag: string | null;
   readonly table_adds: number | null;
   readonly table_removes: number | null;
-  readonly file_rows: number;
-  readonly file_bytes: number;
-  readonly open_parts: OpenParts;
 }
 
 /** The table of `runsProjection`, for projections that read it. */
@@ -155,8 +85,8 @@ export const runsTable: CachedTable<RunRow> = {
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 19,
-  reads: [],
+  version: 20,
+  reads: ['stream_states'],
   owns: ['exportd.batch_export_runs'],
   tables: `
     create table exportd.batch_export_runs (
@@ -204,11 +134,7 @@ export const runsProjection: Projection = {
       table_version bigint,
       table_etag text,
       table_adds integer,
-      table_removes integer,
-      -- Rows and bytes of completed files, and by range those of the parts planned since.
-      file_rows bigint not null default 0,
-      file_bytes bigint not null default 0,
-      open_parts jsonb not null default '{}'
+      table_removes integer
     );
     create unique index batch_export_runs_one_active on exportd.batch_export_runs
       (batch_export_id, data_interval_start, data_interval_end) where status in (${activeStatuses});
@@ -237,16 +163,17 @@ export const runsProjection: Projection = {
             { table: runsTable, lookup: byKey, values: [stored.data.run_id] },
           ]
         : [];
-    if (stream_type !== 'run' || !isFolded(stored)) return [];
-    const run: WantedRows = { table: runsTable, lookup: byKey, values: [stored.stream_id] };
-    if (stored.type !== 'RunCreated')
-      return [{ ...run, isAssigned: changesOf(stored, stored.recorded_at) !== undefined }];
+    if (stream_type !== 'run' || stored.type !== 'RunCreated') return [];
     const { batch_export_id, data_interval_start: start, data_interval_end: end } = stored.data;
-    return [{ ...run, isNew: true }, intervalOf(batch_export_id, { start, end })];
+    return [
+      { table: runsTable, lookup: byKey, values: [stored.stream_id], isNew: true },
+      intervalOf(batch_export_id, { start, end }),
+    ];
   },
-  fold: (rows, { stream_type, stored }) => {
-    if (stream_type === 'run') foldRun(rows, stored);
-    if (stream_type !== 'batch_export') return;
+  fold: (rows, event) => {
+    if (event.stream_type === 'run') foldRun(rows, event);
+    if (event.stream_type !== 'batch_export') return;
+    const { stored } = event;
     if (stored.type === 'IntervalScheduled') markScheduled(rows, stored.stream_id, stored.data);
     if (stored.type === 'HistoryCollapsed') rows.deleteAll(runsTable, byKey, stored.data.run_ids);
   },
@@ -273,17 +200,11 @@ function markScheduled(
 }
 
 /** A new generation, of which nothing is exported. */
-const inGeneration = (generation: number) => ({
-  generation,
-  files: 0,
-  file_rows: 0,
-  file_bytes: 0,
-  open_parts: {} satisfies OpenParts,
-  cursor: null,
-});
+const inGeneration = (generation: number) => ({ generation, files: 0, cursor: null });
 
-/** What an event sets in the row of its run, beside `last_updated_at`; undefined if it depends on the row, or on nothing. */
-function changesOf(event: RunEvent, at: string): Partial<RunRow> | undefined {
+/** What an event sets in the row of its run, beside `last_updated_at`; undefined if it sets nothing. */
+function changesOf({ stored: event, before, state }: FoldedEvent<'run'>): Partial<RunRow> | undefined {
+  const { recorded_at: at } = event;
   const ended = (status: RunStatus, error: string | null) => ({
     status,
     finished_at: at,
@@ -311,7 +232,6 @@ function changesOf(event: RunEvent, at: string): Partial<RunRow> | undefined {
         ...ended('Completed', null),
         manifest_key: event.data.manifest_key,
         latest_error: null,
-        open_parts: {},
       };
     case 'RunTableCommitted': {
       const { location, version, etag, adds, removes } = event.data;
@@ -342,12 +262,17 @@ function changesOf(event: RunEvent, at: string): Partial<RunRow> | undefined {
       return { retry_at: null };
     case 'RunContinuedAsNew':
       return { ...ended('ContinuedAsNew', null), cursor: event.data.cursor, latest_error: null };
-    case 'RunCreated':
+    case 'RunExportFinished':
+    case 'RunFileCompleted':
+      return { ...writtenColumns(existingRun(state)), latest_error: null };
     case 'RunUploadCreated':
     case 'RunUploadResumed':
-    case 'RunPartPlanned':
-    case 'RunFileCompleted':
-    case 'RunExportFinished':
+    case 'RunPartPlanned': {
+      const run = existingRun(state);
+      const isProgress = run.most_written.rows > existingRun(before).most_written.rows;
+      return { ...writtenColumns(run), ...(isProgress && { latest_error: null }) };
+    }
+    case 'RunCreated':
     case 'RunAttemptStarted':
     case 'RunKeyTaken':
     case 'RunRangeFinished':
@@ -372,46 +297,15 @@ function secondsAfter(at: string, seconds: number): string {
   return milliseconds.replace('Z', `${String(micros % 1_000).padStart(3, '0')}Z`);
 }
 
-/** Whether an event changes the row of its run. */
-const isFolded = (event: RunEvent & { readonly recorded_at: string }): boolean =>
-  event.type === 'RunCreated' ||
-  event.type === 'RunExportFinished' ||
-  partsChangeOf(event) !== undefined ||
-  changesOf(event, event.recorded_at) !== undefined;
-
-function foldRun(rows: RowCache, stored: StoredStreamEvent<'run'>): void {
+function foldRun(rows: RowCache, event: FoldedEvent<'run'>): void {
+  const { stored } = event;
   if (stored.type === 'RunCreated') {
     insertRow(rows, stored, stored.data);
     return;
   }
-  const { stream_id: id, recorded_at: last_updated_at } = stored;
-  const changes = changesOf(stored, last_updated_at);
-  if (changes) rows.assign(runsTable, [id], { last_updated_at, ...changes });
-  const parts = partsChangeOf(stored);
-  const run = parts || stored.type === 'RunExportFinished' ? rows.get(runsTable, id) : undefined;
-  if (!run) return;
-  if (!parts) {
-    const finished = { records_completed: run.file_rows, bytes: run.file_bytes, latest_error: null };
-    rows.change(runsTable, run, { last_updated_at, ...finished });
-    return;
-  }
-  const after = changedParts(run.open_parts, parts);
-  const file_rows = run.file_rows + after.file_rows;
-  const file_bytes = run.file_bytes + after.file_bytes;
-  // Parts that were lost and are sent again are no progress.
-  const isProgress = after.files > 0 || file_rows + after.open_rows > run.records_completed;
-  rows.change(runsTable, run, {
-    last_updated_at,
-    open_parts: after.open_parts,
-    cursor: after.cursor,
-    files: run.files + after.files,
-    file_rows,
-    file_bytes,
-    // Never decreases, even in a new attempt.
-    records_completed: Math.max(run.records_completed, file_rows + after.open_rows),
-    bytes: Math.max(run.bytes, file_bytes + after.open_bytes),
-    ...(isProgress && { latest_error: null }),
-  });
+  const changes = changesOf(event);
+  if (changes)
+    rows.assign(runsTable, [stored.stream_id], { last_updated_at: stored.recorded_at, ...changes });
 }
 
 /** Inserts the row of a new run. No earlier run of its interval is retried any more. */
@@ -424,7 +318,6 @@ function insertRow(
   const backfill_id = backfillOf(spec);
   const former = rows.find(runsTable, 'interval', batch_export_id, data_interval_start, data_interval_end);
   for (const run of former) if (run.retry_at !== null) rows.change(runsTable, run, { retry_at: null });
-  const resumed = former.find(({ id }) => id === inherited?.run_id);
   rows.set(runsTable, {
     id: stream_id,
     position: global_position,
@@ -433,14 +326,12 @@ function insertRow(
     model: spec.model,
     config_version: spec.config_version,
     status: 'Starting',
-    records_completed: resumed?.records_completed ?? 0,
     latest_error: null,
     data_interval_start,
     data_interval_end,
     created_at: recorded_at,
     finished_at: null,
     last_updated_at: recorded_at,
-    bytes: resumed?.bytes ?? 0,
     manifest_key: null,
     adopted_generation: null,
     backfill_id,
@@ -458,25 +349,17 @@ function insertRow(
     table_etag: null,
     table_adds: null,
     table_removes: null,
-    ...(resumed && inherited ? inheritedCounts(inherited.progress) : noCounts),
+    ...countsOf(inherited?.progress ?? untouchedProgress),
   });
 }
 
 /** What a run has before its first step. */
-const noCounts = { ...inGeneration(0), records_total_count: null, cancel_requested: false };
+const untouchedProgress: RunProgress = { ...untouchedRun, ranges: [] };
 
-/** The counts that a run inherits with the progress of another. */
-function inheritedCounts(progress: RunProgress) {
-  const files = filesOf(progress);
-  const open_parts = inheritedParts(progress);
-  return {
-    records_total_count: progress.records_total_count,
-    generation: progress.generation,
-    files: files.count,
-    file_rows: files.rows,
-    file_bytes: files.bytes,
-    open_parts,
-    cursor: cursorOf(progress.generation, open_parts),
-    cancel_requested: progress.cancel_requested !== null,
-  };
-}
+/** What a run has that it may inherit with the progress of another. */
+const countsOf = (progress: RunProgress) => ({
+  ...writtenColumns(progress),
+  records_total_count: progress.records_total_count,
+  generation: progress.generation,
+  cancel_requested: progress.cancel_requested !== null,
+});

@@ -7,12 +7,19 @@ import type { Connection, Pool } from '../journal/database.ts';
 import type { FoldedEvent, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
 import { type Projection } from './projection.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
+import type { RowWrite } from './row_writes.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
-/** What runs have that no step has touched, as JSON by name. */
-const jsonOf = (members: object): Readonly<Record<string, string | undefined>> =>
-  Object.fromEntries(Object.entries(members).map(([name, value]) => [name, JSON.stringify(value)]));
+/** What runs have that no step has touched, with its JSON, by name. */
+type Defaults = ReadonlyMap<string, { readonly value: unknown; readonly json: string }>;
+const defaultsOf = (members: object): Defaults =>
+  new Map(
+    (Object.entries(members) as [string, unknown][]).map(([name, value]) => [
+      name,
+      { value, json: JSON.stringify(value) },
+    ]),
+  );
 const untouchedRange = openRange(null, null);
 const untouchedSpec = {
   allow_shrink: false,
@@ -22,18 +29,25 @@ const untouchedSpec = {
 } satisfies Partial<RunSpec>;
 const untouchedFiles = { rejected: 0, expires_at: null };
 const untouched = {
-  run: jsonOf(untouchedRun),
-  range: jsonOf(untouchedRange),
-  spec: jsonOf(untouchedSpec),
-  files: jsonOf(untouchedFiles),
+  run: defaultsOf(untouchedRun),
+  range: defaultsOf(untouchedRange),
+  spec: defaultsOf(untouchedSpec),
+  files: defaultsOf(untouchedFiles),
 };
 
-const changed = (members: object, defaults: Readonly<Record<string, string | undefined>>): Members =>
-  Object.fromEntries(
-    Object.entries(members).filter(
-      ([name, value]) => defaults[name] === undefined || JSON.stringify(value) !== defaults[name],
-    ),
-  );
+function changed(members: object, defaults: Defaults): Members {
+  const changes: Record<string, unknown> = {};
+  for (const [name, value] of Object.entries(members) as [string, unknown][]) {
+    const untouchedMember = defaults.get(name);
+    if (untouchedMember === undefined) changes[name] = value;
+    else if (value !== untouchedMember.value) {
+      // What was read from the database is another object.
+      const mayBeEqual = typeof value === 'object' && value !== null;
+      if (!mayBeEqual || JSON.stringify(value) !== untouchedMember.json) changes[name] = value;
+    }
+  }
+  return changes;
+}
 
 const isRun = (streamType: StreamType, state: unknown): state is ExistingRun =>
   streamType === 'run' && typeof state === 'object' && state !== null && 'spec' in state && 'ranges' in state;
@@ -53,7 +67,7 @@ function storedState(streamType: StreamType, state: unknown): unknown {
       files: changed(range.files, untouched.files),
     })),
     ...(phase.name !== 'exporting' && {
-      phase: { ...phase, finished: changed(phase.finished, jsonOf({ fingerprint: null, encoder })) },
+      phase: { ...phase, finished: changed(phase.finished, defaultsOf({ fingerprint: null, encoder })) },
     }),
   };
 }
@@ -140,8 +154,11 @@ export const stateWantedBy = ({ stream_type, stream_id, stream_version }: Stored
   isNew: stream_version === 1,
 });
 
-/** Folds an event of a rebuild into its stream's row, and returns the state after it. An append has the state already. */
-export function foldState(rows: RowCache, stored: StoredEvent): unknown {
+/** Folds an event of a rebuild into its stream's row, and returns the states before and after it. An append has them already. */
+export function foldState(
+  rows: RowCache,
+  stored: StoredEvent,
+): { readonly before: unknown; readonly state: unknown } {
   const { stream_type, stream_id, stream_version: version, type } = stored;
   const row = rows.get(table, stream_type, stream_id);
   if (!row && version > 1) throw missingState(stream_type, stream_id);
@@ -157,7 +174,7 @@ export function foldState(rows: RowCache, stored: StoredEvent): unknown {
     unknown_event,
     state: new StateInMemory(stream_type, state),
   });
-  return state;
+  return { before, state };
 }
 
 /**
@@ -166,7 +183,7 @@ export function foldState(rows: RowCache, stored: StoredEvent): unknown {
  */
 export const streamStatesProjection: Projection = {
   name: 'stream_states',
-  version: 16,
+  version: 17,
   reads: [],
   owns: ['exportd.stream_states'],
   tables: `
@@ -193,32 +210,24 @@ export const streamStatesProjection: Projection = {
 const missingState = (streamType: StreamType, id: string): Error =>
   new Error(`The state of ${streamType} ${id} is missing. Run "exportd rebuild".`);
 
-/** Writes the state of a stream at one of its versions. */
-export async function writeStreamState(connection: Connection, stream: StreamState): Promise<void> {
-  await connection.query({
-    name: 'stream-state',
-    text: `insert into exportd.stream_states (stream_type, stream_id, version, state) values ($1, $2, $3, $4)
-     on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
-    values: [
-      stream.stream_type,
-      stream.stream_id,
-      stream.version,
-      JSON.stringify(storedState(stream.stream_type, stream.state)),
-    ],
-  });
-}
+/** What writes the state of a stream at one of its versions. */
+export const stateWrite = ({ stream_type, stream_id, version, state }: StreamState): RowWrite => ({
+  target: stream_id,
+  words: ['state'],
+  text: (first) => `insert into exportd.stream_states (stream_type, stream_id, version, state)
+    values ($${String(first)}, $${String(first + 1)}, $${String(first + 2)}, $${String(first + 3)})
+    on conflict (stream_type, stream_id) do update set version = excluded.version, state = excluded.state`,
+  values: [stream_type, stream_id, version, JSON.stringify(storedState(stream_type, state))],
+});
 
-/** Writes the version of a stream whose state is unchanged, which PostgreSQL then does not write again. */
-export async function writeStreamVersion(
-  connection: Connection,
-  { stream_type, stream_id, version }: StreamVersion,
-): Promise<void> {
-  await connection.query({
-    name: 'stream-version',
-    text: 'update exportd.stream_states set version = $3 where stream_type = $1 and stream_id = $2',
-    values: [stream_type, stream_id, version],
-  });
-}
+/** What writes the version of a stream whose state is unchanged, which PostgreSQL then does not write again. */
+export const versionWrite = ({ stream_type, stream_id, version }: StreamVersion): RowWrite => ({
+  target: stream_id,
+  words: ['version'],
+  text: (first) => `update exportd.stream_states set version = $${String(first + 2)}
+    where stream_type = $${String(first)} and stream_id = $${String(first + 1)}`,
+  values: [stream_type, stream_id, version],
+});
 
 /** Reads the state of a stream that has at least one event. */
 export async function readStreamState<State>(

@@ -35,8 +35,8 @@ const additions: readonly (readonly [file: string, before: string, after: string
   ],
   [
     'src/projections/runs.ts',
-    `open_parts jsonb not null default '{}'\n`,
-    `open_parts jsonb not null default '{}',\n      noted boolean not null default false\n`,
+    `table_removes integer\n`,
+    `table_removes integer,\n      noted boolean not null default false\n`,
   ],
   [
     'src/projections/runs.ts',
@@ -45,8 +45,8 @@ const additions: readonly (readonly [file: string, before: string, after: string
   ],
   [
     'src/projections/runs.ts',
-    `    table_removes: null,\n    ...(resumed`,
-    `    table_removes: null,\n    noted: false,\n    ...(resumed`,
+    `    table_removes: null,\n    ...countsOf`,
+    `    table_removes: null,\n    noted: false,\n    ...countsOf`,
   ],
   ['src/journal/commands.ts', `  'create',\n`, `  'create',\n  'annotate',\n`],
   ['src/decisions/advance_schedule.ts', `    case 'pause':\n`, `    case 'annotate':\n    case 'pause':\n`],

@@ -1,7 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it, jest } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
-import { createPool, inTransaction, isDatabaseUnavailable } from '../../src/journal/database.ts';
+import {
+  type Connection,
+  createPool,
+  inTransaction,
+  isDatabaseUnavailable,
+} from '../../src/journal/database.ts';
 import { CauseMismatch, readState } from '../../src/journal/journal.ts';
 import {
   ensureProjections,
@@ -41,7 +46,8 @@ describe('the journal', () => {
   it('writes the state of a stream once per transaction', async () => {
     const id = randomUUID();
     const writes = await journal.transaction(async (transaction) => {
-      const query = jest.spyOn(transaction.connection, 'query');
+      // The connection of the transaction writes what is pending with the one below it.
+      const query = jest.spyOn(Object.getPrototypeOf(transaction.connection) as Connection, 'query');
       const stream = await transaction.lock(batchExportDecider, id);
       await stream.append('command:1', [created]);
       await stream.append('command:2', [paused, unpaused]);
@@ -49,15 +55,41 @@ describe('the journal', () => {
       expect(again.state()).toEqual(stream.state());
       await again.append('command:3', [paused]);
       return () => {
-        const named = query.mock.calls.filter(([call]) => JSON.stringify(call).includes('"stream-state"'));
+        const states = query.mock.calls.filter(([call]) =>
+          JSON.stringify(call).includes('into exportd.stream_states'),
+        );
         query.mockRestore();
-        return named.length;
+        return states.length;
       };
     });
     expect(writes()).toBe(1);
     expect(await readState(journal, batchExportDecider, id)).toMatchObject({ status: 'live', paused: true });
     const { rows } = await pool.query('select version from exportd.stream_states where stream_id = $1', [id]);
     expect(rows).toEqual([{ version: 4 }]);
+  });
+
+  it('writes what follows from an event with one statement, before others read it', async () => {
+    const id = randomUUID();
+    await append(id, 'command:1', [created]);
+    await journal.transaction(async (transaction) => {
+      const { connection } = transaction;
+      const query = jest.spyOn(Object.getPrototypeOf(connection) as Connection, 'query');
+      const stream = await transaction.lock(batchExportDecider, id);
+      await stream.append('command:2', [paused]);
+      const readPaused = () =>
+        connection.query<{ paused: boolean; version: number }>(
+          `select paused, (select version from exportd.stream_states where stream_id = id)
+           from exportd.batch_exports where id = $1`,
+          [id],
+        );
+      expect((await readPaused()).rows).toEqual([{ paused: true, version: 2 }]);
+      // To lock the stream, to store the event, and to write what follows from it.
+      expect(query.mock.calls).toHaveLength(4);
+      await stream.append('command:3', [unpaused]);
+      expect((await readPaused()).rows).toEqual([{ paused: false, version: 2 }]);
+      query.mockRestore();
+    });
+    expect(await readState(journal, batchExportDecider, id)).toMatchObject({ paused: false });
   });
 
   describe('with a subscriber', () => {

@@ -354,7 +354,14 @@ describe('an event with a new schema_version', () => {
     for (const data of seen)
       expect(data).toEqual(expect.objectContaining({ set: { name: expect.any(String) } }));
 
-    const ofNext = createJournal(pool, { ...journal.projector, upcasts, fold: () => Promise.resolve() });
+    const ofNext = createJournal(pool, {
+      ...journal.projector,
+      upcasts,
+      openFold: (connection) => ({
+        ...journal.projector.openFold(connection),
+        fold: () => Promise.resolve(),
+      }),
+    });
     await ofNext.transaction(async (transaction) => {
       const stream = await transaction.lock(batchExportDecider, commander.batchExportId);
       await stream.append('next', [

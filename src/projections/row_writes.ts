@@ -1,0 +1,89 @@
+import type { Connection } from '../journal/database.ts';
+
+/** A change of rows that is still to be written, as a part of a statement. */
+export interface RowWrite {
+  /** What it changes. Of two changes of the same, the second may depend on the first, so that one statement has only one of them. */
+  readonly target: string;
+  /** What tells its text apart; undefined for many rows, which are written by a statement of their own. */
+  readonly words: readonly string[] | undefined;
+  /** SQL, with its parameters from this number. */
+  readonly text: (first: number) => string;
+  readonly values: readonly unknown[];
+}
+
+/** Statements by the words that tell them apart. */
+interface StatementTexts {
+  text?: string;
+  readonly next: Map<string, StatementTexts>;
+}
+
+const statementTexts: StatementTexts = { next: new Map() };
+
+/** The statement of some words, which is built once. An append of a few rows would otherwise spend its time on building texts. */
+export function statementOf(words: Iterable<string>, build: () => string): string {
+  let known = statementTexts;
+  for (const word of words) {
+    const next: StatementTexts = known.next.get(word) ?? { next: new Map() };
+    known.next.set(word, next);
+    known = next;
+  }
+  known.text ??= build();
+  return known.text;
+}
+
+/** Each mixture of changes is a statement of its own, which connections prepare. */
+const maxWritesPerStatement = 8;
+
+/**
+ * Sends changes in their order. Those of few rows share a statement: its parts do not see one another's changes, so that a row
+ * which is written twice needs two.
+ */
+export async function sendWrites(connection: Connection, writes: Iterable<RowWrite>): Promise<void> {
+  let together: RowWrite[] = [];
+  const send = async (): Promise<void> => {
+    const [first, ...others] = together;
+    together = [];
+    if (first) await sendTogether(connection, first, others);
+  };
+  for (const write of writes) {
+    const isAlone = write.words === undefined;
+    const isFull = together.length === maxWritesPerStatement;
+    if (isAlone || isFull || together.some(({ target }) => target === write.target)) await send();
+    together.push(write);
+    if (isAlone) await send();
+  }
+  await send();
+}
+
+async function sendTogether(
+  connection: Connection,
+  first: RowWrite,
+  others: readonly RowWrite[],
+): Promise<void> {
+  const { words } = first;
+  if (words === undefined) {
+    await connection.query(first.text(1), [...first.values]);
+    return;
+  }
+  const writes = [first, ...others];
+  const text = statementOf(
+    writes.flatMap((write) => write.words ?? []),
+    () => textOf(writes),
+  );
+  await connection.query(
+    text,
+    writes.flatMap(({ values }) => values),
+  );
+}
+
+function textOf(writes: readonly RowWrite[]): string {
+  let parameters = 1;
+  const texts = writes.map(({ text, values }) => {
+    const first = parameters;
+    parameters += values.length;
+    return text(first);
+  });
+  const last = texts.pop() ?? '';
+  if (texts.length === 0) return last;
+  return `with ${texts.map((text, index) => `written_${String(index)} as (${text})`).join(', ')} ${last}`;
+}
