@@ -120,17 +120,14 @@ const capabilities = {
     known: [],
   },
   queries: {
-    own: /^src\/(queries|dialect|filters|http\/query|console|http\/console)\//,
-    words: /\/queries\/|@exportd\/dialect|\b\w*Query(?:Kind|Execut)\w*\b/,
+    own: /^src\/(queries|dialect|filters|http\/query|console|http\/console)\/|^activities\/query\.ts|^src\/contract\/background_query_input\.ts|^src\/temporal\/(queries|reconcilers\/queries)\.ts|^workflows\/background_query(_options)?\.ts|^src\/cli\/commands\/(query|dashboards|properties)\.ts/,
+    // Not the dialect: a package, in which filters and the selection of an export are written too.
+    words: /\/queries(?:\/|\.ts)|\bbackgroundQuer|\b\w*Query(?:Kind|Execut)\w*\b/,
     known: [
-      ['The workflow of queries in the background.', 'activities/query.ts'],
       [
         'Their doors: routes and commands, and the role that they read as.',
         'src/build/build.ts',
-        'src/cli/commands/dashboards.ts',
         'src/cli/commands/doctor.ts',
-        'src/cli/commands/properties.ts',
-        'src/cli/commands/query.ts',
         'src/http/app.ts',
         'src/http/paging.ts',
         'src/http/plugins/errors.ts',
@@ -145,18 +142,10 @@ const capabilities = {
         'src/local_stack/stack_environment.ts',
       ],
       [
-        'The filters and the selection of an export are written in the dialect.',
-        'src/source/contract_types.ts',
-        'src/source/row_query/compile_row_query.ts',
-        'src/source/row_query/model_row.ts',
-        'src/source/row_query/selected_rows.ts',
-        'src/verify/source_statements.ts',
-      ],
-      [
         'A query of a long time runs in the background.',
         'src/temporal/clients/workflow_clients.ts',
-        'src/temporal/reconcilers/check_executions.ts',
-        'src/temporal/reconcilers/registry.ts',
+        'src/contract/workflow_inputs.ts',
+        'src/temporal/capabilities.ts',
         'src/temporal/worker/worker_process.ts',
       ],
     ],

@@ -1,7 +1,7 @@
 import { defineSearchAttributeKey } from '@temporalio/common';
 import type { ActivityOptions, LocalActivityOptions } from '@temporalio/workflow';
 import type { MaintenanceRound } from '../activities/maintenance.ts';
-import type { BackgroundQueryInput, JobInput, RunInput, RunLimits } from '../src/contract/workflow_inputs.ts';
+import type { JobInput, RunInput, RunLimits } from '../src/contract/workflow_inputs.ts';
 import type { MaintenanceKind } from '../src/decisions/due_maintenance.ts';
 
 /** Maintenance tasks that run at the same time. A bucket that does not respond occupies one slot, not all. */
@@ -122,24 +122,6 @@ export const jobOptions = ({
   startToCloseTimeout: timeout_ms,
   heartbeatTimeout: heartbeat_timeout_ms,
   retry: { initialInterval: '1s', backoffCoefficient: 2, maximumAttempts: attempts },
-});
-
-/**
- * Options of running a query. An error of the query is an outcome; the activity fails only when the database or the
- * worker does. Heartbeats detect a killed worker. Waits for a free slot of the worker have no limit;
- * `timeout_ms` includes the wait for one of the project. Both can be cancelled.
- */
-export const queryOptions = ({
-  task_queue,
-  timeout_ms,
-  heartbeat_timeout_ms,
-}: BackgroundQueryInput): ActivityOptions => ({
-  taskQueue: task_queue,
-  startToCloseTimeout: timeout_ms,
-  heartbeatTimeout: heartbeat_timeout_ms,
-  // The workflow ends only after the statement has ended.
-  cancellationType: 'WAIT_CANCELLATION_COMPLETED',
-  retry: { initialInterval: '200ms', backoffCoefficient: 2, maximumInterval: '10s', maximumAttempts: 20 },
 });
 
 const runRetryPolicy = (limits: RunLimits) => ({

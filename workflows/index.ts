@@ -1,4 +1,5 @@
 // The worker registers every function exported here as a workflow. Export nothing else.
+export * from './background_query.ts';
 export * from './jobs.ts';
 export * from './notification.ts';
 export { batchExportRun } from './run.ts';

@@ -7,6 +7,7 @@ import { deleteChecksOfExport, intervalCheckRows } from '../projections/interval
 import { deleteFaultOfExport } from '../table_commits/recorded_commits.ts';
 import type { Capability, CapabilityDependencies } from './capability.ts';
 import { createNotifications } from './notifications.ts';
+import { createQueries } from './queries.ts';
 
 /** What modules store of exports beside the journal and its read models. A new module is a line here. */
 export const storedRows: readonly StoredRows[] = [
@@ -27,8 +28,10 @@ export const deletions: readonly Subscriber[] = [
 /** All that optional capabilities add to the workers. A new one is a line here. */
 export function createCapabilities(dependencies: CapabilityDependencies): Capability {
   const notifications = createNotifications(dependencies);
+  const queries = createQueries(dependencies);
   return {
     ...notifications,
+    reconcilers: { ...notifications.reconcilers, ...queries.reconcilers },
     subscribers: [...notifications.subscribers, ...deletions],
   };
 }

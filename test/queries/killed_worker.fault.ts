@@ -3,7 +3,8 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { registerQuery } from '../../src/queries/statuses.ts';
-import { reconcileQueries } from '../../src/temporal/reconcilers/registry.ts';
+import { createQueryClient } from '../../src/temporal/clients/workflow_clients.ts';
+import { createQueryReconcilers } from '../../src/temporal/reconcilers/queries.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
@@ -100,7 +101,9 @@ it('the reconciler repairs a query that Temporal lost or has terminated', async 
     ...control.reconcilerDependencies,
     settings: { ...settings, EXPORTD_RECONCILE_INTERVAL: 0 },
   };
-  await createReconcileLoops(dependencies, { queries: reconcileQueries }).runOnce();
+  await createReconcileLoops(dependencies, {
+    queries: createQueryReconcilers(createQueryClient(control.client, settings)).queries,
+  }).runOnce();
   expect(await statusOf(terminated)).toMatchObject({
     complete: true,
     error: true,

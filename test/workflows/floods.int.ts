@@ -1,15 +1,11 @@
+import type { BackgroundQueryInput } from '../../src/contract/background_query_input.ts';
 import { randomUUID } from 'node:crypto';
 import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, type ReplayHistoriesIterable, Worker } from '@temporalio/worker';
 import { createQueryActivities } from '../../activities/query.ts';
-import {
-  workflowIds,
-  workflowTypes,
-  type BackgroundQueryInput,
-  type ScheduleInput,
-} from '../../src/contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes, type ScheduleInput } from '../../src/contract/workflow_inputs.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { waitFor } from '../setup/wait_for.ts';

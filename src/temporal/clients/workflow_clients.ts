@@ -1,12 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
-import {
-  workflowIds,
-  workflowTypes,
-  type BackgroundQueryInput,
-  type MaintenanceInput,
-} from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes, type MaintenanceInput } from '../../contract/workflow_inputs.ts';
+import type { BackgroundQueryInput } from '../../contract/background_query_input.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
@@ -96,6 +92,5 @@ export const createWorkflowClients = (client: Client, pool: Pool, settings: Sett
   schedules: createScheduleClient(client, settings),
   runs: createRunStarter(client, settings),
   backfills: createBackfillClient(client, pool, settings),
-  backgroundQueries: createQueryClient(client, settings),
   maintenance: createMaintenanceClient(client, settings),
 });

@@ -6,7 +6,6 @@ import { activeRunStatuses } from '../../domain/run_state.ts';
 import { commandNames } from '../../journal/commands.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Journal } from '../../journal/journal.ts';
-import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import {
   describeExecution,
@@ -29,7 +28,6 @@ export interface ReconcilerDependencies {
   readonly runs: RunStarter;
   readonly backfills: BackfillClient;
   readonly maintenance: MaintenanceClient;
-  readonly backgroundQueries: BackgroundQueries;
   readonly signalRecovery: SignalRecovery;
   /** Whether the workers of this process have room for more work, so that nothing waits for them. */
   readonly isIdle: () => boolean;

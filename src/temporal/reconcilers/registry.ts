@@ -10,9 +10,7 @@ import { deleteExpired } from '../../journal/stored_rows.ts';
 import { deleteEndedSessions, deleteExpiredAuditEvents } from '../../journal/audit.ts';
 import { idempotencyKeyRetentionMs } from '../../journal/commands.ts';
 import { dropExpiredReadModels } from '../../projections/read_models.ts';
-import { deleteExpiredQueries } from '../../queries/results.ts';
 import { inTransaction } from '../../journal/database.ts';
-import { finishQuery, listUnfinished } from '../../queries/statuses.ts';
 import { storedRows } from '../capabilities.ts';
 import { describeExecution, type Execution, isExecutionOf } from '../clients/executions.ts';
 import {
@@ -207,37 +205,6 @@ async function endExecution(
   return true;
 }
 
-/**
- * Starts background queries that Temporal does not know, as after the loss of its namespace, and fails those that were
- * ended in Temporal. It skips queries younger than the reconcile interval: they may be starting.
- */
-export async function reconcileQueries(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
-  const { journal, backgroundQueries, logger, settings } = dependencies;
-  const queries = await listUnfinished(journal.pool, settings.EXPORTD_RECONCILE_INTERVAL);
-  await checkExecutions(dependencies, pass, {
-    workflowType: workflowTypes.backgroundQuery,
-    expected: queries.map((query) => ({
-      id: query.execution_id,
-      query,
-      workflow_id: workflowIds(settings).query(query),
-    })),
-    repair: async ({ query }, execution) => {
-      if (execution?.status === 'RUNNING') return false;
-      if (execution === undefined || execution.status === 'COMPLETED') {
-        logger.warn({ query_id: query.id }, 'Starting a background query again.');
-        await backgroundQueries.start(query);
-      } else {
-        await finishQuery(journal.pool, query.execution_id, {
-          status: 'failed',
-          error_code: 'query_ended',
-          error_message: 'The query was ended in Temporal.',
-        });
-      }
-      return true;
-    },
-  });
-}
-
 /** Starts the maintenance of the deployment when it does not run, and restarts it when it is stuck. */
 async function reconcileMaintenance(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
   const { client, maintenance } = dependencies;
@@ -301,11 +268,6 @@ async function collapseExpiredHistory(
     logger.info(counts, 'Collapsed old history, or purged deleted exports.');
 }
 
-/** Deletes statuses and results of queries that have expired. */
-async function deleteExpiredQueryResults({ journal, settings }: ReconcilerDependencies): Promise<void> {
-  await deleteExpiredQueries(journal.pool, settings);
-}
-
 /** The reconcilers of exports, by their names in logs and metrics. They do not depend on each other. */
 export const reconcilers: Readonly<Record<string, Reconciler>> = {
   // A namespace that was lost comes back without them, and rejects every start that uses one.
@@ -317,11 +279,9 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   backfills: reconcileBackfills,
   maintenance: reconcileMaintenance,
   orphaned_executions: cancelOrphanedExecutions,
-  queries: reconcileQueries,
   expired_rows: deleteExpiredRows,
   expired_access: deleteExpiredAccess,
   expired_history: collapseExpiredHistory,
   unneeded_secrets: removeUnneededSecrets,
   old_read_models: dropOldReadModels,
-  expired_queries: deleteExpiredQueryResults,
 };

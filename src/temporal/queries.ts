@@ -1,0 +1,11 @@
+import type { Capability, CapabilityDependencies } from './capability.ts';
+import { createQueryClient } from './clients/workflow_clients.ts';
+import { createQueryReconcilers } from './reconcilers/queries.ts';
+
+/** Answers queries in the background. */
+export const createQueries = ({
+  client,
+  settings,
+}: CapabilityDependencies): Pick<Capability, 'reconcilers'> => ({
+  reconcilers: createQueryReconcilers(createQueryClient(client, settings)),
+});
