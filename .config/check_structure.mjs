@@ -26,13 +26,11 @@ const capabilities = {
       /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?)\w*|delta|deltalake|tables\/(?:schema|files|routes|table_log)\.ts)\b/,
     known: [
       [
-        'Its doors: routes, commands, jobs.',
+        'Its doors: routes, commands, jobs, and where the worker is composed.',
         'src/cli/commands/destinations.ts',
         'src/cli/export_tables.ts',
         'src/http/resources.ts',
         'src/temporal/capabilities.ts',
-        'src/temporal/worker/job_handlers.ts',
-        'src/temporal/worker/worker_process.ts',
         'workflows/jobs.ts',
       ],
       ['Saving an export checks that its table can be one.', 'src/decisions/table_rules.ts'],
@@ -43,21 +41,9 @@ const capabilities = {
         'src/destination/reading.ts',
       ],
       [
-        'A run plans its version of the table in its stream before it sends the commit.',
-        'src/domain/batch_export.ts',
-        'src/domain/run.ts',
-        'src/domain/run_state.ts',
-      ],
-      [
         'Files of a table are kept and verified with those of manifests.',
         'src/maintenance/clean_up_export.ts',
         'src/verify/check_table.ts',
-      ],
-      [
-        'The rows of runs and objects tell which commit a run made.',
-        'src/projections/batch_exports.ts',
-        'src/projections/destination_objects.ts',
-        'src/projections/runs.ts',
       ],
     ],
   },
@@ -73,7 +59,6 @@ const capabilities = {
         'src/temporal/capabilities.ts',
         'workflows/index.ts',
         'workflows/jobs.ts',
-        'src/temporal/worker/job_handlers.ts',
       ],
       [
         'Its doors: routes, commands, the document of the API.',
@@ -105,7 +90,7 @@ const capabilities = {
     words: /\b\w*[vV]erification\w*\b|\bverify\//,
     known: [
       ['Its limits.', 'src/config/bounds.ts'],
-      ['Its job.', 'src/temporal/worker/job_handlers.ts', 'workflows/jobs.ts'],
+      ['Its job.', 'src/temporal/capabilities.ts', 'workflows/jobs.ts'],
       ['Its doors: routes and their audit.', 'src/http/audit/audit_trail.ts', 'src/http/resources.ts'],
       [
         'A check of a table is part of a verification, and a repair begins with one.',

@@ -170,22 +170,8 @@ export type BatchExportEvent =
     }
   | { type: 'IntervalScheduled'; data: { run_id: string } & DataInterval }
   | { type: 'BatchExportDeleted'; data: Record<string, never> }
-  /** A person repairs the table. The version is planned before its commit is sent; another one if that is taken. */
-  | { type: 'TableRepairPlanned'; data: TableRepairVersion }
-  | {
-      type: 'TableRepaired';
-      data: TableRepairVersion & { etag: string; adds: number; removes: number };
-    }
   /** Replaces the streams of old runs and backfills. */
   | { type: 'HistoryCollapsed'; data: HistoryDigest };
-
-/** A version of a table that is a repair. */
-export interface TableRepairVersion {
-  readonly repair_id: string;
-  /** Server, bucket and folder of the table. */
-  readonly location: string;
-  readonly version: number;
-}
 
 /** What is left of old runs and backfills. */
 export interface HistoryDigest {
@@ -266,8 +252,6 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
     case 'BackfillRequested':
     case 'RunRetryRequested':
     case 'FailedRunsRetryRequested':
-    case 'TableRepairPlanned':
-    case 'TableRepaired':
     case 'HistoryCollapsed':
       return state;
   }

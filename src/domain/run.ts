@@ -37,7 +37,7 @@ import {
   type RunState,
   type RunStatus,
   sourceBefore,
-  type TableVersion,
+  type TargetCommit,
   withFailure,
 } from './run_state.ts';
 
@@ -142,13 +142,10 @@ export type RunEvent =
   | { type: 'RunPublishResumed'; data: { generation: number } }
   /** The attempt that claimed publishing sent no manifest, so the run can be cancelled again. */
   | { type: 'RunPublishWithdrawn'; data: { generation: number } }
-  /** The commit of the run's files to a table gets this version, unless another commit has it when it is written. */
-  | { type: 'RunTableCommitPlanned'; data: { generation: number } & TableVersion }
-  /** `etag`: of the commit's object. `adds` and `removes`: how many files it has and takes away. */
-  | {
-      type: 'RunTableCommitted';
-      data: { generation: number; etag: string; adds: number; removes: number } & TableVersion;
-    }
+  /** The commit of the run's files to a target, before it is sent; another one if it cannot be that. */
+  | { type: 'RunTargetPlanned'; data: RunTargetData }
+  /** The commit is in the target. */
+  | { type: 'RunTargetCommitted'; data: RunTargetData }
   /**
    * `expires_at`: when a lifecycle rule of the bucket deletes the manifest; null without a rule. `covers`: the generation
    * that is no longer needed; null if the run replaced none, or if its files stay.
@@ -189,6 +186,13 @@ export type RunEvent =
 type RecordedPart = Omit<PlannedPart, 'fingerprint'> & { readonly fingerprint: Fingerprint | null };
 
 /** The data of an event of this type. */
+/** A commit to a target, of a run or of one that continues it. */
+interface RunTargetData extends Pick<TargetCommit, 'commit'> {
+  readonly generation: number;
+  /** The name of the target. */
+  readonly target: string;
+}
+
 export type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
 
 /** The run with the files that it adds late rows to: all files that its manifest names. */
@@ -305,7 +309,7 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         adopted: { ...event.data, files: addFiles(...adoptedFiles(event.data).map(totalsOf)) },
         replacement: null,
         claimed_by: [],
-        table_commit: undefined,
+        target_commits: undefined,
         phase: withoutClaim(state.phase),
       };
     case 'RunPublishStarted':
@@ -313,13 +317,11 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
       return { ...state, phase: claimedPhase(state, event), publish_claims: state.publish_claims + 1 };
     case 'RunPublishWithdrawn':
       return { ...state, phase: withoutClaim(state.phase) };
-    case 'RunTableCommitPlanned': {
-      const { location, version } = event.data;
-      return { ...state, table_commit: { location, version, etag: null } };
-    }
-    case 'RunTableCommitted': {
-      const { location, version, etag } = event.data;
-      return { ...state, table_commit: { location, version, etag } };
+    case 'RunTargetPlanned':
+    case 'RunTargetCommitted': {
+      const { target, commit } = event.data;
+      const isWritten = event.type === 'RunTargetCommitted';
+      return { ...state, target_commits: { ...state.target_commits, [target]: { commit, isWritten } } };
     }
     case 'RunCompleted':
       return {
@@ -390,7 +392,7 @@ const withGeneration = (
   ranges: state.ranges.map(({ after, until, attempt }) => ({ ...openRange(after, until), attempt })),
   rejected_file: null,
   claimed_by: [],
-  table_commit: undefined,
+  target_commits: undefined,
   phase: { name: 'exporting' },
 });
 
@@ -624,16 +626,6 @@ export function decideFinish(
   return [{ type: 'RunExportFinished', data }];
 }
 
-/**
- * Plans the commit of a run to a table, before it is sent. No event if it is planned already, or if another attempt has gone
- * on to a later version: an attempt does that only once another commit has the version before.
- */
-export function decideTableCommit(state: RunState, generation: number, table: TableVersion): RunEvent[] {
-  const { table_commit: planned } = requireGeneration(state, generation);
-  if (planned?.location === table.location && planned.version >= table.version) return [];
-  return [{ type: 'RunTableCommitPlanned', data: { generation, ...table } }];
-}
-
 /** Claims publishing of a finished generation. An attempt that finds a claim continues under it. */
 export function decidePublish(
   state: RunState,
@@ -754,5 +746,5 @@ const progressOf = (run: ExistingRun): RunProgress => ({
   rejected_file: run.rejected_file,
   claimed_by: run.claimed_by,
   cancel_requested: run.cancel_requested,
-  table_commit: run.table_commit,
+  target_commits: run.target_commits,
 });

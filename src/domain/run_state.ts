@@ -103,16 +103,11 @@ export interface RangeStep {
   readonly range: number;
 }
 
-/** A version of a table: the commit that makes it is an object that is written once. */
-export interface TableVersion {
-  /** Server, bucket and folder of the table. */
-  readonly location: string;
-  readonly version: number;
-}
-
-/** A planned commit to a table. `etag` is null until it is known to be written. */
-interface TableCommit extends TableVersion {
-  readonly etag: string | null;
+/** The commit of a run's files to a target besides its manifest. Only the target knows what it says. */
+export interface TargetCommit {
+  readonly commit: Readonly<Record<string, string | number>>;
+  /** Whether it is known to be written, and not only planned. */
+  readonly isWritten: boolean;
 }
 
 /** What files and open uploads have. */
@@ -157,8 +152,8 @@ export interface RunProgress {
   readonly rejected_file: ExportedFile | null;
   /** Failed runs that claimed publishing of these files before: a manifest of one of them may be stored. */
   readonly claimed_by: readonly string[];
-  /** The commit of the run's files to a table; absent before it is planned, and without a table. */
-  readonly table_commit?: TableCommit | undefined;
+  /** The commits of the run's files to its targets, by name; absent before one is planned, and without any. */
+  readonly target_commits?: Readonly<Record<string, TargetCommit>> | undefined;
   /** Why the run is to be cancelled once its bucket shows that nothing was published; null if it is not. */
   readonly cancel_requested: string | null;
 }

@@ -133,8 +133,6 @@ function changesOf(
     case 'BackfillRequested':
     case 'RunRetryRequested':
     case 'FailedRunsRetryRequested':
-    case 'TableRepairPlanned':
-    case 'TableRepaired':
     case 'HistoryCollapsed':
       return undefined;
   }

@@ -330,8 +330,8 @@ function foldRun(rows: RowCache, stored: StoredStreamEvent<'run'>, state: Folded
     case 'RunCounted':
     case 'RunReplacementChecked':
     case 'RunPublishResumed':
-    case 'RunTableCommitPlanned':
-    case 'RunTableCommitted':
+    case 'RunTargetPlanned':
+    case 'RunTargetCommitted':
     case 'RunAttemptStarted':
     case 'RunAttemptFailed':
     case 'RunUploadResumed':

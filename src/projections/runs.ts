@@ -68,11 +68,6 @@ interface RunRow extends Omit<RunSpec, 'continues_run_id' | 'purpose'> {
   readonly cancel_requested: boolean;
   readonly retry_at: string | null;
   readonly in_outage: boolean;
-  readonly table_location: string | null;
-  readonly table_version: number | null;
-  readonly table_etag: string | null;
-  readonly table_adds: number | null;
-  readonly table_removes: number | null;
 }
 
 /** The table of `runsProjection`, for projections that read it. */
@@ -85,7 +80,7 @@ export const runsTable: CachedTable<RunRow> = {
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 20,
+  version: 21,
   reads: ['stream_states'],
   owns: ['exportd.batch_export_runs'],
   tables: `
@@ -128,13 +123,7 @@ export const runsProjection: Projection = {
       -- When the automatic retry is due; null if there is none or a later run of the interval exists.
       retry_at timestamptz,
       -- Whether its destination did not respond in its time, so that its retry does not count.
-      in_outage boolean not null default false,
-      -- The commit of its files to a table: the table, the version, the ETag of the commit, how many files came and went.
-      table_location text,
-      table_version bigint,
-      table_etag text,
-      table_adds integer,
-      table_removes integer
+      in_outage boolean not null default false
     );
     create unique index batch_export_runs_one_active on exportd.batch_export_runs
       (batch_export_id, data_interval_start, data_interval_end) where status in (${activeStatuses});
@@ -151,8 +140,6 @@ export const runsProjection: Projection = {
     create index batch_export_runs_failed on exportd.batch_export_runs (batch_export_id, data_interval_start)
       where ${isFailedRun()};
     create index batch_export_runs_backfill on exportd.batch_export_runs (backfill_id) where backfill_id is not null;
-    create index batch_export_runs_table on exportd.batch_export_runs (batch_export_id, table_location, table_version desc)
-      where table_version is not null;
     create index batch_export_runs_retry on exportd.batch_export_runs (batch_export_id, retry_at) where retry_at is not null`,
   cached: [runsTable],
   wants: ({ stream_type, stored }) => {
@@ -233,16 +220,6 @@ function changesOf({ stored: event, before, state }: FoldedEvent<'run'>): Partia
         manifest_key: event.data.manifest_key,
         latest_error: null,
       };
-    case 'RunTableCommitted': {
-      const { location, version, etag, adds, removes } = event.data;
-      return {
-        table_location: location,
-        table_version: version,
-        table_etag: etag,
-        table_adds: adds,
-        table_removes: removes,
-      };
-    }
     case 'RunFailed':
       return { ...ended('Failed', event.data.latest_error), ...(event.data.held && { held: true }) };
     case 'RunTerminated':
@@ -280,7 +257,8 @@ function changesOf({ stored: event, before, state }: FoldedEvent<'run'>): Partia
     case 'RunPublishStarted':
     case 'RunPublishResumed':
     case 'RunPublishWithdrawn':
-    case 'RunTableCommitPlanned':
+    case 'RunTargetPlanned':
+    case 'RunTargetCommitted':
     case 'RunObjectDeleted':
     case 'RunObjectDeletionFailed':
     case 'RunBarrierAdvanced':
@@ -344,11 +322,6 @@ function insertRow(
     held: false,
     retry_at: null,
     in_outage: false,
-    table_location: null,
-    table_version: null,
-    table_etag: null,
-    table_adds: null,
-    table_removes: null,
     ...countsOf(inherited?.progress ?? untouchedProgress),
   });
 }

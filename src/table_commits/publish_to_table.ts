@@ -19,7 +19,7 @@ import { additionOf, commitOf, type NewCommit, type TablePublication } from '../
 import { type FoundCommit, readCommit, readSnapshot, type Snapshot, writeCommit } from '../tables/log.ts';
 import { isMaintained, maintainLog } from '../tables/retention.ts';
 import { tableError } from '../tables/table_error.ts';
-import type { NewestTableCommit, TableCommitRecorder } from './recorded_commits.ts';
+import { type NewestTableCommit, type TableCommitRecorder, tableCommitOf } from './recorded_commits.ts';
 
 /** What committing to a table needs. */
 export interface TableDependencies {
@@ -54,7 +54,7 @@ const isNothing = ({ files, replaced }: TableRun): boolean => files.length === 0
 
 /** Whether a run replaces files that the table has, as far as the journal knows. */
 const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): boolean =>
-  adopted_by === null && run.table_commit?.location === location && run.table_commit.etag !== null;
+  adopted_by === null && tableCommitOf(run)?.location === location && tableCommitOf(run)?.etag !== null;
 
 /** A table as it was before the manifest was written. */
 interface CheckedTable {
@@ -121,7 +121,8 @@ async function commit(call: TableRun, table: TableStore, checked: CheckedTable |
   await table.requireConditionalWrites(signal);
   for (let round = 0; round < maxRounds; round += 1) {
     const run = requireGeneration(await recorder.read(runId), generation);
-    const planned = run.table_commit?.location === table.location ? run.table_commit : undefined;
+    const known = tableCommitOf(run);
+    const planned = known?.location === table.location ? known : undefined;
     if (planned && planned.etag !== null) return;
     const found = planned && (await readCommit(table, planned.version, signal));
     if (found && isOwn(found, runId, run)) {
@@ -138,12 +139,8 @@ async function commit(call: TableRun, table: TableStore, checked: CheckedTable |
       const isKnown = checked !== null && !planned && checked.newest?.version === newest?.version;
       const snapshot = isKnown ? checked.snapshot : await readTable(table, newest, signal);
       // Another attempt of the run may have committed since; it has planned that before.
-      const { table_commit } = await recorder.read(runId);
-      if (
-        table_commit?.version !== run.table_commit?.version ||
-        table_commit?.etag !== run.table_commit?.etag
-      )
-        continue;
+      const now = tableCommitOf(await recorder.read(runId));
+      if (now?.version !== known?.version || now?.etag !== known?.etag) continue;
       if (planned && (snapshot?.version ?? -1) + 1 < planned.version) throw versionsLost(table);
       wanted = commitOf(table, snapshot, publication);
     }

@@ -1,12 +1,13 @@
-/** What the journal knows of the commits to tables, and what is wrong with a table. */
+/** What exportd knows of the commits to tables, and what is wrong with a table. */
 import { createRunSteps } from '../decisions/run_steps.ts';
 import { createConfigReader } from '../destination/config_versions.ts';
 import { type PartitionColumn, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
-import { batchExportDecider, type Model, type TableRepairVersion } from '../domain/batch_export.ts';
-import { decideTableCommit, requireGeneration, type RunEventData } from '../domain/run.ts';
-import type { ExistingRun, RunSpec, TableVersion } from '../domain/run_state.ts';
-import type { Pool } from '../journal/database.ts';
+import type { Model } from '../domain/batch_export.ts';
+import { requireGeneration, type RunEvent } from '../domain/run.ts';
+import type { ExistingRun, RunSpec, RunState } from '../domain/run_state.ts';
+import { inTransaction, type Pool } from '../journal/database.ts';
 import type { Journal, Subscriber } from '../journal/journal.ts';
+import type { StoredRows } from '../journal/stored_rows.ts';
 
 /** A commit to a table, and what its run exported; nothing for a repair. */
 export interface NewestTableCommit {
@@ -16,9 +17,58 @@ export interface NewestTableCommit {
   readonly config_version: number | null;
 }
 
-/** SQL: the repairs of the export $1 in the order of the journal, by its index of changes. */
-const repairs = `from exportd.journal_events event where event.stream_type = 'batch_export' and event.stream_id = $1
-  and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed')`;
+/** A version of a table: the commit that makes it is an object that is written once. */
+interface TableVersion {
+  /** Server, bucket and folder of the table. */
+  readonly location: string;
+  readonly version: number;
+}
+
+/** A planned commit to a table. `etag` is null until it is known to be written. */
+interface TableCommit extends TableVersion {
+  readonly etag: string | null;
+}
+
+/** A commit that is in the log of a table, with the numbers of its files. */
+interface WrittenCommit extends TableVersion {
+  readonly etag: string;
+  readonly adds: number;
+  readonly removes: number;
+}
+
+/** The name of tables among the targets of a run. */
+const target = 'table';
+
+/** The commit of a run to a table, as its stream has it; undefined before it is planned. */
+export function tableCommitOf({
+  target_commits,
+}: Pick<ExistingRun, 'target_commits'>): TableCommit | undefined {
+  const found = target_commits?.[target];
+  if (!found) return undefined;
+  const { location, version, etag } = found.commit;
+  return {
+    location: String(location),
+    version: Number(version),
+    etag: found.isWritten ? String(etag) : null,
+  };
+}
+
+/**
+ * Plans the commit of a run to a table, before it is sent. No event if it is planned already, or if another attempt has gone
+ * on to a later version: an attempt does that only once another commit has the version before.
+ */
+function decideTableCommit(
+  state: RunState,
+  generation: number,
+  { location, version }: TableVersion,
+): RunEvent[] {
+  const planned = tableCommitOf(requireGeneration(state, generation));
+  if (planned?.location === location && planned.version >= version) return [];
+  return [{ type: 'RunTargetPlanned', data: { generation, target, commit: { location, version } } }];
+}
+
+/** The commits of an export. They stay as long as its history, since checks compare them with the log of the table. */
+export const tableCommitRows: StoredRows = { tables: ['table_commits'], expired: [] };
 
 /** Reads the newest commit to a table that runs and repairs of an export recorded; undefined without one. */
 async function readNewestTableCommit(
@@ -27,14 +77,8 @@ async function readNewestTableCommit(
   location: string,
 ): Promise<NewestTableCommit | undefined> {
   const { rows } = await pool.query<NewestTableCommit>(
-    `(select table_version as version, table_etag as etag, model, config_version from exportd.batch_export_runs
-       where batch_export_id = $1 and table_location = $2 and table_version is not null
-       order by table_version desc limit 1)
-     union all
-     (select (event.data ->> 'version')::bigint, event.data ->> 'etag', null, null ${repairs}
-       and event.event_type = 'TableRepaired' and event.data ->> 'location' = $2
-       order by event.stream_version desc limit 1)
-     order by version desc limit 1`,
+    `select version, etag, model, config_version from exportd.table_commits
+     where batch_export_id = $1 and location = $2 and etag is not null order by version desc limit 1`,
     [batch_export_id, location],
   );
   return rows[0];
@@ -56,12 +100,35 @@ export function createTableCommitRecorder(journal: Journal) {
         );
       }),
     /** Records that the planned commit is in the log of the table. */
-    recordTableCommit: (runId: string, commit: RunEventData<'RunTableCommitted'>) =>
-      step(runId, async (stream) => {
-        requireGeneration(stream.state(), commit.generation);
-        await stream.append(`generation:${commit.generation}/table committed`, [
-          { type: 'RunTableCommitted', data: commit },
+    recordTableCommit: (
+      runId: string,
+      { generation, location, version, etag, adds, removes }: WrittenCommit & { readonly generation: number },
+    ) =>
+      step(runId, async (stream, { connection }) => {
+        const { spec } = requireGeneration(stream.state(), generation);
+        const commit = { location, version, etag, adds, removes };
+        await stream.append(`generation:${generation}/table committed`, [
+          { type: 'RunTargetCommitted', data: { generation, target, commit } },
         ]);
+        await connection.query(
+          `insert into exportd.table_commits (id, generation, is_repair, batch_export_id, location, version, etag, adds,
+             removes, data_interval_start, data_interval_end, model, config_version)
+           values ($1, $2, false, $3, $4, $5, $6, $7, $8, $9, $10, $11, $12) on conflict (id, generation) do nothing`,
+          [
+            runId,
+            generation,
+            spec.batch_export_id,
+            location,
+            version,
+            etag,
+            adds,
+            removes,
+            spec.data_interval_start,
+            spec.data_interval_end,
+            spec.model,
+            spec.config_version,
+          ],
+        );
       }),
     /** The table that the run writes to, by its location; null without one. @throws ConfigVersionNotFound */
     readTableLocation: async ({ spec }: ExistingRun): Promise<string | null> =>
@@ -79,39 +146,34 @@ export function createTableCommitRecorder(journal: Journal) {
   };
 }
 
-/** Records the commits of repairs in the stream of their export. */
-export const createRepairRecorder = (journal: Journal, batchExportId: string, repairId: string) => ({
+/** Records the commit of a repair. */
+export const createRepairRecorder = (pool: Pool, batchExportId: string, repairId: string) => ({
   /** The version that the repair has planned last, and its ETag if that was recorded. */
-  find: async (): Promise<(TableRepairVersion & { readonly etag: string | null }) | undefined> => {
-    const { rows } = await journal.pool.query<{ data: TableRepairVersion & { etag?: string } }>(
-      `select event.data ${repairs} and event.event_type in ('TableRepairPlanned', 'TableRepaired')
-         and event.data ->> 'repair_id' = $2 order by event.stream_version desc limit 1`,
-      [batchExportId, repairId],
+  find: async (): Promise<TableCommit | undefined> => {
+    const { rows } = await pool.query<TableCommit>(
+      'select location, version, etag from exportd.table_commits where id = $1 and is_repair',
+      [repairId],
     );
-    const [found] = rows;
-    return found && { ...found.data, etag: found.data.etag ?? null };
+    return rows[0];
   },
-  plan: (version: TableRepairVersion): Promise<void> =>
-    journal.transaction(async (transaction) => {
-      const stream = await transaction.lock(batchExportDecider, batchExportId);
-      await stream.append(`table repair:${repairId}/${version.version}`, [
-        { type: 'TableRepairPlanned', data: version },
-      ]);
-    }),
+  /** Plans the commit before it is sent, instead of an earlier one whose version another commit got. */
+  plan: async ({ location, version }: TableVersion): Promise<void> => {
+    await pool.query(
+      `insert into exportd.table_commits (id, is_repair, batch_export_id, location, version)
+       values ($1, true, $2, $3, $4) on conflict (id, generation) do update
+         set location = excluded.location, version = excluded.version where table_commits.etag is null`,
+      [repairId, batchExportId, location, version],
+    );
+  },
   /** Records that the commit is in the log, which mends what was wrong with the table. */
-  record: (
-    repaired: TableRepairVersion & {
-      readonly etag: string;
-      readonly adds: number;
-      readonly removes: number;
-    },
-  ): Promise<void> =>
-    journal.transaction(async (transaction) => {
-      const stream = await transaction.lock(batchExportDecider, batchExportId);
-      await stream.append(`table repair:${repairId}/repaired`, [{ type: 'TableRepaired', data: repaired }]);
-      await transaction.connection.query('delete from exportd.table_faults where batch_export_id = $1', [
-        batchExportId,
-      ]);
+  record: ({ version, etag, adds, removes }: Omit<WrittenCommit, 'location'>): Promise<void> =>
+    inTransaction(pool, async (connection) => {
+      await connection.query(
+        `update exportd.table_commits set etag = $3, adds = $4, removes = $5, recorded_at = clock_timestamp()
+         where id = $1 and is_repair and version = $2`,
+        [repairId, version, etag, adds, removes],
+      );
+      await connection.query('delete from exportd.table_faults where batch_export_id = $1', [batchExportId]);
     }),
 });
 

@@ -3,7 +3,6 @@ import type { NewCommit } from '../tables/commit.ts';
 import { newestVersion, readCommit, writeCommit } from '../tables/log.ts';
 import { finishRepair, repairOf, type TableRepairOutcome } from '../tables/repair.ts';
 import { tableError } from '../tables/table_error.ts';
-import type { Journal } from '../journal/journal.ts';
 import {
   compareTable,
   findMissingObjects,
@@ -28,11 +27,11 @@ const maxRounds = 20;
 
 /**
  * Makes the table of an export what its current manifests say, with one version, once however often it is repeated: it is planned
- * in the journal, sent with `If-None-Match`, and recorded. The files of intervals whose runs are active stay as they are.
+ * in the database, sent with `If-None-Match`, and recorded. The files of intervals whose runs are active stay as they are.
  * @throws CannotVerify, DestinationError
  */
 export async function repairTable(
-  dependencies: LocationDependencies & { readonly journal: Journal },
+  dependencies: LocationDependencies,
   call: RepairCall,
 ): Promise<TableRepairOutcome> {
   const { batchExportId, repairId, signal } = call;
@@ -41,7 +40,7 @@ export async function repairTable(
   if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
   const { table } = opened;
   const { location } = table;
-  const repairs = createRepairRecorder(dependencies.journal, definition.batch_export_id, repairId);
+  const repairs = createRepairRecorder(dependencies.pool, definition.batch_export_id, repairId);
   try {
     await table.requireConditionalWrites(signal);
     for (let round = 0; round < maxRounds; round += 1) {
@@ -51,15 +50,7 @@ export async function repairTable(
         const commit = await readCommit(table, planned.version, signal);
         if (commit?.repair_id === repairId) {
           const { version, etag, adds, removes } = commit;
-          if (planned.etag === null)
-            await repairs.record({
-              repair_id: repairId,
-              location,
-              version,
-              etag,
-              adds,
-              removes,
-            });
+          if (planned.etag === null) await repairs.record({ version, etag, adds, removes });
           await finishRepair(table, version, signal);
           return { version, adds, removes };
         }
@@ -71,17 +62,10 @@ export async function repairTable(
       const wanted = await commitOf(dependencies, { definition, table, differences, call });
       if (!wanted) return { version: null, adds: 0, removes: 0 };
       const { version, adds, removes } = wanted;
-      await repairs.plan({ repair_id: repairId, location, version });
+      await repairs.plan({ location, version });
       const etag = await writeCommit(table, wanted, signal);
       if (etag === null) continue;
-      await repairs.record({
-        repair_id: repairId,
-        location,
-        version,
-        etag,
-        adds,
-        removes,
-      });
+      await repairs.record({ version, etag, adds, removes });
       await finishRepair(table, version, signal);
       return { version, adds, removes };
     }

@@ -5,7 +5,6 @@ import type { Settings } from '../config/settings.ts';
 import type { TableStore } from '../destination/table_store.ts';
 import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
 import type { Pool } from '../journal/database.ts';
-import type { Journal } from '../journal/journal.ts';
 import type { TableDescription, TableVersion } from '../tables/describe.ts';
 import type { TableRepairOutcome } from '../tables/repair.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -74,13 +73,11 @@ const retryBudgetMs = 20_000;
 /** The handlers of all kinds. What they read with is large, and most workers never need it. */
 export function createTableHandlers({
   pool,
-  journal,
   keyRing,
   settings,
   logger,
 }: {
   readonly pool: Pool;
-  readonly journal: Journal;
   readonly keyRing: KeyRing;
   readonly settings: Settings;
   readonly logger: Logger;
@@ -144,7 +141,7 @@ export function createTableHandlers({
     }),
     handlerOf(tableRepairJob, async ({ id, target }, signal) => {
       const { repairTable } = await import('./repair_table.ts');
-      return repairTable({ ...readingOf(target), journal }, { batchExportId: target, repairId: id, signal });
+      return repairTable(readingOf(target), { batchExportId: target, repairId: id, signal });
     }),
   ];
 }

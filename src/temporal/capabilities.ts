@@ -1,10 +1,26 @@
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
 import { decisionRows } from '../decisions/collapse_history.ts';
-import { deleteJobsOfExport, jobRows } from '../jobs/jobs.ts';
-import type { Subscriber } from '../journal/journal.ts';
+import type { RunRecorder } from '../decisions/run_recorder.ts';
+import type { ReadSelection } from '../destination/config_versions.ts';
+import { createDestinationTestHandler } from '../destination/destination_test_job.ts';
+import type { PublishTarget } from '../export/publish_target.ts';
+import { deleteJobsOfExport, type JobHandler, jobRows } from '../jobs/jobs.ts';
+import type { Pool } from '../journal/database.ts';
+import type { Journal, Subscriber } from '../journal/journal.ts';
 import { logRows, type StoredRows } from '../journal/stored_rows.ts';
 import { notificationRows } from '../notifications/stored_rows.ts';
+import { createWebhookTestHandler } from '../notifications/webhook_test_job.ts';
 import { deleteChecksOfExport, intervalCheckRows } from '../projections/interval_checks.ts';
-import { deleteFaultOfExport } from '../table_commits/recorded_commits.ts';
+import { createTableTarget } from '../table_commits/publish_to_table.ts';
+import {
+  createTableCommitRecorder,
+  deleteFaultOfExport,
+  tableCommitRows,
+} from '../table_commits/recorded_commits.ts';
+import { createTableHandlers } from '../table_commits/table_jobs.ts';
+import type { Logger } from '../telemetry/logger.ts';
+import { createVerificationHandler } from '../verify/verification_job.ts';
 import type { Capability, CapabilityDependencies } from './capability.ts';
 import { createNotifications } from './notifications.ts';
 import { createQueries } from './queries.ts';
@@ -15,6 +31,7 @@ export const storedRows: readonly StoredRows[] = [
   intervalCheckRows,
   notificationRows,
   jobRows,
+  tableCommitRows,
   decisionRows,
 ];
 
@@ -35,3 +52,24 @@ export function createCapabilities(dependencies: CapabilityDependencies): Capabi
     subscribers: [...notifications.subscribers, ...deletions],
   };
 }
+
+/** What gets the files of runs besides their manifests. */
+export const createTargets = (
+  journal: Journal,
+  dependencies: { readonly recorder: RunRecorder; readonly readSelection: ReadSelection },
+): readonly PublishTarget[] => [
+  createTableTarget({ ...dependencies, commits: createTableCommitRecorder(journal) }),
+];
+
+/** Does the jobs of every kind. */
+export const createJobHandlers = (dependencies: {
+  readonly pool: Pool;
+  readonly keyRing: KeyRing;
+  readonly settings: Settings;
+  readonly logger: Logger;
+}): readonly JobHandler[] => [
+  createDestinationTestHandler(dependencies),
+  createWebhookTestHandler(dependencies),
+  createVerificationHandler(dependencies),
+  ...createTableHandlers(dependencies),
+];

@@ -206,18 +206,15 @@ async function readTableCommits(
   readonly commits: readonly RecordedCommit[];
 }> {
   const newest = await pool.query<Pick<RecordedCommit, 'version' | 'etag'>>(
-    `select (event.data ->> 'version')::bigint as version, event.data ->> 'etag' as etag
-     from exportd.journal_events event where event.stream_type = 'batch_export' and event.stream_id = $1
-       and event.event_type not in ('IntervalScheduled', 'IntervalsSkipped', 'HistoryCollapsed')
-       and event.event_type = 'TableRepaired' and event.data ->> 'location' = $2
-     order by event.stream_version desc limit 1`,
+    `select version, etag from exportd.table_commits
+     where batch_export_id = $1 and location = $2 and etag is not null and is_repair
+     order by recorded_at desc limit 1`,
     [batchExportId, location],
   );
   const { rows } = await pool.query<Omit<RecordedCommit, 'interval'> & DataInterval>(
-    `select table_version as version, table_etag as etag, generation, data_interval_start as start,
-       data_interval_end as end
-     from exportd.batch_export_runs where batch_export_id = $1 and table_location = $2 and table_version is not null
-     order by table_version`,
+    `select version, etag, generation, data_interval_start as start, data_interval_end as end
+     from exportd.table_commits
+     where batch_export_id = $1 and location = $2 and etag is not null and not is_repair order by version`,
     [batchExportId, location],
   );
   return {

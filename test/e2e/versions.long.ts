@@ -35,8 +35,8 @@ const additions: readonly (readonly [file: string, before: string, after: string
   ],
   [
     'src/projections/runs.ts',
-    `table_removes integer\n`,
-    `table_removes integer,\n      noted boolean not null default false\n`,
+    `in_outage boolean not null default false\n`,
+    `in_outage boolean not null default false,\n      noted boolean not null default false\n`,
   ],
   [
     'src/projections/runs.ts',
@@ -45,8 +45,8 @@ const additions: readonly (readonly [file: string, before: string, after: string
   ],
   [
     'src/projections/runs.ts',
-    `    table_removes: null,\n    ...countsOf`,
-    `    table_removes: null,\n    noted: false,\n    ...countsOf`,
+    `    in_outage: false,\n    ...countsOf`,
+    `    in_outage: false,\n    noted: false,\n    ...countsOf`,
   ],
   ['src/journal/commands.ts', `  'create',\n`, `  'create',\n  'annotate',\n`],
   ['src/decisions/advance_schedule.ts', `    case 'pause':\n`, `    case 'annotate':\n    case 'pause':\n`],

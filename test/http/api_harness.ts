@@ -1,3 +1,4 @@
+import { createJobHandlers } from '../../src/temporal/capabilities.ts';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { createJobActivities } from '../../activities/jobs.ts';
@@ -16,7 +17,6 @@ import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
 import type { JobClient } from '../../src/temporal/clients/job_client.ts';
-import { createJobHandlers } from '../../src/temporal/worker/job_handlers.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
@@ -146,7 +146,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
   };
   const { doJob } = createJobActivities({
     pool,
-    handlers: createJobHandlers({ pool, journal, keyRing, settings, logger: createLogger('test', settings) }),
+    handlers: createJobHandlers({ pool, keyRing, settings, logger: createLogger('test', settings) }),
     settings,
     logger: createLogger('test', settings),
     context: () => ({ heartbeat: () => undefined, cancellationSignal: new AbortController().signal }),

@@ -85,10 +85,10 @@ describe('a table', () => {
       nullCount: { _inserted_at: 0 },
     });
     const { rows } = await harness.database.pool.query(
-      'select table_version, table_adds, table_removes from exportd.batch_export_runs where id = $1',
+      'select version, adds, removes from exportd.table_commits where id = $1',
       [run_id],
     );
-    expect(rows).toEqual([{ table_version: 3, table_adds: 1, table_removes: 0 }]);
+    expect(rows).toEqual([{ version: 3, adds: 1, removes: 0 }]);
   });
 
   it('has the newest generation of an interval, and nothing of one that has no rows left', async () => {
@@ -681,11 +681,12 @@ describe('a repair of a table', () => {
     const repairable = await created.repairable();
     const { pool } = harness.database;
     const recorded = async () => {
-      const { rows } = await pool.query<{ data: { version: number } }>(
-        `select data from exportd.journal_events where stream_id = $1 and event_type = 'TableRepaired'`,
+      const { rows } = await pool.query<{ version: number }>(
+        `select version from exportd.table_commits
+         where batch_export_id = $1 and is_repair and etag is not null order by recorded_at`,
         [batchExportId],
       );
-      return rows.map(({ data }) => data.version);
+      return rows.map(({ version }) => version);
     };
     const overwrite = (version: number) =>
       table.put(`${table.nameOf(version)}.json`, '{"commitInfo":{"operation":"OPTIMIZE"}}\n', {});

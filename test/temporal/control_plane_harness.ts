@@ -29,10 +29,9 @@ import { connectWorkers, createClient } from '../../src/temporal/connections.ts'
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
-import { createJobHandlers } from '../../src/temporal/worker/job_handlers.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { reconcilers } from '../../src/temporal/reconcilers/registry.ts';
-import { createCapabilities } from '../../src/temporal/capabilities.ts';
+import { createCapabilities, createJobHandlers } from '../../src/temporal/capabilities.ts';
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/check_executions.ts';
 import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
 import { createRunStarter, type ScheduleClient } from '../../src/temporal/clients/export_workflows.ts';
@@ -180,7 +179,7 @@ export async function createControlPlaneHarness(
     logger,
     settings,
   };
-  const handlers = createJobHandlers({ pool, journal, keyRing, settings, logger });
+  const handlers = createJobHandlers({ pool, keyRing, settings, logger });
   const jobActivities = createJobActivities({ pool, handlers, settings, logger });
   const executionLists = createExecutionLists(client, settings);
   let isIdle = true;

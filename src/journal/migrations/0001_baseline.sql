@@ -415,6 +415,32 @@ create index jobs_unfinished on exportd.jobs (kind) where finished_at is null;
 create index jobs_age on exportd.jobs (created_at);
 create index jobs_not_kept on exportd.jobs (created_at) where not is_kept;
 
+-- The commits to tables that runs and repairs made. Those of runs are events of their streams, too.
+create table exportd.table_commits (
+  -- The run with its generation, or the repair.
+  id uuid not null,
+  generation integer not null default 0,
+  is_repair boolean not null,
+  batch_export_id uuid not null,
+  -- Server, bucket and folder of the table.
+  location text not null,
+  version bigint not null,
+  -- Of the commit's object; null while a repair is planned.
+  etag text,
+  -- Numbers of files.
+  adds integer,
+  removes integer,
+  -- What a run has exported; null of a repair.
+  data_interval_start timestamptz,
+  data_interval_end timestamptz,
+  model text,
+  config_version integer,
+  recorded_at timestamptz not null default clock_timestamp(),
+  primary key (id, generation)
+);
+create index table_commits_of_table on exportd.table_commits (batch_export_id, location, version desc)
+  where etag is not null;
+
 -- What a run or a check found wrong with the table of an export, until it is repaired or found to be right.
 create table exportd.table_faults (
   batch_export_id uuid primary key,

@@ -10,7 +10,7 @@ import {
   createQueryOutcomeActivities,
   type QueryActivityDependencies,
 } from '../../../activities/query.ts';
-import { createCapabilities } from '../capabilities.ts';
+import { createCapabilities, createJobHandlers, createTargets } from '../capabilities.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
@@ -34,8 +34,6 @@ import { finishQuery } from '../../queries/statuses.ts';
 import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
 import { createSource } from '../../source/postgres_source.ts';
 import type { PoolCounts } from '../../source/source_connection.ts';
-import { createTableTarget } from '../../table_commits/publish_to_table.ts';
-import { createTableCommitRecorder } from '../../table_commits/recorded_commits.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { startTracing } from '../../telemetry/tracing.ts';
@@ -51,7 +49,6 @@ import { ensureSearchAttributes } from '../search_attributes.ts';
 import { type ActivitySlots, createActivitySlots, createExportSlots } from './activity_slots.ts';
 import { createWorkers } from './workers.ts';
 import { loadWorkflowBundle } from './bundle.ts';
-import { createJobHandlers } from './job_handlers.ts';
 import { startMonitoring, untilAborted } from './monitoring.ts';
 
 const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
@@ -256,13 +253,7 @@ async function serve(
       circuits,
     }),
     mayShrink: createMayShrink(pool),
-    targets: [
-      createTableTarget({
-        recorder: control.recorder,
-        commits: createTableCommitRecorder(journal),
-        readSelection,
-      }),
-    ],
+    targets: createTargets(journal, control),
     onStage: runMetrics.onStage,
     logger,
     settings,
@@ -274,7 +265,7 @@ async function serve(
     settings,
     metrics,
   });
-  const handlers = createJobHandlers({ pool, journal, keyRing, settings, logger });
+  const handlers = createJobHandlers({ pool, keyRing, settings, logger });
   const jobActivities = createJobActivities({ pool, handlers, settings, logger });
   const executionLists = createExecutionLists(client, settings);
   let workers: Awaited<ReturnType<typeof createWorkers>> | undefined;

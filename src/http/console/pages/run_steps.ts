@@ -91,16 +91,17 @@ function describeStep(event: RunEvent): StepDescription {
       };
     case 'RunPublishWithdrawn':
       return { summary: 'Withdrew its claim of publishing', level: 'warning' };
-    case 'RunTableCommitPlanned':
+    case 'RunTargetPlanned': {
+      const { location, version } = event.data.commit;
+      return { summary: `Planned version ${version} of the table`, detail: String(location) };
+    }
+    case 'RunTargetCommitted': {
+      const { location, version, adds, removes } = event.data.commit;
       return {
-        summary: `Planned version ${event.data.version} of the table`,
-        detail: event.data.location,
+        summary: `Committed version ${version} of the table`,
+        detail: `${adds} files added, ${removes} removed in ${location}`,
       };
-    case 'RunTableCommitted':
-      return {
-        summary: `Committed version ${event.data.version} of the table`,
-        detail: `${event.data.adds} files added, ${event.data.removes} removed in ${event.data.location}`,
-      };
+    }
     case 'RunCompleted':
       return { summary: 'Published the manifest', detail: event.data.manifest_key };
     case 'RunFailed':
