@@ -21,14 +21,12 @@ const core =
 /** A comparison on request is a verification. `own`: its folders and files. `words`: the names of its modules, types and tables; in `homonyms` they mean something else. */
 const capabilities = {
   table: {
-    own: /^src\/(tables|table_commits|http\/tables|console|http\/console)\//,
+    own: /^src\/(tables|table_commits|http\/tables|console|http\/console)\/|^src\/cli\/commands\/tables\.ts/,
     words:
       /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?)\w*|delta|deltalake|tables\/(?:schema|files|routes|table_log)\.ts)\b/,
     known: [
       [
         'Its doors: routes, commands, jobs, and where the worker is composed.',
-        'src/cli/commands/destinations.ts',
-        'src/cli/export_tables.ts',
         'src/http/resources.ts',
         'src/temporal/capabilities.ts',
         'workflows/jobs.ts',
@@ -36,7 +34,6 @@ const capabilities = {
       ['Saving an export checks that its table can be one.', 'src/decisions/table_rules.ts'],
       [
         'A table is a field of the config of a destination.',
-        'src/destination/config.ts',
         'src/destination/formats.ts',
         'src/destination/reading.ts',
       ],

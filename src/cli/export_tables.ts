@@ -7,9 +7,6 @@ import type {
   BatchExportManifest,
   BatchExportReading,
   BatchExportRun,
-  BatchExportTable,
-  BatchExportTableCheck,
-  BatchExportTableVersion,
 } from '../client/client.ts';
 import { compareConditions } from '../domain/condition.ts';
 import { runStatusLabels } from '../domain/run_state.ts';
@@ -149,75 +146,6 @@ export const manifestTable = (manifests: readonly BatchExportManifest[]): string
       manifest.key,
     ]),
   );
-
-/** A Delta table, and its columns. */
-export const tableLines = ({
-  columns,
-  partition_columns,
-  protocol,
-  ...found
-}: BatchExportTable): string[] => [
-  ...table(
-    ['location', 'version', 'checkpoint', 'files', 'rows', 'bytes', 'protocol'],
-    [
-      [
-        found.location,
-        found.version,
-        found.checkpoint,
-        found.files,
-        found.rows,
-        found.bytes,
-        `${protocol.reader}/${protocol.writer}`,
-      ],
-    ],
-  ),
-  '',
-  ...table(
-    ['column', 'type'],
-    columns.map(({ name, type }) => [partition_columns.includes(name) ? `${name} (partition)` : name, type]),
-  ),
-];
-
-/** Versions of a table. */
-export const versionTable = (versions: readonly BatchExportTableVersion[]): string[] =>
-  table(
-    [
-      'version',
-      'committed',
-      'writer',
-      'interval start',
-      'interval end',
-      'generation',
-      'added',
-      'removed',
-      'run',
-    ],
-    versions.map((version) => [
-      version.version,
-      version.committed_at,
-      [version.writer, version.description].filter((part) => part !== null).join(': '),
-      version.data_interval_start,
-      version.data_interval_end,
-      version.generation,
-      version.files_added,
-      version.files_removed,
-      version.run_id,
-    ]),
-  );
-
-/** What the check of a table found. */
-export const checkLines = ({
-  ok,
-  version,
-  manifests,
-  files,
-  left_intervals,
-  findings,
-}: BatchExportTableCheck): string[] => [
-  ...findings.map(({ kind, object, detail }) => `${kind.toUpperCase()}  ${object ?? ''}\n  ${detail}`),
-  `Version ${version ?? 'unknown'}, ${counted(manifests, 'manifest')}, ${counted(files, 'file')}: ${ok ? 'no findings' : counted(findings.length, 'finding')}.`,
-  ...(left_intervals === 0 ? [] : [`Not compared: ${counted(left_intervals, 'interval')}.`]),
-];
 
 /**
  * The programs that read an export, each under its name; of one reader, the program alone. @throws CliError when there is none for

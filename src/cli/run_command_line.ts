@@ -7,7 +7,7 @@ import { addAuditCommand } from './commands/audit.ts';
 import { addDashboardCommands, addVariableCommands } from './commands/dashboards.ts';
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
-import { addExportCommands, addTableCommands, addWhyCommand } from './commands/exports.ts';
+import { addExportCommands, addWhyCommand } from './commands/exports.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
 import { addProjectionCommands } from './commands/projections.ts';
@@ -17,6 +17,7 @@ import { addBackfillCommands, addRunCommands, addStatusCommand } from './command
 import { addSecretCommands } from './commands/secrets.ts';
 import { addSourceCommands } from './commands/source.ts';
 import { addVerifyCommand } from './commands/verify.ts';
+import { addTableCommands } from './commands/tables.ts';
 import { addWebhookCommands } from './commands/webhooks.ts';
 import { stdoutFlushed } from './output.ts';
 import { commandSettings, databaseNameOf, serverUrlOf } from './running_stack.ts';

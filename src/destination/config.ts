@@ -29,6 +29,7 @@ import {
   fileFormats,
   formatNames,
   type FileFormat,
+  tableFormats,
 } from './formats.ts';
 import { DestinationError } from './destination.ts';
 import {
@@ -393,7 +394,7 @@ const fields = {
     description:
       'Parquet: bloom filters of uuid and distinct_id, with which Spark and DuckDB skip row groups without a value. Files get 4 % larger.',
   }),
-  table_format: oneOf('table format', 'table formats', ['delta']).nullable().default(null).meta({
+  table_format: oneOf('table format', 'table formats', tableFormats).nullable().default(null).meta({
     description:
       'Parquet: publish each interval as a commit of a Delta table under the constant part of the prefix. exportd must be the only writer of the table. Empty for files and manifests alone.',
   }),

@@ -2,6 +2,7 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { BatchExportCreateInput, BatchExportUpdateInput, DestinationTest } from '../../client/client.ts';
+import { tableFormats } from '../../destination/formats.ts';
 import { parseCount } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
@@ -65,7 +66,10 @@ export const withDestinationOptions = (command: Command): Command =>
       parseCount,
     )
     .option('--bloom-filters', 'of uuid and distinct_id, in Parquet files')
-    .option('--table-format <format>', 'of the table that Parquet files belong to: delta')
+    .option(
+      '--table-format <format>',
+      `of the table that Parquet files belong to: ${tableFormats.join(', ')}`,
+    )
     .option(
       '--partition-by <partitions>',
       'of the keys, and of the table: date, or date,hour',

@@ -13,9 +13,6 @@ import {
   manifestTable,
   recipeLines,
   runTable,
-  checkLines,
-  tableLines,
-  versionTable,
 } from '../export_tables.ts';
 import { confirm, counted, printer, printList, table, yesOption } from '../output.ts';
 import {
@@ -291,59 +288,6 @@ function draftOf(fields: JsonObject | undefined, { id }: DraftOptions): BatchExp
   if (fields === undefined && id === undefined)
     throw new CliError('Name the batch export with --id, or pass the fields of a new one as JSON.');
   return asWritten(fields ?? {});
-}
-
-/** `table describe|history|check|repair`. */
-export function addTableCommands(program: Command): void {
-  const tables = program
-    .command('table')
-    .description('the Delta table of a batch export (uses the HTTP API)');
-
-  serviceCommand(tables, 'describe', 'show its version, files, rows, columns and protocol')
-    .argument('<export id>')
-    .action(async (id: string, options: Options) => {
-      const path = { batch_export_id: id };
-      const found = await openService(options).get('/batch_exports/{batch_export_id}/table', { path });
-      printer(options)(found, () => tableLines(found));
-    });
-
-  serviceCommand(tables, 'history', 'list its versions, newest first, and what wrote them')
-    .argument('<export id>')
-    .option('--limit <number>', 'maximum number', parseCount, 50)
-    .option('--before <version>', 'only versions before this one', parseCount)
-    .action(async (id: string, options: Options & { limit: number; before?: number }) => {
-      const { limit, before } = options;
-      const versions = await openService(options).get('/batch_exports/{batch_export_id}/table/history', {
-        path: { batch_export_id: id },
-        query: { limit, ...(before !== undefined && { before }) },
-      });
-      printer(options)(versions, () => versionTable(versions.results));
-    });
-
-  serviceCommand(tables, 'check', 'compare it with manifests, objects and the journal')
-    .argument('<export id>')
-    .addHelpText('after', '\nThe exit code is 1 if something differs.')
-    .action(async (id: string, options: Options) => {
-      const path = { batch_export_id: id };
-      const check = await openService(options).post('/batch_exports/{batch_export_id}/table/check', { path });
-      printer(options)(check, () => checkLines(check));
-      process.exitCode = check.ok ? 0 : 1;
-    });
-
-  serviceCommand(tables, 'repair', 'write one version that makes it what the current manifests say')
-    .argument('<export id>')
-    .action(async (id: string, options: Options) => {
-      const path = { batch_export_id: id };
-      const repair = await openService(options).post('/batch_exports/{batch_export_id}/table/repair', {
-        path,
-      });
-      const { version, files_added, files_removed } = repair;
-      printer(options)(repair, () => [
-        version === null
-          ? 'The table is what its manifests say. Nothing was written.'
-          : `Wrote version ${version}: ${counted(files_added, 'file')} added, ${counted(files_removed, 'file')} removed.`,
-      ]);
-    });
 }
 
 /** `export list|show|create|update|delete|pause|unpause|backfill|retry|intervals|manifests|reading|acknowledge|logs`. */
