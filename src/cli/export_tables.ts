@@ -43,19 +43,20 @@ export const exportTable = (exports: readonly BatchExport[]): string[] =>
     exports.map((one) => [one.id, one.name, one.model, one.interval, one.paused, one.condition.cause]),
   );
 
-/** Formats a condition: what it is, who has to act since when, and the commands that cure it. */
-export const conditionLines = ({
-  severity,
-  cause,
-  summary,
-  since,
-  owner,
-  actions,
-}: BatchExportCondition): string[] => [
-  `Condition: ${cause} (${severity}): ${summary}`,
-  ...(severity === 'ok' ? [] : [`Since: ${since ?? 'unknown'}. To be cured by: ${owner}.`]),
-  ...actions.map(({ command }) => `  ${command}`),
-];
+/** Formats a condition: what it is, who has to act since when, the commands that cure it, and what is exported. */
+export const conditionLines = (condition: BatchExportCondition): string[] => {
+  const { severity, cause, summary, since, owner, actions } = condition;
+  return [
+    `Condition: ${cause} (${severity}): ${summary}`,
+    ...(severity === 'ok' ? [] : [`Since: ${since ?? 'unknown'}. To be cured by: ${owner}.`]),
+    ...actions.map(({ command }) => `  ${command}`),
+    ...coverageLines(condition),
+  ];
+};
+
+/** What is exported, unless the summary is the same. */
+export const coverageLines = ({ cause, coverage }: BatchExportCondition): string[] =>
+  cause === 'ok' || coverage === null ? [] : [coverage.sentence];
 
 /** Whether the rows of a run are in the bucket, or on their way: those of a failed run are not. */
 const hasPublished = ({ status, manifest_key }: BatchExportRun): boolean =>
@@ -229,5 +230,6 @@ export const statusRows = (exports: readonly BatchExport[]): unknown[][] =>
         lag && (lag.intervals === 0 ? 'none' : formatDuration(lag.seconds)),
         lag?.last_completed_interval_end,
         condition.severity === 'ok' ? null : condition.summary,
+        condition.coverage?.sentence,
       ];
     });

@@ -406,6 +406,19 @@ const clamp = (instant: string, { start, end }: DataInterval): string => {
   return new Date(instant) > new Date(end) ? end : instant;
 };
 
+/** When the interval ends that the schedule exports next; its run starts after that and the jitter. Null if it exports none. */
+export function nextIntervalEnd(
+  { paused, definition, revisions }: LiveBatchExport,
+  now: Date,
+): string | null {
+  if (paused) return null;
+  const { start_at, end_at } = definition;
+  const current = intervalContaining(revisions, now).end;
+  const first = start_at === null ? current : firstIntervalEndingFrom(revisions, start_at).end;
+  const next = Date.parse(first) > Date.parse(current) ? first : current;
+  return end_at !== null && Date.parse(next) > Date.parse(end_at) ? null : next;
+}
+
 /** The schedule's next events, and when it has to decide again. */
 export interface ScheduleDecision {
   readonly events: BatchExportEvent[];

@@ -1,4 +1,5 @@
 import type { OpenCircuit } from './circuit.ts';
+import { type Coverage, newestRanges } from './coverage.ts';
 import type { ErrorOwner } from './errors.ts';
 import type { DataInterval } from './intervals.ts';
 
@@ -69,6 +70,8 @@ export interface Condition {
     readonly ranges: DataInterval[];
   };
   readonly actions: ConditionAction[];
+  /** What is exported of the time of the export; null if this version cannot read its schedule. */
+  readonly coverage: Coverage | null;
 }
 
 /** Intervals that have something in common. */
@@ -141,6 +144,7 @@ export interface ConditionFacts {
   readonly unsettled: AffectedIntervals;
   /** Why the table of the export is not what exportd made it, as a run or a check found it; null if none did. */
   readonly table_fault: { readonly message: string; readonly found_at: string } | null;
+  readonly coverage: Coverage | null;
   /** Intervals between the first and the last exported one that are neither exported nor owed. */
   readonly holes: AffectedIntervals;
 }
@@ -170,6 +174,7 @@ export function conditionOf(facts: ConditionFacts): Condition {
       ranges: affected.ranges.map(({ start, end }) => ({ start, end })),
     },
     actions: actionsOf(cause, facts),
+    coverage: facts.coverage && newestRanges(facts.coverage),
   };
 }
 
@@ -430,9 +435,7 @@ function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
     case 'paused':
       return `Paused at ${time(pause?.at ?? null)}${pause?.by ? ` by ${pause.by}` : ''}.`;
     case 'ok':
-      return missing.intervals === 0
-        ? 'Every interval that has ended is exported.'
-        : `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} being exported.`;
+      return facts.coverage?.sentence ?? '';
   }
 }
 

@@ -1,6 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import type { Condition } from '../domain/condition.ts';
+import { type Coverage, coverageStates, secondsOf } from '../domain/coverage.ts';
 import type { Pool } from '../journal/database.ts';
 import { readStandings, sourceUnavailable } from '../projections/export_conditions.ts';
 import { checkedIntervals, differsNow } from '../projections/interval_checks.ts';
@@ -163,6 +164,8 @@ interface ExportHealth {
   readonly team_id: number;
   readonly interval: string;
   readonly condition: Condition;
+  /** Null if its schedule cannot be read. */
+  readonly coverage: Coverage | null;
   /**
    * Seconds since the end of the newest interval that is exported or skipped, or since the creation of the export if that is
    * later: what precedes it, the schedule does not owe. Null if it owes nothing more.
@@ -180,7 +183,7 @@ interface ExportHealth {
   readonly comparison_overdue_seconds: number;
 }
 
-type Row = Omit<ExportHealth, 'missing_intervals' | 'condition'>;
+type Row = Omit<ExportHealth, 'missing_intervals' | 'condition' | 'coverage'>;
 
 /** Reads the health of all live exports, with one statement for each index that it uses. */
 async function readExportHealth(
@@ -243,7 +246,8 @@ async function readExportHealth(
   return rows.flatMap((row) => {
     const standing = standings.get(row.id);
     if (!standing) return [];
-    return { ...row, condition: standing.condition, missing_intervals: standing.lag?.intervals ?? null };
+    const { condition, coverage, lag } = standing;
+    return { ...row, condition, coverage, missing_intervals: lag?.intervals ?? null };
   });
 }
 
@@ -325,6 +329,19 @@ export function registerExportMetrics(
             value: group.length,
           })),
         ),
+      ),
+  );
+  addGauge(
+    metrics,
+    'exportd_covered_seconds',
+    'How much time is exported, owed and neither, from the first interval that an export knows to the newest that has ended.',
+    [...ownLabels, 'state'],
+    async () =>
+      (await readSeries()).flatMap(({ labels, exports }) =>
+        coverageStates.map((state) => ({
+          labels: { ...labels, state },
+          value: sum(exports.map(({ coverage }) => (coverage === null ? 0 : secondsOf(coverage, state)))),
+        })),
       ),
   );
   gaugeOf(

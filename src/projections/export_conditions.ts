@@ -1,4 +1,4 @@
-import { dueRanges, type LiveBatchExport } from '../domain/batch_export.ts';
+import { dueRanges, type LiveBatchExport, nextIntervalEnd, undecidedRanges } from '../domain/batch_export.ts';
 import {
   type AffectedIntervals,
   type Condition,
@@ -8,6 +8,7 @@ import {
   type OpenCause,
   openCausesOf,
 } from '../domain/condition.ts';
+import { type Coverage, type CoverageFacts, coverageOf, holesOf } from '../domain/coverage.ts';
 import {
   countIntervals,
   type DataInterval,
@@ -16,6 +17,7 @@ import {
 } from '../domain/intervals.ts';
 import { activeRunStatuses, type RunStatus } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
+import { isUncounted } from './backfills.ts';
 import { checkedIntervals, differsNow } from './interval_checks.ts';
 
 /** The number of gaps in a lag; the newest are kept. */
@@ -43,6 +45,8 @@ export interface ExportStanding {
   /** Null if this version cannot read the schedule. */
   readonly lag: Lag | null;
   readonly open_causes: readonly OpenCause[];
+  /** Null if this version cannot read the schedule. The condition has its newest ranges. */
+  readonly coverage: Coverage | null;
   /** The state of the schedule, and the time of the database, that they follow from. */
   readonly state: LiveBatchExport;
   readonly now: string;
@@ -61,19 +65,20 @@ export async function readStandings(
 ): Promise<ReadonlyMap<string, ExportStanding>> {
   const exports = await readExports(pool, ids);
   const schedules = exports.map((row) => scheduleOf(row, onUnreadable));
-  const [ledgers, troubles, holes, differing] = await Promise.all([
+  const [ledgers, troubles, times, differing] = await Promise.all([
     readLedgers(pool, schedules),
     readTroubles(pool, ids),
-    readHoles(pool, schedules),
+    readTime(pool, ids),
     readDiffering(pool, ids),
   ]);
   return new Map(
     schedules.map((schedule) => {
       const { row } = schedule;
       const ledger = ledgers.get(row.id);
+      const coverage = coverageOfSchedule(schedule, times.get(row.id));
       const facts = factsOf(schedule, ledger, {
         troubles: troubles.get(row.id),
-        holes: holes.get(row.id) ?? [],
+        coverage,
         differing: differing.get(row.id),
       });
       const lag = schedule.is_readable ? lagOf(schedule, ledger) : null;
@@ -83,6 +88,7 @@ export async function readStandings(
           condition: conditionOf(facts),
           lag,
           open_causes: openCausesOf(facts),
+          coverage,
           state: row.state,
           now: row.now,
         },
@@ -95,29 +101,11 @@ export async function readStandings(
 export const readCondition = async (pool: Pool, id: string): Promise<Condition | undefined> =>
   (await readStandings(pool, [id], () => undefined)).get(id)?.condition;
 
-/** The schedule of a live export, and the ranges between its exported intervals that nothing exports, newest first. */
-export interface ScheduleWithHoles {
-  readonly state: LiveBatchExport;
-  readonly now: string;
-  readonly holes: readonly DataInterval[];
-}
-
-/** Reads the schedule of an export with its holes. Undefined if it is not live, or if this version cannot read it. */
-export async function readScheduleWithHoles(pool: Pool, id: string): Promise<ScheduleWithHoles | undefined> {
-  const [row] = await readExports(pool, [id]);
-  if (!row) return undefined;
-  const schedule = scheduleOf(row, () => undefined);
-  if (!schedule.is_readable) return undefined;
-  const holes = await readHoles(pool, [schedule]);
-  return { state: row.state, now: row.now, holes: holes.get(id) ?? [] };
-}
-
 /** An export with what is known of it besides its intervals. */
 interface ExportRow {
   readonly id: string;
   readonly team_id: number;
   readonly state: LiveBatchExport;
-  readonly created_at: string;
   readonly now: string;
   readonly pause: {
     readonly at: string;
@@ -189,7 +177,7 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      ), source as (${openOutage(sourceUnavailable)}
      ), temporal as (${openOutage(temporalUnavailable)}
      ), worker as (select max(seen_at) as seen_at from exportd.worker_heartbeats)
-     select export.id, export.team_id, stream.state, ${isoTime('export.created_at')} as created_at,
+     select export.id, export.team_id, stream.state,
        ${isoTime('statement_timestamp()')} as now,
        case when pause.recorded_at is not null then json_build_object('at', ${isoTime('pause.recorded_at')},
          'by', pause.email, 'failed_runs', jsonb_array_length(pause.data->'run_ids')) end as pause,
@@ -249,16 +237,13 @@ interface Schedule {
   readonly due: readonly DataInterval[];
   readonly due_intervals: number;
   readonly is_scheduled: boolean;
-  /** The start of its first interval: what precedes it is exported by backfills alone. */
-  readonly first_start: string | null;
 }
 
 function scheduleOf(row: ExportRow, onUnreadable: (id: string, error: unknown) => void): Schedule {
-  const { state, now, created_at } = row;
+  const { state, now } = row;
   try {
     const { revisions, definition, paused } = state;
     const due = dueRanges(state, new Date(now));
-    const [first] = revisions;
     const isOver = definition.end_at !== null && Date.parse(definition.end_at) <= Date.parse(now);
     return {
       row,
@@ -266,13 +251,10 @@ function scheduleOf(row: ExportRow, onUnreadable: (id: string, error: unknown) =
       due,
       due_intervals: sum(due.map((range) => countIntervals(revisions, range))),
       is_scheduled: !paused && !isOver,
-      first_start: first
-        ? earliest(intervalContaining([first], new Date(created_at)).start, state.scheduled_until)
-        : null,
     };
   } catch (error) {
     onUnreadable(row.id, error);
-    return { row, is_readable: false, due: [], due_intervals: 0, is_scheduled: false, first_start: null };
+    return { row, is_readable: false, due: [], due_intervals: 0, is_scheduled: false };
   }
 }
 
@@ -409,64 +391,104 @@ async function readDiffering(
   return new Map(rows.map(({ id, ...affected }) => [id, affected]));
 }
 
-interface Hole extends DataInterval {
+/** What the ledger and the unfinished backfills say of the time of an export. */
+interface TimeFacts extends Pick<CoverageFacts, 'covered' | 'entries' | 'backfills' | 'known_from'> {
   readonly id: string;
 }
 
+/** Ranges that are read of each kind and export: more of them are thinner than a pixel. */
+const maxTimeRanges = 500;
+
+/** SQL: whether an interval has files that readers see, which a failed or held run after them has not replaced. */
+const isExported = 'manifest_run_id is not null';
+
+/** SQL: the state and the reason of a row of the ledger, as `LedgerRange` has them. Without the rows that are simply exported. */
+const ledgerEntries = `select batch_export_id as id, data_interval_start as starts, data_interval_end as ends,
+    case when run_id is null then 'not_owed' when ${isExported} then 'exported' else 'owed' end as state,
+    case when run_id is null then reason when status = 'running' and is_scheduled then 'due'
+      when status = 'running' then 'backfill' when status = 'held' then 'held' else 'failed' end as reason
+  from exportd.intervals
+  where batch_export_id = any($1) and status <> 'exported'
+    and not (${isExported} and status in ('running', 'unsettled'))`;
+
+/** SQL: the ranges of a relation with `id` and `starts` as JSON, the newest first and one more than is shown. */
+const newestOf = (relation: string, columns: string): string =>
+  `(select coalesce(json_agg(newest order by newest.start desc), '[]') from (
+     select ${columns} from ${relation} where ${relation}.id = export.id order by starts desc limit ${maxTimeRanges + 1}
+   ) newest)`;
+
 /**
- * Reads the ranges between the first and the last exported interval of each export that nothing has exported and nothing
- * will: what lies between its backfills before its first scheduled interval, and pauses that were not filled. Of the ledger it
- * reads no more than what these are, however many intervals there are.
+ * Reads what is exported, owed and skipped of the time of each export. Of the ledger it reads what is not exported, and the ranges
+ * without holes, so that it takes no longer for an export that is years old.
  */
-async function readHoles(
-  pool: Pool,
-  schedules: readonly Schedule[],
-): Promise<ReadonlyMap<string, readonly Hole[]>> {
-  const readable = schedules.filter(({ first_start }) => first_start !== null);
-  const { rows } = await pool.query<Hole>(
-    `with readable as (
-       select * from unnest($1::uuid[], $2::timestamptz[]) as readable (id, scheduled_from)
-     ), candidate as materialized (
-       -- Few exports have either.
-       select id, scheduled_from from readable
-       where exists (select from exportd.covered_ranges where batch_export_id = id and ends < scheduled_from)
-       union select id, scheduled_from from readable
-       join exportd.intervals on batch_export_id = id and run_id is null and status = 'paused'
-     ), export as materialized (
-       select candidate.id, edge.first, edge.last, least(candidate.scheduled_from, edge.last) as until
-       from candidate cross join lateral (
-         select (select data_interval_start from exportd.intervals where batch_export_id = candidate.id
-             and manifest_run_id is not null order by data_interval_start limit 1) as first,
-           (select data_interval_end from exportd.intervals where batch_export_id = candidate.id
-             and manifest_run_id is not null order by data_interval_start desc limit 1) as last) edge
-       where edge.first is not null
-     ), backfill as materialized (
-       select batch_export_id, start_at, end_at from exportd.backfills
-       where batch_export_id = any($1) and finished_at is null and kind in ('range', 'retry')
+async function readTime(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, TimeFacts>> {
+  const bounds = `${isoTime('starts')} as start, ${isoTime('ends')} as end`;
+  const { rows } = await pool.query<Omit<TimeFacts, 'known_from'>>(
+    `with entry as (${ledgerEntries}
+     ), marked as (
+       select *, (lag(ends) over by_start = starts and lag(state) over by_start = state
+         and lag(reason) over by_start is not distinct from reason) is not true as is_first
+       from entry window by_start as (partition by id order by starts)
+     ), numbered as (
+       select *, count(*) filter (where is_first) over (partition by id order by starts) as number from marked
+     ), ledger as materialized (
+       select id, state, reason, min(starts) as starts, max(ends) as ends from numbered group by id, number, state, reason
+     ), covered as (
+       select batch_export_id as id, starts, ends from exportd.covered_ranges where batch_export_id = any($1)
      )
-     select id, ${isoTime('starts')} as start, ${isoTime('ends')} as end from (
-       select export.id, before.covered_until as starts, before.starts as ends from export cross join lateral (
-         select entry.starts, max(entry.ends) over (
-           order by entry.starts, entry.ends rows between unbounded preceding and 1 preceding) as covered_until
-         from (
-           select starts, ends from exportd.covered_ranges
-           where batch_export_id = export.id and ends > export.first and starts < export.until
-           union all select start_at, end_at from backfill where batch_export_id = export.id
-             and start_at < export.until and end_at > export.first
-           union all select export.until, export.until where export.first < export.until
-         ) entry) before
-       where before.starts > before.covered_until
-       union all
-       select export.id, skipped.data_interval_start, skipped.data_interval_end
-       from export join exportd.intervals skipped on skipped.batch_export_id = export.id
-       where skipped.run_id is null and skipped.status = 'paused'
-         and skipped.data_interval_start >= export.first and skipped.data_interval_end <= export.last
-         and not exists (select from backfill where backfill.batch_export_id = export.id
-           and backfill.start_at <= skipped.data_interval_start and backfill.end_at >= skipped.data_interval_end)
-     ) hole order by id, starts desc`,
-    [readable.map(({ row }) => row.id), readable.map(({ first_start }) => first_start)],
+     select export.id, ${newestOf('ledger', `${bounds}, state, reason`)} as entries, ${newestOf('covered', bounds)} as covered,
+       coalesce(backfills.found, '[]') as backfills
+     from unnest($1::uuid[]) as export (id)
+     left join (
+       select batch_export_id as id, json_agg(json_build_object('total', total_runs,
+         'finished', completed_runs + failed_runs + cancelled_runs + uncounted.runs, 'is_paused', backfill.status = 'Paused',
+         'created_at', ${isoTime('backfill.created_at')},
+         'last_updated_at', ${isoTime('greatest(backfill.last_updated_at, uncounted.finished_at)')},
+         -- Of those that failed, the ledger has each.
+         'remaining', case when kind <> 'failed' then nullif(stream.state -> 'remaining', 'null') end)) as found
+       from exportd.backfills backfill
+       join exportd.stream_states stream on stream.stream_type = 'backfill' and stream.stream_id = backfill.id
+       cross join lateral (
+         select count(*) as runs, max(run.finished_at) as finished_at
+         from (select * from exportd.backfill_runs where ${isUncounted()}) open_run
+         join exportd.batch_export_runs run on run.id = open_run.run_id and run.finished_at is not null
+         where open_run.backfill_id = backfill.id) uncounted
+       where backfill.batch_export_id = any($1) and backfill.finished_at is null and kind <> 'repair'
+       group by 1
+     ) backfills on backfills.id = export.id`,
+    [ids],
   );
-  return Map.groupBy(rows, ({ id }) => id);
+  return new Map(
+    rows.map(({ entries, covered, ...row }) => {
+      const from = [entries, covered].flatMap((ranges) => ranges[maxTimeRanges]?.end ?? []);
+      return [
+        row.id,
+        {
+          ...row,
+          entries: entries.slice(0, maxTimeRanges),
+          covered: covered.slice(0, maxTimeRanges),
+          known_from: from.toSorted().at(-1) ?? null,
+        },
+      ];
+    }),
+  );
+}
+
+/** What is exported of the time of an export; null if this version cannot read its schedule. */
+function coverageOfSchedule({ row, is_readable }: Schedule, time: TimeFacts | undefined): Coverage | null {
+  if (!is_readable) return null;
+  const { state } = row;
+  const now = new Date(row.now);
+  return coverageOf({
+    timezone: state.definition.timezone,
+    until: intervalContaining(state.revisions, now).start,
+    covered: time?.covered ?? [],
+    entries: time?.entries ?? [],
+    backfills: time?.backfills ?? [],
+    known_from: time?.known_from ?? null,
+    undecided: undecidedRanges(state, now),
+    next_end: nextIntervalEnd(state, now),
+  });
 }
 
 const none: FailedIntervals = { intervals: 0, since: null, ranges: [], latest_error: null };
@@ -476,11 +498,11 @@ function factsOf(
   ledger: Ledger | undefined,
   {
     troubles = [],
-    holes,
+    coverage,
     differing,
   }: {
     readonly troubles: readonly Trouble[] | undefined;
-    readonly holes: readonly Hole[];
+    readonly coverage: Coverage | null;
     readonly differing: AffectedIntervals | undefined;
   },
 ): ConditionFacts {
@@ -492,6 +514,7 @@ function factsOf(
   const oldestEnd = ledger?.oldest_end ?? null;
   const failed = troubleOf('failed');
   const ended_by_person = troubleOf('ended_by_person');
+  const holes = coverage === null ? [] : holesOf(coverage).toReversed();
   const gaps = troubles.filter(({ kind }) => kind === 'failed' || kind === 'ended_by_person');
   const lag = is_readable ? lagOf({ due, due_intervals }, ledger) : null;
   return {
@@ -524,6 +547,7 @@ function factsOf(
     differing: differing ?? none,
     unsettled: troubleOf('unsettled'),
     table_fault: row.table_fault,
+    coverage,
     holes: {
       intervals: sum(holes.map((hole) => countIntervals(state.revisions, hole))),
       since: null,

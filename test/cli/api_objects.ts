@@ -3,6 +3,8 @@ import type { BatchExport, BatchExportRun } from '../../src/client/client.ts';
 /** Objects as the API sends them, for tests of what commands print. */
 
 const created_at = '2026-11-01T10:00:00.000Z';
+const summary =
+  'Exported 1 Nov 08:00 – 1 Nov 10:00 UTC. Not exported: anything before 1 Nov 08:00, before the export was created.';
 
 export const anExport = (more: Partial<BatchExport> = {}): BatchExport => ({
   id: '01900000-0000-7000-8000-000000000001',
@@ -28,11 +30,12 @@ export const anExport = (more: Partial<BatchExport> = {}): BatchExport => ({
   condition: {
     severity: 'ok',
     cause: 'ok',
-    summary: 'Every interval that has ended is exported.',
+    summary,
     since: null,
     owner: 'none',
     affected: { intervals: 0, ranges: [] },
     actions: [],
+    coverage: { sentence: summary, ranges: [], is_complete: true, next_end: null, backfills: null },
   },
   ...more,
 });

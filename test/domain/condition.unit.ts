@@ -11,6 +11,7 @@ import {
   explain,
   suspectOf,
 } from '../../src/domain/condition.ts';
+import { coverageReasons, coverageStates } from '../../src/domain/coverage.ts';
 import { conditionSchema } from '../../src/http/batch_exports/schema.ts';
 import { messageBody, testNotificationData } from '../../src/notifications/notification.ts';
 import { randomCases } from '../setup/effort.ts';
@@ -41,6 +42,21 @@ const fine: ConditionFacts = {
   differing: none,
   unsettled: none,
   table_fault: null,
+  coverage: {
+    ranges: [
+      { start: null, end: '2026-11-01T08:00:00.000Z', state: 'not_owed', reason: 'before creation' },
+      {
+        start: '2026-11-01T08:00:00.000Z',
+        end: '2026-11-01T12:00:00.000Z',
+        state: 'exported',
+        reason: null,
+      },
+    ],
+    is_complete: true,
+    next_end: '2026-11-01T13:00:00.000Z',
+    backfills: null,
+    sentence: 'Exported 1 Nov 08:00 – 1 Nov 12:00 UTC.',
+  },
   holes: none,
 };
 const some = (intervals: number, latest_error: string | null = null) => ({
@@ -57,12 +73,7 @@ const at = '2026-11-01T11:00:00.000Z';
 
 describe('the condition of an export', () => {
   it.each<[cause: string, facts: Partial<ConditionFacts>, summary: RegExp]>([
-    ['ok', {}, /^Every interval that has ended is exported\.$/],
-    [
-      'ok',
-      { active_runs: 1, missing: { intervals: 1, oldest_end: '2026-11-01T11:50:00.000Z' } },
-      /^1 interval is being exported/,
-    ],
+    ['ok', {}, /^Exported 1 Nov 08:00 – 1 Nov 12:00 UTC\.$/],
     ['unreadable', { is_readable: false }, /cannot read the schedule/],
     [
       'no_worker',
@@ -205,7 +216,7 @@ describe('the explanation of a condition', () => {
     const gone = conditionOf({ ...fine, source_fault: { message: 'Gone.', opened_at: at } });
     expect(suspectOf(gone, [change(5)])).toBeUndefined();
     expect(suspectOf(refused, [change(70), change(-5)])).toBeUndefined();
-    expect(explain(conditionOf(fine), undefined, 3)).toBe('Every interval that has ended is exported.');
+    expect(explain(conditionOf(fine), undefined, 3)).toBe('Exported 1 Nov 08:00 – 1 Nov 12:00 UTC.');
   });
 });
 
@@ -244,6 +255,25 @@ const anyFacts: fc.Arbitrary<ConditionFacts> = fc.record({
   differing: affected,
   unsettled: affected,
   table_fault: fc.option(fc.record({ message: text, found_at: time })),
+  coverage: fc.option(
+    fc.record({
+      ranges: fc.array(
+        fc.record({
+          start: fc.option(time),
+          end: time,
+          state: fc.constantFrom(...coverageStates),
+          reason: fc.option(fc.constantFrom(...coverageReasons)),
+        }),
+        { maxLength: 3 },
+      ),
+      is_complete: fc.boolean(),
+      next_end: fc.option(time),
+      backfills: fc.option(
+        fc.record({ finished: fc.nat(), total: fc.nat(), done_at: fc.option(time), is_paused: fc.boolean() }),
+      ),
+      sentence: text,
+    }),
+  ),
   holes: affected,
 });
 
@@ -262,7 +292,7 @@ describe('for any facts, all surfaces agree', () => {
           const { severity, cause, summary } = condition;
           expect(conditionLines(condition)[0]).toBe(`Condition: ${cause} (${severity}): ${summary}`);
           expect(exportTable([anExport({ id, condition })])[1]?.endsWith(` ${cause}`)).toBe(true);
-          const { actions: _actions, affected: _affected, ...notified } = condition;
+          const { actions: _actions, affected: _affected, coverage: _coverage, ...notified } = condition;
           const message = messageBody(
             'json',
             {

@@ -74,11 +74,20 @@ describe('a batch export', () => {
       condition: {
         severity: 'ok',
         cause: 'ok',
-        summary: 'Every interval that has ended is exported.',
+        summary: expect.stringMatching(
+          /^Nothing is exported yet; the first interval ends .* UTC\. Not exported: anything before .* before the export was created\.$/,
+        ),
         since: null,
         owner: 'none',
         affected: { intervals: 0, ranges: [] },
         actions: [],
+        coverage: {
+          sentence: expect.any(String),
+          ranges: [{ start: null, end: expect.any(String), state: 'not_owed', reason: 'before creation' }],
+          is_complete: true,
+          next_end: expect.any(String),
+          backfills: null,
+        },
       },
     });
   });

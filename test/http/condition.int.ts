@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DateTime } from 'luxon';
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
@@ -57,9 +58,9 @@ afterAll(async () => {
 
 /** An export of each minute, without an interval that is due, and the runs of a backfill of these minutes, oldest first. */
 async function createExport(name: string, ...backfills: readonly (readonly [from: number, to: number])[]) {
-  const id = await createLaggingExport(api, minuteAgo(0), {
+  const id = await createLaggingExport(api, minuteAgo(1), {
     name,
-    end_at: minuteAgo(0).toISOString(),
+    end_at: minuteAgo(1).toISOString(),
   });
   for (const [from, to] of backfills)
     await api.call('POST', `batch_exports/${id}/backfill`, {
@@ -166,15 +167,20 @@ async function expectEverywhere(id: string, cause: ConditionCause): Promise<Cond
   const found = await surfacesOf(id);
   const { condition } = found;
   expect(condition.cause).toBe(cause);
-  expect(found.others).toEqual({ list: condition, overview: condition, statusJson: condition });
-  const { severity, summary, since, owner } = condition;
+  const { severity, summary, since, owner, coverage } = condition;
+  // The ranges grow with the clock, the sentence does not: the schedule of these exports has ended.
+  const same = { ...condition, coverage: { ...coverage, ranges: expect.any(Array) } };
+  expect(found.others).toEqual({ list: same, overview: same, statusJson: same });
   expect(found.notified).toEqual({ severity, cause, summary, since, owner });
   expect(found.status.line).toMatch(new RegExp(`^${severity} +${cause} `));
   expect(found.show).toContain(`Condition: ${cause} (${severity}): ${summary}`);
   expect(found.names).toMatch(new RegExp(` ${cause}$`));
   expect(found.series).toEqual([expect.stringContaining(`cause=${cause},`)]);
   expect(found.series[0]).toContain(`severity=${severity}`);
-  expect(found.status.line.endsWith(severity === 'ok' ? '-' : summary)).toBe(true);
+  expect(found.status.line).toContain(severity === 'ok' ? ' - ' : summary);
+  expect(found.status.line).toMatch(/ Exported .*\.$| Nothing is exported yet\. .*\.$/);
+  expect(found.status.line.endsWith(coverage?.sentence ?? '')).toBe(true);
+  expect(found.show).toContain(coverage?.sentence);
   return condition;
 }
 
@@ -184,10 +190,40 @@ describe('every surface says the same of an export', () => {
     for (const run of own) await publish(run);
     const { code, stdout } = await exportd({ EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key }, 'status');
     expect([code, stdout]).toEqual([0, expect.stringContaining('Service: ok')]);
+    const [first, last] = [4, 1].map((minutes) =>
+      DateTime.fromJSDate(minuteAgo(minutes), { zone: 'UTC' }).toFormat('d LLL HH:mm'),
+    );
+    const sentence = `Exported ${first} – ${last} UTC. Not exported: anything before ${first}, before the export was created; since ${last}, after end_at.`;
     expect(await expectEverywhere(id, 'ok')).toEqual({
       severity: 'ok',
       cause: 'ok',
-      summary: 'Every interval that has ended is exported.',
+      summary: sentence,
+      coverage: {
+        sentence,
+        ranges: [
+          {
+            start: null,
+            end: minuteAgo(4).toISOString(),
+            state: 'not_owed',
+            reason: 'before creation',
+          },
+          {
+            start: minuteAgo(4).toISOString(),
+            end: minuteAgo(1).toISOString(),
+            state: 'exported',
+            reason: null,
+          },
+          {
+            start: minuteAgo(1).toISOString(),
+            end: expect.any(String),
+            state: 'not_owed',
+            reason: 'after end_at',
+          },
+        ],
+        is_complete: true,
+        next_end: null,
+        backfills: null,
+      },
       since: null,
       owner: 'none',
       affected: { intervals: 0, ranges: [] },
@@ -324,15 +360,15 @@ describe('every surface says the same of an export', () => {
       /^The bucket does not respond since .*: The S3 server refused the connection\. 3 intervals wait\. endpoint_url, .* were changed at .* UTC by ada@example\.com with the key "deploy"\. The owner of the export has to act\.$/,
     );
     const { stdout } = await exportd({ EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key }, 'why', id);
-    expect(stdout).toBe(`${String(body.summary)}\n`);
+    expect(stdout).toBe(`${String(body.summary)}\n${condition.coverage?.sentence}\n`);
     await pool.query('delete from exportd.destination_circuits');
     expect(await eventsSince(id)).toEqual(['destination.unavailable', 'destination.recovered']);
   });
 
   it('that exportd has paused after failures, until it is unpaused and retried', async () => {
-    const id = await createLaggingExport(api, minuteAgo(3), {
+    const id = await createLaggingExport(api, minuteAgo(4), {
       name: 'Paused',
-      end_at: minuteAgo(0).toISOString(),
+      end_at: minuteAgo(1).toISOString(),
     });
     await api.advanceSchedule(id);
     const { body } = await api.call('GET', `batch_exports/${id}/runs/`);

@@ -117,6 +117,12 @@ describe('the metrics of exports', () => {
     });
     expect(await valuesOf(metrics, 'exportd_unsettled_intervals')).toMatchObject({ [minutely]: 0 });
     expect(await valuesOf(metrics, 'exportd_missing_intervals')).toHaveProperty(minutely);
+    // Two minutes, and the one between them, which nothing owes.
+    expect(await valuesOf(metrics, 'exportd_covered_seconds')).toMatchObject({
+      [`${minutely},state=exported`]: 120,
+      [`${minutely},state=not_owed`]: expect.any(Number),
+      'interval=hour,state=exported': 0,
+    });
     expect(await valuesOf(metrics, 'exportd_differing_intervals')).toMatchObject({
       [`${minutely},outcome=rows_missing`]: 1,
       [`${minutely},outcome=rows_added`]: 0,

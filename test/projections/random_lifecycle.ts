@@ -25,7 +25,7 @@ import type { ExistingRun } from '../../src/domain/run_state.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { createLaggingExport } from '../decisions/lagging_export.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
-import { fileOf, unknownManifest } from '../decisions/simulated_runs.ts';
+import { createSimulatedRuns, fileOf, unknownManifest } from '../decisions/simulated_runs.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { recordReplacement } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
@@ -81,9 +81,42 @@ export async function startLifecycle() {
   };
   const uploadOf = (run: ExistingRun, range: number) => run.ranges[range]?.upload ?? undefined;
 
+  const retriable = (): Promise<string[]> =>
+    readIds(`select run_id as id from exportd.intervals
+      where manifest_run_id is null and run_id is not null and status <> 'running' order by data_interval_start`);
+  const terminate = (id: string) =>
+    endRun(journal, policies, id, { status: 'Terminated', latest_error: 'Test: another run follows.' });
+  const simulated = createSimulatedRuns(journal, recorder, commander);
+  /** Completes a run from its first step, or ends it if it has done other steps before. */
+  const publish = async (id: string): Promise<void> => {
+    try {
+      await simulated.publish(id, await simulated.start(id), id, 1);
+    } catch {
+      await terminate(id);
+    }
+  };
+
   return {
     database,
     journal,
+    batchExportId,
+    /** As if all pauses ended, workers did all work, and people retried what has failed. */
+    exportWhatIsOwed: async () => {
+      await command('unpause');
+      for (const id of await activeRuns()) await terminate(id);
+      for (let isDone = false; !isDone;) {
+        for (const id of await readIds('select id from exportd.backfills where finished_at is null')) {
+          await command('unpauseBackfill', { backfill_id: id });
+          await advanceBackfill(journal, policies, id);
+        }
+        await commander.step();
+        const active = await activeRuns();
+        for (const id of active) await publish(id);
+        const failed = active.length > 0 ? [] : await retriable();
+        for (const id of failed) await command('retry', { run_id: id });
+        isDone = active.length === 0 && failed.length === 0;
+      }
+    },
     command: async (
       name: Parameters<typeof command>[0],
       body: Record<string, unknown> = {},
@@ -259,7 +292,8 @@ export async function startLifecycle() {
   };
 }
 
-type Lifecycle = Awaited<ReturnType<typeof startLifecycle>>;
+/** An export with the actions of its life. */
+export type Lifecycle = Awaited<ReturnType<typeof startLifecycle>>;
 
 /** An action in the lifecycle of an export. */
 interface LifecycleAction {

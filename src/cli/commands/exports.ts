@@ -5,6 +5,7 @@ import { parseCount, parseJsonObject } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import {
   conditionLines,
+  coverageLines,
   definitionLines,
   exportTable,
   fieldTable,
@@ -214,6 +215,7 @@ export function addWhyCommand(program: Command): void {
       printer(options)(why, () => [
         why.summary,
         ...why.condition.actions.map(({ command }) => `  ${command}`),
+        ...coverageLines(why.condition),
       ]);
     });
 }

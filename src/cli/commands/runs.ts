@@ -142,6 +142,7 @@ export function addStatusCommand(program: Command): void {
               'lag',
               'newest completed interval',
               'detail',
+              'exported',
             ],
             statusRows(exports),
           )),

@@ -3,6 +3,7 @@ import { bounds, boundText } from '../../config/bounds.ts';
 import { configDocument } from '../../destination/config.ts';
 import { models } from '../../domain/batch_export.ts';
 import { conditionCauses, conditionSeverities } from '../../domain/condition.ts';
+import { coverageReasons, coverageStates } from '../../domain/coverage.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
 import { dryRunField } from '../backfills/schema.ts';
@@ -53,6 +54,50 @@ const actionSchema = z
   })
   .meta({ id: 'BatchExportConditionAction' });
 
+const coverageSchema = z
+  .object({
+    sentence: z
+      .string()
+      .describe(
+        "What is exported, what is owed and what is not, in one text with times in the export's zone.",
+      ),
+    ranges: z
+      .array(
+        z.object({
+          start: responseTimestampSchema.nullable().describe('Null for all time before `end`.'),
+          end: responseTimestampSchema,
+          state: z
+            .enum(coverageStates)
+            .describe(
+              '`exported`: readers of the bucket see it. `owed`: it will be, or its run has failed. `not_owed`: nothing exports it.',
+            ),
+          reason: z
+            .enum(coverageReasons)
+            .nullable()
+            .describe(
+              '`due` by the schedule, by a `backfill`, or what its newest run ended with; why it is not owed. Null if it is simply exported.',
+            ),
+        }),
+      )
+      .describe('Adjacent ranges up to the newest ended interval, oldest first: the 50 newest.'),
+    is_complete: z.boolean().describe('False if older ranges were left out.'),
+    next_end: responseTimestampSchema
+      .nullable()
+      .describe('When the interval ends that the schedule exports next; null if it exports none.'),
+    backfills: z
+      .object({
+        finished: z.number().int(),
+        total: z.number().int(),
+        done_at: responseTimestampSchema
+          .nullable()
+          .describe('At the pace so far; null while that is not known, and if all are paused.'),
+        is_paused: z.boolean(),
+      })
+      .nullable()
+      .describe('Intervals of the unfinished backfills; null without one.'),
+  })
+  .meta({ id: 'BatchExportCoverage' });
+
 /** How an export does: what every list, page, command, metric and message shows of it. */
 export const conditionSchema = z
   .object({
@@ -77,6 +122,11 @@ export const conditionSchema = z
       .array(actionSchema)
       .describe(
         'Operations that cure it, in this order. Without any, the summary says what has to be mended.',
+      ),
+    coverage: coverageSchema
+      .nullable()
+      .describe(
+        'What is exported of the time of the export; null if this version cannot read its schedule. While all is well, its sentence is the summary.',
       ),
   })
   .meta({ id: 'BatchExportCondition' });

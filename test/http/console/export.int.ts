@@ -157,16 +157,34 @@ describe('the coverage', () => {
   it('begins with the first row of the source, and says when it is not known', async () => {
     const id = await api.createExport({ paused: true });
     const inserted_at = '2021-05-06T07:08:09.000Z';
-    expect(await read(`${id}/first_row`)).toEqual({ at: null, detail: null });
+    const before = expect.any(String);
+    expect(await read(`${id}/first_row`)).toEqual({ at: null, before, rows_before: null, detail: null });
     await api.database.pool.query(
       `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
        values ($1, gen_random_uuid(), 'click', 'ada', '{}', $2, $2)`,
       [api.projectId, inserted_at],
     );
-    expect(await read(`${id}/first_row`)).toEqual({ at: inserted_at, detail: null });
+    const found = await read<{ before: string }>(`${id}/first_row`);
+    expect(found).toEqual({ at: inserted_at, before, rows_before: 1, detail: null });
+    const sentenceWith = async (query: Record<string, string>): Promise<string> =>
+      (await read<{ sentence: string }>(`${id}/coverage?${new URLSearchParams(query).toString()}`)).sentence;
+    const source = { before: found.before, first_row_at: inserted_at, rows_before: '1' };
+    expect(await sentenceWith({})).toMatch(/Not exported: anything before .*, before the export was created/);
+    expect(await sentenceWith(source)).toMatch(
+      /Not exported: 6 May 2021 07:08 – .*, 1 row, before the export was created/,
+    );
+    // What was counted before the export knew of more is not shown.
+    expect(await sentenceWith({ ...source, before: inserted_at })).toMatch(
+      /Not exported: 6 May 2021 07:08 – [^,]*, before the export was created/,
+    );
     await api.database.pool.query('alter table events rename to elsewhere');
     try {
-      expect(await read(`${id}/first_row`)).toEqual({ at: null, detail: expect.stringContaining('events') });
+      expect(await read(`${id}/first_row`)).toEqual({
+        at: null,
+        before,
+        rows_before: null,
+        detail: expect.stringContaining('events'),
+      });
     } finally {
       await api.database.pool.query('alter table elsewhere rename to events');
     }

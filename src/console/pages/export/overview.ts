@@ -3,10 +3,11 @@ import type { LagResponse } from '../../../http/batch_exports/schema.ts';
 import type {
   ActiveRun,
   ActiveRunsResponse,
+  CoverageResponse,
   CoverageSegment,
   TimelineResponse,
 } from '../../../http/console/pages/schema.ts';
-import { timezone } from '../../api/client.ts';
+import { may, timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { ActionButton, Button } from '../../components/actions.ts';
 import { Moment } from '../../components/moment.ts';
@@ -28,7 +29,7 @@ import { currentQuery, navigate, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
 import { Calendar } from './calendar.ts';
 import { spanMsOf, type TimelineEntry, withMissing } from './calendar_layout.ts';
-import { CoverageBar, coverageFrom } from './coverage.ts';
+import { CoverageBar, coverageFrom, type TimeRange } from './coverage.ts';
 import type { PartProps } from './export_actions.ts';
 import { runPath } from './runs.ts';
 
@@ -166,7 +167,7 @@ export function Overview({ found, coverage, firstRow, reload, onBackfill }: Part
     setQuery({ before: next >= Date.now() ? null : new Date(next).toISOString() });
   };
   return html`
-    <${ExportFacts} found=${found} />
+    <${ExportFacts} found=${found} coverage=${coverage} firstRow=${firstRow} onBackfill=${onBackfill} />
     <${ActiveRuns} exportId=${found.id} onChange=${reload} />
     ${found.lag && found.lag.gaps.length > 0 && html`<${Gaps} exportId=${found.id} lag=${found.lag} onChange=${reload} />`}
     <${Coverage} found=${found} coverage=${coverage} firstRow=${firstRow} onBackfill=${onBackfill} />
@@ -244,16 +245,53 @@ function NoIntervals({ found }: Pick<PartProps, 'found'>): View {
   <//>`;
 }
 
-function ExportFacts({ found }: Pick<PartProps, 'found'>): View {
-  const { lag, condition } = found;
+function ExportFacts({ found, coverage, firstRow, onBackfill }: Omit<PartProps, 'reload'>): View {
+  const { condition } = found;
+  const exported = html`<${Exported}
+    found=${found}
+    coverage=${coverage}
+    firstRow=${firstRow}
+    onBackfill=${onBackfill}
+  />`;
   const facts = [
-    // The notice above says what is not.
-    ...(condition.severity === 'ok' ? [['Condition', condition.summary]] : []),
-    ['Exported until', html`<${Moment} at=${lag?.last_completed_interval_end} exact />`],
+    ['Exported', exported, 'wide'],
+    // The notice above says what is not well.
+    ...(condition.cause === 'paused' ? [['Condition', condition.summary]] : []),
     ['Newest run', html`<${Moment} at=${found.latest_runs[0]?.created_at} />`],
     ['Created', html`<${Moment} at=${found.created_at} />`],
   ];
   return html`<${Facts} look="card" facts=${facts} />`;
+}
+
+/** What is exported and what is not, and a backfill of the newest time that nothing exports. */
+function Exported({
+  found: { condition, start_at },
+  coverage: { data },
+  firstRow,
+  onBackfill,
+}: Omit<PartProps, 'reload'>): View {
+  const missing =
+    data && coverageFrom(data, firstRow.at, start_at).findLast(({ kind }) => kind === 'missing');
+  return html`${data?.sentence ?? condition.coverage?.sentence}
+  ${
+    data &&
+    missing &&
+    may('batch_export:write') &&
+    html` <${Button} onClick=${() => onBackfill({ start: missing.start, end: missing.end })}>
+      Backfill${durationOf(missing, data)}
+    <//>`
+  }`;
+}
+
+/** `, about 3 min`, at the pace of the newest runs. */
+function durationOf(
+  { start, end }: TimeRange,
+  { newest_interval, run_seconds, concurrent_runs }: CoverageResponse,
+): string {
+  if (run_seconds === null) return '';
+  const length = Date.parse(newest_interval.end) - Date.parse(newest_interval.start);
+  const intervals = (Date.parse(end) - Date.parse(start)) / length;
+  return `, about ${formatDuration(Math.ceil(Math.ceil(intervals / concurrent_runs) * run_seconds))}`;
 }
 
 /** How many gaps are listed before the calendar, which shows all of them. */

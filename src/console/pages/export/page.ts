@@ -52,7 +52,11 @@ export default function ExportPage({ params }: PageProps): View {
 }
 
 /** Until the source has responded. */
-const unknownFirstRow: FirstRowResponse = { at: null, detail: null };
+const unknownFirstRow: FirstRowResponse = { at: null, before: null, rows_before: null, detail: null };
+
+/** What was read of the source, for the sentence about what is exported. Nothing while it is not known. */
+const queryOf = ({ at, before, rows_before, detail }: FirstRowResponse = unknownFirstRow) =>
+  detail === null ? { before, first_row_at: at, rows_before } : {};
 
 function FoundExport({
   found,
@@ -64,8 +68,12 @@ function FoundExport({
   const { id } = found;
   const shown = parts.filter((part) => part.id !== 'table' || hasTable(found));
   const current = shown.find((part) => part.id === currentQuery.value.get('tab')) ?? parts[0];
-  const coverage = useResource<CoverageResponse>(`console/batch_exports/${id}/coverage/`, { polls: true });
   const firstRow = useResource<FirstRowResponse>(`console/batch_exports/${id}/first_row/`);
+  const coverage = useResource<CoverageResponse>(`console/batch_exports/${id}/coverage/`, {
+    query: queryOf(firstRow.data),
+    polls: true,
+    keepsData: true,
+  });
   const backfilled = useSignal<{ readonly range: TimeRange | undefined } | undefined>(undefined);
   const reload = async () => {
     await Promise.all([resource.reload(), coverage.reload()]);

@@ -45,6 +45,7 @@ export function ExportRow({ item }: { readonly item: OverviewItem }): View {
     <td class="export-name">
       <a href=${paths.export(id)}>${name}</a>
       <div class="muted">${model}, ${nameOfInterval(interval)}, ${destination}</div>
+      <div class="muted" title=${condition.coverage?.sentence}>${condition.coverage?.sentence}</div>
       ${condition.severity !== 'ok' && html`<div class="export-problem export-problem-${condition.severity}">${messageInWords(condition.summary)}</div>`}
     </td>
     <td data-label="Status">

@@ -1,13 +1,12 @@
 import {
-  type LiveBatchExport,
   type Model,
+  nextIntervalEnd,
   type UndecidedRange,
   undecidedRanges,
 } from '../../../domain/batch_export.ts';
 import { compareConditions } from '../../../domain/condition.ts';
 import {
   type DataInterval,
-  firstIntervalEndingFrom,
   intervalContaining,
   nominalLengthMs,
   type ScheduleRevision,
@@ -299,20 +298,10 @@ function toItem(row: RankedExport, { stored, volumes, now }: ItemFacts): Overvie
     condition: row.condition,
     behind_intervals: lag?.intervals ?? null,
     fresh_until: lag?.last_completed_interval_end ?? null,
-    next_run_at: lag === null ? null : nextRunAt(row.state, now),
+    next_run_at: lag === null ? null : nextIntervalEnd(row.state, now),
     cells: toCells(intervals),
     ...toBuckets(volumes),
   };
-}
-
-/** When the next interval ends; its run starts after that and the jitter. */
-export function nextRunAt({ paused, definition, revisions }: LiveBatchExport, now: Date): string | null {
-  if (paused) return null;
-  const { start_at, end_at } = definition;
-  const current = intervalContaining(revisions, now).end;
-  const first = start_at === null ? current : firstIntervalEndingFrom(revisions, start_at).end;
-  const next = Date.parse(first) > Date.parse(current) ? first : current;
-  return end_at !== null && Date.parse(next) > Date.parse(end_at) ? null : next;
 }
 
 function toCells(intervals: readonly ShownEntry[]): OverviewItem['cells'] {

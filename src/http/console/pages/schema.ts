@@ -161,6 +161,7 @@ export const coverageSchema = z.object({
       'Adjacent ranges up to the newest ended interval, oldest first, each of another kind than the next.',
     ),
   is_complete: z.boolean().describe('False if older ranges were left out.'),
+  sentence: z.string().describe('That of the condition, with what the request says of the source.'),
   newest_interval: z
     .object({ start: responseTimestampSchema, end: responseTimestampSchema })
     .describe('The newest interval that has ended.'),
@@ -176,9 +177,25 @@ export const coverageSchema = z.object({
 });
 export type CoverageResponse = z.infer<typeof coverageSchema>;
 
+/** What a page has read of the source with the route `first_row`. */
+export const coverageQuery = z.strictObject({
+  before: listTime.optional(),
+  first_row_at: listTime.optional(),
+  rows_before: z.coerce.number().int().min(0).optional(),
+});
+export type CoverageQuery = z.infer<typeof coverageQuery>;
+
 /** When the source inserted the first row of an export's model and project. */
 export const firstRowSchema = z.object({
   at: responseTimestampSchema.nullable().describe('Null if there is no row, or if it is not known.'),
+  before: responseTimestampSchema
+    .nullable()
+    .describe('The time before which the export knows of no interval; null if older ranges were left out.'),
+  rows_before: z
+    .number()
+    .int()
+    .nullable()
+    .describe('Rows before that time; null without any, and if counting them takes too long.'),
   detail: z.string().nullable().describe('Why it is not known.'),
 });
 export type FirstRowResponse = z.infer<typeof firstRowSchema>;
