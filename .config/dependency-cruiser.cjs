@@ -6,13 +6,13 @@
  */
 const layers = [
   ['src/client', 'src/concurrency', 'src/contract', 'src/domain', 'src/config', 'src/network', 'src/tracing'],
-  ['src/telemetry', 'src/dialect', 'src/journal'],
+  ['src/telemetry', 'src/dialect', 'src/journal', 'src/foreign_bytes'],
   ['src/filters', 'src/jobs'],
   ['src/source', 'src/projections'],
   ['src/encoding', 'src/notifications'],
   ['src/destination', 'src/readers'],
   ['src/tables'],
-  ['src/decisions', 'src/failures', 'src/queries', 'src/verify', 'src/migrate'],
+  ['src/decisions', 'src/failures', 'src/queries', 'src/verify', 'src/migrate', 'src/foreign_parsers'],
   ['src/export'],
   ['src/maintenance', 'src/table_commits'],
   ['activities'],

@@ -42,16 +42,21 @@ ChildProcess.prototype.spawn = function (...parameters) {
 /** How long a process that was sent a signal may take to exit. */
 const exitTimeoutMs = 60_000;
 
+/** A reader of foreign bytes ends when it was idle for a while, and with the process that started it. */
+const endsByItself = ({ spawnargs }) =>
+  spawnargs.some((argument) => argument.endsWith('foreign_bytes_process.ts'));
+
 /** Waits for the child processes that were sent a signal, and kills the others. @returns the commands of those */
 async function endChildren() {
   const signalled = [...children].filter((child) => child.killed);
   const deadline = performance.now() + exitTimeoutMs;
   while (signalled.some((child) => children.has(child)) && performance.now() < deadline) await delay(20);
-  return [...children].map((child) => {
+  const left = [...children];
+  for (const child of left) {
     children.delete(child);
     child.kill('SIGKILL');
-    return child.spawnargs.join(' ');
-  });
+  }
+  return left.filter((child) => !endsByItself(child)).map(({ spawnargs }) => spawnargs.join(' '));
 }
 
 /**

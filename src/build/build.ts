@@ -27,8 +27,13 @@ const { dependencies, engines } = readJson('package.json') as Readonly<
 /** For esbuild: the oldest Node that runs the package. */
 const target = `node${(engines.node ?? '').replace('>=', '')}`;
 
-/** Programs that run on their own: the command line, and what threads run. */
-const programs = ['src/cli/main.ts', 'src/encoding/encoder_thread.ts', 'src/queries/threads/query_thread.ts'];
+/** Programs that run on their own: the command line, and what threads and processes of a worker run. */
+const programs = [
+  'src/cli/main.ts',
+  'src/encoding/encoder_thread.ts',
+  'src/queries/threads/query_thread.ts',
+  'src/foreign_parsers/foreign_bytes_process.ts',
+];
 
 /** The files that became part of the build, packages among them. */
 const bundled = new Set<string>();

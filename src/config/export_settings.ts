@@ -155,6 +155,12 @@ export const exports = {
   EXPORTD_S3_RETRY_BUDGET: duration('10s').describe(
     'How long a request to S3 is retried. Then the run waits, without a slot, until the bucket responds.',
   ),
+  EXPORTD_READER_MEMORY: size('512MiB', { min: '32MiB', max: '16GiB' }).describe(
+    'Maximum heap of a process that reads what others own, such as the log of a table or a file that is verified. A worker has at most six, and none for what is short.',
+  ),
+  EXPORTD_READER_TIMEOUT: duration('30s', { min: '100ms' }).describe(
+    'How long such a process may take for an object, or for a part of a file, without the time in which it arrives.',
+  ),
   EXPORTD_S3_PROBE_AFTER: duration('10s', { min: '10ms' }).describe(
     'A bucket without a response for this long is probed before the next attempt of a run.',
   ),

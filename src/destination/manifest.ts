@@ -275,14 +275,17 @@ export function parseManifest(text: string): Manifest | undefined {
 }
 
 /** Whether parsing JSON takes little memory: twenty times that of a text of nothing but brackets otherwise. */
-export function hasFewValues(text: string): boolean {
+export const hasFewValues = (text: string): boolean =>
+  countValues(text, bounds.manifestValues.max) <= bounds.manifestValues.max;
+
+/** Counts what may be values of JSON, also in texts. @param most where counting ends, with one more */
+export function countValues(text: string, most: number): number {
   let values = 0;
-  for (let at = 0; at < text.length; at += 1) {
+  for (let at = 0; at < text.length && values <= most; at += 1) {
     const code = text.charCodeAt(at);
-    if ((code === comma || code === bracket || code === brace) && (values += 1) > bounds.manifestValues.max)
-      return false;
+    if (code === comma || code === bracket || code === brace) values += 1;
   }
-  return true;
+  return values;
 }
 
 const [comma, bracket, brace] = [0x2c, 0x5b, 0x7b];

@@ -24,6 +24,7 @@ import {
 } from '@aws-sdk/client-s3';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { provesBytes, requireField, unproven, unprovenAnswer, unprovenBytes } from './answers.ts';
+import type { ForeignBytes } from '../foreign_bytes/foreign_bytes.ts';
 import type { ObjectEncryption, S3Config } from './config.ts';
 import {
   DestinationError,
@@ -37,10 +38,11 @@ import {
   type WrittenObject,
 } from './destination.ts';
 import { conditionFailureCodes, isRefusal, toDestinationError } from './errors.ts';
-import { formatManifest, type Manifest, parseManifest } from './manifest.ts';
+import { formatManifest, type Manifest } from './manifest.ts';
 import { createS3Requests, type DestinationContext, type S3Requests, sendCommand } from './requests.ts';
 import { collectObject, paced } from './responses.ts';
 import type { StoreTraits } from './store_traits.ts';
+import { parseStoredManifest } from './stored_manifest.ts';
 
 /**
  * When a lifecycle rule of the bucket deletes an object, from the response header `x-amz-expiration`:
@@ -460,6 +462,8 @@ export interface BucketReader {
   open(key: string, signal: AbortSignal): Promise<OpenObject | null>;
   /** The full name of an object for messages. */
   nameOf(key: string): string;
+  /** Reads what the objects are. */
+  readonly foreign: ForeignBytes;
   readonly close: () => void;
 }
 
@@ -470,6 +474,7 @@ export function openBucketReader(config: S3Config, context: DestinationContext):
     listKeys: (prefix, signal) => listKeys(requests, prefix, signal),
     open: (key, signal) => openObject(requests, key, signal),
     nameOf: (key) => `s3://${requests.bucket}/${key}`,
+    foreign: requests.foreign,
     close: requests.close,
   };
 }
@@ -730,7 +735,7 @@ async function replaceManifest(
         ? { verified: true, expires_at: current.expires_at ?? expires_at }
         : { verified: false, expires_at };
     }
-    if (current.state === 'present') await rejectOther(current.text, claim);
+    if (current.state === 'present') await rejectOther(current.text, claim, requests.foreign);
     text = formatManifest(await claim.hold());
     requireReadable(text, key);
     const body = Buffer.from(text);
@@ -847,12 +852,12 @@ export async function hasOwnManifest(
 ): Promise<boolean> {
   const current = await getManifestObject(requests, key, signal);
   if (current.state !== 'present') return current.state === 'unreadable';
-  const found = parseManifest(current.text);
+  const found = await parseStoredManifest(current.text, requests.foreign);
   return found !== undefined && isOwn(found, claim);
 }
 
-async function rejectOther(text: string, claim: ManifestClaim): Promise<void> {
-  const found = parseManifest(text);
+async function rejectOther(text: string, claim: ManifestClaim, foreign: ForeignBytes): Promise<void> {
+  const found = await parseStoredManifest(text, foreign);
   if (!found || isOwn(found, claim)) return;
   if (found.generation < claim.generation && (await claim.knows(found))) return;
   throw new ManifestReplaced(found, claim.generation);

@@ -108,6 +108,8 @@ export function openS3(config: S3Config, context: DestinationContext) {
     manifestKey: (spec: KeySpec) => manifestKey(config.prefix, spec),
     /** The full name of an object for messages, e.g. `s3://bucket/key`. */
     nameOf: (key: string) => `s3://${config.bucket_name}/${key}`,
+    /** Reads what the objects are. */
+    foreign: requests.foreign,
     /** Call it before an upload is created. When the object is unreadable, the store decides once the file is complete. */
     isTaken: async (key: string, signal: AbortSignal) => {
       const taken = await isTaken(requests, key, signal);
@@ -225,6 +227,7 @@ export const createDestinationOpener =
     ]);
     return openS3(config, {
       settings,
+      team_id: spec.team_id,
       onError,
       traits,
       onTraits: (found) => storeTraits(pool, store, found),
@@ -233,7 +236,7 @@ export const createDestinationOpener =
   };
 
 /** The location of objects of an export: the config version that they were written with. */
-type ObjectLocation = Pick<RunSpec, 'batch_export_id' | 'config_version'>;
+type ObjectLocation = Pick<RunSpec, 'team_id' | 'batch_export_id' | 'config_version'>;
 
 /**
  * Opens the location of objects that were written with an older config, if it responds.
@@ -255,7 +258,7 @@ export const createLocationOpener = (
   }: { readonly retryBudgetMs?: number; readonly circuits?: CircuitBreaker } = {},
 ): OpenLocation => {
   const withRetryBudget = { ...settings, EXPORTD_S3_RETRY_BUDGET: retryBudgetMs };
-  return async ({ batch_export_id, config_version }) => {
+  return async ({ team_id, batch_export_id, config_version }) => {
     const stored = await readConfig(pool, keyRing, batch_export_id, config_version);
     const config = parseS3Config(stored.config, settings);
     const circuit = circuitOf(config);
@@ -263,6 +266,7 @@ export const createLocationOpener = (
     await circuits?.admit(circuit, () => probeS3(config, settings), { signal });
     return openS3(config, {
       settings: withRetryBudget,
+      team_id,
       onError: () => undefined,
       ...(circuits && { circuit: circuits.reporter(circuit) }),
     });

@@ -21,6 +21,7 @@ import {
 import { fromNodeProviderChain, fromTemporaryCredentials } from '@aws-sdk/credential-providers';
 import type { Settings } from '../config/settings.ts';
 import { hasProxy, type Proxies, throughProxies } from '../network/proxies.ts';
+import { type ForeignBytes, foreignBytesOf } from '../foreign_bytes/foreign_bytes.ts';
 import { inSpan, SpanKind } from '../tracing/spans.ts';
 import { requireAnswers } from './answers.ts';
 import { type CircuitReporter, DestinationError } from './destination.ts';
@@ -496,6 +497,8 @@ export interface DestinationContext {
   readonly traits?: StoreTraits;
   /** Stores what a request revealed of the store. */
   readonly onTraits?: (found: Partial<StoreTraits>) => Promise<void>;
+  /** The project that owns the bucket; null, the default, for a person at the command line or before there is an export. */
+  readonly team_id?: number | null;
   /** The circuit of the destination, which its requests report to; none by default. */
   readonly circuit?: CircuitReporter;
 }
@@ -517,6 +520,8 @@ export interface S3Requests {
     call: (client: S3Client, options: { abortSignal: AbortSignal }) => Promise<Output>,
     options?: SendOptions,
   ): Promise<Output>;
+  /** Reads what the objects of the bucket are. */
+  readonly foreign: ForeignBytes;
   /** Reports an error that is worked around to the owner of the export. */
   readonly report: (failure: DestinationError) => void;
   /** Whether the bucket is known to keep versions. */
@@ -562,7 +567,7 @@ const isAboutObject = ({ type }: DestinationError): boolean =>
 /** Creates the requests to the bucket of a config. */
 export function createS3Requests(
   config: S3Config,
-  { settings, onError, traits = unknownTraits, onTraits, circuit }: DestinationContext,
+  { settings, onError, traits = unknownTraits, onTraits, circuit, team_id = null }: DestinationContext,
 ): S3Requests {
   const pooled = acquireS3Client(config, settings);
   let known: Readonly<ObservedStore> = traits;
@@ -637,6 +642,7 @@ export function createS3Requests(
         }
       }
     },
+    foreign: foreignBytesOf(settings, team_id),
     report: onError,
     isVersioned: () => store.versioned === true,
     learn: async (found) => onTraits?.({ server: store.server, ...found }),

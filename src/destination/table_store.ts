@@ -5,7 +5,7 @@
 import { setTimeout as wait } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand } from '@aws-sdk/client-s3';
-import { bounds, boundText } from '../config/bounds.ts';
+import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { provesBytes, requireField, unprovenBytes } from './answers.ts';
 import { DestinationError } from './destination.ts';
 import { conditionFailureCodes } from './errors.ts';
@@ -48,6 +48,15 @@ interface TablePlace {
   readonly partitionColumns: readonly PartitionColumn[];
 }
 
+/** What is left of the bytes of objects that are read together. */
+export interface ReadingBudget {
+  left: number;
+  /** For messages. */
+  readonly bound: string;
+}
+
+export const readingBudget = (bound: Bound): ReadingBudget => ({ left: bound.max, bound: boundText(bound) });
+
 /** The store of a table; names are below its folder. All methods throw DestinationError. */
 export type TableStore = ReturnType<typeof openTableStore>;
 
@@ -62,20 +71,27 @@ export function openTableStore(
   refusesOverwrites: boolean | null,
 ) {
   const keyOf = (name: string): string => `${root}/${name}`;
-  const read = async (name: string, signal: AbortSignal): Promise<TableObject | null> => {
+  const read = async (
+    name: string,
+    signal: AbortSignal,
+    budget: ReadingBudget = readingBudget(bounds.manifest),
+  ): Promise<TableObject | null> => {
     const object = await openObject(requests, keyOf(name), signal);
     if (!object) return null;
-    if (object.bytes > bounds.tableObject.max) {
+    // Before anything is read, so that objects that are read at the same time share it.
+    if (object.bytes > budget.left) {
       object.close();
       throw new DestinationError(
         'TableTooLarge',
-        `The object ${keyOf(name)} of the log of the table has ${object.bytes} bytes, and at most ${boundText(bounds.tableObject)} are read.`,
+        `The object ${keyOf(name)} of the log of the table has ${object.bytes} bytes, and at most ${budget.bound} are read at once.`,
         { transient: false },
       );
     }
-    const chunks: Buffer[] = [];
-    for await (const chunk of object.chunks) chunks.push(chunk);
-    return { bytes: Buffer.concat(chunks), etag: object.etag };
+    budget.left -= object.bytes;
+    const bytes = Buffer.allocUnsafeSlow(object.bytes);
+    let at = 0;
+    for await (const chunk of object.chunks) at += chunk.copy(bytes, at);
+    return { bytes, etag: object.etag };
   };
   /** Writes an object, and reads it unless the answer proves that. @returns its ETag */
   const put = async (
@@ -87,7 +103,7 @@ export function openTableStore(
     const input = { Bucket: requests.bucket, Key: keyOf(name), Body: bytes, ...options, ...conditions };
     const written = await sendCommand(requests, PutObjectCommand, input, signal);
     if (provesBytes(written, bytes)) return requireField('PutObject', written.ETag, 'an ETag');
-    const found = await read(name, signal);
+    const found = await read(name, signal, readingBudget({ ...bounds.tableLogBytes, max: bytes.length }));
     if (!found?.bytes.equals(bytes)) throw unprovenBytes();
     return found.etag;
   };
@@ -141,8 +157,10 @@ export function openTableStore(
     replace: async (name: string, bytes: Buffer, signal: AbortSignal): Promise<void> => {
       await put(name, bytes, {}, signal);
     },
-    /** Reads an object; null if it does not exist. @throws DestinationError `TableTooLarge` */
+    /** Reads an object, as much as the budget has left; null if it does not exist. @throws DestinationError `TableTooLarge` */
     read,
+    /** Reads what the objects are. */
+    foreign: requests.foreign,
     /** Lists the objects below a folder in the order of their names, after a name. */
     list: async (folder: string, after: string, signal: AbortSignal): Promise<ListedTableObject[]> => {
       const advance = listProgress('ListObjectsV2', bounds.tableLog);

@@ -11,7 +11,7 @@ import { DestinationError, type ManifestState, type PresentManifest } from '../d
 import { readConfigVersions } from '../destination/config_versions.ts';
 import { isOwnKey } from '../destination/own_keys.ts';
 import type { HeldVersion } from '../domain/comparison.ts';
-import { parseManifest } from '../destination/manifest.ts';
+import { parseStoredManifest } from '../destination/stored_manifest.ts';
 import { type DeletionResult, isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
@@ -49,10 +49,10 @@ interface LocationCache {
 function createLocationCache(openLocation: OpenLocation): LocationCache {
   const locations = new Map<number, Promise<Destination>>();
   return {
-    of: ({ batch_export_id }, config_version) => {
+    of: ({ team_id, batch_export_id }, config_version) => {
       const known = locations.get(config_version);
       if (known) return known;
-      const opening = openLocation({ batch_export_id, config_version });
+      const opening = openLocation({ team_id, batch_export_id, config_version });
       // The caller handles the rejection; a cached promise without a handler would be reported as unhandled.
       opening.catch(() => undefined);
       locations.set(config_version, opening);
@@ -392,7 +392,8 @@ async function deleteManifest(
   const { key, run_id } = object;
   const found = await location.getManifest(key, signal);
   if (found.state === 'unreadable') throw missingPermission('s3:GetObject');
-  if (found.state === 'absent' || parseManifest(found.text)?.run_id !== run_id) return;
+  if (found.state === 'absent') return;
+  if ((await parseStoredManifest(found.text, location.foreign))?.run_id !== run_id) return;
   if (!(await manifests.isSuperseded(object, found)))
     throw stillReferenced('An obsolete manifest is at the location of the current one.');
   requireDeleted(await withPermission('s3:DeleteObject', () => location.deleteManifest(key, found, signal)));

@@ -109,16 +109,13 @@ export function createTableHandlers({
   return [
     handlerOf(tableDescriptionJob, ({ target }, signal) =>
       withTable(target, async (table) => {
-        const [{ describeTable }, { readSnapshot }] = await Promise.all([
-          import('../tables/describe.ts'),
-          import('../tables/log.ts'),
-        ]);
-        const snapshot = await readSnapshot(table, signal);
-        if (!snapshot)
+        const { describeTable } = await import('../tables/describe.ts');
+        const description = await describeTable(table, signal);
+        if (!description)
           throw new CannotVerify(
             `There is no table at ${table.name} yet. The first run with rows creates it.`,
           );
-        return describeTable(table, snapshot);
+        return description;
       }),
     ),
     handlerOf(tableHistoryJob, ({ target, parameters }, signal) =>

@@ -1,7 +1,7 @@
 /** The actions of which a commit of a Delta table consists, one in a line. */
 import * as z from 'zod';
 import { bounds } from '../config/bounds.ts';
-import { hasFewValues } from '../destination/manifest.ts';
+import { countValues } from '../destination/manifest.ts';
 import { tableError } from './table_error.ts';
 
 const count = z.number();
@@ -34,7 +34,7 @@ const metaDataAction = z.object({
   name: z.string().nullish(),
   description: z.string().nullish(),
   format: z.object({ provider: z.string(), options: z.record(z.string(), z.string()).nullish() }),
-  schemaString: z.string(),
+  schemaString: z.string().max(bounds.tableSchema.max),
   partitionColumns: z.array(z.string()),
   configuration: z
     .record(z.string(), z.string())
@@ -51,14 +51,15 @@ const protocolAction = z.object({ minReaderVersion: count, minWriterVersion: cou
 export type ProtocolAction = Readonly<z.infer<typeof protocolAction>>;
 
 /** What a commit says of itself. exportd adds the run and its interval, or the repair; another writer adds whatever it likes. */
+const shortText = z.string().max(200);
 const commitInfo = z.object({
   timestamp: count.optional().catch(undefined),
-  operation: z.string().optional().catch(undefined),
-  engineInfo: z.string().optional().catch(undefined),
-  run_id: z.string().optional().catch(undefined),
-  repair_id: z.string().optional().catch(undefined),
+  operation: shortText.optional().catch(undefined),
+  engineInfo: shortText.optional().catch(undefined),
+  run_id: shortText.optional().catch(undefined),
+  repair_id: shortText.optional().catch(undefined),
   generation: count.optional().catch(undefined),
-  interval: z.object({ start: z.string(), end: z.string() }).optional().catch(undefined),
+  interval: z.object({ start: shortText, end: shortText }).optional().catch(undefined),
 });
 
 /** A line of a commit. It has one of these, or something that this version does not know. */
@@ -91,15 +92,38 @@ export function decodePath(path: string): string {
   }
 }
 
-/** Parses the lines of a commit. @throws DestinationError `TableDamaged` */
-export function parseCommit(text: string, name: string): ParsedAction[] {
-  if (text.length > bounds.manifest.max || !hasFewValues(text))
-    throw tableError('TableDamaged', `${name} is larger than any commit of exportd.`);
+/** An object of a log. */
+export interface NamedBytes {
+  /** For messages. */
+  readonly name: string;
+  readonly bytes: Uint8Array;
+}
+
+const lineFeed = 0x0a;
+
+/**
+ * Parses the lines of a commit, one after the other.
+ * @param budget how many values they may have, which all commits of a table share
+ * @throws DestinationError `TableDamaged`
+ */
+export function* parseCommit(
+  { name, bytes }: NamedBytes,
+  budget = { values: bounds.tableValues.max },
+): Generator<ParsedAction> {
+  const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+  for (let start = 0; start < buffer.length;) {
+    const end = buffer.indexOf(lineFeed, start);
+    const line = buffer.toString('utf8', start, end < 0 ? buffer.length : end);
+    start = end < 0 ? buffer.length : end + 1;
+    budget.values -= countValues(line, budget.values);
+    if (budget.values < 0) throw tableError('TableDamaged', `${name} has more values than any of exportd.`);
+    if (line.trim() !== '') yield parseLine(line, name);
+  }
+}
+
+function parseLine(line: string, name: string): ParsedAction {
   try {
-    return text
-      .split('\n')
-      .filter((line) => line.trim() !== '')
-      .map((line) => parseAction(JSON.parse(line)));
+    return parseAction(JSON.parse(line));
   } catch {
     throw tableError('TableDamaged', `${name} is not a commit of a Delta table.`);
   }

@@ -5,7 +5,7 @@ import { compressors } from 'hyparquet-compressors';
 import { parquetWriteBuffer } from 'hyparquet-writer';
 import { bounds, boundText } from '../config/bounds.ts';
 import { checkFooter, InvalidParquet, unpackPages } from '../encoding/parquet/check_pages.ts';
-import { parseAction } from './actions.ts';
+import { type NamedBytes, parseAction } from './actions.ts';
 import { applyActions, emptyState, type TableState } from './state.ts';
 import { tableError } from './table_error.ts';
 
@@ -84,6 +84,9 @@ const mapOf = (entries: Readonly<Record<string, string | null>> | null | undefin
 const longOf = (value: number | null | undefined): bigint | null =>
   value === null || value === undefined ? null : BigInt(Math.trunc(value));
 
+/** Rows that are decoded at once. */
+const rowsOfGroup = 5_000;
+
 /** Encodes a state. @param keepRemovedSince removed files from before this time, in milliseconds, are left out */
 export function encodeCheckpoint(
   state: TableState,
@@ -129,24 +132,32 @@ export function encodeCheckpoint(
   const buffer = parquetWriteBuffer({
     columnData: names.map((name) => ({ name, data: rows.map((row) => row[name] ?? null) })),
     schema: [{ name: 'root', num_children: columns.length }, ...columns.flat()],
+    rowGroupSize: rowsOfGroup,
   });
   return { bytes: Buffer.from(buffer), actions: rows.length };
 }
 
 /** Decodes a checkpoint, also one of another writer. @throws DestinationError `TableDamaged` */
-export async function decodeCheckpoint(bytes: Buffer, name: string): Promise<TableState> {
+export async function decodeCheckpoint({ name, bytes }: NamedBytes): Promise<TableState> {
   const state = emptyState();
   try {
     // The owner of the bucket can write a checkpoint.
-    checkFooter(footerOf(bytes));
+    const buffer = Buffer.from(bytes.buffer, bytes.byteOffset, bytes.length);
+    checkFooter(footerOf(buffer));
     const file = bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + bytes.length) as ArrayBuffer;
     const metadata = parquetMetadata(file);
-    checkColumns(Buffer.from(file), metadata);
-    const rows = await parquetReadObjects({ file, metadata, compressors });
-    applyActions(
-      state,
-      rows.map((row) => parseAction(Object.fromEntries(names.map((column) => [column, plain(row[column])])))),
-    );
+    checkColumns(buffer, metadata);
+    // One row group after the other: the rows of all of them take several kilobytes each.
+    let rowStart = 0;
+    for (const group of metadata.row_groups) {
+      const rowEnd = rowStart + Number(group.num_rows);
+      const rows = await parquetReadObjects({ file, metadata, compressors, rowStart, rowEnd });
+      rowStart = rowEnd;
+      for (const row of rows)
+        applyActions(state, [
+          parseAction(Object.fromEntries(names.map((column) => [column, plain(row[column])]))),
+        ]);
+    }
   } catch (error) {
     const why = error instanceof InvalidParquet ? `: ${error.message}` : '';
     throw tableError(

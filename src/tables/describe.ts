@@ -1,60 +1,32 @@
 /** A table and its versions, for people. */
 import { bounds } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
-import type { TableStore } from '../destination/table_store.ts';
+import { type ReadingBudget, readingBudget, type TableStore } from '../destination/table_store.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { rowsIn } from './files.ts';
-import { listLog, readActions, type Snapshot, summaryOf } from './log.ts';
+import { foreignParser } from '../foreign_bytes/foreign_bytes.ts';
+import { listLog, parseLog, readCommit, readLogBytes } from './log.ts';
 import { shownText } from './metadata.ts';
-import { fieldsOf } from './schema.ts';
+import { type describeLog, type TableContent } from './read_log.ts';
 
 /** What a table is. */
-export interface TableDescription {
+export interface TableDescription extends TableContent {
   readonly location: string;
   readonly version: number;
-  readonly files: number;
-  /** Null if not every file says how many it has. */
-  readonly rows: number | null;
-  readonly bytes: number;
-  readonly columns: readonly { readonly name: string; readonly type: string }[];
-  readonly partition_columns: readonly string[];
-  readonly protocol: { readonly reader: number; readonly writer: number };
   /** The version of the newest checkpoint; null without one. */
   readonly checkpoint: number | null;
 }
 
-/** Describes the newest version of a table. */
-export function describeTable(
-  { name }: TableStore,
-  { version, checkpoint, state }: Snapshot,
-): TableDescription {
-  let bytes = 0;
-  let rows: number | null = 0;
-  for (const { size, stats } of state.live.values()) {
-    bytes += size;
-    const counted = rowsIn(stats);
-    rows = rows === null || counted === null ? null : rows + counted;
-  }
-  const columns = fieldsOf(state.metaData?.schemaString ?? '');
-  return {
-    location: name,
-    version,
-    checkpoint,
-    files: state.live.size,
-    rows,
-    bytes,
-    columns: columns.slice(0, bounds.queryColumns.max).map((column) => ({
-      name: shownText(column.name),
-      type: typeof column.type === 'string' ? shownText(column.type) : 'structure',
-    })),
-    partition_columns: (state.metaData?.partitionColumns ?? [])
-      .map(shownText)
-      .slice(0, bounds.queryColumns.max),
-    protocol: {
-      reader: state.protocol?.minReaderVersion ?? 0,
-      writer: state.protocol?.minWriterVersion ?? 0,
-    },
-  };
+const describedLog = foreignParser<typeof describeLog>('description of a table');
+
+/** Describes the newest version of a table; null if there is none. Its state stays in the process that reads it. */
+export async function describeTable(
+  store: TableStore,
+  signal: AbortSignal,
+): Promise<TableDescription | null> {
+  const found = await readLogBytes(store, signal);
+  if (!found) return null;
+  const { version, checkpoint, log } = found;
+  return { location: store.name, version, checkpoint, ...(await parseLog(store, describedLog, log)) };
 }
 
 /** A version of a table. */
@@ -85,12 +57,13 @@ export async function readHistory(
   const { commits } = await listLog(store, signal);
   const wanted = commits.filter(({ version }) => before === null || version < before).slice(-limit);
   const versions: TableVersion[] = [];
+  const budget = readingBudget(bounds.tableLogBytes);
   for (let at = 0; at < wanted.length; at += maxReads)
     versions.push(
       ...(await Promise.all(
         wanted
           .slice(at, at + maxReads)
-          .map(({ version, object }) => readVersion(store, version, object.modified_at, signal)),
+          .map(({ version, object }) => readVersion(store, version, object.modified_at, budget, signal)),
       )),
     );
   return versions.reverse();
@@ -100,15 +73,15 @@ async function readVersion(
   store: TableStore,
   version: number,
   writtenAt: Date,
+  budget: ReadingBudget,
   signal: AbortSignal,
 ): Promise<TableVersion> {
   const known = { version, committed_at: writtenAt.toISOString() };
   const nothing = { description: null, run_id: null, generation: null, interval: null, adds: 0, removes: 0 };
   try {
-    const found = await readActions(store, version, signal);
+    const found = await readCommit(store, version, signal, budget);
     if (!found) return { ...known, ...nothing, writer: 'unknown' };
-    const { publication, repair_id, adds, removes } = summaryOf(found.actions);
-    const info = found.actions.find(({ commitInfo }) => commitInfo)?.commitInfo;
+    const { publication, repair_id, adds, removes, info } = found;
     if (publication)
       return {
         ...known,
@@ -117,10 +90,10 @@ async function readVersion(
         ...publication,
         adds,
         removes,
-        interval: info?.interval ?? null,
+        interval: info.interval ?? null,
       };
     if (repair_id !== null) return { ...known, ...nothing, writer: 'repair', adds, removes };
-    const description = [info?.engineInfo, info?.operation].filter((part) => part !== undefined).join(', ');
+    const description = [info.engineInfo, info.operation].filter((part) => part !== undefined).join(', ');
     return {
       ...known,
       ...nothing,

@@ -2,12 +2,26 @@
  * The log of a Delta table whose only writer is exportd. A version is one object, `_delta_log/<version>.json`, which is created
  * once: of two writers one gets the version, and the other reads what it lost to.
  */
-import { bounds, boundText } from '../config/bounds.ts';
+import { bounds } from '../config/bounds.ts';
 import type { DestinationError } from '../destination/destination.ts';
-import type { ListedTableObject, TableStore } from '../destination/table_store.ts';
-import { type ParsedAction, parseCommit } from './actions.ts';
-import { decodeCheckpoint, encodeCheckpoint } from './checkpoint.ts';
-import { applyActions, emptyState, type TableState } from './state.ts';
+import { isErrorType } from '../destination/objects.ts';
+import {
+  type ListedTableObject,
+  type ReadingBudget,
+  readingBudget,
+  type TableStore,
+} from '../destination/table_store.ts';
+import {
+  ForeignBytesRefused,
+  ForeignBytesTooCostly,
+  type ForeignParser,
+  foreignParser,
+  isShort,
+} from '../foreign_bytes/foreign_bytes.ts';
+import type { NamedBytes } from './actions.ts';
+import { encodeCheckpoint } from './checkpoint.ts';
+import { type CommitSummary, foldLog, type LogBytes, summarizeCommit } from './read_log.ts';
+import type { TableState } from './state.ts';
 import { tableError } from './table_error.ts';
 
 const logFolder = '_delta_log/';
@@ -28,12 +42,40 @@ export interface Snapshot {
   readonly etags: ReadonlyMap<number, string>;
 }
 
+const tableState = foreignParser<typeof foldLog>('state of a table');
+const commitSummary = foreignParser<typeof summarizeCommit>('commit of a table');
+
 /**
- * Reads the newest version: a checkpoint and the commits after it. Null if there is no table.
+ * Parses objects of a log in a process of their own.
  * @throws DestinationError `TableDamaged`, `TableTooLarge`
  */
-export async function readSnapshot(store: TableStore, signal: AbortSignal): Promise<Snapshot | null> {
-  const hint = parseHint((await store.read(lastCheckpointName, signal))?.bytes);
+export async function parseLog<Input, Output>(
+  store: TableStore,
+  parser: ForeignParser<Input, Output>,
+  input: Input,
+): Promise<Output> {
+  try {
+    return await store.foreign.parse(parser, input);
+  } catch (error) {
+    if (error instanceof ForeignBytesTooCostly)
+      throw tableError('TableTooLarge', `The log of the table ${store.name} ${error.message}.`);
+    if (error instanceof ForeignBytesRefused && error.error.type !== null)
+      throw tableError(error.error.type, error.message);
+    throw error;
+  }
+}
+
+/** The objects that make the newest version of a table, and what is known of it without parsing them. */
+interface NewestLog extends Omit<Snapshot, 'state'> {
+  readonly log: LogBytes;
+}
+
+/**
+ * Reads the objects of the newest version: a checkpoint and the commits after it. Null if there is no table.
+ * @throws DestinationError `TableDamaged`, `TableTooLarge`
+ */
+export async function readLogBytes(store: TableStore, signal: AbortSignal): Promise<NewestLog | null> {
+  const hint = await readHint(store, signal);
   let listed = await store.list(logFolder, hint === null ? '' : padded(hint), signal);
   if (hint !== null && !listed.some(({ name }) => name === checkpointName(hint)))
     listed = await store.list(logFolder, '', signal);
@@ -41,41 +83,80 @@ export async function readSnapshot(store: TableStore, signal: AbortSignal): Prom
   const commits = versionsIn(listed, commitPattern);
   const newer = commits.filter(({ version }) => version > (checkpoint ?? -1));
   if (checkpoint === null && newer.length === 0) return null;
-  const state = checkpoint === null ? emptyState() : await readCheckpoint(store, checkpoint, signal);
+  const budget = readingBudget(bounds.tableLogBytes);
+  const start =
+    checkpoint === null ? null : await readObject(store, checkpointName(checkpoint), budget, signal);
+  if (checkpoint !== null && !start)
+    throw tableError(
+      'TableDamaged',
+      `The checkpoint ${store.nameOf(checkpointName(checkpoint))} of the table is missing.`,
+    );
+  const read: NamedBytes[] = [];
   let version = checkpoint ?? -1;
-  let bytes = 0;
   for (const commit of newer) {
     if (commit.version !== version + 1) throw versionMissing(store, version + 1);
-    const object = await store.read(commit.object.name, signal);
+    const object = await readObject(store, commit.object.name, budget, signal);
     if (!object) throw versionMissing(store, commit.version);
-    bytes += object.bytes.length;
-    if (bytes > bounds.checkpoint.max)
-      throw tableError(
-        'TableTooLarge',
-        `The log of the table ${store.name} has more than ${boundText(bounds.checkpoint)} after its last checkpoint.`,
-      );
-    applyActions(state, parseCommit(object.bytes.toString(), store.nameOf(commit.object.name)));
+    read.push(object);
     version = commit.version;
   }
-  if (!state.metaData || !state.protocol)
-    throw tableError('TableDamaged', `The log of the table ${store.name} has no schema or no protocol.`);
   const etags = new Map(commits.map((commit) => [commit.version, commit.object.etag]));
-  return { version, checkpoint, state, etags };
+  return { version, checkpoint, etags, log: { checkpoint: start, commits: read } };
+}
+
+async function readObject(
+  store: TableStore,
+  name: string,
+  budget: ReadingBudget,
+  signal: AbortSignal,
+): Promise<(NamedBytes & { readonly etag: string }) | null> {
+  const object = await store.read(name, signal, budget);
+  return object && { name: store.nameOf(name), ...object };
+}
+
+/**
+ * Reads the newest version of a table. Null if there is no table.
+ * @throws DestinationError `TableDamaged`, `TableTooLarge`
+ */
+export async function readSnapshot(store: TableStore, signal: AbortSignal): Promise<Snapshot | null> {
+  const found = await readLogBytes(store, signal);
+  if (!found) return null;
+  const { log, ...known } = found;
+  return { ...known, state: await stateOf(store, log) };
+}
+
+/** Commits that are short together are parsed here: a small table costs no process. */
+const stateOf = (store: TableStore, log: LogBytes): Promise<TableState> =>
+  log.checkpoint === null && isShort({ length: sizeOf(log) })
+    ? foldLog(log)
+    : parseLog(store, tableState, log);
+
+const sizeOf = ({ commits }: LogBytes): number => commits.reduce((sum, { bytes }) => sum + bytes.length, 0);
+
+/** The state of a table that starts with this commit. @throws DestinationError `TableDamaged`, `TableTooLarge` */
+export async function readFirstState(
+  store: TableStore,
+  version: number,
+  signal: AbortSignal,
+): Promise<TableState> {
+  const commit = await readObject(store, commitName(version), readingBudget(bounds.tableLogBytes), signal);
+  if (!commit) throw versionMissing(store, version);
+  return stateOf(store, { checkpoint: null, commits: [commit] });
 }
 
 /** The version of the last checkpoint; null without one that can be used. */
-function parseHint(bytes: Buffer | undefined): number | null {
-  if (!bytes || bytes.length > maxHintBytes) return null;
+async function readHint(store: TableStore, signal: AbortSignal): Promise<number | null> {
   try {
-    const { version } = JSON.parse(bytes.toString()) as { version?: unknown };
+    // Short, so that it is parsed here.
+    const object = await store.read(lastCheckpointName, signal, readingBudget(bounds.tableHint));
+    const { version } = JSON.parse(object?.bytes.toString() ?? '{}') as { version?: unknown };
     return typeof version === 'number' && Number.isSafeInteger(version) && version >= 0 ? version : null;
-  } catch {
-    return null;
+  } catch (error) {
+    if (error instanceof SyntaxError || error instanceof TypeError || isErrorType(error, 'TableTooLarge'))
+      return null;
+    throw error;
   }
 }
-
-/** Above what any writer has. */
-const maxHintBytes = 65_536;
 
 /** The objects of a list that match, with their versions, in ascending order. */
 const versionsIn = (
@@ -108,52 +189,30 @@ export async function listLog(store: TableStore, signal: AbortSignal) {
 export const newestVersion = async (store: TableStore, signal: AbortSignal): Promise<number> =>
   (await listLog(store, signal)).commits.at(-1)?.version ?? -1;
 
-/** What a commit is to exportd. */
-interface CommitSummary {
-  /** The run that wrote it and its generation; null if no run of exportd did. */
-  readonly publication: { readonly run_id: string; readonly generation: number } | null;
-  /** The repair that wrote it; null if none did. */
-  readonly repair_id: string | null;
-  /** Whether it only adds and removes files for the export: the next version then depends on nothing of it. */
-  readonly isPlain: boolean;
-  readonly adds: number;
-  readonly removes: number;
-}
-
 /** A commit that is in the log. */
 export interface FoundCommit extends CommitSummary {
   readonly version: number;
   readonly etag: string;
 }
 
-/** What the actions of a commit say. */
-export function summaryOf(actions: readonly ParsedAction[]): CommitSummary {
-  const { run_id, generation, repair_id } = actions.find(({ commitInfo }) => commitInfo)?.commitInfo ?? {};
-  const publication = run_id === undefined || generation === undefined ? null : { run_id, generation };
-  return {
-    publication,
-    repair_id: repair_id ?? null,
-    isPlain: publication !== null && actions.every(({ metaData, protocol }) => !metaData && !protocol),
-    adds: actions.filter(({ add }) => add).length,
-    removes: actions.filter(({ remove }) => remove).length,
-  };
-}
-
-/** Reads the commit of a version; null if there is none. @throws DestinationError `TableDamaged` */
+/**
+ * Reads the commit of a version; null if there is none.
+ * @param budget for commits that are read together
+ * @throws DestinationError `TableDamaged`, `TableTooLarge`
+ */
 export async function readCommit(
   store: TableStore,
   version: number,
   signal: AbortSignal,
+  budget = readingBudget(bounds.tableLogBytes),
 ): Promise<FoundCommit | null> {
-  const found = await readActions(store, version, signal);
-  return found && { version, etag: found.etag, ...summaryOf(found.actions) };
-}
-
-/** Reads the actions of a commit; null if there is none. @throws DestinationError `TableDamaged` */
-export async function readActions(store: TableStore, version: number, signal: AbortSignal) {
-  const name = commitName(version);
-  const object = await store.read(name, signal);
-  return object && { etag: object.etag, actions: parseCommit(object.bytes.toString(), store.nameOf(name)) };
+  const found = await readObject(store, commitName(version), budget, signal);
+  if (!found) return null;
+  const { etag, ...commit } = found;
+  const summary = isShort(commit.bytes)
+    ? summarizeCommit(commit)
+    : await parseLog(store, commitSummary, commit);
+  return { version, etag, ...summary };
 }
 
 /** @returns the ETag; null if the version exists, which an earlier request of this commit may have made */
@@ -162,13 +221,6 @@ export const writeCommit = (
   { version, text }: { readonly version: number; readonly text: string },
   signal: AbortSignal,
 ): Promise<string | null> => store.create(commitName(version), Buffer.from(text), signal);
-
-async function readCheckpoint(store: TableStore, version: number, signal: AbortSignal): Promise<TableState> {
-  const name = store.nameOf(checkpointName(version));
-  const object = await store.read(checkpointName(version), signal);
-  if (!object) throw tableError('TableDamaged', `The checkpoint ${name} of the table is missing.`);
-  return decodeCheckpoint(object.bytes, name);
-}
 
 /** Writes the checkpoint of a version, at which readers start from then on. */
 export async function writeCheckpoint(

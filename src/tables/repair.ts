@@ -3,9 +3,15 @@ import type { TableStore } from '../destination/table_store.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { type NewCommit, newCommit } from './commit.ts';
 import { addOf, type TableFile, type WantedFile } from './files.ts';
-import { readActions, readSnapshot, type Snapshot, versionMissing, writeCheckpoint } from './log.ts';
+import {
+  readCommit,
+  readFirstState,
+  readSnapshot,
+  type Snapshot,
+  versionMissing,
+  writeCheckpoint,
+} from './log.ts';
 import { definitionOf, requireWritable } from './metadata.ts';
-import { applyActions, emptyState } from './state.ts';
 
 /** A commit that makes a table what the manifests say. */
 interface TableRepair {
@@ -50,12 +56,11 @@ export function repairOf(
 
 /** Writes the checkpoint that makes a repair readable whatever the log before it is. */
 export async function finishRepair(store: TableStore, version: number, signal: AbortSignal): Promise<void> {
-  const found = await readActions(store, version, signal);
+  const found = await readCommit(store, version, signal);
   if (!found) throw versionMissing(store, version);
   // It has the whole table.
-  if (found.actions.some(({ protocol }) => protocol)) {
-    const state = emptyState();
-    applyActions(state, found.actions);
+  if (found.startsLog) {
+    const state = await readFirstState(store, version, signal);
     await writeCheckpoint(store, { version, state }, signal);
     return;
   }

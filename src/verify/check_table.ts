@@ -33,10 +33,10 @@ interface OpenTable {
 /** Opens the table of an export; null if it has none. @throws CommandRejected, SecretUnreadable, DestinationError */
 export async function openTable(
   { pool, keyRing, settings, onError }: LocationDependencies,
-  { batch_export_id, config_version, model }: ExportDefinition,
+  { team_id, batch_export_id, config_version, model }: ExportDefinition,
 ): Promise<OpenTable | null> {
   const { config } = await readConfig(pool, keyRing, batch_export_id, config_version);
-  const destination = openS3(parseS3Config(config, settings), { settings, onError });
+  const destination = openS3(parseS3Config(config, settings), { settings, team_id, onError });
   const table = destination.table(model);
   if (table) return { table, close: destination.close };
   destination.close();

@@ -100,7 +100,11 @@ export async function openLocations(
     const current = versions.some(({ version }) => version === definition.config_version);
     try {
       const { config } = await readConfig(pool, keyRing, definition.batch_export_id, newest);
-      const reader = openBucketReader(parseS3Config(config, settings), { settings, onError: onError });
+      const reader = openBucketReader(parseS3Config(config, settings), {
+        settings,
+        team_id: definition.team_id,
+        onError,
+      });
       const manifestFolders = [...new Set(versions.map((version) => manifestFolder(version, definition)))];
       locations.push({ reader, manifestFolders, versions, current });
     } catch (error) {

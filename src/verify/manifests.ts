@@ -2,7 +2,9 @@ import { buffer } from 'node:stream/consumers';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { isId } from '../contract/workflow_inputs.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { type Manifest, parseManifest } from '../destination/manifest.ts';
+import { isErrorType } from '../destination/objects.ts';
+import { parseStoredManifest } from '../destination/stored_manifest.ts';
+import type { Manifest } from '../destination/manifest.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { overlaps, type TimeRange } from './gaps.ts';
@@ -132,7 +134,13 @@ export async function readManifest(
     return { text: '', manifest: undefined, problem };
   }
   const text = (await buffer(object.chunks)).toString('utf8');
-  return { text, manifest: parseManifest(text), problem: unsupported };
+  try {
+    const manifest = await parseStoredManifest(text, name.location.reader.foreign);
+    return { text, manifest, problem: unsupported };
+  } catch (error) {
+    if (!isErrorType(error, 'ManifestTooLarge')) throw error;
+    return { text: '', manifest: undefined, problem: error.message };
+  }
 }
 
 /**

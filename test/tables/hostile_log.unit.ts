@@ -1,10 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { bounds } from '../../src/config/bounds.ts';
-import { parseCommit } from '../../src/tables/actions.ts';
+import { type NamedBytes, parseCommit } from '../../src/tables/actions.ts';
 import { decodeCheckpoint, encodeCheckpoint } from '../../src/tables/checkpoint.ts';
 import { fieldsOf } from '../../src/tables/schema.ts';
 import { applyActions, emptyState } from '../../src/tables/state.ts';
 import { parquetOf, withFooter } from '../encoding/parquet/hostile_parquet.ts';
+
+const ofText = (text: string): NamedBytes => ({ name: 'a commit', bytes: Buffer.from(text) });
+const ofBytes = (bytes: Buffer): NamedBytes => ({ name: 'checkpoint', bytes });
 
 const damaged = { type: 'TableDamaged' };
 
@@ -14,12 +17,13 @@ function checkpoint(): Buffer {
   applyActions(
     state,
     parseCommit(
-      [
-        '{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}',
-        '{"metaData":{"id":"i","format":{"provider":"parquet"},"schemaString":"{\\"fields\\":[]}","partitionColumns":["date"]}}',
-        '{"add":{"path":"a.parquet","partitionValues":{"date":"2026-01-01"},"size":1,"modificationTime":2,"dataChange":true}}',
-      ].join('\n'),
-      'a commit',
+      ofText(
+        [
+          '{"protocol":{"minReaderVersion":1,"minWriterVersion":2}}',
+          '{"metaData":{"id":"i","format":{"provider":"parquet"},"schemaString":"{\\"fields\\":[]}","partitionColumns":["date"]}}',
+          '{"add":{"path":"a.parquet","partitionValues":{"date":"2026-01-01"},"size":1,"modificationTime":2,"dataChange":true}}',
+        ].join('\n'),
+      ),
     ),
   );
   return encodeCheckpoint(state, 0).bytes;
@@ -43,16 +47,25 @@ describe('a commit of another program', () => {
     ['has a protocol of texts', '{"protocol":{"minReaderVersion":"1","minWriterVersion":2}}'],
     ['has a schema that is a number', '{"metaData":{"id":"i","schemaString":1,"partitionColumns":[]}}'],
     ['is nested without an end', '['.repeat(100_000)],
-    ['has more values than a manifest', `{"a":[${'0,'.repeat(bounds.manifestValues.max)}0]}`],
-    ['is larger than a manifest', `{"a":"${' '.repeat(bounds.manifest.max)}"}`],
+    ['has too many values', `{"a":[${'0,'.repeat(bounds.tableValues.max)}0]}`],
+    [
+      'has a schema of megabytes',
+      JSON.stringify({
+        metaData: {
+          id: 'i',
+          format: { provider: 'p' },
+          schemaString: ' '.repeat(2_000_000),
+          partitionColumns: [],
+        },
+      }),
+    ],
   ])('that %s is no commit', (_, text) => {
-    expect(() => parseCommit(text, 'version 3')).toThrow(expect.objectContaining(damaged));
+    expect(() => [...parseCommit(ofText(text))]).toThrow(expect.objectContaining(damaged));
   });
 
   it('may say anything of itself', () => {
     const [line] = parseCommit(
-      '{"commitInfo":{"timestamp":"now","operation":5,"run_id":[],"interval":7}}',
-      'a',
+      ofText('{"commitInfo":{"timestamp":"now","operation":5,"run_id":[],"interval":7}}'),
     );
     expect(line?.commitInfo).toEqual({});
   });
@@ -69,7 +82,7 @@ describe('the schema of a table', () => {
 
 describe('a checkpoint', () => {
   it('of exportd is read', async () => {
-    const { live, metaData } = await decodeCheckpoint(checkpoint(), 'checkpoint');
+    const { live, metaData } = await decodeCheckpoint(ofBytes(checkpoint()));
     expect([...live.keys()]).toEqual(['a.parquet']);
     expect(live.get('a.parquet')?.partitionValues).toEqual({ date: '2026-01-01' });
     expect(metaData?.partitionColumns).toEqual(['date']);
@@ -114,7 +127,7 @@ describe('a checkpoint', () => {
       /footer/,
     ],
   ])('that %s is damaged', async (_, create, message) => {
-    const error = await decodeCheckpoint(create(), 'checkpoint').catch((thrown: unknown) => thrown);
+    const error = await decodeCheckpoint(ofBytes(create())).catch((thrown: unknown) => thrown);
     expect(error).toMatchObject({ ...damaged, message: expect.stringMatching(message) });
   });
 
@@ -124,6 +137,6 @@ describe('a checkpoint', () => {
   ])('with %s is damaged', async (_, add) => {
     const state = emptyState();
     state.live.set('a', add as unknown as Parameters<typeof state.live.set>[1]);
-    await expect(decodeCheckpoint(encodeCheckpoint(state, 0).bytes, 'c')).rejects.toMatchObject(damaged);
+    await expect(decodeCheckpoint(ofBytes(encodeCheckpoint(state, 0).bytes))).rejects.toMatchObject(damaged);
   });
 });

@@ -3,7 +3,9 @@ import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
 import type { ListedTableObject, TableStore } from '../../src/destination/table_store.ts';
 import { additionOf, commitOf, type TablePublication } from '../../src/tables/commit.ts';
+import { foreignBytesOf } from '../../src/foreign_bytes/foreign_bytes.ts';
 import { readSnapshot, writeCommit } from '../../src/tables/log.ts';
+import { s3Settings } from '../destination/bucket_requests.ts';
 import { isMaintained, maintainLog } from '../../src/tables/retention.ts';
 
 const signal = new AbortController().signal;
@@ -35,6 +37,7 @@ function createStore() {
     checkpointInterval: 10,
     partitionColumns: [],
     name: 's3://bucket/events',
+    foreign: foreignBytesOf(s3Settings(), 1),
     nameOf: (name) => `s3://bucket/events/${name}`,
     requireConditionalWrites: () => Promise.resolve(),
     create: (name, bytes) => Promise.resolve(objects.has(name) ? null : put(name, bytes)),

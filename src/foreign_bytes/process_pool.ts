@@ -1,0 +1,111 @@
+import { type ChildProcess, fork } from 'node:child_process';
+import type { FromProcess, ToProcess } from './messages.ts';
+
+/** A process of a pool. */
+export interface PooledProcess {
+  /** Does nothing once the process has ended. */
+  send(message: ToProcess): void;
+  /** Set while a task runs. */
+  receive: (message: FromProcess) => void;
+  /** Called if the process ends while a task runs. */
+  fail: (end: ProcessEnd) => void;
+  kill(): void;
+}
+
+/** How a process ended. */
+export interface ProcessEnd {
+  readonly code: number | null;
+  readonly signal: NodeJS.Signals | null;
+}
+
+/** Processes that each run one task at a time. */
+export interface ProcessPool {
+  /** Runs a task in an idle process, or in a new one. The caller sees to it that there are not too many. */
+  use<Result>(task: (pooled: PooledProcess) => Promise<Result>): Promise<Result>;
+}
+
+/** How long an idle process stays, in milliseconds: its start takes longer than most tasks, and each takes 50 MB. */
+const idleMs = 10_000;
+
+/** V8 aborts a process that needs more than its heap, and the kernel kills one for which there is no memory. */
+export const isOutOfMemory = ({ code, signal }: ProcessEnd): boolean =>
+  signal === 'SIGABRT' || signal === 'SIGKILL' || code === 134 || code === 5;
+
+const outsideTask = (): void => undefined;
+
+/** @param heapBytes maximum heap of a process, which ends when it needs more */
+export function createProcessPool({
+  program,
+  heapBytes,
+}: {
+  readonly program: string;
+  readonly heapBytes: number;
+}): ProcessPool {
+  interface Started {
+    readonly pooled: PooledProcess;
+    readonly child: ChildProcess;
+  }
+  const alive = new Set<PooledProcess>();
+  const idle: Started[] = [];
+
+  function start(): Started {
+    const child = fork(program, {
+      execArgv: [`--max-old-space-size=${Math.ceil(heapBytes / 2 ** 20)}`],
+      // It has no use for the secrets of this process, and what it prints is not for people.
+      env: process.env.TMPDIR === undefined ? {} : { TMPDIR: process.env.TMPDIR },
+      stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
+      serialization: 'advanced',
+    });
+    const pooled: PooledProcess = {
+      // It may have ended a moment ago: its exit is what counts.
+      send: (message) => void child.send(message, outsideTask),
+      receive: outsideTask,
+      fail: outsideTask,
+      kill: () => void child.kill('SIGKILL'),
+    };
+    child.on('message', (message) => {
+      pooled.receive(message as FromProcess);
+    });
+    const end = (code: number | null, signal: NodeJS.Signals | null): void => {
+      if (!alive.delete(pooled)) return;
+      const index = idle.findIndex((one) => one.pooled === pooled);
+      if (index >= 0) idle.splice(index, 1);
+      pooled.fail({ code, signal });
+    };
+    child.on('exit', end);
+    child.on('error', () => {
+      end(null, null);
+    });
+    alive.add(pooled);
+    return { pooled, child };
+  }
+
+  /** An idle process does not keep this one alive, and ends after a while. */
+  const rest = (started: Started): void => {
+    started.child.unref();
+    started.child.channel?.unref();
+    idle.push(started);
+    setTimeout(() => {
+      const index = idle.indexOf(started);
+      if (index < 0) return;
+      idle.splice(index, 1);
+      started.pooled.kill();
+    }, idleMs).unref();
+  };
+
+  return {
+    async use(task) {
+      const started = idle.pop() ?? start();
+      const { pooled, child } = started;
+      child.ref();
+      child.channel?.ref();
+      try {
+        return await task(pooled);
+      } finally {
+        pooled.receive = outsideTask;
+        pooled.fail = outsideTask;
+        if (alive.has(pooled)) rest(started);
+      }
+    },
+  };
+}

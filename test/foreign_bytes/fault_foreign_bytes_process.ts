@@ -1,0 +1,40 @@
+/** Parsers with faults. */
+import { serveForeignBytes } from '../../src/foreign_bytes/serve_foreign_bytes.ts';
+
+function beEndless(): never {
+  for (;;);
+}
+
+function beGreedy(): never {
+  const taken: string[][] = [];
+  for (;;) taken.push(Array.from({ length: 100_000 }, (_, index) => String(index)));
+}
+
+function beGreedyAtOnce(): never {
+  const text = `[${'[],'.repeat(3_000_000)}[]]`;
+  const taken: unknown[] = [];
+  for (;;) taken.push(JSON.parse(text));
+}
+
+serveForeignBytes(
+  {
+    echo: (input: string) => input,
+    endless: beEndless,
+    greedy: beGreedy,
+    'greedy at once': beGreedyAtOnce,
+    refusing: (message: string) => {
+      throw Object.assign(new Error(message), { type: 'TableDamaged' });
+    },
+  },
+  {
+    lengths: async function* lengths(_: null, chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) yield [chunk.length];
+    },
+    greedy: async function* greedy(_: null, chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) yield [chunk.length, beGreedy()];
+    },
+    endless: async function* endless(_: null, chunks: AsyncIterable<Buffer>) {
+      for await (const chunk of chunks) yield [chunk.length, beEndless()];
+    },
+  },
+);

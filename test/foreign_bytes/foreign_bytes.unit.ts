@@ -1,0 +1,173 @@
+/** Processes that read what others own: a fault of a parser costs one, and this process goes on. */
+import { join } from 'node:path';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+import { describe, expect, it } from '@jest/globals';
+import {
+  createReaders,
+  foreignBytesOf,
+  foreignParser,
+  type ForeignReader,
+} from '../../src/foreign_bytes/foreign_bytes.ts';
+import { parseStoredManifest } from '../../src/destination/stored_manifest.ts';
+import { s3Settings } from '../destination/bucket_requests.ts';
+
+const program = join(import.meta.dirname, 'fault_foreign_bytes_process.ts');
+const readers = (more: Record<string, string> = {}) =>
+  createReaders(s3Settings({ EXPORTD_READER_MEMORY: '64MiB', ...more }), program);
+
+const { signal } = new AbortController();
+const echo = foreignParser<(input: string) => string>('echo');
+const endless = foreignParser<(input: string) => string>('endless');
+const greedy = foreignParser<(input: string) => string>('greedy');
+/** Allocates in one call, of which V8 hears when it is too late for a thread. */
+const greedyAtOnce = foreignParser<(input: string) => string>('greedy at once');
+const refusing = foreignParser<(input: string) => string>('refusing');
+const lengths: ForeignReader<null, number> = { name: 'lengths' };
+const greedyReader: ForeignReader<null, number> = { name: 'greedy' };
+const endlessReader: ForeignReader<null, number> = { name: 'endless' };
+
+async function* chunksOf(...sizes: readonly number[]): AsyncGenerator<Buffer> {
+  for (const size of sizes) {
+    await nextTurn();
+    yield Buffer.alloc(size, 'x');
+  }
+}
+
+async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
+  const read: Item[] = [];
+  for await (const item of items) read.push(item);
+  return read;
+}
+
+/** Turns of the event loop while something runs: none while it is blocked. */
+async function turnsDuring(work: Promise<unknown>): Promise<number> {
+  let turns = 0;
+  const running = { isOver: false };
+  void work.finally(() => (running.isOver = true)).catch(() => undefined);
+  while (!running.isOver) {
+    await nextTurn();
+    turns += 1;
+  }
+  return turns;
+}
+
+describe('an object', () => {
+  it('is parsed, and a refusal keeps its type', async () => {
+    const foreign = readers().of(1);
+    expect(await foreign.parse(echo, 'text')).toBe('text');
+    await expect(foreign.parse(refusing, 'no')).rejects.toMatchObject({
+      name: 'ForeignBytesRefused',
+      error: { name: 'Error', message: 'no', type: 'TableDamaged' },
+    });
+  });
+
+  it('that is parsed without an end ends its process, and the next one is parsed', async () => {
+    const foreign = readers({ EXPORTD_READER_TIMEOUT: '1s' }).of(1);
+    const parsing = foreign.parse(endless, '');
+    expect(await turnsDuring(parsing)).toBeGreaterThan(10);
+    await expect(parsing).rejects.toMatchObject({ message: 'takes longer than 1 s to read' });
+    expect(await foreign.parse(echo, 'next')).toBe('next');
+  });
+
+  it.each([greedy, greedyAtOnce])(
+    'whose parser is $name ends its process, and the next one is parsed',
+    async (parser) => {
+      const foreign = readers().of(1);
+      await expect(foreign.parse(parser, '')).rejects.toMatchObject({
+        message: 'needs more than 64 MiB of memory to read',
+      });
+      expect(await foreign.parse(echo, 'next')).toBe('next');
+    },
+  );
+
+  it('of a project waits for no other, however many one sends', async () => {
+    const pool = readers({ EXPORTD_READER_TIMEOUT: '2s' });
+    const order: string[] = [];
+    const hostile = Array.from({ length: 6 }, () =>
+      pool
+        .of(1)
+        .parse(endless, '')
+        .catch(() => order.push('hostile')),
+    );
+    await pool.of(2).parse(echo, 'text');
+    order.push('other');
+    await Promise.all(hostile);
+    expect(order[0]).toBe('other');
+  });
+});
+
+describe('a stream', () => {
+  it('of chunks gives items, of several files at a time', async () => {
+    const foreign = readers().of(1);
+    const streams = [chunksOf(1, 2, 3), chunksOf(), chunksOf(70_000)];
+    expect(
+      await Promise.all(streams.map((chunks) => all(foreign.read(lengths, null, chunks, signal)))),
+    ).toEqual([[1, 2, 3], [], [70_000]]);
+  });
+
+  it('ends with the error of its source', async () => {
+    async function* broken(): AsyncGenerator<Buffer> {
+      yield Buffer.from('x');
+      await nextTurn();
+      throw new Error('The source broke.');
+    }
+    await expect(all(readers().of(1).read(lengths, null, broken(), signal))).rejects.toThrow(
+      'The source broke.',
+    );
+  });
+
+  it('that its consumer leaves ends its source, and another one is read', async () => {
+    const foreign = readers().of(1);
+    let isEnded = false;
+    async function* source(): AsyncGenerator<Buffer> {
+      try {
+        for (;;) {
+          await nextTurn();
+          yield Buffer.from('xy');
+        }
+      } finally {
+        isEnded = true;
+      }
+    }
+    for await (const length of foreign.read(lengths, null, source(), signal)) if (length === 2) break;
+    expect(isEnded).toBe(true);
+    expect(await all(foreign.read(lengths, null, chunksOf(5), signal))).toEqual([5]);
+  });
+
+  it.each([
+    ['needs more memory than its process has', greedyReader, /64 MiB of memory/],
+    ['takes too long', endlessReader, /takes longer than 2 s/],
+  ])('that %s ends its process, and the next one is read', async (_, reader, message) => {
+    const foreign = readers({ EXPORTD_READER_TIMEOUT: '2s' }).of(1);
+    await expect(all(foreign.read(reader, null, chunksOf(1), signal))).rejects.toMatchObject({
+      name: 'ForeignBytesTooCostly',
+      message: expect.stringMatching(message),
+    });
+    expect(await all(foreign.read(lengths, null, chunksOf(5), signal))).toEqual([5]);
+  });
+
+  it('of a slow bucket keeps no other project from reading', async () => {
+    const pool = readers({ EXPORTD_READER_TIMEOUT: '1s' });
+    const released = Promise.withResolvers<undefined>();
+    async function* slow(): AsyncGenerator<Buffer> {
+      await released.promise;
+      yield Buffer.from('x');
+    }
+    const waiting = Array.from({ length: 20 }, () => all(pool.of(1).read(lengths, null, slow(), signal)));
+    expect(await all(pool.of(2).read(lengths, null, chunksOf(1), signal))).toEqual([1]);
+    released.resolve(undefined);
+    expect(await Promise.all(waiting)).toEqual(Array.from({ length: 20 }, () => [1]));
+  });
+});
+
+describe('a manifest', () => {
+  const foreign = foreignBytesOf(s3Settings(), 1);
+
+  it.each([
+    ['is short', '{}'],
+    ['is long', `{"a":"${'x'.repeat(100_000)}"}`],
+    ['is deeper than any', '['.repeat(900_000)],
+  ])('that %s and none is none', async (_, text) => {
+    expect(await parseStoredManifest(text, foreign)).toBeUndefined();
+  });
+});
