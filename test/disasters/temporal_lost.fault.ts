@@ -30,6 +30,7 @@ describe('after the database of Temporal was deleted', () => {
         TEMPORAL_ADDRESS: temporal.address,
         EXPORTD_TEMPORAL_REQUEST_TIMEOUT: '10s',
         EXPORTD_COMMAND_TIMEOUT: '10s',
+        EXPORTD_RECONCILE_INTERVAL: '1s',
       },
       { bucket: { ...bucket, endpoint: proxy.endpoint } },
     );

@@ -17,7 +17,7 @@ let connection: Connection;
 let client: Client;
 
 beforeAll(async () => {
-  stack = await startStack('signals', { EXPORTD_MANUAL_SIGNALS: 'true' });
+  stack = await startStack('signals', { EXPORTD_MANUAL_SIGNALS: 'true', EXPORTD_RECONCILE_INTERVAL: '1s' });
   await insertEvents(stack.pool, stack.projectId, hourAgo(3), 30);
   exportId = await stack.createExport({ name: 'Controlled by manual signals' });
   connection = await Connection.connect({ address: stack.temporalAddress });

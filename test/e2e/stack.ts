@@ -148,7 +148,8 @@ export async function startStack(
     EXPORTD_SETTLE_POLL_INTERVAL: '100ms',
     EXPORTD_JITTER_LONG: '0s',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
-    EXPORTD_RECONCILE_INTERVAL: '1s',
+    // Each pass asks Temporal for all executions: once a second, it took half of the CPU time of a stack that waits.
+    EXPORTD_RECONCILE_INTERVAL: '5s',
     EXPORTD_ACTIVITY_RETRY_INITIAL: '200ms',
     EXPORTD_ACTIVITY_RETRY_MAX: '1s',
     EXPORTD_BACKFILL_CONCURRENCY: '6',

@@ -30,6 +30,7 @@ beforeAll(async () => {
     'statuses',
     {
       EXPORTD_RUN_RETRY_INITIAL: '500ms',
+      EXPORTD_RECONCILE_INTERVAL: '1s',
       // After a lost attempt, the next one would send the remaining parts: too few to continue as new.
       EXPORTD_HEARTBEAT_TIMEOUT: '60s',
       EXPORTD_PARTS_PER_EXECUTION: '2',
@@ -247,7 +248,7 @@ describe('they agree with short timeouts on a run that is', () => {
   beforeAll(async () => {
     await Promise.all(stack.workers.map((worker) => worker.stop()));
     await stack.startWorker({
-      EXPORTD_RUN_TIMEOUT: '20s',
+      EXPORTD_RUN_TIMEOUT: '14s',
       EXPORTD_ACTIVITY_SCHEDULE_TO_CLOSE_TIMEOUT: '8s',
       EXPORTD_S3_RETRY_BUDGET: '1s',
     });

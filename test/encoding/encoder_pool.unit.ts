@@ -327,7 +327,7 @@ describe('resuming a file', () => {
             expect(Buffer.concat([...chunks.slice(0, split.blocks), ...rest]).equals(file)).toBe(true);
           }
         }),
-        { numRuns: randomCases(60) },
+        { numRuns: randomCases(30) },
       );
     });
 

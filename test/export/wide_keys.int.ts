@@ -13,9 +13,9 @@ import { type Interruptions, withCrash, withInterruptions } from './crash_inject
 import { createExportHarness, type ExportHarness, interval } from './export_harness.ts';
 import { forgetTraits, knowTraits, requiringEqualParts } from './stores.ts';
 
-/** The rows of one key need eight pages. A third of them are equal. */
-const distinctRows = 5_000;
-const copies = 2_500;
+/** The rows of one key need five pages, and three parts when they are compressed. A third of them are equal. */
+const distinctRows = 3_400;
+const copies = 1_700;
 const otherRows = 400;
 const totalRows = distinctRows + copies + otherRows;
 const pageBytes = 4_000_000;

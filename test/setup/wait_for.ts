@@ -1,8 +1,8 @@
 import { setTimeout as delay } from 'node:timers/promises';
 
 const firstPollIntervalMs = 20;
-/** Most conditions are a request and a statement: polled every 20 ms, the waits of a run took more CPU than its work. */
-const maxPollIntervalMs = 250;
+/** Most conditions are a request and a statement: polled every 20 ms, the waits of a run took more CPU than its work. Only waits of seconds reach it. */
+const maxPollIntervalMs = 500;
 
 /**
  * Polls a condition until it holds, so that no test sleeps. An error that the condition throws fails the test at once.
