@@ -13,8 +13,6 @@ const stopOrder = { worker: 0, server: 1, s3: 2, temporal: 3, postgresql: 4 } as
 export interface ProgramSpec {
   /** Name of its log file and process file. */
   readonly name: keyof typeof stopOrder;
-  /** Part of these names, where several processes have the same program. */
-  readonly instance?: number;
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;
@@ -116,9 +114,8 @@ export function createChildProcesses(folder: DataFolder): ChildProcesses {
 
   const start = (program: ProgramSpec): Child => {
     if (stopping) throw new Error('The stack is stopping.');
-    const { name, instance } = program;
-    const fileName = instance === undefined ? name : `${name}-${String(instance)}`;
-    const logFile = folder.inside('logs', `${fileName}.log`);
+    const { name } = program;
+    const logFile = folder.inside('logs', `${name}.log`);
     const log = openSync(logFile, 'a');
     const { command, args, env, uid, gid } = program;
     const childProcess = spawn(command, args, {
@@ -131,7 +128,7 @@ export function createChildProcesses(folder: DataFolder): ChildProcesses {
       ...(gid !== undefined && { gid }),
     });
     closeSync(log);
-    const processFile = folder.inside('processes', `${fileName}.json`);
+    const processFile = folder.inside('processes', `${name}.json`);
     const pid = childProcess.pid ?? 0;
     const identity = identify(pid);
     const exited = new Promise<Exit>((resolve) => {

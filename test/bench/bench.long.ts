@@ -1,8 +1,6 @@
-import { mkdirSync, readFileSync, readdirSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
-import { fromSetUp } from '../setup/environment.ts';
-import type { ConsoleBenchResult } from './console/console_bench.ts';
 import { readSavedResult, type compareResults } from './exports/compare.ts';
 import type { Compared, ExportResult, ExportsBenchResult, Throughput } from './exports/exports_bench.ts';
 import { exportsResult } from './exports/exports_result.ts';
@@ -11,7 +9,6 @@ import { insights } from './query/insights.ts';
 import { saveResult, type Skipped, type Statistics } from './results.ts';
 import { benchFolder, expectNothingLeft, runBench, runQueryBench } from './run_bench.ts';
 import type { ScheduleBenchResult } from './schedule/schedule_bench.ts';
-import type { WorkersBenchResult } from './workers/workers_bench.ts';
 import type { YearsBenchResult } from './years/years_bench.ts';
 
 const events = 3_000;
@@ -106,29 +103,6 @@ describe('npm run bench', () => {
   });
 });
 
-const sum = (values: readonly number[] = []) => values.reduce((total, value) => total + value, 0);
-
-it('bench workers exports every row with two workers, saves the figures and deletes its data', async () => {
-  const folder = benchFolder();
-  const saved = join(fromSetUp('EXPORTD_TEST_FOLDER'), 'workers.json');
-  const sizes = '--events 800 --ranges 4 --exports 2 --intervals 2 --line 1 --s3-delay 1 --workers 2';
-  const command = await runBench(folder, 'workers', '--json', '--save', saved, ...sizes.split(' '));
-  const found = JSON.parse(command.stdout) as WorkersBenchResult;
-  const { large_interval, small_intervals } = found;
-  const [large] = large_interval.measurements;
-  expect(large).toMatchObject({ workers: 2, rows: 800, ratio: 1 });
-  expect(large?.ranges_per_worker).toHaveLength(2);
-  expect(sum(large?.ranges_per_worker)).toBeGreaterThanOrEqual(4);
-  // Only what passed the line counts: all rows, about 445 bytes each.
-  expect((large?.megabytes_per_second ?? 0) * (large?.seconds ?? 0)).toBeGreaterThan(0.3);
-  const [small] = small_intervals.measurements;
-  // A file and a manifest for each interval.
-  expect(small).toMatchObject({ workers: 2, intervals: 4, s3_requests_per_interval: 2 });
-  expect(sum(small?.intervals_per_worker)).toBe(4);
-  expect(JSON.parse(readFileSync(saved, 'utf8'))).toEqual(found);
-  await expectNothingLeft(command, folder);
-});
-
 it('bench measures DuckDB and warm workers repeatedly, and writes a profile of each worker', async () => {
   const folder = benchFolder();
   const profiles = join(folder, 'profiles');
@@ -171,20 +145,6 @@ it('bench schedule prints a consistent result and deletes its data', async () =>
 
 it('bench query gets the same results from exportd and from hand-written SQL for every insight', async () => {
   expect((await runQueryBench()).insights).toHaveLength(insights.length);
-});
-
-it('bench console measures every page and deletes its data', async () => {
-  const folder = benchFolder();
-  const sizes = ['--exports', '3', '--runs', '6', '--repeat', '2'];
-  const command = await runBench(folder, 'console', '--json', ...sizes);
-  const found = JSON.parse(command.stdout) as ConsoleBenchResult;
-  expect(found).toMatchObject({ exports: 3, runs: 6 });
-  expect(found.pages.map(({ page }) => page)).toEqual(['exports', 'export', 'interval', 'edit', 'query']);
-  for (const { bytes, median_ms, maximum_ms } of found.pages) {
-    expect(bytes).toBeGreaterThan(0);
-    expect(maximum_ms).toBeGreaterThanOrEqual(median_ms);
-  }
-  await expectNothingLeft(command, folder);
 });
 
 it('bench years folds the journal of many exports, collapses it, and deletes its data', async () => {

@@ -17,26 +17,14 @@ const storedTables: readonly CopiedTable[] = [
   ['log_lines', 'batch_export_id = $1'],
 ];
 
-const readModelTables: readonly CopiedTable[] = [
-  ['stream_states', streamsOfTemplate],
-  ['batch_exports', 'id = $1'],
-  ['batch_export_runs', 'batch_export_id = $1'],
-  ['intervals', 'batch_export_id = $1'],
-  ['destination_objects', 'batch_export_id = $1'],
-  ['backfills', 'batch_export_id = $1'],
-];
-
 /** How many copies a statement makes. */
 const copiesAtOnce = 50;
 
 /**
  * Copies an export with its runs, files, events and log lines. Ids follow from those of the template, also within events and
- * states, and the events of all copies alternate. Without `withReadModels` only the journal and what no rebuild makes.
+ * states, and the events of all copies alternate. A rebuild makes their read models.
  */
-export async function copyExport(
-  pool: Pool,
-  { id, copies, withReadModels }: { id: string; copies: number; withReadModels: boolean },
-): Promise<void> {
+export async function copyExport(pool: Pool, { id, copies }: { id: string; copies: number }): Promise<void> {
   const { rows } = await pool.query<{ last: number }>(
     'select max(global_position) as last from exportd.journal_events',
   );
@@ -55,7 +43,7 @@ export async function copyExport(
         [id],
       );
       const position = (value: string) => `${last} + ${value} * ${copies + 1} + copy`;
-      for (const [table, condition] of [...storedTables, ...(withReadModels ? readModelTables : [])])
+      for (const [table, condition] of storedTables)
         await copyRows(connection, {
           table,
           condition,
@@ -93,7 +81,7 @@ async function copyRows(
   const copied = columns.filter(({ is_identity }) => !is_identity);
   await connection.query(
     `insert into exportd.${table} (${copied.map(({ name }) => `"${name}"`).join(', ')}) overriding system value
-     select ${copied.map((column) => copiedValue(table, column, position)).join(', ')}
+     select ${copied.map((column) => copiedValue(column, position)).join(', ')}
      from exportd.${table} source cross join generate_series($2::int, $3::int) as copy
      where ${condition}`,
     [...values],
@@ -106,13 +94,11 @@ const withIdsOfCopy = (text: string): string =>
 
 /** SQL: the value of a column in a copy. */
 function copiedValue(
-  table: string,
   { name, type }: { readonly name: string; readonly type: string },
   position: (value: string) => string,
 ): string {
   const value = `source."${name}"`;
   if (type === 'uuid' || type === 'jsonb') return `${withIdsOfCopy(`${value}::text`)}::${type}`;
   if (name === 'position' || name === 'global_position') return position(value);
-  if (table === 'batch_exports' && name === 'name') return `${value} || ' ' || copy`;
   return value;
 }

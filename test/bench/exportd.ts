@@ -61,80 +61,63 @@ export interface BenchWorker {
 }
 
 /**
- * Runs `work` with a server and some workers, once each of them polls its task queues. Stops them afterwards.
- * @throws LaunchError when a worker exits
+ * Runs `work` with a server and a worker, once that polls its task queues. Stops them afterwards.
+ * @throws LaunchError when the worker exits
  */
 export async function withExportd<Result>(
   stack: ScratchStack,
   { baseUrl, environment }: Deployment,
   options: {
-    /** Number of workers; 1 by default. */
-    readonly workers?: number;
-    /** File with the bundled workflows. Without it each worker bundles them, which takes seconds. */
-    readonly workflowBundle?: string;
-    /** Folder for CPU profiles of the first worker; none are written without it. Node creates it. */
+    /** Folder for CPU profiles of the worker; none are written without it. Node creates it. */
     readonly profileFolder?: string | undefined;
   },
-  work: (workers: readonly BenchWorker[]) => Promise<Result>,
+  work: (worker: BenchWorker) => Promise<Result>,
 ): Promise<Result> {
-  const { workers: count = 1, workflowBundle, profileFolder } = options;
-  const names = Array.from({ length: count }, (_, index) => `worker-${String(index + 1)}`);
-  const assigned = await assignPorts(stack.folder.inside('ports.json'), names);
-  const [firstPort = 0, ...otherPorts] = names.map((name) => assigned[name] ?? 0);
+  const { profileFolder } = options;
+  const { worker: httpPort } = await assignPorts(stack.folder.inside('ports.json'), ['worker']);
   const start = async (children: ChildProcesses) => {
     const { worker } = await startExportd(children, environment, baseUrl, {
-      workerHttpPort: firstPort,
-      ...(workflowBundle !== undefined && { workflowBundle }),
+      workerHttpPort: httpPort,
       ...(profileFolder !== undefined && {
         workerNodeOptions: ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`],
       }),
     });
-    const { program } = worker;
-    const others = otherPorts.map((port, index) =>
-      children.start({
-        ...program,
-        instance: index + 2,
-        env: { ...program.env, EXPORTD_WORKER_HTTP_PORT: String(port) },
-      }),
-    );
-    return [worker, ...others];
+    return worker;
   };
-  return withWorkers(stack, start, async (started) => {
-    const ports = [firstPort, ...otherPorts];
-    const workers = started.map(({ pid }, index) => ({ pid, httpPort: ports[index] ?? 0 }));
-    await Promise.all(started.map((child, index) => waitUntilReady(child, () => isReady(workers[index]))));
-    return work(workers);
+  return withWorker(stack, start, async (started) => {
+    const worker = { pid: started.pid, httpPort };
+    await waitUntilReady(started, () => isReady(worker));
+    return work(worker);
   });
 }
 
 /** Whether this worker polls its task queues, and not another process on its port. */
-async function isReady(worker: BenchWorker | undefined): Promise<boolean> {
-  const response = await fetch(`http://127.0.0.1:${String(worker?.httpPort)}/readyz`, {
+async function isReady(worker: BenchWorker): Promise<boolean> {
+  const response = await fetch(`http://127.0.0.1:${String(worker.httpPort)}/readyz`, {
     signal: AbortSignal.timeout(5_000),
   });
-  return response.ok && ((await response.json()) as { pid?: number }).pid === worker?.pid;
+  return response.ok && ((await response.json()) as { pid?: number }).pid === worker.pid;
 }
 
 /**
- * Runs `work` beside worker processes, and stops all processes that were started.
- * @throws LaunchError when a worker exits
+ * Runs `work` beside a worker process, and stops all processes that were started.
+ * @throws LaunchError when the worker exits
  */
-export async function withWorkers<Result>(
+export async function withWorker<Result>(
   { folder }: Pick<ScratchStack, 'folder'>,
-  start: (children: ChildProcesses) => Promise<readonly Child[]> | readonly Child[],
-  work: (workers: readonly Child[]) => Promise<Result>,
+  start: (children: ChildProcesses) => Promise<Child> | Child,
+  work: (worker: Child) => Promise<Result>,
 ): Promise<Result> {
   const children = createChildProcesses(folder);
   const kill = () => children.killAll();
   process.once('exit', kill);
   try {
-    const workers = await start(children);
-    const ended = workers.map(async ({ exited, logFile }) => {
-      const { how } = await exited;
-      throw new LaunchError(`A worker ${how}. Last lines of its log:\n${lastLines(logFile)}`);
+    const worker = await start(children);
+    const ended = worker.exited.then(({ how }) => {
+      throw new LaunchError(`The worker ${how}. Last lines of its log:\n${lastLines(worker.logFile)}`);
     });
-    for (const one of ended) one.catch(() => undefined);
-    return await Promise.race([work(workers), ...ended]);
+    ended.catch(() => undefined);
+    return await Promise.race([work(worker), ended]);
   } finally {
     await children.stopAll();
     process.off('exit', kill);
@@ -225,8 +208,7 @@ const pollMs = 100;
 export const hoursAfter = (start: Date, hours: number): Date => new Date(start.getTime() + hours * hourMs);
 
 /** SQL: the runs of `$1` exports from `$2` to `$3`. */
-export const runsOfHours =
-  'batch_export_id = any($1) and data_interval_start >= $2 and data_interval_start < $3';
+const runsOfHours = 'batch_export_id = any($1) and data_interval_start >= $2 and data_interval_start < $3';
 
 /**
  * Backfills the hours of all exports at once.

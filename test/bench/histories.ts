@@ -1,11 +1,7 @@
 import type { Client } from '@temporalio/client';
 // Node does not detect the named exports of this CommonJS module.
 import proto from '@temporalio/proto';
-import type { Pool } from '../../src/journal/database.ts';
-import type { Settings } from '../../src/config/settings.ts';
-import { workflowIds, type RunInterval } from '../../src/contract/workflow_inputs.ts';
 import { forEachConcurrently } from '../../src/concurrency/keyed_semaphore.ts';
-import { hoursAfter, runsOfHours, type ExportHours } from './exportd.ts';
 import { rounded } from './results.ts';
 
 type HistoryEvent = proto.temporal.api.history.v1.IHistoryEvent;
@@ -79,35 +75,6 @@ const shareOf = (costs: readonly HistoryCost[], share: number): HistoryCost => (
   events: rounded(costs.reduce((sum, { events }) => sum + events, 0) / share),
   actions: rounded(costs.reduce((sum, { actions }) => sum + actions, 0) / share),
 });
-
-/** Counts how many activities of a type each worker ran for some hours, from the histories of their runs. */
-export async function activitiesPerWorker(
-  { client, pool, settings }: { readonly client: Client; readonly pool: Pool; readonly settings: Settings },
-  workerPids: readonly number[],
-  { exportIds, start, hours }: ExportHours,
-  activityType: string,
-): Promise<number[]> {
-  const { rows } = await pool.query<RunInterval>(
-    `select batch_export_id, data_interval_start, data_interval_end from exportd.batch_export_runs
-     where ${runsOfHours}`,
-    [exportIds, start, hoursAfter(start, hours)],
-  );
-  const counts = new Map(workerPids.map((pid) => [pid, 0]));
-  const ids = workflowIds(settings);
-  await forEachConcurrently(rows, maxConcurrentRequests, async (run) => {
-    const scheduled = new Set<string>();
-    for (const event of await readEvents(client, { workflowId: ids.run(run) })) {
-      const { activityTaskScheduledEventAttributes: task, activityTaskStartedEventAttributes: started } =
-        event;
-      if (task?.activityType?.name === activityType) scheduled.add(String(event.eventId));
-      if (!started || !scheduled.has(String(started.scheduledEventId))) continue;
-      // Identities are `<pid>@<host>`.
-      const pid = Number.parseInt(started.identity ?? '', 10);
-      counts.set(pid, (counts.get(pid) ?? 0) + 1);
-    }
-  });
-  return workerPids.map((pid) => counts.get(pid) ?? 0);
-}
 
 /** Start times of the first workflow task of each latest execution, in milliseconds since 1970. */
 export async function firstTasks(

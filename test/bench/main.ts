@@ -29,13 +29,6 @@ interface Benchmark<Options, Result> {
 
 const parsePath = (text: string): string => resolve(text);
 const parseList = (text: string): string[] => text.split(',');
-const parseNumbers = (text: string): number[] => text.split(',').map(parseId);
-
-function parseRate(text: string): number {
-  const rate = Number(text);
-  if (!(rate > 0)) throw new InvalidArgumentError('It must be a positive number.');
-  return rate;
-}
 
 function parseInterval(text: string): string {
   const minutes = Number(/^every (\d{1,2}) minutes$/.exec(text)?.[1]);
@@ -151,17 +144,6 @@ addBenchmark(query, async () => {
   return { run: runQueryBench, tables: queryTables, check: checkQueryResult };
 });
 
-const consolePages = bench
-  .command('console')
-  .description('benchmark the pages of the console on many exports and runs')
-  .option('--exports <number>', 'number of exports', parseId, 1_000)
-  .option('--runs <number>', 'number of runs of all exports', parseId, 100_000)
-  .option('--repeat <number>', 'how often each page is measured', parseId, 20);
-addBenchmark(consolePages, async () => {
-  const { runConsoleBench, consoleTables } = await import('./console/console_bench.ts');
-  return { run: runConsoleBench, tables: consoleTables };
-});
-
 const years = bench
   .command('years')
   .description('benchmark what years of runs leave: sizes, rebuild, retention, requests, passes, backup')
@@ -170,38 +152,6 @@ const years = bench
 addBenchmark(years, async () => {
   const { runYearsBench, yearsTables } = await import('./years/years_bench.ts');
   return { run: runYearsBench, tables: yearsTables };
-});
-
-const workers = bench
-  .command('workers')
-  .description('benchmark several workers: the ranges of one interval, and small intervals of many exports')
-  .option('--workers <list>', 'numbers of workers, separated by commas', parseNumbers, [1, 2, 4])
-  .option('--slots <number>', 'intervals, or ranges of them, that a worker exports at once', parseId, 1)
-  .option('--events <number>', 'number of events of the large interval', parseId, 700_000)
-  .option('--ranges <number>', 'number of its ranges, about', parseId, 16)
-  .option('--format <format>', 'its format', 'JSONLines+gzip')
-  .option('--line <number>', 'megabytes per second of each connection to the source', parseRate, 10)
-  .option('--exports <number>', 'number of exports with small intervals', parseId, 8)
-  .option('--intervals <number>', 'number of intervals of each', parseId, 10)
-  .option(
-    '--s3-delay <list>',
-    'milliseconds that each request to S3 is delayed, separated by commas',
-    parseNumbers,
-    [50, 250],
-  )
-  .option('--save <file>', 'write the result to this file as well', parsePath);
-addBenchmark(workers, async () => {
-  const { runWorkersBench, workersTables } = await import('./workers/workers_bench.ts');
-  return { run: runWorkersBench, tables: workersTables };
-});
-
-const start = bench
-  .command('start')
-  .description('benchmark the start of the build: a server with a worker, and commands that only ask')
-  .option('--repeat <number>', 'number of measurements', parseId, 3);
-addBenchmark(start, async () => {
-  const { runStartBench, startTables } = await import('./start/start_bench.ts');
-  return { run: runStartBench, tables: startTables };
 });
 
 try {

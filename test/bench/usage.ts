@@ -1,5 +1,4 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
-import { cpus } from 'node:os';
 import { setTimeout as delay } from 'node:timers/promises';
 import { bounds } from '../../src/config/bounds.ts';
 import type { DataFolder } from '../../src/local_stack/data_folder.ts';
@@ -99,26 +98,6 @@ function read(pid: number, name: string): string | null {
   } catch {
     return null;
   }
-}
-
-/**
- * Watches the machine and some workers, until the returned function is called: cores that all programs used on average,
- * CPU time of all workers and the peak memory of each. Null without /proc.
- */
-export function watchWorkers(pids: readonly number[]) {
-  for (const pid of pids) resetPeakMemory(pid);
-  const cpuSeconds = () => pids.reduce((sum, pid) => sum + (cpuSecondsOf(pid) ?? Number.NaN), 0);
-  const busyMs = () =>
-    cpus().reduce((sum, { times }) => sum + times.user + times.nice + times.sys + times.irq, 0);
-  const [cpuBefore, busyBefore, startedAt] = [cpuSeconds(), busyMs(), performance.now()];
-  return () => {
-    const used = cpuSeconds() - cpuBefore;
-    return {
-      busy_cores: rounded((busyMs() - busyBefore) / (performance.now() - startedAt)),
-      worker_cpu_seconds: Number.isNaN(used) ? null : rounded(used),
-      peak_memory_bytes: pids.map((pid) => memoryOf(pid)?.peak ?? null),
-    };
-  };
 }
 
 /** Requests to S3 since the start of a worker, from its metrics. Takes a second. */

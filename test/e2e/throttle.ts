@@ -1,4 +1,4 @@
-import { createRateLimit } from '../bench/workers/slow_servers.ts';
+import { setTimeout as delay } from 'node:timers/promises';
 import type { Interceptor } from './s3_proxy.ts';
 
 /** The burst allowed after late timers, so that a busy machine does not slow the connection further. */
@@ -6,10 +6,11 @@ const burstMs = 2_000;
 
 /** Limits the bandwidth that all requests share. */
 export function throttle(bytesPerSecond: number): Interceptor {
-  const limit = createRateLimit(bytesPerSecond, burstMs);
+  let freeAt = 0;
   return {
     during: async (_, bytes) => {
-      await limit(bytes);
+      freeAt = Math.max(freeAt, performance.now() - burstMs) + (bytes / bytesPerSecond) * 1_000;
+      await delay(Math.max(0, freeAt - performance.now()));
       return undefined;
     },
   };

@@ -31,7 +31,6 @@ describe('the processes of a stack', () => {
     const order: string[] = [];
     const worker = children.start(lasting('worker'));
     const database = children.start(lasting('postgresql'));
-    const second = children.start({ ...lasting('worker'), instance: 2 });
     let current = worker;
     const supervised = supervise(children, worker, ignoreReport, {
       initialDelayMs: 1,
@@ -39,14 +38,12 @@ describe('the processes of a stack', () => {
     });
     process.kill(worker.pid, 'SIGKILL');
     await waitFor(() => current !== worker, 'the worker was restarted');
-    expect(recorded().sort()).toEqual(['postgresql.json', 'worker-2.json', 'worker.json']);
+    expect(recorded().sort()).toEqual(['postgresql.json', 'worker.json']);
     void current.exited.then(() => order.push('worker'));
-    void second.exited.then(() => order.push('worker-2'));
     void database.exited.then(() => order.push('postgresql'));
     await children.stopAll();
     await supervised;
-    expect(order.toSorted()).toEqual(['postgresql', 'worker', 'worker-2']);
-    expect(order.at(-1)).toBe('postgresql');
+    expect(order).toEqual(['worker', 'postgresql']);
     expect(recorded()).toEqual([]);
     expect(() => children.start(lasting('worker'))).toThrow();
   });

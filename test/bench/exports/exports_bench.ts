@@ -311,8 +311,7 @@ async function measureFormat(
   const { stack, pool } = scratch;
   const deployment = await deploymentOn(stack, format);
   const profileFolder = profile && join(profile, `${format}-${String(repeat)}`);
-  return withExportd(stack, deployment, { profileFolder }, async ([worker]) => {
-    if (worker === undefined) throw new RangeError('There is no worker.');
+  return withExportd(stack, deployment, { profileFolder }, async (worker) => {
     const project = exportingProject(scratch, deployment, account);
     const exportOnce = async (depth?: VerifyDepth): Promise<MeasuredRun> => {
       const id = await createExport(project, { name: format.toLowerCase().replaceAll('+', '-'), format });

@@ -7,5 +7,4 @@ npm run bench -- --formats JSONLines+gzip,JSONLines+zstd,Parquet+zstd --repeat 5
   --save "$figures/formats.json"
 npm run bench -- --events 10000000 --formats JSONLines+gzip,Parquet+zstd --no-pipeline --no-duckdb --no-peers \
   --verify fast --save "$figures/formats_10_million.json"
-npm run bench -- workers --format Parquet+zstd --events 2800000 --ranges 32 --save "$figures/workers.json"
 npx oxfmt --config .config/oxfmt.json "$figures"

@@ -70,8 +70,7 @@ export async function runIntervalsBench(
     const deployment = await deploymentOn(stack, 'intervals', { EXPORTD_BACKFILL_CONCURRENCY: '1' });
     const { client, close } = await createClient(deployment.settings);
     try {
-      return await withExportd(stack, deployment, { profileFolder: profile }, async ([worker]) => {
-        if (worker === undefined) throw new RangeError('There is no worker.');
+      return await withExportd(stack, deployment, { profileFolder: profile }, async (worker) => {
         const accounts = [filled, await createBenchAccount(pool, 'Empty')];
         const kinds = [];
         for (const account of accounts) {

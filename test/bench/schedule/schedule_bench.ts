@@ -15,7 +15,7 @@ import {
   exportingProject,
   hoursAfter,
   withExportd,
-  withWorkers,
+  withWorker,
   type ExportingProject,
 } from '../exportd.ts';
 import { averageCost, costPerRun } from '../histories.ts';
@@ -139,9 +139,9 @@ async function measureNoopRate(
         args: [input],
       });
     });
-  return withWorkers(
+  return withWorker(
     stack,
-    (children) => [
+    (children) =>
       children.start({
         name: 'worker',
         command: process.execPath,
@@ -149,7 +149,6 @@ async function measureNoopRate(
         env: process.env,
         stopSignal: 'SIGTERM',
       }),
-    ],
     async () => {
       await run(warmUp.workflows, warmUp.concurrency);
       const results: NoopResult[] = [];

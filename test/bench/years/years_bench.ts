@@ -21,7 +21,7 @@ import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcil
 import { reconcilers } from '../../../src/temporal/reconcilers/registry.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../../../src/temporal/search_attributes.ts';
-import { measurePage, pageRequests } from '../console/console_bench.ts';
+import { measurePage, pageRequests } from './console_pages.ts';
 import { copyExport } from '../copies.ts';
 import { insertEvents, startOfHour } from '../events.ts';
 import {
@@ -83,7 +83,7 @@ export async function runYearsBench(options: YearsBenchOptions, report: Report, 
     const start = hoursAfter(startOfHour(), -hours);
     const exportId = await exportHours(scratch, deployment, account, start, hours);
     report(`Copying its journal ${String(exports - 1)} times`);
-    await copyExport(pool, { id: exportId, copies: exports - 1, withReadModels: false });
+    await copyExport(pool, { id: exportId, copies: exports - 1 });
     await spreadComparisons(pool);
 
     report('Building the read models, with nothing beside');
