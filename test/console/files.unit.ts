@@ -13,6 +13,19 @@ const sources = (extension: string): [path: string, text: string][] =>
     .filter((path) => path.endsWith(extension))
     .map((path) => [path, readFileSync(join(folder, path), 'utf8')]);
 
+/** The contrast of two colours like `#3451d1`, from 1 to 21 (WCAG 2.2). */
+function contrastOf(one: string, other: string): number {
+  const luminanceOf = (colour: string): number => {
+    const [red = NaN, green = NaN, blue = NaN] = [1, 3, 5].map((start) => {
+      const value = parseInt(colour.slice(start, start + 2), 16) / 255;
+      return value <= 0.04045 ? value / 12.92 : ((value + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue;
+  };
+  const [darker = NaN, lighter = NaN] = [luminanceOf(one), luminanceOf(other)].sort((a, b) => a - b);
+  return (lighter + 0.05) / (darker + 0.05);
+}
+
 describe('the files of the console', () => {
   const { contents, files } = bundleConsole();
 
@@ -73,6 +86,45 @@ describe('styles', () => {
           ),
     );
     expect(literals).toEqual([]);
+  });
+
+  const tokens = new Map(
+    [
+      ...readFileSync(join(folder, 'styles/tokens.css'), 'utf8').matchAll(
+        /(--[\w-]+): light-dark\((#\w{6})\w*, (#\w{6})\w*\)/g,
+      ),
+    ].map(([, name = '', light = '', dark = '']) => [name, { light, dark }]),
+  );
+  const used = (property: RegExp): string[] => [
+    ...new Set(
+      sources('.css').flatMap(([, text]) =>
+        [...text.matchAll(property)].flatMap(([, value = '']) =>
+          [...value.matchAll(/--[\w-]+/g)].map(String),
+        ),
+      ),
+    ),
+  ];
+  /** Behind texts; the others are of bars and of what is behind a dialog. */
+  const surfaces = used(/^\s*background(?:-color)?: ([^;]+);/gm).filter((name) =>
+    /^--(surface|accent-soft|tone-.*-soft)/.test(name),
+  );
+  const texts = used(/^\s*color: ([^;]+);/gm)
+    .filter((name) => name !== '--on-accent')
+    .map((name) => (name === '--tone-running' ? '--accent' : name));
+
+  it.each(['light', 'dark'] as const)('have texts that are legible on every surface: %s', (scheme) => {
+    const colour = (name: string): string => tokens.get(name)?.[scheme] ?? `no ${name}`;
+    expect([texts.length > 7, surfaces.length > 5]).toEqual([true, true]);
+    const pairs = [
+      ...texts.flatMap((text) => surfaces.map((surface) => [text, surface] as const)),
+      ...['--accent', '--accent-hover', '--tone-danger'].map((surface) => ['--on-accent', surface] as const),
+    ];
+    // WCAG 2.2, 1.4.3, for texts of any size.
+    const poor = pairs.flatMap(([text, surface]) => {
+      const ratio = contrastOf(colour(text), colour(surface));
+      return ratio >= 4.5 ? [] : [`${text} on ${surface}: ${ratio}`];
+    });
+    expect(poor).toEqual([]);
   });
 
   it('take every font size from the type scale', () => {

@@ -178,7 +178,6 @@ describe('the page of keys', () => {
     await page.getByLabel('Project', { exact: true }).getByRole('option', { name: 'Tokyo' }).waitFor({
       state: 'attached',
     });
-    expect(await findViolations(page)).toEqual([]);
     expect(problems).toEqual([]);
     await own.close();
   });
@@ -280,7 +279,6 @@ describe('the page of the audit trail', () => {
     await listed(['batch_export.update', 'batch_export.create']);
     await page.getByLabel('From', { exact: true }).fill(tomorrow);
     await page.getByText('No event matches').waitFor();
-    expect(await findViolations(page)).toEqual([]);
   });
 
   it('is read page by page', async () => {
@@ -353,8 +351,8 @@ describe('without their scopes', () => {
         expect(await line.inputValue()).toBe(
           `npx exportd key create --database --project ${api.projectId} --scopes batch_export:read,${scope}`,
         );
-        expect(await findViolations(page)).toEqual([]);
       }
+      expect(await findViolations(page)).toEqual([]);
       const links = await page.getByRole('navigation', { name: 'Main' }).getByRole('link').allInnerTexts();
       expect(links).toEqual(['Exports', 'Webhooks', 'Temporal', 'API']);
       expect(problems).toEqual([]);
