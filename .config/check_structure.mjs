@@ -37,11 +37,6 @@ const capabilities = {
         'src/destination/formats.ts',
         'src/destination/reading.ts',
       ],
-      [
-        'Files of a table are kept and verified with those of manifests.',
-        'src/maintenance/clean_up_export.ts',
-        'src/verify/check_table.ts',
-      ],
     ],
   },
   webhooks: {
@@ -89,11 +84,7 @@ const capabilities = {
       ['Its limits.', 'src/config/bounds.ts'],
       ['Its job.', 'src/temporal/capabilities.ts', 'workflows/jobs.ts'],
       ['Its doors: routes and their audit.', 'src/http/audit/audit_trail.ts', 'src/http/resources.ts'],
-      [
-        'A check of a table is part of a verification, and a repair begins with one.',
-        'src/table_commits/repair_table.ts',
-        'src/table_commits/table_jobs.ts',
-      ],
+      ['A check of a table reads manifests as a verification does.', 'src/table_commits/check_table.ts'],
     ],
   },
   console: {

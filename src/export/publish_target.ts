@@ -1,3 +1,4 @@
+import type { ObsoleteObject } from '../decisions/due_maintenance.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
@@ -35,3 +36,9 @@ export interface TargetCommit {
   /** Commits once however often it is repeated, after the manifest was written. */
   readonly commit: () => Promise<void>;
 }
+
+/** Says why a file of an older generation has to stay, whatever the journal and the manifests say; null if it need not. */
+export type FileKeeper = (
+  object: Pick<ObsoleteObject, 'model' | 'key'>,
+  location: Destination,
+) => Promise<string | null>;

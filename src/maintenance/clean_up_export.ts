@@ -15,10 +15,9 @@ import { parseStoredManifest } from '../destination/stored_manifest.ts';
 import { type DeletionResult, isErrorType } from '../destination/objects.ts';
 import type { Destination, OpenLocation } from '../destination/open_destination.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import { filesOf } from '../tables/files.ts';
-import { readSnapshot } from '../tables/log.ts';
 import { isTransient, type Pool } from '../journal/database.ts';
 import { type LogLevel, writeLogLine } from '../journal/journal.ts';
+import type { FileKeeper } from '../export/publish_target.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** The credentials lack a permission in the bucket, for good or because the bucket cannot be written for a while. */
@@ -133,25 +132,6 @@ function createManifestReader(locations: LocationCache, signal: AbortSignal): Ma
 /** Searches the text instead of parsing it, which also works for manifests of later versions or written by people. */
 const refersTo = (manifest: string, key: string): boolean => manifest.includes(JSON.stringify(key));
 
-/** Whether tables have files, each table read once. */
-type TableReader = (object: ObsoleteObject, location: Destination) => Promise<boolean>;
-
-/** A file that a table has stays, whatever the journal says: its export may write to another place now. */
-function createTableReader(signal: AbortSignal): TableReader {
-  const tables = new Map<string, Promise<ReadonlySet<string>>>();
-  return async ({ model, key }, location) => {
-    const store = location.table(model);
-    if (!store) return false;
-    const read = async (): Promise<ReadonlySet<string>> => {
-      const snapshot = await readSnapshot(store, signal);
-      return new Set(snapshot ? filesOf(store, snapshot.state).map((file) => file.key) : []);
-    };
-    const reading = tables.get(store.location) ?? read();
-    tables.set(store.location, reading);
-    return (await reading).has(key);
-  };
-}
-
 /** Writes to the export's log what was deleted, and what stays permanently: one line for each reason. */
 async function logDeletions(
   pool: Pool,
@@ -228,7 +208,7 @@ interface DeletionContext {
   /** Whether exportd can have written a file of the interval. */
   readonly isOwn: (object: ObsoleteObject) => boolean;
   readonly manifests: ManifestReader;
-  readonly isInTable: TableReader;
+  readonly keepers: readonly FileKeeper[];
   readonly signal: AbortSignal;
 }
 
@@ -365,7 +345,7 @@ async function isFromUpload(
 }
 
 async function deleteFile(object: ObsoleteObject, context: DeletionContext): Promise<void> {
-  const { location, isOwn, manifests, isInTable, signal } = context;
+  const { location, isOwn, manifests, keepers, signal } = context;
   const { key, upload_token, publish_claimed } = object;
   if (!isOwn(object)) throw new NotOwn();
   const reference = await manifests.referenceTo(object);
@@ -373,10 +353,11 @@ async function deleteFile(object: ObsoleteObject, context: DeletionContext): Pro
   if (reference === 'referenced' && object.export_deleted) throw new Published();
   if (reference === 'referenced')
     throw stillReferenced('A manifest still refers to a file that a newer generation has replaced.');
-  if (publish_claimed && (await isInTable(object, location)))
-    throw stillReferenced(
-      'The table still has a file of an older generation: nothing was committed to it since.',
-    );
+  if (publish_claimed)
+    for (const keeper of keepers) {
+      const reason = await keeper(object, location);
+      if (reason !== null) throw stillReferenced(reason);
+    }
   // A manifest can only refer to the files of a run that claimed publishing.
   if (reference === 'unreadable' && publish_claimed) throw missingPermission('s3:GetObject');
   // Another export may own the key by now: one created after this export was deleted may write the same keys.
@@ -420,7 +401,12 @@ const timeoutMs = 100_000;
  * @throws the first transient error, after all other objects were tried and the deletions recorded
  */
 export async function cleanUpExport(
-  { journal, policies, openLocation }: Pick<MaintenanceDependencies, 'journal' | 'policies' | 'openLocation'>,
+  {
+    journal,
+    policies,
+    openLocation,
+    keepers,
+  }: Pick<MaintenanceDependencies, 'journal' | 'policies' | 'openLocation' | 'keepers'>,
   batchExportId: string,
   cancelled: AbortSignal,
 ): Promise<CleanUpOutcome> {
@@ -438,7 +424,7 @@ export async function cleanUpExport(
   const cleanUp: CleanUp = {
     locations,
     isOwn: (object) => isOwnKey(configs, object, object.key),
-    isInTable: createTableReader(AbortSignal.any([cancelled, timeout.signal])),
+    keepers: keepers.map((create) => create(AbortSignal.any([cancelled, timeout.signal]))),
     retryBudgetMs: policies.maintenance.orphanRetryBudgetMs,
     signal: AbortSignal.any([cancelled, timeout.signal]),
     failingConfigs: new Set(),
@@ -489,7 +475,7 @@ export async function cleanUpExport(
 interface CleanUp {
   readonly locations: LocationCache;
   readonly isOwn: DeletionContext['isOwn'];
-  readonly isInTable: TableReader;
+  readonly keepers: readonly FileKeeper[];
   readonly retryBudgetMs: number;
   readonly signal: AbortSignal;
   /** Config versions whose location failed: this call skips their remaining objects. */
@@ -503,7 +489,7 @@ interface CleanUp {
 }
 
 async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObject[]): Promise<Deletion[]> {
-  const { locations, isOwn, isInTable, retryBudgetMs, signal, failingConfigs, workingConfigs, errors } =
+  const { locations, isOwn, keepers, retryBudgetMs, signal, failingConfigs, workingConfigs, errors } =
     cleanUp;
   const isAborted = (): boolean => signal.aborted;
   const manifests = createManifestReader(locations, signal);
@@ -518,7 +504,7 @@ async function cleanUpInterval(cleanUp: CleanUp, objects: readonly ObsoleteObjec
         location: await locations.of(object, config_version),
         isOwn,
         manifests,
-        isInTable,
+        keepers,
         signal,
       });
       const deletion = await deleteObsoleteObject(object, open, retryBudgetMs, signal);

@@ -1,4 +1,3 @@
-import type { TableStore } from '../destination/table_store.ts';
 import type { NewCommit } from '../tables/commit.ts';
 import { newestVersion, readCommit, writeCommit } from '../tables/log.ts';
 import { finishRepair, repairOf, type TableRepairOutcome } from '../tables/repair.ts';
@@ -6,13 +5,13 @@ import { tableError } from '../tables/table_error.ts';
 import {
   compareTable,
   findMissingObjects,
-  openTable,
+  type ReadingDependencies,
   readCurrentManifests,
   readTime,
   type TableDifferences,
-} from '../verify/check_table.ts';
-import { type LocationDependencies, readDefinition } from '../verify/locations.ts';
-import { CannotVerify } from '../verify/report.ts';
+  type TableOfExport,
+  withTable,
+} from './check_table.ts';
 import { createRepairRecorder } from './recorded_commits.ts';
 
 interface RepairCall {
@@ -30,65 +29,59 @@ const maxRounds = 20;
  * in the database, sent with `If-None-Match`, and recorded. The files of intervals whose runs are active stay as they are.
  * @throws CannotVerify, DestinationError
  */
-export async function repairTable(
-  dependencies: LocationDependencies,
+export const repairTable = (
+  dependencies: ReadingDependencies,
+  call: RepairCall,
+): Promise<TableRepairOutcome> =>
+  withTable(dependencies, call.batchExportId, (found) => repair(dependencies, found, call));
+
+async function repair(
+  dependencies: ReadingDependencies,
+  { definition, table }: TableOfExport,
   call: RepairCall,
 ): Promise<TableRepairOutcome> {
-  const { batchExportId, repairId, signal } = call;
-  const definition = await readDefinition(dependencies.pool, batchExportId);
-  const opened = await openTable(dependencies, definition);
-  if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
-  const { table } = opened;
+  const { repairId, signal } = call;
   const { location } = table;
   const repairs = createRepairRecorder(dependencies.pool, definition.batch_export_id, repairId);
-  try {
-    await table.requireConditionalWrites(signal);
-    for (let round = 0; round < maxRounds; round += 1) {
-      const found = await repairs.find();
-      const planned = found?.location === location ? found : undefined;
-      if (planned) {
-        const commit = await readCommit(table, planned.version, signal);
-        if (commit?.repair_id === repairId) {
-          const { version, etag, adds, removes } = commit;
-          if (planned.etag === null) await repairs.record({ version, etag, adds, removes });
-          await finishRepair(table, version, signal);
-          return { version, adds, removes };
-        }
+  await table.requireConditionalWrites(signal);
+  for (let round = 0; round < maxRounds; round += 1) {
+    const found = await repairs.find();
+    const planned = found?.location === location ? found : undefined;
+    if (planned) {
+      const commit = await readCommit(table, planned.version, signal);
+      if (commit?.repair_id === repairId) {
+        const { version, etag, adds, removes } = commit;
+        if (planned.etag === null) await repairs.record({ version, etag, adds, removes });
+        await finishRepair(table, version, signal);
+        return { version, adds, removes };
       }
-      const since = await readTime(dependencies.pool);
-      const manifests = await readCurrentManifests(dependencies, definition, signal);
-      const context = { ...dependencies, definition, table, signal, since, range: { from: null, to: null } };
-      const differences = await compareTable(context, manifests);
-      const wanted = await commitOf(dependencies, { definition, table, differences, call });
-      if (!wanted) return { version: null, adds: 0, removes: 0 };
-      const { version, adds, removes } = wanted;
-      await repairs.plan({ location, version });
-      const etag = await writeCommit(table, wanted, signal);
-      if (etag === null) continue;
-      await repairs.record({ version, etag, adds, removes });
-      await finishRepair(table, version, signal);
-      return { version, adds, removes };
     }
-    throw tableError(
-      'TableBusy',
-      'Other commits were written to the table while it was repaired. Repeat it.',
-    );
-  } finally {
-    opened.close();
+    const since = await readTime(dependencies.pool);
+    const manifests = await readCurrentManifests(dependencies, definition, signal);
+    const context = { ...dependencies, definition, table, signal, since, range: { from: null, to: null } };
+    const differences = await compareTable(context, manifests);
+    const wanted = await commitOf(dependencies, { definition, table, differences, call });
+    if (!wanted) return { version: null, adds: 0, removes: 0 };
+    const { version, adds, removes } = wanted;
+    await repairs.plan({ location, version });
+    const etag = await writeCommit(table, wanted, signal);
+    if (etag === null) continue;
+    await repairs.record({ version, etag, adds, removes });
+    await finishRepair(table, version, signal);
+    return { version, adds, removes };
   }
+  throw tableError('TableBusy', 'Other commits were written to the table while it was repaired. Repeat it.');
 }
 
 /** @returns null if nothing differs @throws DestinationError when the table cannot be what the manifests say */
 async function commitOf(
-  dependencies: LocationDependencies,
+  dependencies: ReadingDependencies,
   {
     definition,
     table,
     differences,
     call: { repairId, signal },
-  }: {
-    readonly definition: Awaited<ReturnType<typeof readDefinition>>;
-    readonly table: TableStore;
+  }: TableOfExport & {
     readonly differences: TableDifferences;
     readonly call: RepairCall;
   },

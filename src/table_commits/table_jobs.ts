@@ -8,9 +8,7 @@ import type { Pool } from '../journal/database.ts';
 import type { TableDescription, TableVersion } from '../tables/describe.ts';
 import type { TableRepairOutcome } from '../tables/repair.ts';
 import type { Logger } from '../telemetry/logger.ts';
-import type { TableCheck } from '../verify/check_table.ts';
-import { CannotVerify } from '../verify/report.ts';
-import { clearTableFault, storeTableFault } from './recorded_commits.ts';
+import type { TableCheck } from './check_table.ts';
 
 const names = {
   description: 'table_description',
@@ -94,27 +92,15 @@ export function createTableHandlers({
     batchExportId: string,
     use: (table: TableStore) => Promise<Result>,
   ): Promise<Result> => {
-    const [{ openTable }, { readDefinition }] = await Promise.all([
-      import('../verify/check_table.ts'),
-      import('../verify/locations.ts'),
-    ]);
-    const opened = await openTable(readingOf(batchExportId), await readDefinition(pool, batchExportId));
-    if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
-    try {
-      return await use(opened.table);
-    } finally {
-      opened.close();
-    }
+    const reading = await import('./check_table.ts');
+    return reading.withTable(readingOf(batchExportId), batchExportId, ({ table }) => use(table));
   };
   return [
     handlerOf(tableDescriptionJob, ({ target }, signal) =>
       withTable(target, async (table) => {
         const { describeTable } = await import('../tables/describe.ts');
         const description = await describeTable(table, signal);
-        if (!description)
-          throw new CannotVerify(
-            `There is no table at ${table.name} yet. The first run with rows creates it.`,
-          );
+        if (!description) throw (await import('./check_table.ts')).absentTable(table);
         return description;
       }),
     ),
@@ -125,16 +111,8 @@ export function createTableHandlers({
       }),
     ),
     handlerOf(tableCheckJob, async ({ target }, signal) => {
-      const [{ checkTable }, { readDefinition }] = await Promise.all([
-        import('../verify/check_table.ts'),
-        import('../verify/locations.ts'),
-      ]);
-      const definition = await readDefinition(pool, target);
-      const check = await checkTable(readingOf(target), definition, signal);
-      const [first] = check.findings;
-      if (first) await storeTableFault(pool, definition, { type: 'TableChanged', message: first.detail });
-      else await clearTableFault(pool, target);
-      return check;
+      const { checkTable } = await import('./check_table.ts');
+      return checkTable(readingOf(target), target, signal);
     }),
     handlerOf(tableRepairJob, async ({ id, target }, signal) => {
       const { repairTable } = await import('./repair_table.ts');

@@ -12,6 +12,7 @@ import { logRows, type StoredRows } from '../journal/stored_rows.ts';
 import { notificationRows } from '../notifications/stored_rows.ts';
 import { createWebhookTestHandler } from '../notifications/webhook_test_job.ts';
 import { deleteChecksOfExport, intervalCheckRows } from '../projections/interval_checks.ts';
+import { createTableKeeper } from '../table_commits/kept_files.ts';
 import { createTableTarget } from '../table_commits/publish_to_table.ts';
 import {
   createTableCommitRecorder,
@@ -21,6 +22,7 @@ import {
 import { createTableHandlers } from '../table_commits/table_jobs.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { createVerificationHandler } from '../verify/verification_job.ts';
+import type { TargetCheck } from '../verify/verify_batch_export.ts';
 import type { Capability, CapabilityDependencies } from './capability.ts';
 import { createNotifications } from './notifications.ts';
 import { createQueries } from './queries.ts';
@@ -61,6 +63,18 @@ export const createTargets = (
   createTableTarget({ ...dependencies, commits: createTableCommitRecorder(journal) }),
 ];
 
+/** What needs files whatever their manifests say. */
+export const keepers = [createTableKeeper];
+
+/** What a verification compares besides manifests and files. */
+export const targetChecks: readonly TargetCheck[] = [
+  async (...input) => {
+    // Most workers never verify.
+    const { checkTarget } = await import('../table_commits/check_table.ts');
+    return checkTarget(...input);
+  },
+];
+
 /** Does the jobs of every kind. */
 export const createJobHandlers = (dependencies: {
   readonly pool: Pool;
@@ -70,6 +84,6 @@ export const createJobHandlers = (dependencies: {
 }): readonly JobHandler[] => [
   createDestinationTestHandler(dependencies),
   createWebhookTestHandler(dependencies),
-  createVerificationHandler(dependencies),
+  createVerificationHandler({ ...dependencies, targets: targetChecks }),
   ...createTableHandlers(dependencies),
 ];

@@ -7,6 +7,7 @@ import type { Pool } from '../journal/database.ts';
 import { recordIntervalCheck } from '../projections/interval_checks.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { VerificationReport } from './report.ts';
+import type { TargetCheck } from './verify_batch_export.ts';
 
 interface VerificationParameters extends DataInterval {
   /** Whether all values are compared, not only the presence of rows. */
@@ -47,11 +48,14 @@ export const createVerificationHandler = ({
   keyRing,
   settings,
   logger,
+  targets,
 }: {
   readonly pool: Pool;
   readonly keyRing: KeyRing;
   readonly settings: Settings;
   readonly logger: Logger;
+  /** What else is compared. */
+  readonly targets: readonly TargetCheck[];
 }): JobHandler =>
   handlerOf(verificationJob, async ({ target, parameters, created_at }, signal) => {
     const { start, end, deep } = parameters;
@@ -63,6 +67,7 @@ export const createVerificationHandler = ({
         keyRing,
         settings,
         sourceUrl: settings.SOURCE_DATABASE_URL,
+        targets,
         onError: ({ type, message }) => {
           logger.warn({ batch_export_id: target, type }, `A verification repeats a request. ${message}`);
         },

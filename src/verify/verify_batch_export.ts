@@ -1,6 +1,7 @@
 import { type Bound, boundText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
 import { selectionOfConfig } from '../destination/config_versions.ts';
+import type { Manifest } from '../destination/manifest.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { applicationName } from '../source/postgres_source.ts';
 import { relationsOf } from '../source/relations.ts';
@@ -8,10 +9,9 @@ import { selectsAllRows } from '../source/row_selection.ts';
 import { describeStrayRows, findStrayRows } from '../source/stray_rows.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
 import { checkInterval, type IntervalCheck, summarize } from './check_interval.ts';
-import type { CheckContext, ManifestCheck } from './check_manifest.ts';
-import { compareTable, openTable, tableFindings } from './check_table.ts';
+import type { CheckContext } from './check_manifest.ts';
 import { findOverlaps, reportMisplacedRows } from './cross_manifest_checks.ts';
-import { createExpirations, findGaps, sortIntervals } from './gaps.ts';
+import { createExpirations, findGaps, sortIntervals, type TimeRange } from './gaps.ts';
 import {
   createVersionFinder,
   type ExportDefinition,
@@ -55,7 +55,22 @@ const concurrency = 4;
  */
 interface VerifyDependencies extends LocationDependencies {
   readonly sourceUrl: string;
+  /** What else is compared with the manifests. */
+  readonly targets: readonly TargetCheck[];
 }
+
+/**
+ * Compares what gets the files of an export besides its manifests, such as a table, with the current ones. `since`: the time of the
+ * database before they were read; `range`: only what overlaps it is compared.
+ */
+export type TargetCheck = (
+  dependencies: LocationDependencies,
+  context: Pick<CheckContext, 'definition' | 'signal'> & {
+    readonly since: string;
+    readonly range: TimeRange;
+  },
+  manifests: readonly Manifest[],
+) => Promise<Finding[]>;
 
 /** Options for verifying. */
 export interface VerifyOptions {
@@ -148,16 +163,23 @@ async function verify(
       checks.map(({ found }) => found),
     )),
   ];
-  const table = await findTableDifferences(
-    dependencies,
-    { definition, signal, since: now.toISOString(), range },
-    checks,
+  const current = checks.filter(({ found }) => found.location.current).map(({ found }) => found.manifest);
+  const inTargets = await Promise.all(
+    dependencies.targets.map((check) =>
+      check(dependencies, { definition, signal, since: now.toISOString(), range }, current),
+    ),
   );
   // A part of the time has no rows without one.
   const isWhole = range.from === null && range.to === null;
   const stray = isWhole ? await findRowsWithoutInterval(definition, connections, settings, signal) : null;
   return summarize(definition.batch_export_id, { deep, fast, ...range }, intervals, {
-    findings: [...listing.findings, ...gaps.findings, ...crossChecks, ...table, ...(stray?.findings ?? [])],
+    findings: [
+      ...listing.findings,
+      ...gaps.findings,
+      ...crossChecks,
+      ...inTargets.flat(),
+      ...(stray?.findings ?? []),
+    ],
     notes: [...notes, ...listing.notes, ...gaps.notes, ...(stray?.notes ?? [])],
   });
 }
@@ -193,24 +215,6 @@ async function findRowsWithoutInterval(
       .filter(({ isMissing }) => !isMissing)
       .map(({ detail }) => ({ ...nowhere, reason: null, intervals: 0, detail })),
   };
-}
-
-/** Compares the table of the export with its manifests, which were read before. None of an export without a table. */
-async function findTableDifferences(
-  dependencies: VerifyDependencies,
-  context: Omit<Parameters<typeof compareTable>[0], 'pool' | 'table'>,
-  checks: readonly ManifestCheck[],
-): Promise<Finding[]> {
-  const opened = await openTable(dependencies, context.definition);
-  if (!opened) return [];
-  const { table } = opened;
-  try {
-    const current = checks.filter(({ found }) => found.location.current);
-    const manifests = current.map(({ found }) => found.manifest);
-    return tableFindings(table, await compareTable({ ...dependencies, ...context, table }, manifests));
-  } finally {
-    opened.close();
-  }
 }
 
 function manifestCounter(bound: Bound | undefined): CheckContext['countManifest'] {

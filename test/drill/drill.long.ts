@@ -1,3 +1,4 @@
+import { targetChecks as targets } from '../../src/temporal/capabilities.ts';
 import { randomBytes } from 'node:crypto';
 import { setTimeout as delay } from 'node:timers/promises';
 import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
@@ -257,7 +258,7 @@ describe('an hour in which everything is restarted', () => {
       const wrong: unknown[] = [];
       for (const { id } of exports) {
         const { findings } = await verifyBatchExport(
-          { pool, keyRing, settings, sourceUrl: servers.databaseUrl, onError: () => undefined },
+          { pool, keyRing, settings, sourceUrl: servers.databaseUrl, targets, onError: () => undefined },
           { batchExportId: id, to: until.toISOString(), deep: false },
         );
         if (findings.length > 0) wrong.push({ id, findings: findings.slice(0, 3) });

@@ -1,3 +1,4 @@
+import { targetChecks as targets } from '../../src/temporal/capabilities.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport } from '../../src/verify/verify_batch_export.ts';
@@ -15,6 +16,7 @@ export const verifyExport = (
       keyRing: createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS),
       settings,
       sourceUrl: databaseUrl,
+      targets,
       onError: () => undefined,
     },
     { batchExportId, deep },

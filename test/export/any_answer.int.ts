@@ -1,4 +1,5 @@
 /** A store that answers requests with anything that HTTP allows: no run claims what is not there, and no report a gap. */
+import { targetChecks as targets } from '../../src/temporal/capabilities.ts';
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
@@ -256,6 +257,7 @@ describe('a store that answers with anything that HTTP allows', () => {
             {
               pool,
               sourceUrl,
+              targets,
               keyRing: harness.keyRing,
               onError: () => undefined,
               settings: { ...harness.settings, EXPORTD_S3_RETRY_BUDGET: 60 },

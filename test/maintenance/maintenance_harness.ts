@@ -1,3 +1,4 @@
+import { keepers } from '../../src/temporal/capabilities.ts';
 import {
   AbortMultipartUploadCommand,
   DeleteBucketCommand,
@@ -69,6 +70,7 @@ export function createMaintenanceHarness(harness: ExportHarness) {
       source: observedSource,
       readSelection,
       openLocation: createLocationOpener(database.pool, keyRing, settings),
+      keepers,
       backfills: {
         start: (id) => {
           startedRepairs.push(id);

@@ -1,3 +1,4 @@
+import { targetChecks as targets } from '../../src/temporal/capabilities.ts';
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import type pg from 'pg';
@@ -359,6 +360,7 @@ export async function startHistory(
         keyRing: harness.keyRing,
         settings: harness.settings,
         sourceUrl: database.url(),
+        targets,
         onError: () => undefined,
       },
       { batchExportId, deep: true },

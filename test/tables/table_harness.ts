@@ -2,8 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import { batchExportDecider, type BatchExportEvent } from '../../src/domain/batch_export.ts';
 import { repairTable } from '../../src/table_commits/repair_table.ts';
-import { checkTable } from '../../src/verify/check_table.ts';
-import { readDefinition } from '../../src/verify/locations.ts';
+import { checkTable } from '../../src/table_commits/check_table.ts';
 import type { ExportHarness } from '../export/export_harness.ts';
 import { createReruns } from '../export/rerun.ts';
 import { createDeltaReader } from './delta_reader.ts';
@@ -117,15 +116,13 @@ export function createTestedTable(
       const { keyRing, settings, journal } = harness;
       const { pool } = harness.database;
       const dependencies = { pool, keyRing, settings, journal, onError: () => undefined };
-      const definition = () => readDefinition(pool, batchExportId);
       return {
         one,
         other,
         dependencies,
-        definition,
         signal,
         check: async () => {
-          const { findings, ...rest } = await checkTable(dependencies, await definition(), signal);
+          const { findings, ...rest } = await checkTable(dependencies, batchExportId, signal);
           return { ...rest, kinds: [...new Set(findings.map(({ kind }) => kind))].sort() };
         },
         repair: (repairId = randomUUID()) => repairTable(dependencies, { batchExportId, repairId, signal }),

@@ -334,7 +334,7 @@ describe('a verification', () => {
     const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
     const activities = createJobActivities({
       pool,
-      handlers: [createVerificationHandler({ pool, keyRing, settings, logger })],
+      handlers: [createVerificationHandler({ pool, keyRing, settings, logger, targets: [] })],
       settings,
       logger,
       context: () => ({ heartbeat: () => undefined, cancellationSignal: new AbortController().signal }),

@@ -1,3 +1,4 @@
+import { targetChecks as targets } from '../../src/temporal/capabilities.ts';
 import { randomUUID } from 'node:crypto';
 import { crc32 } from 'node:zlib';
 import {
@@ -81,6 +82,7 @@ export async function createVerifyHarness(eventsPerHour = 100) {
         keyRing: harness.keyRing,
         settings: harness.settings,
         sourceUrl: harness.database.url,
+        targets,
         onError: () => undefined,
       },
       options,

@@ -106,8 +106,9 @@ export function addVerifyCommand(program: Command): void {
 }
 
 async function verify(batchExportId: string, { from, to, deep, fast }: Options): Promise<VerificationReport> {
-  const [{ verifyBatchExport }, { withPool }] = await Promise.all([
+  const [{ verifyBatchExport }, { targetChecks: targets }, { withPool }] = await Promise.all([
     import('../../verify/verify_batch_export.ts'),
+    import('../../temporal/capabilities.ts'),
     import('../running_stack.ts'),
   ]);
   const settings = await commandSettings(process.env);
@@ -117,7 +118,7 @@ async function verify(batchExportId: string, { from, to, deep, fast }: Options):
   try {
     return await withPool((pool) =>
       verifyBatchExport(
-        { pool, keyRing, settings, sourceUrl, onError: progress.retrying },
+        { pool, keyRing, settings, sourceUrl, targets, onError: progress.retrying },
         { batchExportId, from, to, deep, fast, onProgress: progress.checked },
       ),
     );

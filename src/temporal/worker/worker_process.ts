@@ -10,7 +10,7 @@ import {
   createQueryOutcomeActivities,
   type QueryActivityDependencies,
 } from '../../../activities/query.ts';
-import { createCapabilities, createJobHandlers, createTargets } from '../capabilities.ts';
+import { createCapabilities, createJobHandlers, createTargets, keepers } from '../capabilities.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
@@ -332,6 +332,7 @@ async function serve(
           ...createMaintenanceActivities({
             ...control,
             openLocation: createLocationOpener(pool, keyRing, settings, { circuits }),
+            keepers,
           }),
           ...capabilities.activities,
           ...jobActivities,

@@ -1,3 +1,4 @@
+import { targetChecks as targets } from '../../../src/temporal/capabilities.ts';
 import { join } from 'node:path';
 import { createKeyRing } from '../../../src/config/key_ring.ts';
 import { readSettings } from '../../../src/config/settings.ts';
@@ -365,7 +366,7 @@ export async function verifyRun(
   const settings = readSettings({ ...environment });
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);
   const { ok, findings } = await verifyBatchExport(
-    { pool, settings, keyRing, sourceUrl: settings.SOURCE_DATABASE_URL, onError: () => undefined },
+    { pool, settings, keyRing, sourceUrl: settings.SOURCE_DATABASE_URL, targets, onError: () => undefined },
     { batchExportId, from, to, [depth]: true },
   );
   if (!ok)

@@ -12,7 +12,7 @@ import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { filesOf, type TableFile, type WantedFile } from '../tables/files.ts';
 import { readSnapshot, type Snapshot } from '../tables/log.ts';
-import { overlaps, type TimeRange } from './gaps.ts';
+import { overlaps, type TimeRange } from '../verify/gaps.ts';
 import {
   createVersionFinder,
   foreignManifestBecause,
@@ -20,9 +20,12 @@ import {
   intervalOf,
   type LocationDependencies,
   openLocations,
-} from './locations.ts';
-import { listManifests, readManifest } from './manifests.ts';
-import { CannotVerify, type Finding, type FindingKind } from './report.ts';
+  readDefinition,
+} from '../verify/locations.ts';
+import { listManifests, readManifest } from '../verify/manifests.ts';
+import { CannotVerify, type Finding, type FindingKind } from '../verify/report.ts';
+import type { TargetCheck } from '../verify/verify_batch_export.ts';
+import { clearTableFault, storeTableFault } from './recorded_commits.ts';
 
 /** The table of an export, in the bucket and folder that it writes to now. */
 interface OpenTable {
@@ -31,7 +34,7 @@ interface OpenTable {
 }
 
 /** Opens the table of an export; null if it has none. @throws CommandRejected, SecretUnreadable, DestinationError */
-export async function openTable(
+async function openTable(
   { pool, keyRing, settings, onError }: LocationDependencies,
   { team_id, batch_export_id, config_version, model }: ExportDefinition,
 ): Promise<OpenTable | null> {
@@ -42,6 +45,35 @@ export async function openTable(
   destination.close();
   return null;
 }
+
+/** What reading a table needs. */
+export type ReadingDependencies = LocationDependencies;
+
+/** A table, and the export that it is of. */
+export interface TableOfExport {
+  readonly definition: ExportDefinition;
+  readonly table: TableStore;
+}
+
+/** Uses the table of an export. @throws CannotVerify without one; what `openTable` and `use` throw */
+export async function withTable<Result>(
+  dependencies: ReadingDependencies,
+  batchExportId: string,
+  use: (found: TableOfExport) => Promise<Result>,
+): Promise<Result> {
+  const definition = await readDefinition(dependencies.pool, batchExportId);
+  const opened = await openTable(dependencies, definition);
+  if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
+  try {
+    return await use({ definition, table: opened.table });
+  } finally {
+    opened.close();
+  }
+}
+
+/** What people are told who ask for a table that has no version yet. */
+export const absentTable = ({ name }: TableStore): CannotVerify =>
+  new CannotVerify(`There is no table at ${name} yet. The first run with rows creates it.`);
 
 /** In what a table differs from the current manifests of its export. */
 export interface TableDifferences {
@@ -313,16 +345,17 @@ export interface TableCheck {
   readonly findings: readonly Finding[];
 }
 
-/** Compares the table of an export with its manifests, its objects and the journal. @throws CannotVerify, DestinationError */
-export async function checkTable(
-  dependencies: LocationDependencies,
-  definition: ExportDefinition,
+/**
+ * Compares the table of an export with its manifests, its objects and the journal. What it finds becomes the condition of the
+ * export.
+ * @throws CannotVerify, DestinationError
+ */
+export const checkTable = (
+  dependencies: ReadingDependencies,
+  batchExportId: string,
   signal: AbortSignal,
-): Promise<TableCheck> {
-  const opened = await openTable(dependencies, definition);
-  if (!opened) throw new CannotVerify('The export has no table: its table_format is null.');
-  const { table } = opened;
-  try {
+): Promise<TableCheck> =>
+  withTable(dependencies, batchExportId, async ({ definition, table }) => {
     const since = await readTime(dependencies.pool);
     const manifests = await readCurrentManifests(dependencies, definition, signal);
     const context = { ...dependencies, definition, table, signal, since, range: { from: null, to: null } };
@@ -331,6 +364,10 @@ export async function checkTable(
     const live = (snapshot ? filesOf(table, snapshot.state) : []).map(({ key }) => key);
     const objects = await findMissingObjects(dependencies, definition, { table, keys: live, signal });
     const findings = tableFindings(table, differences, objects);
+    const [first] = findings;
+    if (first)
+      await storeTableFault(dependencies.pool, definition, { type: 'TableChanged', message: first.detail });
+    else await clearTableFault(dependencies.pool, batchExportId);
     return {
       ok: findings.length === 0,
       version: snapshot?.version ?? null,
@@ -339,10 +376,19 @@ export async function checkTable(
       left_intervals: differences.left.length,
       findings,
     };
+  });
+
+/** Compares the table of an export with its manifests as a part of its verification. No finding without a table. */
+export const checkTarget: TargetCheck = async (dependencies, context, manifests) => {
+  const opened = await openTable(dependencies, context.definition);
+  if (!opened) return [];
+  const { table } = opened;
+  try {
+    return tableFindings(table, await compareTable({ ...dependencies, ...context, table }, manifests));
   } finally {
     opened.close();
   }
-}
+};
 
 /** The time of the control database. */
 export async function readTime(pool: Pool): Promise<string> {
@@ -354,7 +400,7 @@ export async function readTime(pool: Pool): Promise<string> {
 const maxNamed = 20;
 
 /** What is wrong with a table, for people. */
-export function tableFindings(
+function tableFindings(
   { name }: Pick<TableStore, 'name'>,
   differences: TableDifferences,
   missingObjects: readonly string[] = [],
