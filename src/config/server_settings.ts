@@ -1,4 +1,5 @@
 import {
+  accountList,
   baseUrl,
   count,
   databaseUrl,
@@ -136,6 +137,11 @@ export const security = {
   EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: flag(false).describe(
     "Whether destinations in AWS without keys and role use the machine's credentials: every project can then write wherever the machine can.",
   ),
+  EXPORTD_ROLE_ACCOUNTS: accountList()
+    .optional()
+    .describe(
+      'AWS accounts, separated by commas, whose roles (`role_arn`) the credentials of the machine assume. Default: all but its own.',
+    ),
 };
 
 /** The HTTP API and its limits. */

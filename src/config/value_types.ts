@@ -262,6 +262,16 @@ export const networkList = () =>
     return z.NEVER;
   });
 
+/** Ids of AWS accounts, separated by commas, as a list. */
+export const accountList = () =>
+  z
+    .string()
+    .regex(
+      /^\s*\d{12}(\s*,\s*\d{12})*\s*$/,
+      'invalid: write ids of AWS accounts, such as 123456789012,210987654321',
+    )
+    .transform((text) => text.split(',').map((account) => account.trim()));
+
 /** The name of an HTTP header, in lower case. */
 export const headerName = () =>
   z

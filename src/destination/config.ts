@@ -269,7 +269,7 @@ const endpointNotAllowed = (): DestinationError =>
 /** Settings that restrict destinations. */
 export type DestinationSettings = Pick<
   Settings,
-  'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN'
+  'EXPORTD_ALLOW_PRIVATE_ENDPOINTS' | 'EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN' | 'EXPORTD_ROLE_ACCOUNTS'
 > & {
   /**
    * For configs of requests: the external id of the project, which exportd chooses, so that a project cannot make exportd
@@ -482,6 +482,7 @@ export function parseS3Config(config: unknown, settings: DestinationSettings): S
   const external_id = externalIdOf(parsed, settings.external_id);
   checkPairs({ ...parsed, external_id });
   checkCredentials(parsed, settings.EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN);
+  checkRole(parsed, settings.EXPORTD_ROLE_ACCOUNTS);
   return { ...parsed, ...format, external_id };
 }
 
@@ -530,6 +531,23 @@ function checkCredentials(
       : 'Set aws_access_key_id and aws_secret_access_key, or role_arn: this installation does not provide AWS credentials (EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN).',
     configAttribute('aws_access_key_id'),
   );
+}
+
+/** The AWS account of a role. */
+export const accountOfRole = (roleArn: string): string => roleArn.split(':')[4] ?? '';
+
+/** Roles that the keys of the config assume are the owner's own affair. */
+function checkRole(
+  { aws_access_key_id, role_arn }: Fields,
+  accounts: DestinationSettings['EXPORTD_ROLE_ACCOUNTS'],
+): void {
+  if (role_arn === null || aws_access_key_id !== undefined || accounts === undefined) return;
+  const account = accountOfRole(role_arn);
+  if (!accounts.includes(account))
+    throw rejectField(
+      'role_arn',
+      `exportd assumes no roles of the AWS account ${account}: the operator lists the accounts in EXPORTD_ROLE_ACCOUNTS.`,
+    );
 }
 
 function checkPairs(config: Fields): void {

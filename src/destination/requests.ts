@@ -39,6 +39,7 @@ import { safeText } from '../config/bounds.ts';
 import { constantPrefix } from './keys.ts';
 import { followRedirects } from './redirects.ts';
 import { ProxiedRequestHandler, S3RequestHandler } from './responses.ts';
+import { accountOf, requireGuardedRole } from './roles.ts';
 import { unknownTraits, type StoreTraits } from './store_traits.ts';
 
 /** How a request ended; one word for each thing that an operator would do about it. */
@@ -246,7 +247,7 @@ function observeStore(client: S3Client): void {
 const maxServerLength = 200;
 
 /** Settings of requests to AWS STS. */
-type RoleSettings = Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT'> & Proxies;
+type RoleSettings = Pick<Settings, 'EXPORTD_S3_REQUEST_TIMEOUT' | 'EXPORTD_ROLE_ACCOUNTS'> & Proxies;
 
 /** The session name under which AWS logs exportd's requests. */
 const sessionName = 'exportd';
@@ -287,27 +288,37 @@ function assumeRole(
   keys: { readonly accessKeyId: string; readonly secretAccessKey: string } | undefined,
   settings: RoleSettings,
 ): NonNullable<S3ClientConfig['credentials']> {
-  const { external_id, endpoint_url, region } = config;
+  const { external_id, endpoint_url } = config;
+  const usesMachine = keys === undefined;
+  const identity = keys ?? machineCredentials(settings);
+  const region = endpoint_url === null ? config.region : fallbackRegion;
   const requestHandler = stsHandler(settings);
-  const provider = fromTemporaryCredentials({
-    params: {
-      RoleArn: roleArn,
-      RoleSessionName: sessionName,
-      ...(external_id === null ? {} : { ExternalId: external_id }),
-    },
-    masterCredentials: keys ?? machineCredentials(settings),
-    clientConfig: {
-      region: endpoint_url === null ? region : fallbackRegion,
-      requestHandler,
-    },
-  });
-  return (properties) =>
-    provider(properties).catch((error: unknown) => {
-      const usesMachine = keys === undefined;
+  const assumeWith = (externalId: string | null) =>
+    fromTemporaryCredentials({
+      params: {
+        RoleArn: roleArn,
+        RoleSessionName: sessionName,
+        ...(externalId === null ? {} : { ExternalId: externalId }),
+      },
+      masterCredentials: identity,
+      clientConfig: { region, requestHandler },
+    });
+  const provider = assumeWith(external_id);
+  return async (properties) => {
+    try {
+      if (usesMachine)
+        await requireGuardedRole(roleArn, {
+          settings,
+          assumeWith: (externalId) => assumeWith(externalId)(properties),
+          ownAccount: () => accountOf({ identity, region, requestHandler }),
+        });
+      return await provider(properties);
+    } catch (error) {
       throw withServerText(toAssumeRoleError(error, { usesMachine }), error, config, {
         ofMachine: usesMachine,
       });
-    });
+    }
+  };
 }
 
 /** Attempts of the client before it reports an error. */

@@ -185,6 +185,11 @@ describe('the configuration', () => {
       ['EXPORTD_EXPORT_SLOTS', '0', 'is 0: it must be at least 1.'],
       ['EXPORTD_JITTER_SHORT_FRACTION', '2', 'is 2: it must be at most 1.'],
       ['EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN', 'yes', 'is yes: write one of true, false, 1, 0.'],
+      [
+        'EXPORTD_ROLE_ACCOUNTS',
+        '123456789012,me',
+        'is invalid: write ids of AWS accounts, such as 123456789012,210987654321.',
+      ],
       ['EXPORTD_BASE_URL', 'localhost', 'is not a URL: write one such as https://host.'],
       [
         'EXPORTD_BASE_URL',

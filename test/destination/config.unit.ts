@@ -196,6 +196,20 @@ describe('the config of an S3 destination', () => {
     expect(parseS3Config({ ...minimal, role_arn }, closed)).toMatchObject({ role_arn });
   });
 
+  it('assumes roles of the listed accounts with the credentials of the machine, and any with keys', () => {
+    const role_arn = 'arn:aws:iam::123456789012:role/exports';
+    const listed = { ...strict, EXPORTD_ROLE_ACCOUNTS: ['210987654321'] };
+    expect(() => parseS3Config({ ...minimal, role_arn }, listed)).toThrow(
+      expect.objectContaining({
+        attr: 'destination__config__role_arn',
+        message: expect.stringContaining('EXPORTD_ROLE_ACCOUNTS'),
+      }),
+    );
+    expect(parseS3Config({ ...minimal, ...minimalKeys, role_arn }, listed)).toMatchObject({ role_arn });
+    const both = { ...strict, EXPORTD_ROLE_ACCOUNTS: ['210987654321', '123456789012'] };
+    expect(parseS3Config({ ...minimal, role_arn }, both)).toMatchObject({ role_arn });
+  });
+
   it('never signs for an endpoint_url with the credentials of the machine', () => {
     const endpoint = { ...minimal, endpoint_url: 'https://s3.example.com' };
     expect(() => parseS3Config(endpoint, strict)).toThrow(

@@ -236,6 +236,12 @@ describe('requests with a role', () => {
   let store: FakeServer;
   /** Without `xml`, the credentials. */
   let stsResponse: { status: number; xml?: string };
+  /** Whether AWS denies an external id that is not that of the project. */
+  let demandsExternalId: boolean;
+  const machineAccount = '999999999999';
+  const identityXml = `<GetCallerIdentityResponse xmlns="https://sts.amazonaws.com/doc/2011-06-15/"><GetCallerIdentityResult>
+  <Arn>arn:aws:iam::${machineAccount}:role/exportd</Arn><Account>${machineAccount}</Account>
+  </GetCallerIdentityResult></GetCallerIdentityResponse>`;
   const environment = [
     'AWS_ENDPOINT_URL_STS',
     'AWS_ACCESS_KEY_ID',
@@ -249,9 +255,15 @@ describe('requests with a role', () => {
 
   beforeEach(async () => {
     stsResponse = { status: 200 };
+    demandsExternalId = true;
     sts = await startFakeServer(({ body }, response) => {
-      const action = new URLSearchParams(body).get('Action') ?? '';
-      const { status, xml = credentialsXml(action) } = stsResponse;
+      const form = new URLSearchParams(body);
+      const action = form.get('Action') ?? '';
+      const externalId = form.get('ExternalId');
+      const isDenied = demandsExternalId && externalId !== null && externalId !== 'project-7';
+      const { status, xml = action === 'GetCallerIdentity' ? identityXml : credentialsXml(action) } = isDenied
+        ? { status: 403, xml: errorXml('AccessDenied') }
+        : stsResponse;
       response.writeHead(status, { 'content-type': 'text/xml' }).end(xml);
     });
     store = await startFakeServer((_, response) => response.end());
@@ -268,11 +280,16 @@ describe('requests with a role', () => {
   });
 
   /** Sends one request to the store with this config; returns its error or null. */
-  const requestErrorOf = (config: object): Promise<unknown> =>
+  const requestErrorOf = (
+    config: object,
+    settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' }),
+  ): Promise<unknown> =>
     requestError(
       { bucket_name: 'bucket', region: 'auto', prefix: '', endpoint_url: store.endpoint, ...config },
-      s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' }),
+      settings,
     );
+  /** What AWS STS was asked. */
+  const asked = () => sts.received.map(({ body }) => new URLSearchParams(body).get('Action'));
 
   describe('a destination with a role', () => {
     it('assumes it with its keys and external id, and signs with the temporary credentials', async () => {
@@ -294,9 +311,62 @@ describe('requests with a role', () => {
       process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
       process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
       expect(await requestErrorOf({ role_arn: role })).toBeNull();
-      expect(sts.received[0]?.headers.authorization).toContain('Credential=AKIAMACHINE/');
-      expect(new URLSearchParams(sts.received[0]?.body).has('ExternalId')).toBe(false);
+      for (const { headers } of sts.received)
+        expect(headers.authorization).toContain('Credential=AKIAMACHINE/');
+      expect(new URLSearchParams(sts.received.at(-1)?.body).has('ExternalId')).toBe(false);
       expect(store.received[0]?.headers.authorization).toContain(`Credential=${assumed.id}/`);
+    });
+
+    describe('without keys', () => {
+      beforeEach(() => {
+        process.env.AWS_ACCESS_KEY_ID = 'AKIAMACHINE';
+        process.env.AWS_SECRET_ACCESS_KEY = 'machine-secret';
+      });
+      const guarded = { role_arn: role, external_id: 'project-7' };
+
+      it('assumes it once with another external id, which AWS has to deny', async () => {
+        const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' });
+        expect(await requestErrorOf(guarded, settings)).toBeNull();
+        expect(asked()).toEqual(['GetCallerIdentity', 'AssumeRole', 'AssumeRole']);
+        const ids = sts.received.map(({ body }) => new URLSearchParams(body).get('ExternalId'));
+        expect(ids).toEqual([null, expect.stringMatching(/^[0-9a-f-]{36}$/), 'project-7']);
+        expect(await requestErrorOf({ ...guarded, region: 'eu-west-1' }, settings)).toBeNull();
+        expect(asked().slice(3)).toEqual(['AssumeRole']);
+      });
+
+      it('refuses it if AWS accepts another external id, or its account is that of the machine', async () => {
+        demandsExternalId = false;
+        const own = `arn:aws:iam::${machineAccount}:role/anything`;
+        for (const [role_arn, reason] of [
+          [role, 'it does not demand an external id'],
+          [own, 'it is of the AWS account of exportd itself'],
+        ] as const)
+          expect(await requestErrorOf({ ...guarded, role_arn })).toMatchObject({
+            type: 'RoleNotAllowed',
+            transient: false,
+            owner: 'tenant',
+            message: expect.stringContaining(reason),
+          });
+        expect(store.received).toEqual([]);
+        // The owner's keys may assume whatever they may.
+        expect(await requestErrorOf({ ...keys, ...guarded })).toBeNull();
+      });
+
+      it('assumes roles of the listed accounts, the own one among them, if they demand an external id', async () => {
+        const listed = () =>
+          s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s', EXPORTD_ROLE_ACCOUNTS: machineAccount });
+        const own = { ...guarded, role_arn: `arn:aws:iam::${machineAccount}:role/exports` };
+        expect(await requestErrorOf(own, listed())).toBeNull();
+        expect(asked()).toEqual(['AssumeRole', 'AssumeRole']);
+        demandsExternalId = false;
+        expect(await requestErrorOf(own, listed())).toMatchObject({ type: 'RoleNotAllowed' });
+      });
+
+      it('fails with a transient error when AWS STS does not say whose credentials they are', async () => {
+        stsResponse = { status: 503, xml: errorXml('ServiceUnavailable') };
+        expect(await requestErrorOf(guarded)).toMatchObject({ type: 'AssumeRoleFailed', transient: true });
+        expect(store.received).toEqual([]);
+      });
     });
 
     it('uses rotated keys of the machine without a restart', async () => {
@@ -318,11 +388,11 @@ describe('requests with a role', () => {
       process.env.AWS_CONFIG_FILE = '/dev/null';
       for (const text of ['first-token', 'second-token']) {
         writeFileSync(token, text);
+        const sent = sts.received.length;
         expect(await requestErrorOf({ role_arn: role })).toBeNull();
-        const [identity, assumption] = sts.received.slice(-2).map(({ body }) => new URLSearchParams(body));
-        expect(identity?.get('Action')).toBe('AssumeRoleWithWebIdentity');
-        expect(identity?.get('WebIdentityToken')).toBe(text);
-        expect(assumption?.get('Action')).toBe('AssumeRole');
+        const [identity, ...others] = asked().slice(sent);
+        expect([identity, others.at(-1)]).toEqual(['AssumeRoleWithWebIdentity', 'AssumeRole']);
+        expect(new URLSearchParams(sts.received[sent]?.body).get('WebIdentityToken')).toBe(text);
       }
     });
 
