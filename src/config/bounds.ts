@@ -86,8 +86,14 @@ export const boundGroups = {
       'they wait',
     ),
     shareWait: ms(10_000, 'Wait of a request for its turn', '429'),
-    verifications: atATime(4, 'Verifications of a deployment', '429'),
-    verificationsOfProject: atATime(1, '– of a project', '429'),
+    jobs: atATime(
+      12,
+      'Verifications, requests about tables and tests, in a worker; the last place is for a project that has none',
+      'they wait',
+    ),
+    jobsOfProject: atATime(6, '– of a project', 'they wait'),
+    verifications: items(1, 'Verifications of a project, running or waiting', '429'),
+    tableRequests: items(4, 'Its requests about tables', '429'),
   },
   'S3 servers': {
     s3Response: bytes(2 * mib, 'A response other than an object', 'the request fails, `ResponseTooLarge`'),
@@ -143,8 +149,6 @@ export const boundGroups = {
     checkpoint: bytes(128 * mib, 'A checkpoint of a table, unpacked', 'the run fails, `TableDamaged`'),
     checkpointValues: items(8_000_000, 'Values in it', 'the run fails, `TableDamaged`'),
     tableManifests: items(50_000, 'Manifests of a check or repair of a table', 'it fails and says so'),
-    tableRequests: atATime(8, 'Requests about tables that workers read for', '429'),
-    tableRequestsOfProject: atATime(4, '– of a project', '429'),
     rejectedFile: bytes(64 * mib, 'The rejected rows of an interval', 'the run fails, `TooManyRejectedRows`'),
     verifiedManifests: items(
       1_000,

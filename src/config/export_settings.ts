@@ -119,6 +119,9 @@ export const exports = {
   EXPORTD_EXPORT_SLOTS: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
     'Intervals, or ranges of them, that a worker exports at the same time, and one more for a project that has none. Default: half its cores, at least 4.',
   ),
+  EXPORTD_TABLE_READ_TIMEOUT: duration('60s').describe(
+    'How long a worker reads a table to describe or check it, or to list its versions.',
+  ),
   EXPORTD_SLOTS_PER_EXPORT: optionalCount().describe(
     'Maximum slots of one export, to leave room for others. Default: all slots.',
   ),

@@ -20,7 +20,6 @@ export const destinationTestJob: JobKind<
   workflowType: 'batchExportDestinationTest',
   summary: 'Test of a destination',
   limit: null,
-  worker: 'control',
   attempts: 1,
   timeoutMs: ({ EXPORTD_DESTINATION_TEST_TIMEOUT }) => EXPORTD_DESTINATION_TEST_TIMEOUT + overheadMs,
   isKept: false,

@@ -7,6 +7,7 @@ import {
   requestJob,
   withdrawJob,
 } from '../jobs/jobs.ts';
+import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { JobClient } from '../temporal/clients/job_client.ts';
@@ -16,6 +17,7 @@ import { ApiError, retryAfter, temporalUnreachable } from './api_error.ts';
 export interface JobService {
   readonly pool: Pool;
   readonly jobs: JobClient;
+  readonly settings: Settings;
   readonly logger: Logger;
 }
 
@@ -37,12 +39,13 @@ interface StartedJob {
 
 /** Stores a job and starts its workflow. @throws ApiError `busy()`, or 503 without Temporal */
 export async function startJob<Parameters extends object, Result extends object>(
-  { pool, jobs, logger }: JobService,
+  service: JobService,
   kind: JobKind<Parameters, Result>,
   request: JobRequest<Parameters>,
   { busy, undone, retryAfterSeconds }: Refusals,
 ): Promise<StartedJob> {
-  const id = await requestJob(pool, kind, request);
+  const { pool, jobs, logger } = service;
+  const id = await requestJob(service, kind, request);
   if (id === null) throw busy?.() ?? new RangeError(`Jobs of the kind ${kind.name} have no limit.`);
   try {
     return { id, timeoutMs: await jobs.start(kind, { id, team_id: request.team_id }) };

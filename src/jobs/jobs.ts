@@ -7,12 +7,11 @@ import { inTransaction, type Pool } from '../journal/database.ts';
 import type { Subscriber } from '../journal/journal.ts';
 import type { StoredRows } from '../journal/stored_rows.ts';
 
-/** How many unfinished jobs there may be, of all kinds that share the limit. */
+/** How many unfinished jobs a project may have, of all kinds that share the limit. */
 export interface JobLimit {
   /** The names of these kinds. */
   readonly kinds: readonly string[];
-  readonly deployment: number;
-  readonly project: number;
+  readonly max: number;
 }
 
 /** A kind of job. The folder of what it does declares it, the API requests it, and workers register its handler. */
@@ -25,8 +24,6 @@ export interface JobKind<Parameters extends object, Result extends object> {
   readonly summary: string;
   /** Null if requests are limited before they are stored. */
   readonly limit: JobLimit | null;
-  /** Which worker does it. The control worker has room at once for what takes seconds and a person waits for. */
-  readonly worker: 'control' | 'maintenance';
   /** Attempts, if a worker is lost. An error is an answer, and no reason for another attempt. */
   readonly attempts: number;
   /** How long an attempt may take, in milliseconds. */
@@ -72,16 +69,24 @@ export type JobOutcome<Result extends object = object> =
   | { readonly result: Result }
   | { readonly error: string };
 
-/** Minutes after which a job without an answer counts as failed: its worker or its workflow is gone. */
-const maxMinutes = 60;
-const isUnfinished = `finished_at is null and created_at > clock_timestamp() - interval '${maxMinutes} minutes'`;
+/** How long a busy worker may take to start, in milliseconds. */
+const startDelayMs = 2_000;
+
+/** The milliseconds after which there is no answer to a job any more: Temporal has ended its workflow. */
+export const jobTimeoutMs = ({ timeoutMs }: JobTime, settings: Settings): number =>
+  timeoutMs(settings) + startDelayMs;
+
+type JobTime = Pick<JobKind<object, object>, 'timeoutMs'>;
+
+/** SQL: jobs that a worker does, or is going to do. One that was withdrawn is among them until its activity has ended. */
+const isUnfinished = `finished_at is null and ends_before > clock_timestamp()`;
 
 const selection = `select id, kind, team_id, user_id, target, parameters, secrets, result, error, created_at, finished_at,
     case when ${isUnfinished} then 'pending' when result is null then 'failed' else 'completed' end as status
   from exportd.jobs`;
 
 /** SQL: jobs that nobody reads any more, and whose secrets are not needed. */
-const isAbandoned = `not is_kept and created_at < clock_timestamp() - interval '${maxMinutes} minutes'`;
+const isAbandoned = `not is_kept and created_at < clock_timestamp() - interval '1 hour'`;
 
 /** Jobs with their answers, which name rows by their ids. */
 export const jobRows: StoredRows = {
@@ -96,10 +101,16 @@ export const jobRows: StoredRows = {
   ],
 };
 
-/** Deletes the jobs of an export with it: they can no longer be read. */
-export const deleteJobsOfExport: Subscriber = async (connection, { stored }) => {
+/** SQL: withdraws jobs. What a worker does not do is deleted at once, the others when their activities have ended. */
+const withdraw = (jobs: string): string => `with started as (
+    update exportd.jobs set withdrawn = true, secrets = '{}'
+    where ${jobs} and started_at is not null and finished_at is null)
+  delete from exportd.jobs where ${jobs} and (started_at is null or finished_at is not null)`;
+
+/** Withdraws the jobs of an export that is deleted: they can no longer be read. */
+export const withdrawJobsOfExport: Subscriber = async (connection, { stored }) => {
   if (stored.type === 'BatchExportDeleted')
-    await connection.query('delete from exportd.jobs where target = $1', [stored.stream_id]);
+    await connection.query(withdraw('target = $1'), [stored.stream_id]);
   return undefined;
 };
 
@@ -108,23 +119,24 @@ const keptRepetitions = 10;
 
 /** Stores a job and returns its id; null while too many of its limit are unfinished. Deletes older ones of the same request. */
 export const requestJob = <Parameters extends object, Result extends object>(
-  pool: Pool,
-  { name, limit, isKept }: JobKind<Parameters, Result>,
+  { pool, settings }: { readonly pool: Pool; readonly settings: Settings },
+  kind: JobKind<Parameters, Result>,
   { team_id, user_id, target, parameters, secrets = {} }: JobRequest<Parameters>,
 ): Promise<string | null> =>
   inTransaction(pool, async (connection) => {
+    const { name, limit, isKept } = kind;
     // Concurrent requests exceed no limit together.
     if (limit) await connection.query('lock table exportd.jobs in share row exclusive mode');
     const { rows } = await connection.query<{ id: string }>(
       `with obsolete as (
          delete from exportd.jobs where ${isAbandoned} or id in (
            select id from exportd.jobs where target = $4 and kind = $1 and parameters = $5
+             and not (${isUnfinished})
            order by created_at desc offset ${keptRepetitions - 1}))
-       insert into exportd.jobs (kind, team_id, user_id, target, parameters, secrets, is_kept)
-       select $1, $2::integer, $3, $4, $5, $6, $7
-       from (select count(*) as unfinished, count(*) filter (where team_id = $2) as of_project
-         from exportd.jobs where kind = any($8) and ${isUnfinished}) running
-       where unfinished < $9 and of_project < $10
+       insert into exportd.jobs (kind, team_id, user_id, target, parameters, secrets, is_kept, ends_before)
+       select $1, $2::integer, $3, $4, $5, $6, $7, clock_timestamp() + $8::bigint * interval '1 millisecond'
+       where $9::bigint is null or $9 > (
+         select count(*) from exportd.jobs where team_id = $2 and kind = any($10::text[]) and ${isUnfinished})
        returning id`,
       [
         name,
@@ -134,16 +146,16 @@ export const requestJob = <Parameters extends object, Result extends object>(
         JSON.stringify(parameters),
         JSON.stringify(secrets),
         isKept,
-        limit?.kinds ?? [],
-        limit?.deployment ?? 1,
-        limit?.project ?? 1,
+        jobTimeoutMs(kind, settings),
+        limit?.max,
+        limit?.kinds,
       ],
     );
     return rows[0]?.id ?? null;
   });
 
 /** Reads a job of any kind; undefined if it does not exist, or no longer. */
-export async function readJob(pool: Pool, id: string): Promise<Job | undefined> {
+async function readJob(pool: Pool, id: string): Promise<Job | undefined> {
   const { rows } = await pool.query<Job>(`${selection} where id = $1`, [id]);
   return rows[0];
 }
@@ -154,10 +166,10 @@ export async function findJob<Parameters extends object, Result extends object>(
   { name }: JobKind<Parameters, Result>,
   id: string,
 ): Promise<Job<Parameters, Result> | undefined> {
-  const { rows } = await pool.query<Job<Parameters, Result>>(`${selection} where id = $1 and kind = $2`, [
-    id,
-    name,
-  ]);
+  const { rows } = await pool.query<Job<Parameters, Result>>(
+    `${selection} where id = $1 and kind = $2 and not withdrawn`,
+    [id, name],
+  );
   return rows[0];
 }
 
@@ -168,7 +180,7 @@ export async function listJobs<Parameters extends object, Result extends object>
   { target, parameters }: { readonly target: string; readonly parameters: Partial<Parameters> },
 ): Promise<Job<Parameters, Result>[]> {
   const { rows } = await pool.query<Job<Parameters, Result>>(
-    `${selection} where target = $1 and kind = $2 and parameters @> $3
+    `${selection} where target = $1 and kind = $2 and parameters @> $3 and not withdrawn
      order by created_at desc limit ${keptRepetitions}`,
     [target, name, JSON.stringify(parameters)],
   );
@@ -179,7 +191,7 @@ export async function listJobs<Parameters extends object, Result extends object>
 export async function finishJob(pool: Pool, id: string, outcome: JobOutcome): Promise<void> {
   await pool.query(
     `update exportd.jobs set result = $2, error = $3, secrets = '{}', finished_at = clock_timestamp()
-     where id = $1 and finished_at is null`,
+     where id = $1 and finished_at is null and not withdrawn`,
     [
       id,
       'result' in outcome ? JSON.stringify(outcome.result) : null,
@@ -188,23 +200,45 @@ export async function finishJob(pool: Pool, id: string, outcome: JobOutcome): Pr
   );
 }
 
-/** Deletes a job that nothing waits for. Its worker ends without storing an answer. */
+/** Withdraws a job that nothing waits for. Its worker ends within seconds, without storing an answer. */
 export async function withdrawJob(pool: Pool, id: string): Promise<void> {
-  await pool.query('delete from exportd.jobs where id = $1', [id]);
+  await pool.query(withdraw('id = $1'), [id]);
+}
+
+/** Notes that a worker does a job, and reads it; undefined if there is nothing to do any more. */
+export async function beginJob(pool: Pool, id: string): Promise<Job | undefined> {
+  const { rowCount } = await pool.query(
+    `update exportd.jobs set started_at = coalesce(started_at, clock_timestamp())
+     where id = $1 and finished_at is null and not withdrawn`,
+    [id],
+  );
+  return rowCount === 1 ? readJob(pool, id) : undefined;
+}
+
+/** Whether nothing waits for a job any more. */
+export async function isWithdrawn(pool: Pool, id: string): Promise<boolean> {
+  const { rowCount } = await pool.query('select from exportd.jobs where id = $1 and not withdrawn', [id]);
+  return rowCount === 0;
+}
+
+/** Deletes a job that was withdrawn, once its activity has ended. */
+export async function deleteWithdrawn(pool: Pool, id: string): Promise<void> {
+  await pool.query('delete from exportd.jobs where id = $1 and withdrawn', [id]);
 }
 
 /** Does the jobs of a kind. What it throws is the answer too, as a message for users. */
-export interface JobHandler {
+export interface JobHandler extends JobTime {
   readonly kind: string;
   readonly handle: (job: Job, signal: AbortSignal) => Promise<object>;
 }
 
 /** The handler of a kind, which knows the types of its parameters and of its result. */
 export const handlerOf = <Parameters extends object, Result extends object>(
-  { name }: JobKind<Parameters, Result>,
+  { name, timeoutMs }: JobKind<Parameters, Result>,
   handle: (job: Job<Parameters, Result>, signal: AbortSignal) => Promise<Result>,
 ): JobHandler => ({
   kind: name,
+  timeoutMs,
   // Only `requestJob` stores jobs, with the parameters of their kind.
   handle: (job, signal) => handle(job as Job<Parameters, Result>, signal),
 });

@@ -15,7 +15,6 @@ export const webhookTestJob: JobKind<Record<string, never>, Attempt> = {
   workflowType: 'exportdWebhookTest',
   summary: 'Test of a webhook',
   limit: null,
-  worker: 'control',
   attempts: 1,
   timeoutMs: ({ EXPORTD_WEBHOOK_TIMEOUT }) => EXPORTD_WEBHOOK_TIMEOUT + overheadMs,
   isKept: false,

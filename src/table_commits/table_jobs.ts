@@ -18,21 +18,21 @@ const names = {
 } as const;
 
 const common = {
-  limit: {
-    kinds: Object.values(names),
-    deployment: bounds.tableRequests.max,
-    project: bounds.tableRequestsOfProject.max,
-  },
-  worker: 'maintenance',
+  limit: { kinds: Object.values(names), max: bounds.tableRequests.max },
   attempts: 3,
-  timeoutMs: () => 55 * 60_000,
   isKept: false,
+} as const;
+
+/** A person waits for what reads a table. */
+const reading = {
+  ...common,
+  timeoutMs: ({ EXPORTD_TABLE_READ_TIMEOUT }: Settings) => EXPORTD_TABLE_READ_TIMEOUT,
 } as const;
 
 type Nothing = Record<string, never>;
 
 export const tableDescriptionJob: JobKind<Nothing, TableDescription> = {
-  ...common,
+  ...reading,
   name: names.description,
   workflowType: 'batchExportTableDescription',
   summary: 'Description of a table',
@@ -45,14 +45,14 @@ interface HistoryParameters {
 }
 
 export const tableHistoryJob: JobKind<HistoryParameters, { readonly versions: readonly TableVersion[] }> = {
-  ...common,
+  ...reading,
   name: names.history,
   workflowType: 'batchExportTableHistory',
   summary: 'History of a table',
 };
 
 export const tableCheckJob: JobKind<Nothing, TableCheck> = {
-  ...common,
+  ...reading,
   name: names.check,
   workflowType: 'batchExportTableCheck',
   summary: 'Check of a table',
@@ -63,6 +63,7 @@ export const tableRepairJob: JobKind<Nothing, TableRepairOutcome> = {
   name: names.repair,
   workflowType: 'batchExportTableRepair',
   summary: 'Repair of a table',
+  timeoutMs: () => 55 * 60_000,
 };
 
 /** How long requests about a table repeat failed requests to its bucket. */

@@ -5,7 +5,7 @@ import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { createDestinationTestHandler } from '../destination/destination_test_job.ts';
 import type { PublishTarget } from '../export/publish_target.ts';
-import { deleteJobsOfExport, type JobHandler, jobRows } from '../jobs/jobs.ts';
+import { type JobHandler, jobRows, withdrawJobsOfExport } from '../jobs/jobs.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal, Subscriber } from '../journal/journal.ts';
 import { logRows, type StoredRows } from '../journal/stored_rows.ts';
@@ -39,7 +39,7 @@ export const storedRows: readonly StoredRows[] = [
 
 /** Deletes rows of an export with it, in the transaction that deletes it. */
 export const deletions: readonly Subscriber[] = [
-  deleteJobsOfExport,
+  withdrawJobsOfExport,
   deleteChecksOfExport,
   deleteFaultOfExport,
 ];

@@ -122,7 +122,7 @@ export function registerCapacityMetrics(
     memory,
     settings,
   }: {
-    readonly slots: Readonly<Record<'export' | 'query', Pick<ActivitySlots, 'use'>>>;
+    readonly slots: Readonly<Record<'export' | 'query' | 'jobs', Pick<ActivitySlots, 'use'>>>;
     readonly memory: Pick<MemoryBudget, 'held'>;
     readonly settings: Pick<Settings, 'EXPORTD_MEMORY_BUDGET'>;
   },

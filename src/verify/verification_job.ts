@@ -21,12 +21,7 @@ export const verificationJob: JobKind<VerificationParameters, VerificationReport
   name,
   workflowType: 'batchExportVerification',
   summary: 'Verification of an interval',
-  limit: {
-    kinds: [name],
-    deployment: bounds.verifications.max,
-    project: bounds.verificationsOfProject.max,
-  },
-  worker: 'maintenance',
+  limit: { kinds: [name], max: bounds.verifications.max },
   attempts: 3,
   timeoutMs: () => 55 * 60_000,
   isKept: true,

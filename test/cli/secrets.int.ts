@@ -3,6 +3,7 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyPair, createKeyRing } from '../../src/config/key_ring.ts';
+import { readSettings } from '../../src/config/settings.ts';
 import {
   changedConfigFields,
   mergeConfig,
@@ -75,7 +76,8 @@ const sealedColumns: Readonly<Record<string, (keys: string) => Promise<unknown>>
       config,
     });
     const request = { team_id: 1, user_id: 1, target, parameters, secrets };
-    await requestJob(database.pool, destinationTestJob, request);
+    const deployment = { pool: database.pool, settings: readSettings({ DATABASE_URL: database.url }) };
+    await requestJob(deployment, destinationTestJob, request);
   },
   'webhooks.sealed_url': (keys) => insertWebhook(randomUUID(), key, keys),
   'webhooks.secret': (keys) => insertWebhook(randomUUID(), keys, key),

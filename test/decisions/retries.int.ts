@@ -414,8 +414,8 @@ describe('what is older than its retention', () => {
      from notification, webhook`,
     );
     await database.pool.query(
-      `insert into exportd.jobs (kind, team_id, user_id, target, parameters, is_kept, created_at)
-     select 'verification', 1, 1, gen_random_uuid(), '{}', is_kept, clock_timestamp() - age
+      `insert into exportd.jobs (kind, team_id, user_id, target, parameters, is_kept, ends_before, created_at)
+     select 'verification', 1, 1, gen_random_uuid(), '{}', is_kept, clock_timestamp(), clock_timestamp() - age
      from unnest(array[interval '61 minutes', interval '59 minutes']) age, unnest(array[true, false]) is_kept`,
     );
     expect(await deleteExpired(database.pool, hour, storedRows)).toBe(6_003);

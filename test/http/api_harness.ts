@@ -17,6 +17,7 @@ import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
 import type { JobClient } from '../../src/temporal/clients/job_client.ts';
+import { createJobSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../queries/inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
@@ -147,6 +148,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
   const { doJob } = createJobActivities({
     pool,
     handlers: createJobHandlers({ pool, keyRing, settings, logger: createLogger('test', settings) }),
+    slots: createJobSlots(),
     settings,
     logger: createLogger('test', settings),
     context: () => ({ heartbeat: () => undefined, cancellationSignal: new AbortController().signal }),

@@ -13,6 +13,7 @@ import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_rec
 import type { RunStatus } from '../../src/domain/run_state.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
+import type { JobHandler } from '../../src/jobs/jobs.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/registry.ts';
@@ -27,7 +28,7 @@ import { createWorkflowClients } from '../../src/temporal/clients/workflow_clien
 import { createExecutionLists } from '../../src/temporal/clients/executions.ts';
 import { connectWorkers, createClient } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
-import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
+import { createExportSlots, createJobSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { reconcilers } from '../../src/temporal/reconcilers/registry.ts';
@@ -130,6 +131,7 @@ export async function createControlPlaneHarness(
   overrides: Record<string, string> = {},
   makeDataPlane?: (database: TestDatabase, settings: Settings, recorder: RunRecorder) => DataPlane,
   queryKinds?: QueryKinds,
+  jobHandlers?: readonly JobHandler[],
 ): Promise<ControlPlaneHarness> {
   const database = await createTestDatabase();
   const settings = readSettings({
@@ -179,8 +181,7 @@ export async function createControlPlaneHarness(
     logger,
     settings,
   };
-  const handlers = createJobHandlers({ pool, keyRing, settings, logger });
-  const jobActivities = createJobActivities({ pool, handlers, settings, logger });
+  const handlers = jobHandlers ?? createJobHandlers({ pool, keyRing, settings, logger });
   const executionLists = createExecutionLists(client, settings);
   let isIdle = true;
   const reconcilerDependencies: ReconcilerDependencies = {
@@ -260,6 +261,7 @@ export async function createControlPlaneHarness(
         settings,
         metrics: createMetrics('worker'),
       });
+      const jobSlots = createJobSlots();
       const workers = await createWorkers({
         connection,
         workflowBundle: bundle,
@@ -268,7 +270,6 @@ export async function createControlPlaneHarness(
             ...createScheduleActivities(control),
             ...createBackfillActivities(control),
             ...createRunActivities({ ...control, outages }),
-            ...jobActivities,
             ...createMaintenancePlanner(control),
             ...createQueryOutcomeActivities(queries),
           },
@@ -276,13 +277,14 @@ export async function createControlPlaneHarness(
           maintenance: {
             ...fakeMaintenanceActivities(behaviour, logger),
             ...capabilities.activities,
-            ...jobActivities,
           },
           query: createQueryActivities(queries),
+          jobs: createJobActivities({ pool, handlers, slots: jobSlots, settings, logger }),
         },
         exportSlots: createExportSlots(settings),
         capabilitySlots: capabilities.activitySlots,
         querySlots: queries.slots,
+        jobSlots,
         settings,
       });
       const running = workers.run();

@@ -408,7 +408,13 @@ create table exportd.jobs (
   -- Why it failed, for users.
   error text,
   created_at timestamptz not null default clock_timestamp(),
-  finished_at timestamptz
+  -- When Temporal ends its workflow at the latest, so that there is no answer any more.
+  ends_before timestamptz not null,
+  -- When a worker began; null as long as none has.
+  started_at timestamptz,
+  finished_at timestamptz,
+  -- Whether nothing waits for it any more. It counts until its activity has ended, which then deletes it.
+  withdrawn boolean not null default false
 );
 create index jobs_of_target on exportd.jobs (target, kind, created_at desc);
 create index jobs_unfinished on exportd.jobs (kind) where finished_at is null;

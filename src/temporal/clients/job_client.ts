@@ -1,14 +1,11 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
 import { type JobInput, workflowIds } from '../../contract/workflow_inputs.ts';
-import type { JobKind } from '../../jobs/jobs.ts';
+import { type JobKind, jobTimeoutMs } from '../../jobs/jobs.ts';
 import { taskQueues } from '../connections.ts';
 
 /** What starting a job needs to know of its kind. */
-type StartedKind = Pick<
-  JobKind<object, object>,
-  'workflowType' | 'summary' | 'worker' | 'attempts' | 'timeoutMs'
->;
+type StartedKind = Pick<JobKind<object, object>, 'workflowType' | 'summary' | 'attempts' | 'timeoutMs'>;
 
 /** Starts the workflows of stored jobs. */
 export interface JobClient {
@@ -19,20 +16,18 @@ export interface JobClient {
   start(kind: StartedKind, job: { readonly id: string; readonly team_id: number }): Promise<number>;
 }
 
-/** How long a busy worker may take to start. */
-const startDelayMs = 2_000;
-
 /** Creates the client. */
 export function createJobClient(client: Client, settings: Settings): JobClient {
   const queues = taskQueues(settings);
   return {
-    start: async ({ workflowType, summary, worker, attempts, timeoutMs }, { id, team_id }) => {
-      const timeout_ms = timeoutMs(settings);
-      const executionMs = timeout_ms + startDelayMs;
+    start: async (kind, { id, team_id }) => {
+      const { workflowType, summary, attempts } = kind;
+      const executionMs = jobTimeoutMs(kind, settings);
       const input: JobInput = {
         job_id: id,
-        task_queue: queues[worker],
-        timeout_ms,
+        task_queue: queues.jobs,
+        // The activity limits its own time, and stores that.
+        timeout_ms: executionMs,
         heartbeat_timeout_ms: settings.EXPORTD_HEARTBEAT_TIMEOUT,
         attempts,
       };

@@ -5,8 +5,10 @@ import type {
   CustomSlotSupplier,
   SlotPermit,
 } from '@temporalio/worker';
+import type { JobSlots } from '../../../activities/jobs.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
+import { bounds } from '../../config/bounds.ts';
 import type { Settings } from '../../config/settings.ts';
 
 /** How the activity slots of a worker are used. */
@@ -135,6 +137,34 @@ export function createFairActivitySlots(slots: number, maxYielded: number): Fair
         running -= 1;
         release();
       };
+    },
+  };
+}
+
+/** Jobs that may wait in a worker because their project uses its share. The worker goes on to take those of other projects. */
+const maxWaitingJobs = 200;
+
+/** Creates the slots of jobs. A job that waits for the share of its project yields its slot meanwhile. */
+export function createJobSlots(): ActivitySlots & JobSlots {
+  const { max: slots } = bounds.jobs;
+  const reserved = createActivitySlots(slots, maxWaitingJobs);
+  const shares = createKeyedSemaphore<number>({
+    total: slots,
+    perKey: bounds.jobsOfProject.max,
+    keepsLast: true,
+  });
+  return {
+    ...reserved,
+    admit: async (teamId, signal) => {
+      let reclaim: (() => void) | undefined;
+      const onLimited = (): void => {
+        reclaim = reserved.yieldSlot();
+      };
+      try {
+        return await shares.acquire(teamId, { signal, onLimited });
+      } finally {
+        reclaim?.();
+      }
     },
   };
 }

@@ -126,7 +126,7 @@ interface MonitoringDependencies extends Omit<ReadinessDependencies, 'settings' 
   readonly sdkMetricsAddress: string | undefined;
   readonly source: SourceMonitor;
   readonly queryPool: PoolCounts;
-  readonly slots: Readonly<Record<'export' | 'query', ActivitySlots>>;
+  readonly slots: Readonly<Record<'export' | 'query' | 'jobs', ActivitySlots>>;
   readonly memory: MemoryBudget;
   readonly reconcileLoops: Pick<ReconcileLoops, 'statistics'>;
   readonly logger: Logger;

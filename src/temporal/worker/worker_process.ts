@@ -46,7 +46,12 @@ import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import { reconcilers } from '../reconcilers/registry.ts';
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
-import { type ActivitySlots, createActivitySlots, createExportSlots } from './activity_slots.ts';
+import {
+  type ActivitySlots,
+  createActivitySlots,
+  createExportSlots,
+  createJobSlots,
+} from './activity_slots.ts';
 import { createWorkers } from './workers.ts';
 import { loadWorkflowBundle } from './bundle.ts';
 import { startMonitoring, untilAborted } from './monitoring.ts';
@@ -266,7 +271,7 @@ async function serve(
     metrics,
   });
   const handlers = createJobHandlers({ pool, keyRing, settings, logger });
-  const jobActivities = createJobActivities({ pool, handlers, settings, logger });
+  const jobSlots = createJobSlots();
   const executionLists = createExecutionLists(client, settings);
   let workers: Awaited<ReturnType<typeof createWorkers>> | undefined;
   const reconcileLoops = createReconcileLoops(
@@ -291,7 +296,7 @@ async function serve(
       source,
       client,
       queryPool: queries.pool,
-      slots: { export: exportSlots, query: queries.slots },
+      slots: { export: exportSlots, query: queries.slots, jobs: jobSlots },
       memory: exporting.memory,
       reconcileLoops,
       identity: () => identity,
@@ -323,7 +328,6 @@ async function serve(
             outages,
             publishEmpty: createEmptyPublisher(exporting),
           }),
-          ...jobActivities,
           ...createMaintenancePlanner(control),
           ...createQueryOutcomeActivities(queries),
         },
@@ -335,13 +339,14 @@ async function serve(
             keepers,
           }),
           ...capabilities.activities,
-          ...jobActivities,
         },
         query: createQueryActivities(queries),
+        jobs: createJobActivities({ pool, handlers, slots: jobSlots, settings, logger }),
       },
       exportSlots,
       capabilitySlots: capabilities.activitySlots,
       querySlots: queries.slots,
+      jobSlots,
       tracing,
       settings,
     });

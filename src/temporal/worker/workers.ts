@@ -71,13 +71,13 @@ interface WorkerActivities {
   readonly control: ScheduleActivities &
     BackfillActivities &
     RunActivities &
-    JobActivities &
     MaintenancePlanner &
     QueryOutcomeActivities;
   readonly export: ExportActivities;
   /** With those of optional capabilities. */
-  readonly maintenance: MaintenanceActivities & JobActivities;
+  readonly maintenance: MaintenanceActivities;
   readonly query: QueryActivities;
+  readonly jobs: JobActivities;
 }
 
 /** Dependencies of a process's workers. */
@@ -89,6 +89,7 @@ interface WorkerDependencies {
   /** How many activities of optional capabilities run beside the maintenance. */
   readonly capabilitySlots: number;
   readonly querySlots: ActivitySlots;
+  readonly jobSlots: ActivitySlots;
   /** Undefined if this process does not trace. */
   readonly tracing?: Tracing | undefined;
   readonly settings: Pick<
@@ -159,8 +160,8 @@ const idleShare = 0.8;
 const idleWindowMs = 5_000;
 
 /**
- * Creates four workers: control (workflows and their decisions), export (rows), maintenance (buckets, capabilities) and
- * query. Each polls its own task queue.
+ * Creates five workers: control (workflows and their decisions), export (rows), maintenance (buckets, capabilities), query,
+ * and jobs (what people ask of buckets and receivers). Each polls its own task queue.
  */
 export async function createWorkers({
   connection,
@@ -169,6 +170,7 @@ export async function createWorkers({
   exportSlots,
   capabilitySlots,
   querySlots,
+  jobSlots,
   tracing,
   settings,
 }: WorkerDependencies): Promise<Workers> {
@@ -231,8 +233,22 @@ export async function createWorkers({
     maxConcurrentActivityTaskPolls: 1,
     maxHeartbeatThrottleInterval: heartbeatIntervalMs(settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT),
   });
+  const creatingJobs = Worker.create({
+    ...shared,
+    taskQueue: queues.jobs,
+    activities: activities.jobs,
+    tuner: { ...activityWorkerSlots, activityTaskSlotSupplier: jobSlots.supplier },
+    maxConcurrentActivityTaskPolls: 1,
+    maxHeartbeatThrottleInterval,
+  });
   // Together, since the first waits for its thread to load the workflows.
-  const workers = await Promise.all([creatingControl, creatingData, creatingMaintenance, creatingQuery]);
+  const workers = await Promise.all([
+    creatingControl,
+    creatingData,
+    creatingMaintenance,
+    creatingQuery,
+    creatingJobs,
+  ]);
   const [control] = workers;
   let measured = performance.eventLoopUtilization();
   let measuredAt = performance.now();
