@@ -6,15 +6,17 @@ import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 const database = useTestDatabase();
 const journal = openWorkerJournal(database.pool);
 
 const rowsOf = async (statement: string, ...values: unknown[]) =>
   (await database.pool.query<Record<string, unknown>>(statement, values)).rows;
-const eventsOf = (id: string, type: string) =>
-  rowsOf('select data from exportd.journal_events where stream_id = $1 and event_type = $2', id, type);
+const eventsOf = async (id: string, type: string) =>
+  (await readEvents(database.pool, id, type)).map(({ data }) => ({ data }));
 const notificationsOf = (id: string, type: string) =>
   rowsOf('select run_id from exportd.notifications where batch_export_id = $1 and type = $2', id, type);
 const errorLines = (id: string) =>
@@ -37,11 +39,7 @@ async function createExport(more: Record<string, string> = {}) {
        where stream_id = $1`,
       [id, minutes],
     );
-  const runs = async () =>
-    (await rowsOf(
-      'select id, status from exportd.batch_export_runs where batch_export_id = $1 order by position',
-      id,
-    )) as { id: string; status: string }[];
+  const runs = () => readRuns(database.pool, { batch_export_id: id });
   const active = async () =>
     (await runs()).filter(({ status }) => status === 'Starting').map((run) => run.id);
   const end = (runId: string | undefined, status: RunOutcome) =>
@@ -185,7 +183,7 @@ describe('a backfill whose runs fail', () => {
       end_at: minuteAgo(0).toISOString(),
     });
     const backfillId = command.outcome?.backfill_id ?? '';
-    const runs = () => rowsOf('select id from exportd.batch_export_runs where backfill_id = $1', backfillId);
+    const runs = () => readRuns(database.pool, { backfill_id: backfillId });
     const status = async () =>
       (await rowsOf('select status from exportd.backfills where id = $1', backfillId))[0]?.status;
     const fail = async () => {

@@ -16,6 +16,7 @@ import { openJournal, rebuild } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
 const database = useTestDatabase();
@@ -240,10 +241,7 @@ describe('a comparison', () => {
     const id = await createCompletedRun();
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
     await advanceRepair();
-    const [held] = await query<{ id: string }>(
-      `select id from exportd.batch_export_runs where batch_export_id = $1 order by position desc limit 1`,
-      commander.batchExportId,
-    );
+    const held = (await readRuns(database.pool, { batch_export_id: commander.batchExportId })).at(-1);
     await hold(held?.id ?? '', id);
     expect(await compare(await comparisonOf(id), 5)).toBe('changed');
     expect(await compare(await comparisonOf(id), 5)).toBe('unchanged');
@@ -258,11 +256,11 @@ describe('a comparison', () => {
     const id = await createCompletedRun();
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
     await advanceRepair();
-    for (const run of await query<{ id: string }>(
-      `select id from exportd.batch_export_runs where batch_export_id = $1 and status = 'Starting'`,
-      commander.batchExportId,
-    ))
-      await endRun(journal, quickPolicies(), run.id, { status: 'Failed', latest_error: 'A reason.' });
+    for (const { id: runId, status } of await readRuns(database.pool, {
+      batch_export_id: commander.batchExportId,
+    }))
+      if (status === 'Starting')
+        await endRun(journal, quickPolicies(), runId, { status: 'Failed', latest_error: 'A reason.' });
     expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
     expect(await advanceRepair()).toHaveLength(1);
   });

@@ -16,23 +16,13 @@ import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, definition, minutesAgo, quickPolicies } from './commander.ts';
 import { appendLaggingExport, createLaggingExport } from './lagging_export.ts';
+import { readRuns } from './read_runs.ts';
 import { recordSameRows } from './replacements.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
 
-const runsOf = async (batchExportId: string) =>
-  (
-    await pool.query<{
-      id: string;
-      status: string;
-      data_interval_start: string;
-      generation: number;
-      retry_number: number;
-    }>('select * from exportd.batch_export_runs where batch_export_id = $1 order by position', [
-      batchExportId,
-    ])
-  ).rows;
+const runsOf = (batch_export_id: string) => readRuns(pool, { batch_export_id });
 
 /** Takes a run through all of its steps, without rows. */
 async function completeRun(runId: string): Promise<void> {

@@ -13,6 +13,7 @@ import { createWebhook, type WebhookFields } from '../../src/notifications/webho
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
+import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
 const database = useTestDatabase();
@@ -51,11 +52,8 @@ async function createExport(more: Record<string, string> = {}) {
   const simulatedRuns = createSimulatedRuns(journal, createRunRecorder(journal), commander);
   const active = async () => {
     await commander.step();
-    const { rows } = await database.pool.query<{ id: string }>(
-      `select id from exportd.batch_export_runs where batch_export_id = $1 and status = 'Starting' order by position`,
-      [id],
-    );
-    return rows.map((row) => row.id);
+    const found = await readRuns(database.pool, { batch_export_id: id });
+    return found.filter(({ status }) => status === 'Starting').map((run) => run.id);
   };
   const end = (runId: string | undefined, status: RunOutcome) =>
     endRun(journal, policies, runId ?? '', { status, latest_error: 'Error: it went wrong.' });
@@ -65,11 +63,8 @@ async function createExport(more: Record<string, string> = {}) {
     const start_at = new Date(Date.parse(end_at) - minutes * 60_000).toISOString();
     const { command } = await commander.command('backfill', { start_at, end_at });
     const backfillId = command.outcome?.backfill_id ?? '';
-    const { rows } = await database.pool.query<{ id: string }>(
-      'select id from exportd.batch_export_runs where backfill_id = $1 order by position',
-      [backfillId],
-    );
-    return { backfillId, runs: rows.map((row) => row.id) };
+    const runs = await readRuns(database.pool, { backfill_id: backfillId });
+    return { backfillId, runs: runs.map((run) => run.id) };
   };
   const complete = async (runId: string | undefined) => {
     const run = await simulatedRuns.start(runId ?? '');

@@ -10,6 +10,7 @@ import { openJournal } from '../../src/projections/registry.ts';
 import { randomCases } from '../setup/effort.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { readRuns } from './read_runs.ts';
 
 const database = useTestDatabase();
 const journal = openJournal(database.pool);
@@ -54,12 +55,9 @@ async function backfill(
   for (let step = 0; step < 100; step += 1) {
     const { ended, total_runs } = await advanceBackfill(journal, policies, backfill_id);
     if (ended) return { total_runs, intervals: await intervalsOf(`backfill_id = '${backfill_id}'`) };
-    const active = await query<{ id: string }>(
-      `select id from exportd.batch_export_runs where backfill_id = $1 and status = 'Starting'`,
-      backfill_id,
-    );
-    for (const { id } of active)
-      await endRun(journal, policies, id, { status: 'Failed', latest_error: 'A reason.' });
+    for (const { id, status } of await readRuns(database.pool, { backfill_id }))
+      if (status === 'Starting')
+        await endRun(journal, policies, id, { status: 'Failed', latest_error: 'A reason.' });
   }
   throw new Error('The backfill does not end.');
 }

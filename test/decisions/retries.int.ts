@@ -14,6 +14,7 @@ import { openJournal } from '../../src/projections/registry.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 import { createLaggingExport } from './lagging_export.ts';
+import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 
 const { pool } = useTestDatabase();
@@ -36,13 +37,8 @@ async function createStartedRun() {
   };
 }
 
-const statusesOf = async (batchExportId: string): Promise<string[]> =>
-  (
-    await pool.query<{ status: string }>(
-      'select status from exportd.batch_export_runs where batch_export_id = $1 order by position',
-      [batchExportId],
-    )
-  ).rows.map(({ status }) => status);
+const statusesOf = async (batch_export_id: string) =>
+  (await readRuns(pool, { batch_export_id })).map(({ status }) => status);
 
 describe('an outage of the destination', () => {
   const destination = 's3://outage';
@@ -63,14 +59,7 @@ describe('an outage of the destination', () => {
     await commander.create({ config_version: 1 });
     const runs = createSimulatedRuns(journal, createRunRecorder(journal), commander);
     await runs.create(3);
-    const newest = async () =>
-      (
-        await pool.query<{ id: string; status: string; retry_number: number; retry_at: Date | null }>(
-          `select id, status, retry_number, retry_at from exportd.batch_export_runs
-           where batch_export_id = $1 order by position desc limit 1`,
-          [batchExportId],
-        )
-      ).rows[0];
+    const newest = async () => (await readRuns(pool, { batch_export_id: batchExportId })).at(-1);
     const fail = async () => {
       const run = await newest();
       await endRun(journal, limited, run?.id ?? '', {
@@ -246,13 +235,7 @@ describe('when something fails unexpectedly,', () => {
   const { pool } = useTestDatabase();
   const journal = openJournal(pool);
 
-  const runsOf = async (batchExportId: string) =>
-    (
-      await pool.query<{ id: string; status: string; backfill_id: string | null; retry_number: number }>(
-        'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
-        [batchExportId],
-      )
-    ).rows;
+  const runsOf = (batch_export_id: string) => readRuns(pool, { batch_export_id });
   const range = { start_at: minutesAgo(4), end_at: minutesAgo(3) };
 
   describe('a command with an unexpected error', () => {

@@ -11,6 +11,7 @@ import { minuteAgo } from '../setup/minutes.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, definition, minutesAgo, quickPolicies } from './commander.ts';
 import { createLaggingExport } from './lagging_export.ts';
+import { type ReadRun, readRuns } from './read_runs.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 
 describe('a retry of all failed runs', () => {
@@ -29,15 +30,6 @@ describe('a retry of all failed runs', () => {
     end_at: minuteAgo(last).toISOString(),
   });
 
-  interface Run {
-    readonly id: string;
-    readonly start: string;
-    readonly status: string;
-    readonly backfill_id: string;
-    readonly finished_at: string;
-    readonly retry_at: string | null;
-  }
-
   /** Creates a paused export with a run for each status, of one minute each. `Held` is Failed because rows are missing. */
   async function createEndedRuns(statuses: readonly (RunOutcome | 'Completed' | 'Held' | 'Starting')[]) {
     const { batchExportId, command: createAllAtOnce } = createCommander(journal, allAtOnce);
@@ -48,13 +40,11 @@ describe('a retry of all failed runs', () => {
     await command('create', { definition, paused: true });
     const range = minutesBetween(statuses.length + 1, 1);
     const { command: backfill } = await createAllAtOnce('backfill', range);
-    const runs = async (): Promise<Run[]> =>
-      (
-        await pool.query<Run>(
-          'select *, data_interval_start as start from exportd.batch_export_runs where batch_export_id = $1 order by position',
-          [batchExportId],
-        )
-      ).rows;
+    const runs = async () =>
+      (await readRuns(pool, { batch_export_id: batchExportId })).map((run) => ({
+        ...run,
+        start: run.data_interval_start,
+      }));
     const complete = async (id: string) => simulated.publish(id, await simulated.start(id), `key of ${id}`);
     const end = async (id: string, status: (typeof statuses)[number]): Promise<void> => {
       if (status === 'Starting') return;
@@ -194,13 +184,7 @@ describe('runs that two backfills share', () => {
     const backfill = async (): Promise<string> =>
       (await command('backfill', range)).command.outcome?.backfill_id ?? '';
     const [first, second] = [await backfill(), await backfill()];
-    const runs = async () =>
-      (
-        await pool.query<{ id: string; status: string; retry_at: string | null; retry_number: number }>(
-          'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
-          [batchExportId],
-        )
-      ).rows;
+    const runs = () => readRuns(pool, { batch_export_id: batchExportId });
     return {
       step,
       command,
@@ -290,25 +274,13 @@ describe('the slots for runs:', () => {
   const { pool } = useTestDatabase();
   const journal = openJournal(pool);
 
-  interface Row {
-    readonly id: string;
-    readonly status: string;
-    readonly retry_number: number;
-    readonly data_interval_start: string;
-  }
-  const runsOf = async (batchExportId: string): Promise<Row[]> =>
-    (
-      await pool.query<Row>(
-        'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
-        [batchExportId],
-      )
-    ).rows;
-  const activeOf = async (batchExportId: string): Promise<Row[]> =>
+  const runsOf = (batch_export_id: string) => readRuns(pool, { batch_export_id });
+  const activeOf = async (batchExportId: string): Promise<ReadRun[]> =>
     (await runsOf(batchExportId)).filter(({ status }) => status === 'Starting');
-  const starts = (rows: readonly Row[]): string[] =>
+  const starts = (rows: readonly ReadRun[]): string[] =>
     rows.map(({ data_interval_start }) => data_interval_start);
 
-  const end = (policies: Policies, { id }: Row, status: RunOutcome): Promise<boolean> =>
+  const end = (policies: Policies, { id }: ReadRun, status: RunOutcome): Promise<boolean> =>
     endRun(journal, policies, id, { status, latest_error: 'Timeout: S3' });
 
   describe('automatic retries', () => {

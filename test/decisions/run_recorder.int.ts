@@ -12,30 +12,14 @@ import { fingerprintOf } from '../domain/fingerprints.ts';
 import { effort } from '../setup/effort.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns, fileOf, minuteBefore } from './simulated_runs.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
 const recorder = createRunRecorder(journal);
 
-interface Row {
-  readonly id: string;
-  readonly status: string;
-  readonly generation: number;
-  readonly retry_number: number;
-  readonly records_completed: number;
-  readonly records_total_count: number | null;
-  readonly backfill_id: string | null;
-  readonly cancel_requested: boolean;
-  readonly retry_at: string | null;
-}
-const runsOf = async (batchExportId: string): Promise<Row[]> =>
-  (
-    await pool.query<Row>(
-      'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
-      [batchExportId],
-    )
-  ).rows;
+const runsOf = (batch_export_id: string) => readRuns(pool, { batch_export_id });
 
 const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s' });
 const partOf = (part_number: number, rows: number) => {

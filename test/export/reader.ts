@@ -6,6 +6,7 @@ import { formatCrc32 } from '../../src/encoding/compression.ts';
 import { parseManifest, type Manifest } from '../../src/destination/manifest.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import type { TestBucket } from '../setup/bucket.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 /** Reads a bucket as a consumer of exports does, and what the consumer should find in it. */
 export function createReader(pool: Pool, bucket: TestBucket, interval: { start: string; end: string }) {
@@ -81,11 +82,7 @@ export function createReader(pool: Pool, bucket: TestBucket, interval: { start: 
   }
 
   async function eventTypes(runId: string): Promise<string[]> {
-    const { rows } = await pool.query<{ event_type: string }>(
-      'select event_type from exportd.journal_events where stream_id = $1 order by stream_version',
-      [runId],
-    );
-    return rows.map(({ event_type }) => event_type);
+    return (await readEvents(pool, runId)).map(({ type }) => type);
   }
   return { manifestAt, textOf, uuidsIn, sourceUuids, keysWithPrefix, openUploads, eventTypes };
 }

@@ -10,3 +10,16 @@ export async function readStream(pool: Pool, streamType: string, id: string): Pr
   );
   return rows;
 }
+
+/** Reads the events of one stream, oldest first, or those of the given types. */
+export async function readEvents(
+  pool: Pool,
+  id: string,
+  ...types: readonly string[]
+): Promise<{ readonly type: string; readonly data: Readonly<Record<string, unknown>> }[]> {
+  const { rows } = await pool.query<{ type: string; data: Record<string, unknown> }>(
+    `select event_type as type, data from exportd.journal_events where stream_id = $1 order by stream_version`,
+    [id],
+  );
+  return types.length === 0 ? rows : rows.filter(({ type }) => types.includes(type));
+}

@@ -38,6 +38,7 @@ import { createQueryActivityDependencies, installRuntime } from '../../src/tempo
 import { createRunStarter, type ScheduleClient } from '../../src/temporal/clients/export_workflows.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search_attributes.ts';
 import { definition } from '../decisions/commander.ts';
+import { type ReadRun, readRuns } from '../decisions/read_runs.ts';
 import { storeTestCommand } from '../journal/store_test_command.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
@@ -57,18 +58,6 @@ export type { Behaviour };
 
 /** Much longer than anything takes, unless the machine is very busy. */
 const reconcileAfterMs = 60_000;
-
-export interface RunRow {
-  readonly id: string;
-  readonly status: RunStatus;
-  readonly latest_error: string | null;
-  readonly retry_number: number;
-  readonly records_completed: number;
-  readonly generation: number;
-  readonly data_interval_start: string;
-  readonly data_interval_end: string;
-  readonly batch_export_id: string;
-}
 
 /** The control plane with its own database and task queues, and with fakes for source and destination. */
 export interface ControlPlaneHarness {
@@ -115,8 +104,8 @@ export interface ControlPlaneHarness {
   createExport(overrides?: object, projectId?: number): Promise<string>;
   /** Creates an export with one run, of the last whole hour. */
   createExportWithRun(): Promise<string>;
-  runsOf(batchExportId: string): Promise<RunRow[]>;
-  waitForRun(batchExportId: string, status: RunStatus): Promise<RunRow>;
+  runsOf(batchExportId: string): Promise<ReadRun[]>;
+  waitForRun(batchExportId: string, status: RunStatus): Promise<ReadRun>;
   close(): Promise<void>;
 }
 
@@ -212,13 +201,7 @@ export async function createControlPlaneHarness(
     if (!decided) throw new Error(`The command ${id} is gone.`);
     return decided;
   };
-  const runsOf = async (batchExportId: string) =>
-    (
-      await pool.query<RunRow>(
-        'select * from exportd.batch_export_runs where batch_export_id = $1 order by position',
-        [batchExportId],
-      )
-    ).rows;
+  const runsOf = (batch_export_id: string) => readRuns(pool, { batch_export_id });
   const createExport = async (fields: object = {}, projectId?: number) => {
     const id = randomUUID();
     const body = {
@@ -322,7 +305,7 @@ export async function createControlPlaneHarness(
     },
     runsOf,
     waitForRun: async (batchExportId, status) => {
-      let runs: RunRow[] = [];
+      let runs: ReadRun[] = [];
       await waitFor(
         async () => {
           runs = await runsOf(batchExportId);

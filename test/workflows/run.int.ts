@@ -3,17 +3,15 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { waitFor } from '../setup/wait_for.ts';
-import {
-  createControlPlaneHarness,
-  type ControlPlaneHarness,
-  type RunRow,
-} from '../temporal/control_plane_harness.ts';
+import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createRunStarter } from '../../src/temporal/clients/export_workflows.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { blockedBarrier, checkBarrierSlowly } from '../temporal/fakes.ts';
+import type { ReadRun } from '../decisions/read_runs.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
@@ -37,7 +35,7 @@ const logOf = async (id: string) =>
     .join('\n');
 
 /** The activities that a run's execution has scheduled, without local ones. */
-async function scheduledActivities(run: RunRow): Promise<string[]> {
+async function scheduledActivities(run: ReadRun): Promise<string[]> {
   const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
   const { events } = await handle.fetchHistory();
   return (events ?? []).flatMap(
@@ -144,12 +142,9 @@ describe('the run workflow', () => {
       generation: 0,
       retry_number: 0,
     });
-    const { rows: events } = await stack.pool.query<{ data: unknown }>(
-      `select data from exportd.journal_events where stream_id = $1 and event_type = 'RunFailed'`,
-      [held.id],
-    );
-    expect(events).toEqual([
+    expect(await readEvents(stack.pool, held.id, 'RunFailed')).toEqual([
       {
+        type: 'RunFailed',
         data: {
           latest_error: held.latest_error,
           held: { missing_rows: 2, bucket_rows: 10, source_rows: 12 },
@@ -319,7 +314,7 @@ describe('the run workflow', () => {
 
   describe('while it publishes', () => {
     /** Whether the journal has decided on the cancellation of an execution. */
-    const hasAskedJournal = async (run: RunRow): Promise<boolean> => {
+    const hasAskedJournal = async (run: ReadRun): Promise<boolean> => {
       const { events } = await stack.client.workflow
         .getHandle(workflowIds(stack.settings).run(run))
         .fetchHistory();
