@@ -614,7 +614,7 @@ export function createS3Requests(
     bucket: config.bucket_name,
     silenceMs: settings.EXPORTD_S3_REQUEST_TIMEOUT,
     send: async (operation, signal, call, { wastesParts = false } = {}) => {
-      const started = Date.now();
+      const started = performance.now();
       const budget = wastesParts ? Math.max(retryBudget, longRetryBudgetMs) : retryBudget;
       for (let pause = initial; ; pause = Math.min(pause * 2, maximum)) {
         signal.throwIfAborted();
@@ -629,7 +629,7 @@ export function createS3Requests(
           const failure = withServerText(described, error, config, { ofMachine });
           if (signal.aborted || !isAboutObject(failure)) reusable = false;
           signal.throwIfAborted();
-          const retriedFor = Date.now() + pause - started;
+          const retriedFor = performance.now() + pause - started;
           // Another attempt may have found out already that waiting is useless.
           const givesUp =
             retriedFor > budget || (!wastesParts && failure.unavailable && circuit?.isOpen() === true);

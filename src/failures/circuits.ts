@@ -220,6 +220,16 @@ const relapseSeconds = 60;
 const msBetween = (from: string, to: string): string =>
   `(extract(epoch from ${to} - ${from}) * 1000)::float8`;
 
+/**
+ * SQL condition: the next probe of an open circuit is due. One that is further away than its delay was planned before the clock
+ * was set back.
+ */
+const isProbeDue = (now: string, row = ''): string =>
+  `not (${row}next_probe_at > ${now} and ${row}next_probe_at <= ${now} + ${row}probe_delay_ms * interval '1 millisecond')`;
+/** SQL condition: a worker has the lease of a probe, which did not begin after now. */
+const isLeased = (now: string, row = ''): string =>
+  `(${row}leased_until > ${now} and ${row}probe_started_at <= ${now})`;
+
 /** The circuits in the control database. */
 export type CircuitStore = ReturnType<typeof createCircuitStore>;
 
@@ -230,9 +240,9 @@ export function createCircuitStore(pool: Pool, settings: ProbeSettings) {
         Omit<StoredCircuit, 'open'> & { [Column in keyof OpenCircuit]: OpenCircuit[Column] | null }
       >(
         `select error, opened_at, next_probe_at, coalesce(${msBetween('opened_at', 'now')}, 0) as open_for_ms,
-           coalesce(${msBetween('now', 'next_probe_at')}, 0) as next_probe_in_ms,
+           case when ${isProbeDue('now')} then 0 else coalesce(${msBetween('now', 'next_probe_at')}, 0) end as next_probe_in_ms,
            ${msBetween('responded_at', 'now')} as responded_ms_ago,
-           case when leased_until > now then ${msBetween('probe_started_at', 'now')} end as probing_for_ms
+           case when ${isLeased('now')} then ${msBetween('probe_started_at', 'now')} end as probing_for_ms
          from exportd.destination_circuits cross join clock_timestamp() as now where destination = $1`,
         [destination],
       );
@@ -253,8 +263,8 @@ export function createCircuitStore(pool: Pool, settings: ProbeSettings) {
          select $1, now, now + $2 * interval '1 millisecond' from clock_timestamp() as now
          on conflict (destination) do update set
            probe_started_at = excluded.probe_started_at, leased_until = excluded.leased_until
-         where (circuit.leased_until is null or circuit.leased_until < excluded.probe_started_at)
-           and case when circuit.opened_at is not null then circuit.next_probe_at <= excluded.probe_started_at
+         where not coalesce(${isLeased('excluded.probe_started_at', 'circuit.')}, false)
+           and case when circuit.opened_at is not null then ${isProbeDue('excluded.probe_started_at', 'circuit.')}
              else coalesce(circuit.responded_at < excluded.probe_started_at - $3 * interval '1 millisecond', true) end`,
         [destination, settings.EXPORTD_S3_PROBE_TIMEOUT + leaseMarginMs, settings.EXPORTD_S3_PROBE_AFTER],
       );
@@ -296,7 +306,7 @@ export function createCircuitStore(pool: Pool, settings: ProbeSettings) {
                when circuit.opened_at is null and coalesce(circuit.closed_at < excluded.opened_at - $5 * interval '1 second', true)
                then $3::float8 else least(2 * circuit.probe_delay_ms, $4::float8) end as delay) grown)
          -- Several attempts may fail at once; only the first of them delays the next probe.
-         where circuit.opened_at is null or circuit.next_probe_at <= excluded.opened_at`,
+         where circuit.opened_at is null or ${isProbeDue('excluded.opened_at', 'circuit.')}`,
         [
           destination,
           error,
@@ -434,7 +444,11 @@ const unpacedTypes: ReadonlySet<string> = new Set(['SecretUnreadable']);
  */
 export function createFaultPacing(
   settings: Pick<Settings, 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL' | 'EXPORTD_ACTIVITY_RETRY_INITIAL'>,
-  { now, random }: { now: () => number; random: () => number } = { now: Date.now, random: Math.random },
+  { now, random }: { now: () => number; random: () => number } = {
+    // Not the time of day, which may be set back by hours.
+    now: () => performance.now(),
+    random: Math.random,
+  },
 ) {
   const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
   const initial = settings.EXPORTD_ACTIVITY_RETRY_INITIAL;

@@ -70,13 +70,13 @@ export function createProjectSchemas(service: EditorService): ProjectSchemas {
   return {
     read: async (request) => {
       const found = known.get(request.team_id);
-      if (found && found.until > Date.now()) return found.read;
+      if (found && found.until > performance.now()) return found.read;
       const timeoutMs = service.settings.EXPORTD_QUERY_TIMEOUT;
       const read = await readForEditor(service, request, timeoutMs, (_reader, project) =>
         Promise.resolve(project),
       );
       known.delete(request.team_id);
-      known.set(request.team_id, { read, until: Date.now() + maxAgeMs });
+      known.set(request.team_id, { read, until: performance.now() + maxAgeMs });
       const [oldest] = known.keys();
       if (known.size > maxProjects && oldest !== undefined) known.delete(oldest);
       return read;

@@ -133,6 +133,35 @@ describe('a destination that was not heard of', () => {
     expect(await createWorker().attempt()).toBeNull();
   });
 
+  it('is probed again when the clock of the control database was set back', async () => {
+    const { createWorker, destination, state } = createOutage();
+    // What the clock had planned before.
+    const setBack = () =>
+      database.pool.query(
+        `update exportd.destination_circuits set next_probe_at = next_probe_at + interval '6 hours',
+           probe_started_at = probe_started_at + interval '6 hours', leased_until = leased_until + interval '6 hours'
+         where destination = $1`,
+        [destination],
+      );
+    const worker = createWorker();
+    expect(await worker.attempt()).toEqual(waiting());
+    await setBack();
+    state.responds = true;
+    expect(await createWorker().attempt()).toBeNull();
+  });
+
+  it('is probed again when the worker that probed it was lost before the clock was set back', async () => {
+    const { createWorker, destination, store, state } = createOutage();
+    state.responds = true;
+    expect(await store.leaseProbe(destination)).toBe(true);
+    await database.pool.query(
+      `update exportd.destination_circuits set probe_started_at = probe_started_at + interval '6 hours',
+         leased_until = leased_until + interval '6 hours' where destination = $1`,
+      [destination],
+    );
+    expect(await createWorker().attempt()).toBeNull();
+  });
+
   it('is probed again when it has been silent for a while', async () => {
     const { createWorker, destination, store, state } = createOutage({ EXPORTD_S3_PROBE_AFTER: '100ms' });
     state.responds = true;

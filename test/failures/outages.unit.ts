@@ -1,4 +1,4 @@
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { operatorFaultDetails } from '../../src/contract/workflow_inputs.ts';
 import { circuitRetryDelayMs, describeOpenCircuit } from '../../src/domain/circuit.ts';
@@ -63,6 +63,19 @@ describe('the pacing of runs that wait for an operator', () => {
         expect(pacing.failed(`run ${run}`, fault).wait_ms).toBeLessThanOrEqual(2 * interval);
       pacing.pass(interval);
     }
+  });
+
+  it('waits no longer when the clock of the machine is set back', () => {
+    const before = Date.now();
+    const clock = jest.spyOn(Date, 'now').mockReturnValue(before);
+    const pacing = createFaultPacing({
+      EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: interval,
+      EXPORTD_ACTIVITY_RETRY_INITIAL: 1_000,
+    });
+    pacing.failed('a', fault, 1);
+    clock.mockReturnValue(before - 6 * 3_600_000);
+    expect(pacing.admit('a')?.wait_ms).toBeLessThanOrEqual(2 * interval);
+    clock.mockRestore();
   });
 
   it('lets all runs try once one has succeeded', () => {

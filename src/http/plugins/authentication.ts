@@ -102,7 +102,7 @@ export function addAuthentication(
   const limiter = createAuthenticationLimiter({
     maxFailures: settings.EXPORTD_MAX_FAILED_AUTHENTICATIONS,
     windowMs: failureWindowMs,
-    now: Date.now,
+    now: () => performance.now(),
     onFailure: (outcome, address) => refusals.recordFailedAuthentication(outcome, address),
   });
   const authentication = createAuthentication({ ...dependencies, limiter });
