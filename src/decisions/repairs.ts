@@ -1,13 +1,12 @@
 import { isDeepStrictEqual } from 'node:util';
 import { haveSamePlace, readPublicConfig, selectionOfConfig } from '../destination/config_versions.ts';
-import { backfillDecider, decideBackfillControl } from '../domain/backfill.ts';
+import { backfillDecider } from '../domain/backfill.ts';
 import type { LiveBatchExport } from '../domain/batch_export.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RunDefinition } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import { deterministicId, type JournalTransaction } from '../journal/journal.ts';
 import { hasActiveRun } from './active_runs.ts';
-import type { CommandContext } from './commands/command_context.ts';
 import type { NextRun } from './next_run.ts';
 
 /**
@@ -118,17 +117,13 @@ async function findRepair(
 export const endRepairs = (connection: Connection, batchExportId: string): Promise<unknown> =>
   connection.query('delete from exportd.interval_repairs where batch_export_id = $1', [batchExportId]);
 
-/** Continues the repair of an export that was unpaused. @returns its id */
-export async function continueRepair({
-  transaction,
-  batchExport,
-  cause,
-}: CommandContext): Promise<readonly string[]> {
-  const repair = await findRepair(transaction.connection, batchExport.id);
-  if (!repair) return [];
-  const stream = await transaction.lock(backfillDecider, repair.id);
-  await stream.append(cause, decideBackfillControl(stream.state(), 'unpause'));
-  return [repair.id];
+/** Finds the repair that continues when its export is unpaused: not one that its user has paused. @returns its id */
+export async function findRunningRepair(
+  connection: Connection,
+  batchExportId: string,
+): Promise<readonly string[]> {
+  const repair = await findRepair(connection, batchExportId);
+  return repair?.status === 'Running' ? [repair.id] : [];
 }
 
 /**

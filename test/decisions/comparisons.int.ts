@@ -313,6 +313,18 @@ describe('late rows in many intervals', () => {
     expect(manifests.map((row) => row.manifest_run_id).toSorted()).toEqual(done.toSorted());
   });
 
+  it('wait while a person has paused the repair, also when the export is unpaused', async () => {
+    await compare(await comparisonOf(await createCompletedRun(3)), 5);
+    const [repair] = await repairs();
+    await commander.command('pauseBackfill', { backfill_id: repair?.id });
+    await commander.command('pause');
+    await commander.command('unpause');
+    expect(await repairs()).toMatchObject([{ status: 'Paused' }]);
+    expect(await advanceRepair()).toEqual([]);
+    await commander.command('unpauseBackfill', { backfill_id: repair?.id });
+    expect(await advanceRepair()).toHaveLength(1);
+  });
+
   it('wait for no more when the repair is cancelled, until a later comparison finds them', async () => {
     const [one, other] = [await createCompletedRun(3), await createCompletedRun(4)];
     for (const id of [one, other]) await compare(await comparisonOf(id), 5);

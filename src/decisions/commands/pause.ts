@@ -1,7 +1,7 @@
 import { requireBackfillRange } from '../../domain/backfill.ts';
 import { decidePause, decideUnpause, requireLive } from '../../domain/batch_export.ts';
 import { deterministicId } from '../../journal/journal.ts';
-import { continueRepair } from '../repairs.ts';
+import { findRunningRepair } from '../repairs.ts';
 import { backfillLimits, startBackfill } from './backfill.ts';
 import { type CommandContext, type CommandEffect, createEffect } from './command_context.ts';
 
@@ -23,7 +23,7 @@ export async function applyUnpause(
   const backfillId = body.backfill === true ? deterministicId('command', commandId, 'backfill') : null;
   const events = decideUnpause(batchExport.state(), { now: transaction.now, backfill_id: backfillId });
   await batchExport.append(cause, events);
-  const repairs = events.length > 0 ? await continueRepair(context) : [];
+  const repairs = events.length > 0 ? await findRunningRepair(transaction.connection, batchExport.id) : [];
   const requested = events.find((event) => event.type === 'BackfillRequested');
   if (!requested) return createEffect(events.length > 0, { wake_backfills: repairs });
   const request = { ...requested.data, ...backfillLimits(context) };
