@@ -246,7 +246,22 @@ const record = (
     generation,
   });
 
-export function requireNoMissingRows(run: ExistingRun): ExistingRun {
+/**
+ * Holds a run that has only late rows, and cannot add them to the manifest that it was compared with. Does nothing for another.
+ * @throws RowsMissingInSource
+ */
+export async function holdLateRows(
+  recorder: Pick<ReplacementCall['dependencies']['recorder'], 'recordReplacement'>,
+  runId: string,
+  run: ExistingRun,
+): Promise<void> {
+  if (!run.replacement?.base) return;
+  const { base: _, ...check } = run.replacement;
+  const held = { ...check, outcome: 'rows_missing', generation: run.generation } as const;
+  requireNoMissingRows(await recorder.recordReplacement(runId, held));
+}
+
+function requireNoMissingRows(run: ExistingRun): ExistingRun {
   if (run.replacement?.outcome === 'rows_missing')
     throw new RowsMissingInSource(run.replacement, intervalOf(run.spec));
   return run;

@@ -26,7 +26,8 @@ import { formatInterval, rowRangeOf } from './run_interval.ts';
 import { createStageClock } from './stage_clock.ts';
 import { publishOpened } from './publish.ts';
 import { RangeExport } from './range_export.ts';
-import { type RejectedLines, TooManyRejectedRows, writeRejectedFile } from './rejected.ts';
+import { holdLateRows } from './check_replacement.ts';
+import { type RejectedLines, writeRejectedFile } from './rejected.ts';
 
 /** How often a run exports its interval again because of late rows. After that comparisons find them. */
 const maxLateGenerations = 2;
@@ -123,8 +124,8 @@ async function finishGeneration(
   // Resuming one of them may have started a new generation.
   if (run.ranges.some(({ finished }) => !finished)) return run;
   const { rejected } = filesOf(run);
-  if (rejected > 0 && run.replacement?.base?.rejected_file)
-    throw new TooManyRejectedRows(rejected, undefined);
+  // A manifest has one file of rejected rows.
+  if (rejected > 0 && run.replacement?.base?.rejected_file) await holdLateRows(recorder, runId, run);
   const counted = rejected > 0 ? await writeRejectedFile(call, run, rejectedLines) : run;
   if (counted.generation !== run.generation) return counted;
   const now = await source.fingerprint(rowRangeOf(run.spec, selection), signal);

@@ -16,7 +16,7 @@ import type { Manifest } from '../destination/manifest.ts';
 import { requireActive, withBase } from '../domain/run.ts';
 import { type ExistingRun, filesOf } from '../domain/run_state.ts';
 import type { RowSelection } from '../source/row_selection.ts';
-import { checkExportedRows, requireNoMissingRows } from './check_replacement.ts';
+import { checkExportedRows, holdLateRows } from './check_replacement.ts';
 import { type ExportDependencies, type OpenedCall, withDestination } from './export_context.ts';
 import { formatInterval } from './run_interval.ts';
 import { createStageClock } from './stage_clock.ts';
@@ -94,7 +94,11 @@ async function untilAdopted(
       return await stages.measure('publish', publish);
     } catch (error) {
       if (!(error instanceof ManifestReplaced) || adoptions >= maxAdoptions) throw error;
-      await requireAllRows(dependencies.recorder, runId);
+      await holdLateRows(
+        dependencies.recorder,
+        runId,
+        requireActive(await dependencies.recorder.read(runId)),
+      );
       await adoptManifest(dependencies, runId, error.found);
     } finally {
       stages.report();
@@ -177,18 +181,6 @@ async function cancelAsRequested(
   if (run.cancel_requested === null) return;
   if (await destination.hasManifest(manifestKey, claim, signal)) return;
   requireActive(await claim.cancel());
-}
-
-/**
- * Holds a run that has only late rows: it can add them to the manifest that it was compared with, and to no other.
- * @throws RowsMissingInSource
- */
-async function requireAllRows(recorder: PublishDependencies['recorder'], runId: string): Promise<void> {
-  const run = requireActive(await recorder.read(runId));
-  if (!run.replacement?.base) return;
-  const { base: _, ...check } = run.replacement;
-  const held = { ...check, outcome: 'rows_missing', generation: run.generation } as const;
-  requireNoMissingRows(await recorder.recordReplacement(runId, held));
 }
 
 /**

@@ -219,6 +219,31 @@ describe('a run that replaces a manifest', () => {
 });
 
 describe('late rows of an interval whose source lacks exported rows', () => {
+  it('are held if some are rejected and the manifest has such rows already', async () => {
+    const hour = nextHour();
+    const { run, insert, remove } = createReruns(harness, hour);
+    const config = { on_bad_row: 'reject' };
+    const insertBad = (second: number) =>
+      harness.database.pool.query(
+        `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+         values (1, gen_random_uuid(), 'bad', 'd', '{}', 'infinity', $1::timestamptz + $2 * interval '1 second')`,
+        [hour.start, second],
+      );
+    await insert(1, 5);
+    await insertBad(3.5);
+    const first = await run({ config });
+    const before = await harness.reader.manifestAt(first.manifest_key ?? '');
+    await remove(3, 3);
+    await insert(6, 6);
+    await insertBad(6.5);
+    const held = await run({ config });
+    expect(held).toMatchObject({
+      latest_error: expect.stringMatching(/^RowsMissingInSource: .*no longer has 1 of the 6 rows/),
+      check: { outcome: 'rows_missing', missing_rows: 1 },
+    });
+    expect(await harness.reader.manifestAt(first.manifest_key ?? '')).toEqual(before);
+  });
+
   it.each([
     ['among others', 101, 1_000],
     ['in an interval that is split into ranges', 101, 4],
