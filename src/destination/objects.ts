@@ -288,6 +288,27 @@ export async function deleteObject(
   return locked ?? 'version_stays';
 }
 
+/**
+ * Deletes the object of an upload, in a versioned bucket with its versions, and no other object that has the key by now:
+ * another export may have written it since. Servers without conditional deletes leave the time between two requests for that.
+ * @returns `unreadable` when the object is, and so may be absent
+ */
+export async function deleteFile(
+  requests: S3Requests,
+  { key, upload_token }: FileReference,
+  signal: AbortSignal,
+): Promise<DeletionResult | 'unreadable'> {
+  for (let deleted = 0; ; deleted += 1) {
+    const found = await headObject(requests, key, signal);
+    if (found === 'unreadable' && deleted === 0) return 'unreadable';
+    if (typeof found === 'string' || tokenOf(found) !== upload_token) return 'deleted';
+    const { ETag: etag = '*', VersionId: version_id } = found;
+    const isKept = version_id !== undefined && version_id !== 'null';
+    if (isKept && deleted < maxVersions && (await deleteVersion(requests, key, version_id, signal))) continue;
+    return deleteIfUnchanged(requests, key, { etag, version_id }, signal);
+  }
+}
+
 /** Deletes a version that object lock kept, once its time is over. */
 export const deleteHeldVersion = async (
   requests: S3Requests,
@@ -377,7 +398,7 @@ export async function deleteIfUnchanged(
   } catch (error) {
     if (!(error instanceof DestinationError)) throw error;
     if (error.type === 'NotImplemented') return deleteWith({});
-    if (!conditionFailureCodes.has(error.type)) throw error;
+    if (!conditionFailureCodes.has(error.type) && !isErrorType(error, 'NoSuchKey', 'NotFound')) throw error;
     return 'deleted';
   }
 }

@@ -20,6 +20,7 @@ import {
   getManifestObject,
   hasOwnManifest,
   deleteIfUnchanged,
+  deleteFile,
   deleteHeldVersion,
   deleteObject,
   findFile,
@@ -155,6 +156,8 @@ export function openS3(config: S3Config, context: DestinationContext) {
     },
     openObject: (key: string, signal: AbortSignal) => openObject(requests, key, signal),
     deleteObject: (key: string, signal: AbortSignal) => deleteObject(requests, key, signal),
+    deleteFile: (upload: Pick<UploadReference, 'key' | 'upload_token'>, signal: AbortSignal) =>
+      deleteFile(requests, upload, signal),
     deleteHeldVersion: (key: string, versionId: string, signal: AbortSignal) =>
       deleteHeldVersion(requests, key, versionId, signal),
     putManifest: (key: string, claim: ManifestClaim, signal: AbortSignal) =>

@@ -333,17 +333,6 @@ async function deleteUpload(object: ObsoleteObject, context: DeletionContext): P
     await deleteFile(object, context);
 }
 
-/** Whether the file of an upload still exists. @throws DestinationError `MissingPermission` when that cannot be read */
-async function isFromUpload(
-  object: ObsoleteObject,
-  upload_token: string,
-  { location, manifests, signal }: DeletionContext,
-): Promise<boolean> {
-  const isFile = await location.isFromUpload({ key: object.key, upload_token }, signal);
-  if (isFile === null && !(await manifests.canRead(object))) throw missingPermission('s3:GetObject');
-  return isFile === true;
-}
-
 async function deleteFile(object: ObsoleteObject, context: DeletionContext): Promise<void> {
   const { location, isOwn, manifests, keepers, signal } = context;
   const { key, upload_token, publish_claimed } = object;
@@ -360,9 +349,14 @@ async function deleteFile(object: ObsoleteObject, context: DeletionContext): Pro
     }
   // A manifest can only refer to the files of a run that claimed publishing.
   if (reference === 'unreadable' && publish_claimed) throw missingPermission('s3:GetObject');
-  // Another export may own the key by now: one created after this export was deleted may write the same keys.
-  if (upload_token !== null && !(await isFromUpload(object, upload_token, context))) return;
-  requireDeleted(await withPermission('s3:DeleteObject', () => location.deleteObject(key, signal)));
+  const result = await withPermission('s3:DeleteObject', () =>
+    upload_token === null
+      ? location.deleteObject(key, signal)
+      : // Another export may own the key by now: one created after this export was deleted may write the same keys.
+        location.deleteFile({ key, upload_token }, signal),
+  );
+  if (result !== 'unreadable') requireDeleted(result);
+  else if (!(await manifests.canRead(object))) throw missingPermission('s3:GetObject');
 }
 
 /** Deletes a manifest at a location that the export has left, unless another run has published there again. */

@@ -8,13 +8,16 @@ import { parseS3Config } from '../../src/destination/config.ts';
 import { createUpload } from '../../src/destination/multipart.ts';
 import {
   type BucketReader,
+  deleteFile,
   deleteIfUnchanged,
   deleteObject,
   getManifestObject,
   isFromUpload,
   openBucketReader,
   putSmallObject,
+  putWholeFile,
 } from '../../src/destination/objects.ts';
+import type { S3Requests } from '../../src/destination/requests.ts';
 import { createS3Proxy, type Interceptor, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { errorResponse, requiringEqualParts } from '../export/stores.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
@@ -382,6 +385,46 @@ describe('objects to be deleted', () => {
       expect(await getManifest('b')).toMatchObject({ text: 'second' });
       await deleteIfUnchanged(withoutConditionalWrites(requests), 'b', seen, signal);
       expect(await getManifest('b')).toEqual({ state: 'absent' });
+    });
+  });
+
+  describe('deleting a file', () => {
+    const write = (key: string, upload_token: string) =>
+      putWholeFile(
+        requests,
+        { key, upload_token, contentType: 'text/plain' },
+        Buffer.from(upload_token),
+        {},
+        signal,
+      );
+    /** Requests between which another export writes the key again, after the first that looks at it. */
+    const overtaken = (key: string): S3Requests => ({
+      ...requests,
+      send: async (name, aborted, call) => {
+        const found = await requests.send(name, aborted, call);
+        if (name === 'HeadObject') {
+          await deleteObject(requests, key, signal);
+          await write(key, 'another');
+        }
+        return found;
+      },
+    });
+
+    it('deletes the object of the upload, and no other with its key', async () => {
+      await write('d', 'ours');
+      expect(await deleteFile(requests, { key: 'd', upload_token: 'another' }, signal)).toBe('deleted');
+      expect(await getManifest('d')).toMatchObject({ text: 'ours' });
+      expect(
+        await deleteFile(denying(requests, 'HeadObject'), { key: 'd', upload_token: 'ours' }, signal),
+      ).toBe('unreadable');
+      expect(await deleteFile(requests, { key: 'd', upload_token: 'ours' }, signal)).toBe('deleted');
+      expect(await getManifest('d')).toEqual({ state: 'absent' });
+    });
+
+    it('keeps the object that another export writes after it has looked', async () => {
+      await write('e', 'ours');
+      expect(await deleteFile(overtaken('e'), { key: 'e', upload_token: 'ours' }, signal)).toBe('deleted');
+      expect(await getManifest('e')).toMatchObject({ text: 'another' });
     });
   });
 
