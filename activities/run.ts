@@ -28,6 +28,7 @@ import { checkRun } from '../src/export/check_replacement.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
 import type { PublishEmpty } from '../src/export/publish_empty.ts';
 import type { Outages } from '../src/failures/circuits.ts';
+import { createBackfillBarriers } from '../src/export/backfill_barriers.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
@@ -39,7 +40,8 @@ interface RunActivityDependencies extends CountDependencies {
   readonly policies: Policies;
   readonly publishEmpty: PublishEmpty;
   readonly outages: Outages;
-  readonly settings: CountDependencies['settings'] & Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>;
+  readonly settings: CountDependencies['settings'] &
+    Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SETTLE_DELAY'>;
   /** Temporal's context of the running activity by default; tests bring their own. */
   readonly context?: () => ActivityContext;
   readonly schedules: {
@@ -71,6 +73,7 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     settings,
     context,
   } = dependencies;
+  const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   // They are retried until the control database and Temporal accept them.
   const journalActivities = wrapActivities(
     { logger, retryIndefinitely: true },
@@ -130,7 +133,7 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
         checkBarrier: async (
           { signal },
           input: { run_id: string; state: BarrierState },
-        ): Promise<RunBarrierCheck> => checkRunBarrier(dependencies, input, signal),
+        ): Promise<RunBarrierCheck> => checkRunBarrier({ ...dependencies, barriers }, input, signal),
 
         /** Counts the rows of the run's interval. A run without rows is ready to be published after this. */
         countRows: async ({ signal }, input: CountInput): Promise<CountedRows> =>

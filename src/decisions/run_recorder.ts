@@ -1,7 +1,9 @@
 import { areInSameBucket } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
+import { backfillDecider, rangeOfPlan } from '../domain/backfill.ts';
 import { nothingEarlier } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
   decidePublish,
@@ -243,6 +245,11 @@ export function createRunRecorder(journal: Journal) {
     },
     /** Reads the run if it is active. */
     readActive: async (runId: string) => requireActive(await readState(journal, runDecider, runId)),
+    /** The time that all intervals of a backfill are in; null for a repair, which grows. */
+    readBackfillRange: async (backfillId: string): Promise<DataInterval | null> => {
+      const backfill = await readState(journal, backfillDecider, backfillId);
+      return backfill.status === 'Absent' ? null : rangeOfPlan(backfill.spec.plan);
+    },
     /** Records the row count below the cutoff, whether the barrier settled, and the keys that split the interval. */
     recordCount: (runId: string, facts: RunEventData<'RunCounted'>) =>
       step(runId, async (stream) => {

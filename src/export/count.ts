@@ -13,6 +13,7 @@ import type { SortKey } from '../domain/exported_files.ts';
 import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import { describeStrayRows } from '../source/stray_rows.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
+import type { BackfillBarriers } from './backfill_barriers.ts';
 import { noEncoder } from './export_context.ts';
 import { rowRangeOf } from './run_interval.ts';
 import { needsCheck } from './check_replacement.ts';
@@ -23,6 +24,11 @@ export interface CountDependencies {
   readonly source: Source;
   readonly readSelection: ReadSelection;
   readonly settings: Pick<Settings, 'EXPORTD_PARALLEL_RANGES' | 'EXPORTD_RANGE_ROWS'>;
+}
+
+/** Dependencies of the wait for open transactions, and of counting. */
+export interface BarrierDependencies extends CountDependencies {
+  readonly barriers: BackfillBarriers;
 }
 
 /** How many rows a run's interval has, and into how many ranges it is split. */
@@ -55,16 +61,25 @@ const maxNamedBlockers = 5;
 
 /**
  * Checks once whether an open transaction of the source may still add rows to the run's interval. When none may, it counts
- * the rows at once: most runs pass their first check, and this saves them a workflow step.
+ * the rows at once: most runs pass their first check, and this saves them a workflow step. The intervals of a backfill wait
+ * once: what may add rows to them was open when the first of its runs was created.
  */
 export async function checkRunBarrier(
-  dependencies: CountDependencies,
+  dependencies: BarrierDependencies,
   { run_id, state }: { readonly run_id: string; readonly state: BarrierState },
   signal: AbortSignal,
 ): Promise<RunBarrierCheck> {
-  const { recorder, source } = dependencies;
+  const { recorder, source, barriers } = dependencies;
   const run = await recorder.readActive(run_id);
-  const check = await source.checkBarrier(run.spec.data_interval_end, state, signal);
+  const shared = await barriers.of(run);
+  // A standby that replays up to a position of one run has replayed what was open before.
+  const isOpen = shared?.isOpen === true && state.phase !== 'replaying';
+  const check = await source.checkBarrier(
+    shared?.cutoff ?? run.spec.data_interval_end,
+    isOpen ? { phase: 'open' } : state,
+    signal,
+  );
+  if (shared && check.state.phase === 'open') shared.isOpen = true;
   const unnamed = check.blocked_by.length - maxNamedBlockers;
   const blocked_by =
     unnamed <= 0 ? check.blocked_by : [...check.blocked_by.slice(0, maxNamedBlockers), `${unnamed} more`];

@@ -2,6 +2,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import type { ActivityContext } from '../../activities/run_step.ts';
 import { createExportActivities, type ExportActivityDependencies } from '../../activities/run.ts';
+import { createBackfillBarriers } from '../../src/export/backfill_barriers.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
@@ -59,6 +60,7 @@ export async function createExportHarness(of?: TestBucket) {
   const journal = openWorkerJournal(database.pool);
   const recorder = createRunRecorder(journal);
   const source = createSource({ sourceUrl: database.url, settings });
+  const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   const encoders = createEncoderPool({ threads: settings.EXPORTD_ENCODER_THREADS });
   const memory = createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET);
   const openDestination = createDestinationOpener(database.pool, keyRing, settings);
@@ -191,6 +193,7 @@ export async function createExportHarness(of?: TestBucket) {
     mayShrink,
     readSelection,
     attempt,
+    barriers,
     createRun,
     reader,
     verifyManifest,

@@ -1,0 +1,70 @@
+import { afterAll, beforeAll, expect, it } from '@jest/globals';
+import pg from 'pg';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { checkRunBarrier } from '../../src/export/count.ts';
+import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
+import { createExportHarness, type ExportHarness } from './export_harness.ts';
+
+const { signal } = new AbortController();
+let harness: ExportHarness;
+let writer: pg.Client;
+beforeAll(async () => {
+  harness = await createExportHarness();
+  writer = new pg.Client({ connectionString: harness.database.url, application_name: 'writer' });
+  await writer.connect();
+});
+afterAll(async () => {
+  await writer.end();
+  await harness.close();
+});
+
+it('lets the intervals of a backfill wait once for the transactions that were open when it began', async () => {
+  const policies = quickPolicies();
+  const commander = createCommander(harness.journal, policies);
+  const { batchExportId } = commander;
+  await commander.create();
+  // The config of the export.
+  await harness.createRun({ batchExportId });
+  /** Backfills three minutes that ended a while ago. @returns the runs in their order */
+  const backfill = async (minutes: number): Promise<readonly string[]> => {
+    await commander.command('backfill', {
+      start_at: minutesAgo(minutes + 3),
+      end_at: minutesAgo(minutes),
+    });
+    const { pool } = harness.database;
+    const { rows } = await pool.query<{ id: string }>(
+      'select id from exportd.backfills where batch_export_id = $1 order by position desc limit 1',
+      [batchExportId],
+    );
+    const id = rows[0]?.id ?? '';
+    await advanceBackfill(harness.journal, policies, id);
+    const runs = await pool.query<{ id: string }>(
+      'select id from exportd.batch_export_runs where backfill_id = $1 order by data_interval_start',
+      [id],
+    );
+    return runs.rows.map((run) => run.id);
+  };
+  /** Begins a transaction that has written a row. */
+  const write = async (): Promise<void> => {
+    await writer.query('begin');
+    await writer.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp)
+       values (1, gen_random_uuid(), 'late', 'person', '{}', now())`,
+    );
+  };
+  const check = (run_id: string | undefined) =>
+    checkRunBarrier(harness, { run_id: run_id ?? '', state: { phase: 'settling' } }, signal);
+
+  const [first, second] = await backfill(20);
+  await write();
+  expect((await check(first)).state.phase).toBe('transactions');
+  expect((await check(second)).state.phase).toBe('transactions');
+  await writer.query('commit');
+  expect(await check(first)).toMatchObject({ state: { phase: 'open' }, counted: { rows: 0 } });
+  // A transaction that began later cannot add rows to an interval that ended before.
+  await write();
+  expect((await check(second)).state.phase).toBe('open');
+  const [other] = await backfill(40);
+  expect((await check(other)).state.phase).toBe('transactions');
+  await writer.query('rollback');
+});
