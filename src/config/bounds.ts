@@ -159,6 +159,7 @@ export const boundGroups = {
   },
   'Objects that are read': {
     line: bytes(128 * mib, 'A line or record after unpacking', 'the object is unreadable'),
+    rowKey: characters(16_384, 'The time and the id of a row', 'the object is unreadable'),
     excessRows: items(10_000, 'Rows more than its manifest says', 'it is unreadable from there on'),
     parquetFooter: bytes(32 * mib, 'The metadata of a Parquet file', 'it is unreadable'),
     parquetObjects: items(1_000_000, 'Structs, lists and texts in it', 'it is unreadable'),

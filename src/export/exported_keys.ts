@@ -9,9 +9,9 @@ import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
 import { idColumns } from '../source/read_ranges.ts';
 import type { RowKey } from '../source/source.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
-import { lines } from '../readers/json_lines.ts';
+import { readForeignRows, readRejectedKeys } from '../readers/foreign_rows.ts';
 import { mergedByKey } from '../readers/merge_rows.ts';
-import { type DescribedFile, readRows } from '../readers/read_rows.ts';
+import type { DescribedFile } from '../readers/read_rows.ts';
 import { compareKeys, type ComparedColumn, FileUnreadable, type ComparedRow } from '../readers/row.ts';
 
 /**
@@ -114,7 +114,7 @@ export class KeysUnreadable extends Error {
 
 /** Where and which keys are read. */
 interface ExportedKeysOptions {
-  readonly location: Pick<Destination, 'openObject' | 'nameOf'>;
+  readonly location: Pick<Destination, 'openObject' | 'nameOf' | 'foreign'>;
   /** Ranges of insertion time, in order. Other keys are left out. */
   readonly ranges: readonly DataInterval[];
   /** Called for each row that is read. */
@@ -163,17 +163,22 @@ export const areKeysUnreadable = (error: unknown): error is Error =>
   error instanceof CommandRejected ||
   (error instanceof DestinationError && !error.transient);
 
-type ReadKeys = (file: DescribedFile, chunks: AsyncIterable<Buffer>) => AsyncGenerator<RowKey>;
+type ReadKeys = (
+  files: Parameters<typeof readForeignRows>[0],
+  file: DescribedFile,
+  chunks: AsyncIterable<Buffer>,
+) => AsyncGenerator<RowKey>;
 
 async function* readFiles(
   files: readonly DescribedFile[],
   { location, onAbsent, signal }: Omit<ExportedKeysOptions, 'ranges' | 'onRow'>,
   read: ReadKeys,
 ): AsyncGenerator<RowKey> {
+  const of = { foreign: location.foreign, signal };
   for (const file of files) {
     const object = await location.openObject(file.key, signal);
     if (!object) await onAbsent(file.key);
-    else if (object.bytes === file.bytes) yield* read(file, object.chunks);
+    else if (object.bytes === file.bytes) yield* read(of, file, object.chunks);
     else {
       object.close();
       throw new FileUnreadable(`${file.key} has ${object.bytes} bytes, expected ${file.bytes}`);
@@ -182,9 +187,9 @@ async function* readFiles(
 }
 
 const fileKeysOf = (model: Model): ReadKeys =>
-  async function* fileKeys(file, chunks) {
+  async function* fileKeys(of, file, chunks) {
     const shape = { id: idColumns[model], columns: model === 'persons' ? versionColumns : [] };
-    for await (const { inserted_at, id, values } of readRows(file, chunks, shape))
+    for await (const { inserted_at, id, values } of readForeignRows(of, file, chunks, shape))
       yield { inserted_at, id, version: versionOf(values) };
   };
 
@@ -224,11 +229,9 @@ async function* readable(keys: AsyncGenerator<RowKey>): AsyncGenerator<RowKey> {
   }
 }
 
-async function* rejectedKeys(_: DescribedFile, chunks: AsyncIterable<Buffer>): AsyncGenerator<RowKey> {
-  for await (const line of lines(chunks)) {
-    // exportd wrote the file; see src/export/rejected.ts.
-    const { id, row } = JSON.parse(line.toString()) as { id: string; row: { _inserted_at?: unknown } };
-    if (typeof row._inserted_at !== 'string') throw new KeysUnreadable('a rejected row has no _inserted_at');
-    yield { inserted_at: row._inserted_at, id };
+const rejectedKeys: ReadKeys = async function* rejectedKeys(of, _, chunks) {
+  for await (const key of readRejectedKeys(of, chunks)) {
+    if (key.inserted_at === '') throw new KeysUnreadable('a rejected row has no _inserted_at');
+    yield key;
   }
-}
+};

@@ -1,6 +1,7 @@
 /** The program of a process that reads what others own. */
 import { parseManifest } from '../destination/manifest.ts';
 import { serveForeignBytes } from '../foreign_bytes/serve_foreign_bytes.ts';
+import { readRejectedBatches, readRowBatches } from '../readers/row_batches.ts';
 import { describeLog, foldLog, summarizeCommit } from '../tables/read_log.ts';
 
 serveForeignBytes(
@@ -10,5 +11,8 @@ serveForeignBytes(
     'description of a table': describeLog,
     'commit of a table': summarizeCommit,
   },
-  {},
+  {
+    'rows of a file': readRowBatches,
+    'keys of rejected rows': readRejectedBatches,
+  },
 );

@@ -110,15 +110,6 @@ export async function* readJsonLines(
   }
 }
 
-/** Reads one string field of each line. @throws FileUnreadable */
-export async function* readFieldTexts(chunks: AsyncIterable<Buffer>, name: string): AsyncGenerator<string> {
-  for await (const fields of readFields(chunks, [name])) {
-    const text = textOf(fields.get(name));
-    if (text === undefined) throw new FileUnreadable(`a line has no ${name}`);
-    yield text;
-  }
-}
-
 /** Reads the raw text of the named fields of each line. */
 async function* readFields(
   chunks: AsyncIterable<Buffer>,

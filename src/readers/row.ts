@@ -91,10 +91,14 @@ export function compareKeys(one: RowKey, other: RowKey): number {
 /** A file cannot be decoded. The message says where, and never contains values. */
 export class FileUnreadable extends Error {
   override readonly name = 'FileUnreadable';
+  /** Which of them, for the process that has the file read by another one. */
+  readonly type: string = 'FileUnreadable';
 }
 
 /** A file does not contain the keys of its rows. */
-export class KeysMissing extends FileUnreadable {}
+export class KeysMissing extends FileUnreadable {
+  override readonly type = 'KeysMissing';
+}
 
 /** Passes rows through and calls `onRow` for each. */
 export async function* observeRows(

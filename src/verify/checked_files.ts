@@ -6,7 +6,8 @@ import type { Fingerprint } from '../domain/fingerprint.ts';
 import { formatCrc32 } from '../encoding/compression.ts';
 import type { Difference } from './compare_rows.ts';
 import { mergedByKey } from '../readers/merge_rows.ts';
-import { type Measure, measureChunks, readRows } from '../readers/read_rows.ts';
+import { readForeignRows } from '../readers/foreign_rows.ts';
+import { type Measure, measureChunks } from '../readers/read_rows.ts';
 import type { FindingCollector } from './report.ts';
 import {
   compareKeys,
@@ -97,7 +98,12 @@ async function* checkedFile(
   const fingerprint =
     shape.id !== null && file.fingerprint ? createFingerprint?.(file.fingerprint) : undefined;
   try {
-    for await (const row of readRows(file, measureChunks(object.chunks, measure), shape)) {
+    for await (const row of readForeignRows(
+      { foreign: reader.foreign, signal },
+      file,
+      measureChunks(object.chunks, measure),
+      shape,
+    )) {
       rows += 1;
       if (shape.id !== null && isOutside(row, file)) outside += 1;
       await fingerprint?.add(row);

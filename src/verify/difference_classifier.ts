@@ -1,9 +1,10 @@
+import { bounds, boundText } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { formatCrc32 } from '../encoding/compression.ts';
 import type { FileReadContext } from './checked_files.ts';
 import type { Difference } from './compare_rows.ts';
-import { readFieldTexts } from '../readers/json_lines.ts';
+import { readRejectedKeys } from '../readers/foreign_rows.ts';
 import { type Measure, measureChunks } from '../readers/read_rows.ts';
 import type { FindingCollector } from './report.ts';
 import { FileUnreadable } from '../readers/row.ts';
@@ -30,10 +31,19 @@ export async function readRejectedRows(
       collector.expired(`Expired: a lifecycle rule of the bucket deleted ${name}.`);
     else if (!object)
       collector.add('file_missing', name, `The object with ${file.rows} rejected rows does not exist.`);
-    else {
+    else if (object.bytes !== file.bytes || object.bytes > bounds.rejectedFile.max) {
+      // Not read: its ids are kept in memory, and exportd wrote no more.
+      object.close();
+      collector.add(
+        'file_changed',
+        name,
+        `The object has ${object.bytes} bytes, expected ${file.bytes} and at most ${boundText(bounds.rejectedFile)}. It was not read.`,
+      );
+    } else {
       const measure: Measure = { bytes: 0, crc: 0 };
       try {
-        for await (const id of readFieldTexts(measureChunks(object.chunks, measure), 'id')) {
+        const chunks = measureChunks(object.chunks, measure);
+        for await (const { id } of readRejectedKeys({ foreign: reader.foreign, signal }, chunks)) {
           ids.set(id, (ids.get(id) ?? 0) + 1);
           count += 1;
         }
