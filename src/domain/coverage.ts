@@ -252,6 +252,13 @@ export interface SourceBefore {
   readonly rows: number | null;
 }
 
+/** A range in a sentence, whose reason may be one of a verification. */
+export interface NamedRange extends Pick<CoverageRange, 'start' | 'end' | 'state'> {
+  readonly reason: string | null;
+  /** Rows of the source, where they were counted. */
+  readonly rows?: number;
+}
+
 /** Ranges of a kind that a sentence names: the newest. */
 const maxNamed = 3;
 
@@ -261,7 +268,12 @@ const maxNamed = 3;
  * @param source what was read of the source, if it was
  */
 export function sentenceOf(
-  { ranges, is_complete, backfills, next_end }: Omit<Coverage, 'sentence'>,
+  {
+    ranges,
+    is_complete,
+    backfills,
+    next_end,
+  }: Omit<Coverage, 'sentence' | 'ranges'> & { readonly ranges: readonly NamedRange[] },
   timezone: string,
   source?: SourceBefore,
 ): string {
@@ -312,23 +324,29 @@ interface SentenceContext {
 
 /** What is neither exported nor owed, and why. What goes on has no end. */
 function notOwedSentence(
-  ranges: readonly CoverageRange[],
+  ranges: readonly NamedRange[],
   { until, format, is_complete, source }: SentenceContext,
 ): string | null {
-  const parts = ranges.flatMap(({ start, end, state, reason }) => {
+  const parts = ranges.flatMap(({ start, end, state, reason, rows = null }) => {
     if (state !== 'not_owed' || reason === null) return [];
     if (start === null) return beforeSentence(end, format, source);
     const goesOn = end === until && reason !== 'before creation';
     const time = goesOn ? `since ${format(start)}` : `${format(start)} – ${format(end)}`;
-    return `${time}, ${notOwedReasons[reason] ?? reason}`;
+    return `${time}${quantityOf(rows)}, ${reasonInWords(reason)}`;
   });
   return parts.length === 0 ? null : `Not exported: ${listOf(parts, is_complete, '; ')}.`;
 }
 
-const notOwedReasons: Readonly<Partial<Record<CoverageReason, string>>> = {
+const notOwedReasons: Readonly<Record<string, string>> = {
   'before creation': 'before the export was created',
   paused: 'while it was paused',
 };
+
+/** Why a time is not owed, as the end of a sentence. */
+export const reasonInWords = (reason: string | null): string => notOwedReasons[reason ?? ''] ?? reason ?? '';
+
+const quantityOf = (rows: number | null): string =>
+  rows === null ? '' : `, ${count(rows)} row${rows === 1 ? '' : 's'}`;
 
 /** What is before all that is known: of the source, if it was read. */
 function beforeSentence(
@@ -336,16 +354,15 @@ function beforeSentence(
   format: (time: string) => string,
   source: SourceBefore | undefined,
 ): string[] {
-  const reason = notOwedReasons['before creation'] ?? '';
+  const reason = reasonInWords('before creation');
   if (!source) return [`anything before ${format(end)}, ${reason}`];
   const { first_row_at, rows } = source;
   if (first_row_at === null || Date.parse(first_row_at) >= Date.parse(end)) return [];
-  const quantity = rows === null ? '' : `, ${count(rows)} row${rows === 1 ? '' : 's'}`;
-  return [`${format(first_row_at)} – ${format(end)}${quantity}, ${reason}`];
+  return [`${format(first_row_at)} – ${format(end)}${quantityOf(rows)}, ${reason}`];
 }
 
 /** The ranges of a state, whatever their reason. */
-function joined(ranges: readonly CoverageRange[], wanted: CoverageState): DataInterval[] {
+function joined(ranges: readonly NamedRange[], wanted: CoverageState): DataInterval[] {
   const found: DataInterval[] = [];
   for (const { start, end, state } of ranges) {
     if (state !== wanted || start === null) continue;

@@ -90,7 +90,7 @@ async function chooseManifest(
 /** Creates the report. `rest` contains what does not belong to a single manifest. */
 export function summarize(
   batchExportId: string,
-  options: Pick<VerificationReport, 'deep' | 'fast' | 'from' | 'to'>,
+  options: Pick<VerificationReport, 'deep' | 'fast' | 'from' | 'to' | 'coverage'>,
   intervals: readonly IntervalCheck[],
   rest: { readonly findings: readonly Finding[]; readonly notes: readonly Note[] },
 ): VerificationReport {

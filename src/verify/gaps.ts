@@ -142,6 +142,8 @@ interface GapContext extends RangeContext {
 interface Gaps {
   readonly findings: readonly Finding[];
   readonly notes: readonly Note[];
+  /** The intervals that have a manifest, also those that got it during the check. */
+  readonly covered: readonly DataInterval[];
 }
 
 /**
@@ -168,7 +170,8 @@ export async function findGaps(
   const notOwed = owed.notOwed.flatMap(({ reason, ...one }) =>
     subtract(intersect([one], requested), coveredNow).map((left) => noteOf(left, reason, owed.revisions)),
   );
-  return { findings, notes: [...notOwed, ...expired.map((one) => noteOf(one, 'expired', owed.revisions))] };
+  const notes = [...notOwed, ...expired.map((one) => noteOf(one, 'expired', owed.revisions))];
+  return { findings, notes, covered: coveredNow };
 }
 
 async function gapFinding(context: GapContext, gap: DataInterval): Promise<Finding> {

@@ -6,6 +6,8 @@ import type { NotOwedReason } from './owed_time.ts';
 export type FindingKind =
   /** Intervals that the export owes and no manifest covers. */
   | 'gap'
+  /** Rows of the source in the requested time that the export does not owe. */
+  | 'not_exported'
   /** A manifest whose fingerprint differs from that of the source. */
   | 'fingerprint'
   /** Time that two manifests cover. */
@@ -106,6 +108,20 @@ export interface IntervalReport {
   readonly findings: number;
 }
 
+/** What is exported of the time. */
+export interface CoveredTime {
+  /** That of the condition; of the requested time, if it has both ends. */
+  readonly sentence: string;
+  /** The requested time up to the newest ended interval; null without both ends. */
+  readonly span:
+    | (DataInterval & {
+        readonly source_rows: number;
+        /** The parts that no manifest covers. */
+        readonly not_exported: readonly (DataInterval & { readonly rows: number; readonly reason: string })[];
+      })
+    | null;
+}
+
 /** The result of verifying an export. */
 export interface VerificationReport {
   /** Whether there are no findings. */
@@ -133,6 +149,8 @@ export interface VerificationReport {
     /** Intervals of which the bucket's own rules deleted objects. */
     readonly expired: number;
   };
+  /** Null of a deleted export, and if this version cannot read its schedule. */
+  readonly coverage: CoveredTime | null;
   readonly intervals: readonly IntervalReport[];
   readonly findings: readonly Finding[];
   readonly notes: readonly Note[];

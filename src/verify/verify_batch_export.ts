@@ -10,6 +10,7 @@ import { describeStrayRows, findStrayRows } from '../source/stray_rows.ts';
 import { connectToSource, type SourceConnections } from '../source/source_connection.ts';
 import { checkInterval, type IntervalCheck, summarize } from './check_interval.ts';
 import type { CheckContext } from './check_manifest.ts';
+import { findCoverage } from './covered_time.ts';
 import { findOverlaps, reportMisplacedRows } from './cross_manifest_checks.ts';
 import { createExpirations, findGaps, sortIntervals, type TimeRange } from './gaps.ts';
 import {
@@ -169,13 +170,21 @@ async function verify(
       check(dependencies, { definition, signal, since: now.toISOString(), range }, current),
     ),
   );
+  const { coverage, findings: uncovered } = await findCoverage(
+    context,
+    pool,
+    // An interval that was exported meanwhile is not among those that were checked.
+    gaps.covered,
+    range,
+  );
   // A part of the time has no rows without one.
   const isWhole = range.from === null && range.to === null;
   const stray = isWhole ? await findRowsWithoutInterval(definition, connections, settings, signal) : null;
-  return summarize(definition.batch_export_id, { deep, fast, ...range }, intervals, {
+  return summarize(definition.batch_export_id, { deep, fast, ...range, coverage }, intervals, {
     findings: [
       ...listing.findings,
       ...gaps.findings,
+      ...uncovered,
       ...crossChecks,
       ...inTargets.flat(),
       ...(stray?.findings ?? []),

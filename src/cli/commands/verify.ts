@@ -24,8 +24,21 @@ const reportLines = (report: VerificationReport): string[] => [
   ...report.findings.flatMap(findingLines),
   ...(report.notes.length === 0 ? [] : ['', ...report.notes.map(noteLine)]),
   '',
+  ...coverageLines(report),
   summaryLine(report),
 ];
+
+/** What is exported; of a requested time also how many rows. */
+const coverageLines = ({ coverage, totals }: VerificationReport): string[] => {
+  if (coverage === null) return [];
+  const { sentence, span } = coverage;
+  if (span === null) return [sentence];
+  const { start, end, source_rows } = span;
+  return [
+    `From ${shortTime(start)} to ${shortTime(end)}: ${counted(source_rows, 'row')} in the source, ${counted(totals.rows, 'row')} in files.`,
+    sentence,
+  ];
+};
 
 const findingLines = (finding: Finding): string[] => [
   '',
@@ -86,7 +99,7 @@ export function addVerifyCommand(program: Command): void {
   program
     .command('verify')
     .description(
-      'compare the objects of a batch export with the source: gaps, missing, duplicate and mismatched rows',
+      'compare the objects of a batch export with the source: gaps, missing, duplicate and mismatched rows; with --from and --to, whether that time is complete',
     )
     .argument('<batch export id>')
     .option('--from <time>', 'ISO 8601; skip intervals that end before')
