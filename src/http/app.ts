@@ -8,8 +8,6 @@ import type { KeyRing } from '../config/key_ring.ts';
 import { basePathOf, type Settings } from '../config/settings.ts';
 import { createEncoderPool } from '../encoding/encode_blocks.ts';
 import type { Pool } from '../journal/database.ts';
-import type { QueryService } from '../queries/handle_query.ts';
-import { createQueryRateLimiter } from '../queries/query_slots.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
 import type { JobClient } from '../temporal/clients/job_client.ts';
@@ -26,7 +24,7 @@ import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { addAuthentication } from './plugins/authentication.ts';
 import { addBodyParsers } from './plugins/bodies.ts';
 import { addConnectionShares } from './plugins/connections.ts';
-import { sendError } from './plugins/errors.ts';
+import { createErrorHandler } from './plugins/errors.ts';
 import { addSecurityHeaders } from './plugins/headers.ts';
 import { rejectOtherMethods, routerOptions } from './plugins/methods.ts';
 import { countRequests } from './plugins/metrics.ts';
@@ -35,9 +33,9 @@ import { addRefusals } from './plugins/refusals.ts';
 import { addRequestSpans } from './plugins/spans.ts';
 import { createRequestShares } from './request_shares.ts';
 import { consoleResources, projectResources, wholeResources } from './resources.ts';
+import type { Resource } from './resource.ts';
 import type { HttpApp, RouteContext } from './route_context.ts';
 import { createTemporalLinks } from './temporal_links.ts';
-import type { ResendService } from './webhooks/requested_deliveries.ts';
 
 /** What the HTTP API is built from. */
 export interface HttpDependencies {
@@ -48,10 +46,9 @@ export interface HttpDependencies {
   readonly source: DryRunService['source'];
   readonly signaller: ScheduleSignaller;
   readonly jobs: JobClient;
-  /** Starts the deliveries that are sent again. */
-  readonly notifications: ResendService['notifications'];
   readonly executions: RunExecutions;
-  readonly queries: QueryService;
+  /** What this deployment does beside exports. */
+  readonly resources: readonly Resource[];
   readonly keyRing: KeyRing;
   /** Fingerprint requests that have an Idempotency-Key. The first key makes them, all recognize them. */
   readonly requestKeys: readonly Buffer[];
@@ -83,7 +80,7 @@ const exactSerializer: typeof serializerCompiler = (route) => {
 
 /** Builds the application without listening: plugins, then resources. Closing it leaves `dependencies` open. */
 export async function createApp(dependencies: HttpDependencies): Promise<HttpApp> {
-  const { settings, metrics } = dependencies;
+  const { settings, metrics, resources } = dependencies;
   const app = createFastify(dependencies);
   paceConnections(app);
   addAuditHooks(app, dependencies);
@@ -112,13 +109,13 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     scope.addHook('onRequest', (request) => authentication.authenticate(request));
     addConnectionShares(scope);
     for (const addRoutes of wholeResources) addRoutes(scope, context);
-    const resources = settings.EXPORTD_CONSOLE
-      ? [...projectResources, ...consoleResources]
-      : projectResources;
+    const routes = [...projectResources, ...resources.flatMap((one) => one.routes)];
+    if (settings.EXPORTD_CONSOLE)
+      routes.push(...consoleResources, ...resources.flatMap((one) => one.pages ?? []));
     for (const prefix of projectRoots)
       await scope.register(
         (project: HttpApp, _options, done) => {
-          for (const addRoutes of resources) addRoutes(project, context);
+          for (const addRoutes of routes) addRoutes(project, context);
           done();
         },
         { prefix },
@@ -128,7 +125,8 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
 }
 
 /** Fastify with its limits, its parsers of schemas and its handler of errors. */
-function createFastify({ settings, logger }: HttpDependencies): HttpApp {
+function createFastify({ settings, logger, resources }: HttpDependencies): HttpApp {
+  const sendError = createErrorHandler(resources.flatMap(({ errorOf }) => errorOf ?? []));
   const basePath = basePathOf(settings);
   const loggerInstance: FastifyBaseLogger = logger;
   const app: HttpApp = fastify({
@@ -168,12 +166,11 @@ function createContext(
   app: HttpApp,
   dependencies: HttpDependencies,
 ): Omit<RouteContext, 'runLink' | 'exportLink'> {
-  const { settings, pool, logger } = dependencies;
+  const { settings, pool, logger, resources } = dependencies;
   const outcomes = createCommandOutcomes(pool, logger);
   app.addHook('onClose', () => outcomes.close());
-  // Closing waits for pending responses, and queries can run longer than the shutdown timeout.
   app.addHook('preClose', (done) => {
-    dependencies.queries.running.interrupt();
+    for (const { interrupt } of resources) interrupt?.();
     done();
   });
   const encoders = createEncoderPool({ threads: 1 });
@@ -187,6 +184,5 @@ function createContext(
       outcomes,
       timeoutMs: settings.EXPORTD_COMMAND_TIMEOUT,
     }),
-    queryRateLimiter: createQueryRateLimiter(pool, settings.EXPORTD_QUERIES_PER_HOUR),
   };
 }

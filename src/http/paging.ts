@@ -3,10 +3,9 @@ import { DateTime } from 'luxon';
 import * as z from 'zod';
 import type { Settings } from '../config/settings.ts';
 import { parseRelativeDate } from '../filters/condition.ts';
+import { momentBefore, type WeekStart } from '../filters/moments.ts';
 import { timestampSchema } from '../journal/commands.ts';
 import type { Pool } from '../journal/database.ts';
-import { momentBefore } from '../queries/dates.ts';
-import { readQueryProject } from '../queries/postgres_warehouse.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { ApiError, invalid } from './api_error.ts';
 
@@ -39,14 +38,28 @@ export async function resolveListTimes<Query extends Readonly<Record<string, unk
     return date ? [{ name, date }] : [];
   });
   if (relative.length === 0) return query;
-  const { project, now } = await readQueryProject(pool, teamId);
-  const present = DateTime.fromJSDate(now, { zone: project.timezone });
+  const project = await readCalendar(pool, teamId);
+  const present = DateTime.fromISO(project.now, { zone: project.timezone });
   const resolved = relative.map(({ name, date }) => {
     const moment = momentBefore(present, date, project);
     if (!moment.isValid || moment.year < firstYear) throw invalid('The time is too long ago.', name);
     return [name, moment.toUTC().toISO()] as const;
   });
   return { ...query, ...Object.fromEntries(resolved) };
+}
+
+/** The time zone and the weeks of a project, and the time of the database. */
+async function readCalendar(
+  pool: Pool,
+  teamId: number,
+): Promise<{ readonly timezone: string; readonly week_start_day: WeekStart; readonly now: string }> {
+  const { rows } = await pool.query<{ timezone: string; week_start_day: WeekStart; now: string }>(
+    'select timezone, week_start_day, clock_timestamp() as now from exportd.projects where id = $1',
+    [teamId],
+  );
+  const [found] = rows;
+  if (!found) throw new Error(`Project ${teamId} does not exist.`);
+  return found;
 }
 
 /** A page of a list. */

@@ -1,5 +1,5 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { ClientDisconnected } from '../queries/query_errors.ts';
+import { ClientDisconnected } from '../concurrency/client_disconnected.ts';
 import { invalid } from './api_error.ts';
 import { callerOf } from './plugins/authentication.ts';
 

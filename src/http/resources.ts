@@ -24,7 +24,6 @@ import { activeRunRoutes } from './console/pages/active_runs.ts';
 import { auditNameRoutes } from './console/pages/audit_names.ts';
 import { coverageRoutes } from './console/pages/coverage.ts';
 import { overviewRoutes } from './console/pages/overview.ts';
-import { queryEditorRoutes } from './console/pages/query_editor.ts';
 import { runStepRoutes } from './console/pages/run_steps.ts';
 import { sameTroubleRoutes } from './console/pages/same_trouble.ts';
 import { timelineRoutes } from './console/pages/timeline.ts';
@@ -34,13 +33,14 @@ import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts'
 import { keyRoutes } from './keys/routes.ts';
 import { previewRoutes } from './previews/routes.ts';
 import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
-import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './query/routes.ts';
+import { queryResource } from './query/query_resource.ts';
+import type { Resource } from './resource.ts';
 import type { ProjectRoutes } from './route_context.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import { sourceRoutes } from './source/routes.ts';
 import { tableRoutes } from './tables/routes.ts';
 import { verificationRoutes } from './verifications/routes.ts';
-import { webhookDeliveryRoutes, webhookRoutes } from './webhooks/routes.ts';
+import { webhookResource } from './webhooks/webhook_resource.ts';
 
 /** Whose paths have no project in them. */
 export const wholeResources: readonly ProjectRoutes[] = [projectRoutes, installationRoutes];
@@ -62,15 +62,10 @@ export const projectResources: readonly ProjectRoutes[] = [
   readingRoutes,
   tableRoutes,
   logRoutes,
-  webhookRoutes,
-  webhookDeliveryRoutes,
   dashboardRoutes,
   keyRoutes,
   projectUserRoutes,
   auditRoutes,
-  queryAuthorizationRoutes,
-  draftSqlRoutes,
-  queryRoutes,
 ];
 
 /** What only the pages of the console read. */
@@ -81,7 +76,6 @@ export const consoleResources: readonly ProjectRoutes[] = [
   activeRunRoutes,
   runStepRoutes,
   coverageRoutes,
-  queryEditorRoutes,
   auditNameRoutes,
 ];
 
@@ -102,3 +96,9 @@ export const resourceExamples = {
   ...projects,
   ...query,
 };
+
+/** What a deployment may do without; each with what its routes need beside their context. */
+export const optionalResources = (
+  queries: Parameters<typeof queryResource>[0],
+  notifications: Parameters<typeof webhookResource>[0],
+): readonly Resource[] => [webhookResource(notifications), queryResource(queries)];

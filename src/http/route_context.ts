@@ -4,15 +4,12 @@ import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
-import type { QueryService } from '../queries/handle_query.ts';
-import type { QueryRateLimiter } from '../queries/query_slots.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
 import type { CommandService } from './command_service.ts';
 import type { JobService } from './jobs.ts';
 import type { RequestShares } from './request_shares.ts';
 import type { ExportLink, RunLink } from './runs/read_model.ts';
-import type { ResendService } from './webhooks/requested_deliveries.ts';
 
 /** The application, with request and response types derived from their schemas. */
 export type HttpApp = FastifyInstance<
@@ -24,12 +21,10 @@ export type HttpApp = FastifyInstance<
 >;
 
 /** What the routes of a project use. */
-export interface RouteContext extends DryRunService, JobService, ResendService {
+export interface RouteContext extends DryRunService, JobService {
   readonly settings: Settings;
   readonly keyRing: KeyRing;
   readonly commandService: CommandService;
-  readonly queries: QueryService;
-  readonly queryRateLimiter: QueryRateLimiter;
   readonly runLink: RunLink;
   readonly exportLink: ExportLink;
   /** Encodes rows of previews in a thread. */

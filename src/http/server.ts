@@ -3,19 +3,13 @@ import { createKeyRing, deriveKeys } from '../config/key_ring.ts';
 import { listenError, type Settings } from '../config/settings.ts';
 import { createServerAlarm } from '../failures/operator_faults.ts';
 import { createPool } from '../journal/database.ts';
-import { createQuerySlots, foregroundLimits } from '../queries/query_slots.ts';
-import { connectQueriesToSource } from '../queries/query_source.ts';
-import { countSlowQueries, createRunningQueries } from '../queries/handle_query.ts';
-import { createThreadExecutor } from '../queries/threads/thread_executor.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
 import { createMetrics, registerPoolMetrics } from '../telemetry/metrics.ts';
 import { startTracing } from '../telemetry/tracing.ts';
 import { countPollers, createRunExecutionWatch, describeTaskQueues } from '../temporal/clients/executions.ts';
 import { createJobClient } from '../temporal/clients/job_client.ts';
-import { createNotificationClient } from '../temporal/clients/notification_client.ts';
 import { createCommandSignaller } from '../temporal/clients/export_workflows.ts';
-import { createQueryClient } from '../temporal/clients/workflow_clients.ts';
 import { createClient } from '../temporal/connections.ts';
 import {
   type Monitor,
@@ -25,6 +19,7 @@ import {
 import { createApp } from './app.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from './metrics.ts';
 import { createServerMonitor } from './monitoring.ts';
+import { startResources } from './start_resources.ts';
 import { shareConnections } from './plugins/connections.ts';
 
 /** Pending calls, which must settle before the connection that they use is closed. */
@@ -102,18 +97,22 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   const signaller = createCommandSignaller(temporal, settings);
   const executions = createRunExecutionWatch(temporal.client, settings);
   const jobs = createJobClient(temporal.client, settings);
-  const notifications = createNotificationClient(temporal.client, pool, settings);
-  const querySource = connectQueriesToSource(settings);
-  const executor = createThreadExecutor(settings);
-  const background = createQueryClient(temporal.client, settings);
   const calls = createPendingCalls();
+  const started = startResources({
+    settings,
+    pool,
+    logger,
+    metrics,
+    client: temporal.client,
+    track: (call) => calls.track(call),
+  });
   registerPoolMetrics(metrics, {
     control: pool,
     authentication: authenticationPool,
     source_pages: source.pools.pages,
     source_counts: source.pools.counts,
     source_checks: source.pools.checks,
-    queries: querySource.pool,
+    ...Object.fromEntries(started.flatMap(({ pools = {} }) => Object.entries(pools))),
   });
   registerExportMetrics(metrics, { pool, logger, settings });
   registerDeploymentMetrics(metrics, {
@@ -124,7 +123,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     // A Temporal call that outlives its connection would crash the process; each call has a deadline.
     await calls.settled();
     await temporal.close();
-    await Promise.all([source.close(), querySource.close(), executor.close()]);
+    await Promise.all([source.close(), ...started.map((one) => one.close?.())]);
     await Promise.all([pool.end(), authenticationPool.end()]);
     await tracing?.stop();
   };
@@ -148,27 +147,7 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     },
     signaller: { signal: (command) => calls.track(() => signaller.signal(command)) },
     jobs: { start: (kind, job) => calls.track(() => jobs.start(kind, job)) },
-    notifications: {
-      start: (deliveryId) => calls.track(() => notifications.start(deliveryId)),
-      restart: (deliveryId) => calls.track(() => notifications.restart(deliveryId)),
-    },
-    queries: {
-      settings,
-      pool,
-      logger,
-      source: querySource,
-      executor,
-      running: createRunningQueries({
-        pool,
-        slots: createQuerySlots(foregroundLimits(settings)),
-        logger,
-        slow: countSlowQueries(metrics, settings),
-      }),
-      background: {
-        start: (query) => calls.track(() => background.start(query)),
-        cancel: (query) => calls.track(() => background.cancel(query)),
-      },
-    },
+    resources: started.map(({ resource }) => resource),
   });
   const alarm = createServerAlarm(pool, settings, logger, (signal) =>
     calls.track(() =>

@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { readSettings } from '../config/settings.ts';
 import { createApp, type HttpDependencies } from './app.ts';
+import { optionalResources } from './resources.ts';
 import type { HttpApp } from './route_context.ts';
 import { createLogger } from '../telemetry/logger.ts';
 
@@ -15,7 +16,7 @@ export function createServerlessApp(): Promise<HttpApp> {
     logger: createLogger('server', settings),
     metrics: new Registry(),
     pool: { connect: () => Promise.reject(new Error('No database.')) },
-    queries: { settings, running: { interrupt: () => undefined } },
+    resources: optionalResources({ settings, running: { interrupt: () => undefined } } as never, {} as never),
   } as unknown as HttpDependencies);
 }
 

@@ -1,4 +1,4 @@
-import { DateTime, type DurationLike, type Zone } from 'luxon';
+import { DateTime, type Zone } from 'luxon';
 import * as z from 'zod';
 import type { Expression } from '@exportd/dialect/ast';
 import { buildExpression, buildSelect, buildTimeLiteral } from '@exportd/dialect/ast_builders';
@@ -9,8 +9,19 @@ import {
   parseAbsoluteDate,
   parseRelativeDate,
   type RelativeDate,
-  type RelativeUnit,
 } from '../filters/condition.ts';
+import {
+  daysIntoWeek,
+  daysLater,
+  firstOfDay,
+  lastOfDay,
+  localDayOf,
+  localOf,
+  momentBefore,
+  momentOfLocal,
+  startOfClockUnit,
+  type WeekStart,
+} from '../filters/moments.ts';
 import type { DialectReader } from './dialect_reader.ts';
 import { QueryError } from './query_errors.ts';
 import type { FiltersOverride, QueryFreshness, QueryProject } from './query_kind.ts';
@@ -18,45 +29,6 @@ import type { FiltersOverride, QueryFreshness, QueryProject } from './query_kind
 const minute = 60_000;
 const hour = 60 * minute;
 const day = 24 * hour;
-
-/** The local time of a point in time, in milliseconds as if it were UTC. */
-const localOf = (moment: DateTime): number => moment.toMillis() + moment.offset * minute;
-
-/**
- * The point in time of a local time. A local time that occurs twice, because clocks are set back, means the first or
- * the last of both. One that clocks skip is moved forward by the length of the gap. The dialect chooses the first.
- */
-function momentOfLocal(local: number, zone: Zone, choice: 'first' | 'last'): DateTime {
-  const candidates = [local - day, local + day].map((near) => {
-    const offset = zone.offset(near);
-    const moment = local - offset * minute;
-    return { moment, exists: zone.offset(moment) === offset };
-  });
-  const existing = candidates.filter(({ exists }) => exists);
-  const found = (choice === 'first' ? existing.at(0) : existing.at(-1)) ?? candidates[0];
-  return DateTime.fromMillis(found?.moment ?? local, { zone });
-}
-
-/** Midnight of the day of a point in time, as a local time. */
-const localDayOf = (moment: DateTime): number => Math.floor(localOf(moment) / day) * day;
-
-/** Midnight some days later, as a local time. */
-const daysLater = (local: number, days: number): number => local + days * day;
-
-/** The first moment of the day of a point in time. */
-export const firstOfDay = (moment: DateTime): DateTime =>
-  momentOfLocal(localDayOf(moment), moment.zone, 'first');
-
-/** The last millisecond of the day of a point in time. */
-export const lastOfDay = (moment: DateTime): DateTime =>
-  momentOfLocal(daysLater(localDayOf(moment), 1), moment.zone, 'first').minus(1);
-
-/** The start of the hour or minute of a point in time. Truncates with its own offset, like PostgreSQL. */
-function startOfClockUnit(moment: DateTime, unit: 'hour' | 'minute'): DateTime {
-  const length = unit === 'hour' ? hour : minute;
-  const past = ((localOf(moment) % length) + length) % length;
-  return moment.minus(past);
-}
 
 /** The point in time of a date in a zone. @param choice which one if the local time occurs twice */
 export const momentOfDate = (
@@ -69,57 +41,7 @@ export const momentOfDate = (
 const isShort = ({ unit }: RelativeDate): boolean =>
   unit === 'hour' || unit === 'minute' || unit === 'second';
 
-const durations: Readonly<Record<RelativeUnit, (amount: number) => DurationLike>> = {
-  second: (seconds) => ({ seconds }),
-  minute: (minutes) => ({ minutes }),
-  hour: (hours) => ({ hours }),
-  day: (days) => ({ days }),
-  week: (weeks) => ({ weeks }),
-  month: (months) => ({ months }),
-  // Thirteen weeks, as in PostHog, so that weekdays stay the same.
-  quarter: (quarters) => ({ weeks: 13 * quarters }),
-  year: (years) => ({ years }),
-};
-
-/** The point in time of a date relative to `now`. */
-export function momentBefore(
-  now: DateTime,
-  { amount, unit, position }: RelativeDate,
-  { week_start_day }: Pick<QueryProject, 'week_start_day'>,
-): DateTime {
-  const moment = now.minus(durations[unit](amount));
-  if (position === null) return moment;
-  switch (unit) {
-    case 'second':
-      return position === 'start' ? moment.startOf('second') : moment.endOf('second');
-    case 'minute':
-    case 'hour': {
-      const start = startOfClockUnit(moment, unit);
-      return position === 'start' ? start : start.plus({ [unit]: 1 }).minus(1);
-    }
-    case 'day':
-      return position === 'start' ? firstOfDay(moment) : lastOfDay(moment);
-    case 'week': {
-      const first = daysLater(localDayOf(moment), -daysIntoWeek(moment, week_start_day));
-      return bound(moment, first, daysLater(first, 7), position);
-    }
-    default: {
-      const months = unit === 'month' ? 1 : unit === 'quarter' ? 3 : 12;
-      const index = Math.floor((moment.month - 1) / months) * months;
-      return bound(moment, Date.UTC(moment.year, index), Date.UTC(moment.year, index + months), position);
-    }
-  }
-}
-
-const bound = ({ zone }: DateTime, first: number, next: number, position: 'start' | 'end'): DateTime =>
-  position === 'start' ? momentOfLocal(first, zone, 'first') : momentOfLocal(next, zone, 'first').minus(1);
-
-/** Days since the start of the week. */
-const daysIntoWeek = ({ weekday }: DateTime, weekStart: QueryProject['week_start_day']): number =>
-  weekStart === 'monday' ? weekday - 1 : weekday % 7;
-
 export type Interval = 'minute' | 'hour' | 'day' | 'week' | 'month';
-type WeekStart = QueryProject['week_start_day'];
 
 /** Maximum intervals of a range: more than any chart shows, and few enough to compute quickly. */
 const maxBuckets = 20_000;

@@ -108,15 +108,6 @@ export class BackgroundQueueFull extends Error {
 /** The code of a query whose client disconnected. */
 export const disconnectedCode = 'client_disconnected';
 
-/** The client closed the connection before its query ended. Also the abort reason of the query's signal. */
-export class ClientDisconnected extends Error {
-  override readonly name = 'ClientDisconnected';
-
-  constructor() {
-    super('The client that waited for the query disconnected.');
-  }
-}
-
 /** The client's query id is in use by another query. */
 export class QueryIdInUse extends Error {
   override readonly name = 'QueryIdInUse';

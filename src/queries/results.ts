@@ -1,9 +1,9 @@
+import { ClientDisconnected } from '../concurrency/client_disconnected.ts';
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
 import { type DeploymentSettings, workflowIds } from '../contract/workflow_inputs.ts';
 import { inTransaction, type Pool } from '../journal/database.ts';
 import {
-  ClientDisconnected,
   disconnectedCode,
   QueryCancelled,
   QueryError,

@@ -1,5 +1,5 @@
 import type { Capability, CapabilityDependencies } from './capability.ts';
-import { createQueryClient } from './clients/workflow_clients.ts';
+import { createQueryClient } from './clients/query_client.ts';
 import { createQueryReconcilers } from './reconcilers/queries.ts';
 
 /** Answers queries in the background. */

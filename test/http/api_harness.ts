@@ -8,6 +8,7 @@ import { createPolicies } from '../../src/decisions/policies.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
+import { optionalResources } from '../../src/http/resources.ts';
 import { shareConnections } from '../../src/http/plugins/connections.ts';
 import { deriveRequestKeys } from '../../src/http/server.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';
@@ -172,24 +173,26 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     keyRing,
     requestKeys: deriveRequestKeys(settings),
     logger,
-    queries: {
-      settings,
-      pool,
-      logger,
-      source: querySource,
-      executor: createInlineExecutor(builtInQueryKinds),
-      running: createRunningQueries({
-        pool,
-        slots: createQuerySlots(foregroundLimits(settings)),
-        logger,
-      }),
-      background: {
-        start: () => Promise.reject(new Error('connect ECONNREFUSED')),
-        cancel: () => Promise.reject(new Error('connect ECONNREFUSED')),
-      },
-    },
     jobs,
-    notifications: { start: startDelivery, restart: startDelivery },
+    resources: optionalResources(
+      {
+        settings,
+        pool,
+        logger,
+        source: querySource,
+        executor: createInlineExecutor(builtInQueryKinds),
+        running: createRunningQueries({
+          pool,
+          slots: createQuerySlots(foregroundLimits(settings)),
+          logger,
+        }),
+        background: {
+          start: () => Promise.reject(new Error('connect ECONNREFUSED')),
+          cancel: () => Promise.reject(new Error('connect ECONNREFUSED')),
+        },
+      },
+      { start: startDelivery, restart: startDelivery },
+    ),
   };
   const createTestApp = async (appSettings: Settings, metrics = new Registry()) => {
     const monitor = createServerMonitor({

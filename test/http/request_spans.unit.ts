@@ -2,7 +2,7 @@ import fastify from 'fastify';
 import { SpanKind, SpanStatusCode } from '@opentelemetry/api';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { CommandRejected } from '../../src/domain/errors.ts';
-import { sendError } from '../../src/http/plugins/errors.ts';
+import { createErrorHandler } from '../../src/http/plugins/errors.ts';
 import { addRequestSpans } from '../../src/http/plugins/spans.ts';
 import { activeTraceIds, inSpan } from '../../src/tracing/spans.ts';
 import { recordSpans, type RecordedSpans } from '../tracing/recorded_spans.ts';
@@ -13,7 +13,7 @@ describe('the span of a request', () => {
   beforeAll(async () => {
     recorded = recordSpans();
     addRequestSpans(app);
-    app.setErrorHandler(sendError);
+    app.setErrorHandler(createErrorHandler([]));
     app.post('/api/exports/:id', async () => {
       await inSpan('command', {}, () => Promise.resolve());
       return activeTraceIds();

@@ -2,6 +2,7 @@ import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
 import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
 import { createApp } from '../../src/http/app.ts';
+import { optionalResources } from '../../src/http/resources.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';
 import type { HttpApp } from '../../src/http/route_context.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
@@ -11,7 +12,7 @@ import { createQuerySlots, foregroundLimits } from '../../src/queries/query_slot
 import { createRunningQueries } from '../../src/queries/handle_query.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createClient } from '../../src/temporal/connections.ts';
-import { createQueryClient } from '../../src/temporal/clients/workflow_clients.ts';
+import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { fakeSource, createBehaviour } from '../temporal/fakes.ts';
 import { generousTimeouts } from '../setup/timeouts.ts';
@@ -93,23 +94,25 @@ export async function openQueryHarness(more: Record<string, string> = {}): Promi
       requestKeys: [],
       logger,
       jobs: { start: notTested },
-      notifications: { start: notTested, restart: notTested },
+      resources: optionalResources(
+        {
+          settings,
+          pool: ownPool,
+          logger,
+          source,
+          executor: createInlineExecutor(fakeKinds),
+          running: createRunningQueries({
+            pool: ownPool,
+            slots: createQuerySlots(foregroundLimits(settings)),
+            logger,
+          }),
+          background: createQueryClient(temporal.client, settings),
+        },
+        { start: notTested, restart: notTested },
+      ),
       authenticationPool: ownPool,
       metrics,
       monitor: createServerMonitor({ pool: ownPool, metrics, countPollers: () => Promise.resolve(1) }),
-      queries: {
-        settings,
-        pool: ownPool,
-        logger,
-        source,
-        executor: createInlineExecutor(fakeKinds),
-        running: createRunningQueries({
-          pool: ownPool,
-          slots: createQuerySlots(foregroundLimits(settings)),
-          logger,
-        }),
-        background: createQueryClient(temporal.client, settings),
-      },
     });
     const call: QueryServer['call'] = async (method, path, body, bearer = key) => {
       const response = await app.inject({

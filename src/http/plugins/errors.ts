@@ -1,20 +1,10 @@
 import type { FastifyError, FastifyReply, FastifyRequest, FastifySchemaValidationError } from 'fastify';
 import { hasZodFastifySchemaValidationErrors } from 'fastify-type-provider-zod';
 import pg from 'pg';
+import { ClientDisconnected } from '../../concurrency/client_disconnected.ts';
 import { bounds } from '../../config/bounds.ts';
 import { CommandRejected, type RejectionCode } from '../../domain/errors.ts';
 import { isDatabaseUnavailable } from '../../journal/database.ts';
-import {
-  BackgroundQueueFull,
-  BackgroundUnavailable,
-  ClientDisconnected,
-  QueryError,
-  QueryIdInUse,
-  QueryInterrupted,
-  QueryNotStarted,
-  QuerySlotsBusy,
-} from '../../queries/query_errors.ts';
-import { QuerySchemaError } from '../../queries/query_executor.ts';
 import { InvalidMapping } from '../../source/check/draft_view.ts';
 import { safeMessage } from '../../source/check/report.ts';
 import { InvalidRelation } from '../../source/postgres_source.ts';
@@ -149,41 +139,6 @@ export function rejectionError(rejection: {
 
 const retryLater = retryAfter(5);
 
-/** Maps the errors of queries. */
-function queryError(error: Error, request: FastifyRequest): ApiError | undefined {
-  if (error instanceof QueryError) return new ApiError(400, error.code, error.message, { attr: error.attr });
-  if (error instanceof QuerySchemaError) {
-    const issues = error.error.issues.map(({ code, path, message, ...params }) => ({
-      keyword: code,
-      instancePath: `/${[...error.path, ...path].join('/')}`,
-      schemaPath: '',
-      message,
-      params,
-    }));
-    return invalidRequest(issues, request.body);
-  }
-  if (error instanceof QueryIdInUse)
-    return new ApiError(409, 'conflict', error.message, { attr: 'client_query_id' });
-  if (error instanceof BackgroundUnavailable)
-    return new ApiError(503, 'temporal_unreachable', error.message, retryLater);
-  if (error instanceof QueryInterrupted || error instanceof QueryNotStarted)
-    return new ApiError(503, 'unavailable', error.message, retryLater);
-  if (error instanceof QuerySlotsBusy && error.scope === 'process')
-    return new ApiError(503, 'unavailable', error.message, retryAfter(error.retryAfterSeconds));
-  if (error instanceof QuerySlotsBusy)
-    return new ApiError(
-      429,
-      'throttled',
-      `${error.message} Queries with "refresh": "async" wait for longer.`,
-      retryAfter(error.retryAfterSeconds),
-    );
-  if (error instanceof BackgroundQueueFull)
-    return new ApiError(429, 'throttled', error.message, retryAfter(error.retryAfterSeconds));
-  // No client receives it, but it must not be logged as an error of the server.
-  if (error instanceof ClientDisconnected) return new ApiError(499, 'client_disconnected', error.message);
-  return undefined;
-}
-
 /** Maps the errors that Fastify itself throws. */
 function frameworkError(error: FastifyError, bodyLimit: number | undefined): ApiError | undefined {
   switch (error.code) {
@@ -210,8 +165,14 @@ function frameworkError(error: FastifyError, bodyLimit: number | undefined): Api
   return status >= 400 && status < 500 ? new ApiError(status, 'parse_error', error.message) : undefined;
 }
 
-const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | undefined => {
+const toApiError = (
+  error: FastifyError,
+  request: FastifyRequest,
+  others: readonly ErrorOf[],
+): ApiError | undefined => {
   if (error instanceof ApiError) return error;
+  // No client receives it, but it must not be logged as an error of the server.
+  if (error instanceof ClientDisconnected) return new ApiError(499, 'client_disconnected', error.message);
   if (error instanceof CommandRejected)
     return rejectionError({ code: error.code, detail: error.message, attr: error.attr });
   if (hasZodFastifySchemaValidationErrors(error))
@@ -221,8 +182,10 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
           error.validation,
           error.validationContext === 'querystring' ? request.query : request.body,
         );
-  const queryFailure = queryError(error, request);
-  if (queryFailure) return queryFailure;
+  for (const errorOf of others) {
+    const known = errorOf(error, request);
+    if (known) return known;
+  }
   const isUnreadable =
     error instanceof RelationNotFound || (isErrorOfSource(error) && isDatabaseUnavailable(error));
   const ofSource = isUnreadable ? sourceError(error) : undefined;
@@ -238,16 +201,24 @@ const toApiError = (error: FastifyError, request: FastifyRequest): ApiError | un
 };
 
 /** Sends an error response. Unexpected errors are logged, and their messages are not sent. */
-export function sendError(error: FastifyError, request: FastifyRequest, reply: FastifyReply): FastifyReply {
-  const known = toApiError(error, request);
-  if (!known) request.log.error({ err: error }, 'Request failed.');
-  const apiError = known ?? new ApiError(500, 'error', 'A server error occurred.');
-  return reply
-    .code(apiError.statusCode)
-    .headers(apiError.headers)
-    .type('application/json')
-    .send(apiError.body());
-}
+type SendError = (error: FastifyError, request: FastifyRequest, reply: FastifyReply) => FastifyReply;
+
+/** Maps the errors of one capability; undefined for any other. */
+export type ErrorOf = (error: Error, request: FastifyRequest) => ApiError | undefined;
+
+/** Creates the handler of errors. `others` map those that only their capability knows. */
+export const createErrorHandler =
+  (others: readonly ErrorOf[]): SendError =>
+  (error, request, reply) => {
+    const known = toApiError(error, request, others);
+    if (!known) request.log.error({ err: error }, 'Request failed.');
+    const apiError = known ?? new ApiError(500, 'error', 'A server error occurred.');
+    return reply
+      .code(apiError.statusCode)
+      .headers(apiError.headers)
+      .type('application/json')
+      .send(apiError.body());
+  };
 
 const lockNotAvailable = '55P03';
 /** Names, types and rights that do not fit, and values of another type. */

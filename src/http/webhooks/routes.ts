@@ -30,7 +30,7 @@ import { testOnWorker } from '../jobs.ts';
 import { parseChoices, readsExports, teamOf, writesExports, disconnectSignal } from '../requests.ts';
 import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
-import { resend } from './requested_deliveries.ts';
+import { resend, type ResendService } from './requested_deliveries.ts';
 import {
   createdWebhookSchema,
   createWebhookBody,
@@ -280,76 +280,79 @@ async function readResponse(
 }
 
 /** List and retrieve the deliveries of a webhook, and resend one. */
-export const webhookDeliveryRoutes: ProjectRoutes = (app, context) => {
-  const { settings, pool } = context;
+export const webhookDeliveryRoutes =
+  (notifications: ResendService['notifications']): ProjectRoutes =>
+  (app, context) => {
+    const { settings, pool } = context;
 
-  app.get(
-    '/webhooks/:id/deliveries',
-    {
-      ...readsExports,
-      schema: {
-        summary: 'List webhook deliveries',
-        description: 'What the webhook received and what it did not, newest first, as long as logs are kept.',
-        params: webhookPath,
-        querystring: deliveriesQuery,
-        response: { 200: pageOf(deliverySchema), ...errorResponses },
+    app.get(
+      '/webhooks/:id/deliveries',
+      {
+        ...readsExports,
+        schema: {
+          summary: 'List webhook deliveries',
+          description:
+            'What the webhook received and what it did not, newest first, as long as logs are kept.',
+          params: webhookPath,
+          querystring: deliveriesQuery,
+          response: { 200: pageOf(deliverySchema), ...errorResponses },
+        },
       },
-    },
-    async (request) => {
-      const { id } = request.params;
-      const { status, event, batch_export, ...window } = request.query;
-      const filter = {
-        statuses: parseChoices('status', status, deliveryStatuses),
-        events: parseChoices('event', event, notificationTypes),
-        batch_export,
-      };
-      await requireWebhook(context, teamOf(request), id);
-      const { count, results } = await listDeliveries(pool, id, filter, window);
-      const responses = results.map((delivery) => toDeliveryResponse(id, delivery));
-      return offsetPage(request, settings, window, { count, results: responses });
-    },
-  );
+      async (request) => {
+        const { id } = request.params;
+        const { status, event, batch_export, ...window } = request.query;
+        const filter = {
+          statuses: parseChoices('status', status, deliveryStatuses),
+          events: parseChoices('event', event, notificationTypes),
+          batch_export,
+        };
+        await requireWebhook(context, teamOf(request), id);
+        const { count, results } = await listDeliveries(pool, id, filter, window);
+        const responses = results.map((delivery) => toDeliveryResponse(id, delivery));
+        return offsetPage(request, settings, window, { count, results: responses });
+      },
+    );
 
-  app.get(
-    '/webhooks/:id/deliveries/:delivery_id',
-    {
-      ...readsExports,
-      schema: {
-        summary: 'Retrieve webhook delivery',
-        params: deliveryPath,
-        response: { 200: deliveryDetailSchema, ...errorResponses },
+    app.get(
+      '/webhooks/:id/deliveries/:delivery_id',
+      {
+        ...readsExports,
+        schema: {
+          summary: 'Retrieve webhook delivery',
+          params: deliveryPath,
+          response: { 200: deliveryDetailSchema, ...errorResponses },
+        },
       },
-    },
-    async (request) => {
-      const { id, delivery_id } = request.params;
-      await requireWebhook(context, teamOf(request), id);
-      return readResponse(context, id, delivery_id);
-    },
-  );
+      async (request) => {
+        const { id, delivery_id } = request.params;
+        await requireWebhook(context, teamOf(request), id);
+        return readResponse(context, id, delivery_id);
+      },
+    );
 
-  app.post(
-    '/webhooks/:id/deliveries/:delivery_id/resend',
-    {
-      ...writesExports,
-      schema: {
-        summary: 'Resend webhook delivery',
-        description:
-          'Sends the message again, with the same id. Responds 201 with a new delivery, or 200 with the pending one of ' +
-          'the same message, which is attempted now. A disabled webhook is 409.',
-        params: deliveryPath,
-        body: emptyBody,
-        response: { 200: deliveryDetailSchema, 201: deliveryDetailSchema, ...errorResponses },
+    app.post(
+      '/webhooks/:id/deliveries/:delivery_id/resend',
+      {
+        ...writesExports,
+        schema: {
+          summary: 'Resend webhook delivery',
+          description:
+            'Sends the message again, with the same id. Responds 201 with a new delivery, or 200 with the pending one of ' +
+            'the same message, which is attempted now. A disabled webhook is 409.',
+          params: deliveryPath,
+          body: emptyBody,
+          response: { 200: deliveryDetailSchema, 201: deliveryDetailSchema, ...errorResponses },
+        },
       },
-    },
-    async (request, reply) => {
-      const { id, delivery_id } = request.params;
-      await requireWebhook(context, teamOf(request), id);
-      const resent = await resend(context, id, delivery_id);
-      if (resent.created) {
-        const path = `/webhooks/${id}/deliveries/${resent.delivery_id}/`;
-        void reply.code(201).header('location', projectUrl(request, settings, path));
-      }
-      return reply.send(await readResponse(context, id, resent.delivery_id));
-    },
-  );
-};
+      async (request, reply) => {
+        const { id, delivery_id } = request.params;
+        await requireWebhook(context, teamOf(request), id);
+        const resent = await resend({ ...context, notifications }, id, delivery_id);
+        if (resent.created) {
+          const path = `/webhooks/${id}/deliveries/${resent.delivery_id}/`;
+          void reply.code(201).header('location', projectUrl(request, settings, path));
+        }
+        return reply.send(await readResponse(context, id, resent.delivery_id));
+      },
+    );
+  };

@@ -1,7 +1,8 @@
 import type { Expression, From, Select } from '@exportd/dialect/ast';
 import { buildDerivedTable, buildExpression, buildField, buildTable } from '@exportd/dialect/ast_builders';
 import type { DateTime } from 'luxon';
-import { type ResolvedRange, firstOfDay } from '../dates.ts';
+import { firstOfDay } from '../../filters/moments.ts';
+import type { ResolvedRange } from '../dates.ts';
 import { actorColumn, bucketColumn, resultColumn, valueColumns } from './line_keys.ts';
 import { buildNamedSelect, fieldsNamed, unionOf } from './named_select.ts';
 import { type Question, bucketOf, intervalKeys } from './question.ts';

@@ -1,7 +1,8 @@
 import type { Expression, Select } from '@exportd/dialect/ast';
 import { buildExpression, buildField, combineConditions } from '@exportd/dialect/ast_builders';
 import { parseAbsoluteDate } from '../../filters/condition.ts';
-import { type ResolvedRange, lastOfDay, momentOfDate, rangeCondition } from '../dates.ts';
+import { lastOfDay } from '../../filters/moments.ts';
+import { type ResolvedRange, momentOfDate, rangeCondition } from '../dates.ts';
 import { QueryError } from '../query_errors.ts';
 import { eventsOfWindow } from './active_users.ts';
 import { nullValue, otherValue } from './breakdown.ts';

@@ -1,18 +1,9 @@
 import type { Client } from '@temporalio/client';
-import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
 import { workflowIds, workflowTypes, type MaintenanceInput } from '../../contract/workflow_inputs.ts';
-import type { BackgroundQueryInput } from '../../contract/background_query_input.ts';
 import type { Pool } from '../../journal/database.ts';
-import type { BackgroundQueries } from '../../queries/handle_query.ts';
-import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
-import {
-  createRunStarter,
-  createBackfillClient,
-  createScheduleClient,
-  ignoreNotFound,
-} from './export_workflows.ts';
+import { createRunStarter, createBackfillClient, createScheduleClient } from './export_workflows.ts';
 
 /** Starts the maintenance workflow of a deployment. */
 export interface MaintenanceClient {
@@ -44,45 +35,6 @@ function createMaintenanceClient(client: Client, settings: ExecutionSettings): M
     },
     restart: async () => {
       await startAs('TERMINATE_EXISTING');
-    },
-  };
-}
-
-/** To read the query and to store its result, in addition to the statement. */
-const overheadMs = 30_000;
-
-/** Runs background queries as workflows. */
-export function createQueryClient(
-  client: Client,
-  settings: ExecutionSettings &
-    Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'>,
-): BackgroundQueries {
-  const queues = taskQueues(settings);
-  const ids = workflowIds(settings);
-  return {
-    start: async (query) => {
-      const input: BackgroundQueryInput = {
-        execution_id: query.execution_id,
-        task_queue: queues.query,
-        timeout_ms: backgroundQueueTimeoutMs + settings.EXPORTD_QUERY_ASYNC_TIMEOUT + overheadMs,
-        heartbeat_timeout_ms: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
-      };
-      await client.workflow.start(workflowTypes.backgroundQuery, {
-        workflowId: ids.query(query),
-        // The stored status says that the id is free, so a remaining execution is about to close.
-        workflowIdConflictPolicy: 'TERMINATE_EXISTING',
-        taskQueue: queues.control,
-        args: [input],
-        // Its activity inherits this. Projects take turns, where the server supports it.
-        priority: { fairnessKey: String(query.team_id) },
-        workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
-        typedSearchAttributes: [{ key: searchAttributes.project, value: String(query.team_id) }],
-        staticSummary: `Query of project ${query.team_id}`,
-      });
-    },
-    cancel: async (query) => {
-      const handle = client.workflow.getHandle(ids.query(query));
-      await handle.cancel().catch(ignoreNotFound);
     },
   };
 }

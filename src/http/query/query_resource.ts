@@ -1,0 +1,20 @@
+import type { Settings } from '../../config/settings.ts';
+import type { QueryService } from '../../queries/handle_query.ts';
+import { createQueryRateLimiter } from '../../queries/query_slots.ts';
+import { queryEditorRoutes } from '../console/pages/query_editor.ts';
+import type { Resource } from '../resource.ts';
+import { queryError } from './errors.ts';
+import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './routes.ts';
+
+/** Queries, drafts of queries and their editor. */
+export function queryResource(
+  queries: QueryService & { readonly settings: Pick<Settings, 'EXPORTD_QUERIES_PER_HOUR'> },
+): Resource {
+  const limiter = createQueryRateLimiter(queries.pool, queries.settings.EXPORTD_QUERIES_PER_HOUR);
+  return {
+    routes: [queryAuthorizationRoutes, draftSqlRoutes(queries, limiter), queryRoutes(queries, limiter)],
+    pages: [queryEditorRoutes(queries)],
+    errorOf: queryError,
+    interrupt: () => queries.running.interrupt(),
+  };
+}
