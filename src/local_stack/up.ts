@@ -31,7 +31,8 @@ import { type EventGenerator, startEventGenerator } from './demo/seed.ts';
 import { startExportd } from './exportd_processes.ts';
 import { LockHeld, acquireLock } from './lock.ts';
 import { isPortFree, assignPorts } from './ports.ts';
-import { baseUrl, prepareQueryRole, requireSameSource, stackEnvironment } from './stack_environment.ts';
+import { prepareQueryRole } from './queries.ts';
+import { baseUrl, requireSameSource, stackEnvironment } from './stack_environment.ts';
 import { createReport, type Report } from './report.ts';
 import { startServers } from './servers/start_servers.ts';
 

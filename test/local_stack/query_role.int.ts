@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { prepareQueryRole } from '../../src/local_stack/stack_environment.ts';
+import { prepareQueryRole } from '../../src/local_stack/queries.ts';
 import { connectQueriesToSource, queryTransaction } from '../../src/queries/query_source.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';

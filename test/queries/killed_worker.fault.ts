@@ -3,7 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { registerQuery } from '../../src/queries/statuses.ts';
-import { createQueryClient } from '../../src/temporal/clients/workflow_clients.ts';
+import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createQueryReconcilers } from '../../src/temporal/reconcilers/queries.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';

@@ -5,7 +5,8 @@ import { createPool } from '../../src/journal/database.ts';
 import { createInlineExecutor } from './inline_executor.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
-import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
+import { createQueryActivityDependencies } from '../../src/temporal/worker/query_worker.ts';
+import { installRuntime } from '../../src/temporal/worker/worker_process.ts';
 import { taskQueues } from '../../src/temporal/connections.ts';
 import { fakeKinds } from './fake_kind.ts';
 

@@ -34,7 +34,8 @@ import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_l
 import { reconcilers } from '../../src/temporal/reconcilers/registry.ts';
 import { createCapabilities, createJobHandlers } from '../../src/temporal/capabilities.ts';
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/check_executions.ts';
-import { createQueryActivityDependencies, installRuntime } from '../../src/temporal/worker/worker_process.ts';
+import { createQueryActivityDependencies } from '../../src/temporal/worker/query_worker.ts';
+import { installRuntime } from '../../src/temporal/worker/worker_process.ts';
 import { createRunStarter, type ScheduleClient } from '../../src/temporal/clients/export_workflows.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search_attributes.ts';
 import { definition } from '../decisions/commander.ts';

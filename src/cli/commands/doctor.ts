@@ -7,6 +7,7 @@ import type { Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
 import { counted, printer, table } from '../output.ts';
 import { commandSettings, databaseNameOf, requireOneInstallation, serverUrlOf } from '../running_stack.ts';
+import { describeQueryRole } from './query.ts';
 import { listStoredSecrets } from './secrets.ts';
 
 interface CheckResult {
@@ -176,26 +177,6 @@ async function describeRelations(settings: Settings): Promise<string> {
   const found = relations.filter(({ kind }) => kind !== null).map(({ relation }) => relation);
   const warnings = findings.length === 0 ? '' : `; ${counted(findings.length, 'warning')}: ${hint}`;
   return `${found.join(', ')} at ${databaseNameOf(settings.SOURCE_DATABASE_URL)}${warnings}`;
-}
-
-async function describeQueryRole(pool: Pool, source: Pool, settings: Settings): Promise<string> {
-  const [{ checkQueryRole }, { listWarehouseTables }] = await Promise.all([
-    import('../../queries/query_role/check_query_role.ts'),
-    import('../../queries/warehouse_tables.ts'),
-  ]);
-  const found = await checkQueryRole(source, settings, await listWarehouseTables(pool));
-  if (!found)
-    return 'none: queries run under the role of the source. Set EXPORTD_QUERY_DATABASE_URL and run "exportd query setup"';
-  if (found.problems.length > 0) throw new Error(found.problems.join('; '));
-  return [
-    `${found.role} reads ${counted(found.relations, 'relation')}`,
-    found.isCatalogClosed
-      ? 'cannot read the catalogue'
-      : 'can read the catalogue: to close it, run "exportd query setup" as a superuser',
-    ...(found.limitsTemporaryFiles
-      ? []
-      : ['has no limit on temporary files: run "exportd query setup" as a superuser']),
-  ].join(', ');
 }
 
 async function describeWorkers(settings: Settings): Promise<string> {

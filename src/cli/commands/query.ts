@@ -1,5 +1,6 @@
 import type { Command } from 'commander';
 import type { Settings } from '../../config/settings.ts';
+import type { Pool } from '../../journal/database.ts';
 import type { QueryRole } from '../../queries/query_role/query_role.ts';
 import type { QueryRoleSetup, QueryRoleSetupOptions } from '../../queries/query_role/set_up_query_role.ts';
 import { parseId } from '../arguments.ts';
@@ -119,4 +120,25 @@ async function apply(
       );
     throw error;
   }
+}
+
+/** The role that queries read the source with, for `exportd doctor`. @throws Error if it may do more, or less, than it should */
+export async function describeQueryRole(pool: Pool, source: Pool, settings: Settings): Promise<string> {
+  const [{ checkQueryRole }, { listWarehouseTables }] = await Promise.all([
+    import('../../queries/query_role/check_query_role.ts'),
+    import('../../queries/warehouse_tables.ts'),
+  ]);
+  const found = await checkQueryRole(source, settings, await listWarehouseTables(pool));
+  if (!found)
+    return 'none: queries run under the role of the source. Set EXPORTD_QUERY_DATABASE_URL and run "exportd query setup"';
+  if (found.problems.length > 0) throw new Error(found.problems.join('; '));
+  return [
+    `${found.role} reads ${counted(found.relations, 'relation')}`,
+    found.isCatalogClosed
+      ? 'cannot read the catalogue'
+      : 'can read the catalogue: to close it, run "exportd query setup" as a superuser',
+    ...(found.limitsTemporaryFiles
+      ? []
+      : ['has no limit on temporary files: run "exportd query setup" as a superuser']),
+  ].join(', ');
 }

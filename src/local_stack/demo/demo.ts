@@ -2,9 +2,8 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { CreateBucketCommand, GetObjectCommand, S3Client } from '@aws-sdk/client-s3';
 import { createDashboard, type NewDashboard } from '../../http/dashboards/dashboards.ts';
 import type { Pool } from '../../journal/database.ts';
-import { defineProperty } from '../../queries/property_definitions.ts';
-import { addWarehouseTable, listWarehouseTables } from '../../queries/warehouse_tables.ts';
 import { type DataFolder, LaunchError } from '../data_folder.ts';
+import { defineNumbers, ensureWarehouseTable } from '../queries.ts';
 import type { Report } from '../report.ts';
 import type { ObjectStore, TemporalServer } from '../servers/start_servers.ts';
 import { type ApiClient, createApiClient } from './api_client.ts';
@@ -87,17 +86,8 @@ export async function ensureDemoTables(pool: Pool, projectId: number): Promise<v
       created timestamptz not null, primary key (team_id, id))`);
   await pool.query(`delete from ${fullName} where team_id = $1`, [projectId]);
   await pool.query(charges, [projectId]);
-  const name = 'stripe.charges';
-  const registered = await listWarehouseTables(pool, projectId);
-  if (!registered.some((table) => table.name === name))
-    await addWarehouseTable(pool, { team_id: projectId, name, relation });
-  await defineProperty(pool, { team_id: projectId, scope: 'event', name: 'revenue', type: 'numeric' });
-  await defineProperty(pool, {
-    team_id: projectId,
-    scope: 'person',
-    name: 'lifetime_value',
-    type: 'numeric',
-  });
+  await ensureWarehouseTable(pool, { team_id: projectId, name: 'stripe.charges', relation });
+  await defineNumbers(pool, projectId, { event: 'revenue', person: 'lifetime_value' });
 }
 
 const dashboards: readonly NewDashboard[] = [

@@ -4,9 +4,8 @@ import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../../config/settings.ts';
 import { listProjects } from '../../http/accounts.ts';
-import { queryRoleOf } from '../../queries/query_role/query_role.ts';
-import { setUpQueryRole } from '../../queries/query_role/set_up_query_role.ts';
 import { type DataFolder, LaunchError } from '../data_folder.ts';
+import { updateQueryRole } from '../queries.ts';
 import type { Report } from '../report.ts';
 import type { ObjectStore } from '../servers/start_servers.ts';
 import { createApiClient } from './api_client.ts';
@@ -67,11 +66,9 @@ export async function fillTrial(trial: Trial, report: Report): Promise<void> {
   try {
     await waitUntilServing(baseUrl);
     await ensureBucket(objectStore, demoBucket);
-    const accounts = await prepareDemo(databaseUrl, folder, report, async () => {
-      const role = queryRoleOf(settings);
-      if (role)
-        await withPool(databaseUrl, (pool) => setUpQueryRole(pool, settings, role, { closeCatalog: true }));
-    });
+    const accounts = await prepareDemo(databaseUrl, folder, report, () =>
+      updateQueryRole(databaseUrl, settings),
+    );
     const client = createApiClient(baseUrl, accounts.projectId, accounts.apiKey);
     await exportDemo(client, folder, objectStore, report);
     report('Everything is ready');

@@ -12,11 +12,14 @@ import { ignoreNotFound } from './export_workflows.ts';
 const overheadMs = 30_000;
 
 /** Runs background queries as workflows. */
+export type QueryClient = BackgroundQueries;
+
+/** Creates the client. */
 export function createQueryClient(
   client: Client,
   settings: ExecutionSettings &
     Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'>,
-): BackgroundQueries {
+): QueryClient {
   const queues = taskQueues(settings);
   const ids = workflowIds(settings);
   return {

@@ -1,15 +1,10 @@
 import { DefaultLogger, type LogLevel, Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
 import closeWithGrace from 'close-with-grace';
-import type { Registry } from 'prom-client';
 import { createBackfillActivities, createScheduleActivities } from '../../../activities/schedule.ts';
 import { createJobActivities } from '../../../activities/jobs.ts';
 import { createExportActivities, createRunActivities } from '../../../activities/run.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
-import {
-  createQueryActivities,
-  createQueryOutcomeActivities,
-  type QueryActivityDependencies,
-} from '../../../activities/query.ts';
+import { createQueryActivities, createQueryOutcomeActivities } from '../../../activities/query.ts';
 import { createCapabilities, createJobHandlers, createTargets, keepers } from '../capabilities.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
@@ -23,17 +18,9 @@ import { createPerExportLimit } from '../../export/per_export_limit.ts';
 import { createEmptyPublisher } from '../../export/publish_empty.ts';
 import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createOutages } from '../../failures/circuits.ts';
-import { createPool, type Pool } from '../../journal/database.ts';
+import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/registry.ts';
-import type { QueryExecutor } from '../../queries/query_executor.ts';
-import { backgroundLimits, createQuerySlots } from '../../queries/query_slots.ts';
-import { connectQueriesToSource } from '../../queries/query_source.ts';
-import { runBackgroundQuery } from '../../queries/run_background.ts';
-import { countSlowQueries, createRunningQueries } from '../../queries/handle_query.ts';
-import { finishQuery } from '../../queries/statuses.ts';
-import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';
 import { createSource } from '../../source/postgres_source.ts';
-import type { PoolCounts } from '../../source/source_connection.ts';
 import { createLogger, type Logger } from '../../telemetry/logger.ts';
 import { createMetrics } from '../../telemetry/metrics.ts';
 import { startTracing } from '../../telemetry/tracing.ts';
@@ -46,15 +33,11 @@ import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import { reconcilers } from '../reconcilers/registry.ts';
 import { createSignalRecovery } from '../reconcilers/signal_recovery.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
-import {
-  type ActivitySlots,
-  createActivitySlots,
-  createExportSlots,
-  createJobSlots,
-} from './activity_slots.ts';
+import { createExportSlots, createJobSlots } from './activity_slots.ts';
 import { createWorkers } from './workers.ts';
 import { loadWorkflowBundle } from './bundle.ts';
 import { startMonitoring, untilAborted } from './monitoring.ts';
+import { createQueryActivityDependencies } from './query_worker.ts';
 
 const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 
@@ -104,54 +87,6 @@ export function installRuntime(logger: Logger, metricsAddress?: string): void {
     // The process handles signals: it stops the workers first, then their dependencies.
     shutdownSignals: [],
   });
-}
-
-/**
- * Queries that may wait in a worker because their project uses all of its slots. The worker goes on to take those of other
- * projects.
- */
-const maxLimitedQueries = 200;
-
-/** Creates the dependencies of the query activities; `close` ends their connections to the source and their threads. */
-export function createQueryActivityDependencies(dependencies: {
-  readonly pool: Pool;
-  readonly executor: QueryExecutor;
-  readonly logger: Logger;
-  readonly settings: Settings;
-  readonly metrics: Registry;
-}): QueryActivityDependencies & {
-  readonly slots: ActivitySlots;
-  readonly pool: PoolCounts;
-  close(): Promise<void>;
-} {
-  const { pool, logger, settings, metrics } = dependencies;
-  const source = connectQueriesToSource(settings);
-  const slots = createActivitySlots(settings.EXPORTD_QUERY_SLOTS, maxLimitedQueries);
-  const running = createRunningQueries({
-    pool,
-    slots: createQuerySlots(backgroundLimits(settings)),
-    logger,
-    slow: countSlowQueries(metrics, settings),
-  });
-  const query = { ...dependencies, source, running, yieldSlot: () => slots.yieldSlot() };
-  return {
-    slots,
-    pool: source.pool,
-    runQuery: (executionId, stopping) => runBackgroundQuery(query, executionId, stopping),
-    recordOutcome: (executionId, status) =>
-      finishQuery(
-        pool,
-        executionId,
-        status === 'cancelled'
-          ? { status }
-          : { status, error_code: 'error', error_message: 'A server error occurred.' },
-      ),
-    heartbeatTimeoutMs: settings.EXPORTD_QUERY_HEARTBEAT_TIMEOUT,
-    logger,
-    close: async () => {
-      await Promise.all([source.close(), dependencies.executor.close()]);
-    },
-  };
 }
 
 /** Connections to the control database. Appends are short, and more of them would only wait for the streams' locks. */
@@ -263,13 +198,7 @@ async function serve(
     logger,
     settings,
   };
-  const queries = createQueryActivityDependencies({
-    pool,
-    executor: createThreadExecutor(settings),
-    logger,
-    settings,
-    metrics,
-  });
+  const queries = createQueryActivityDependencies({ pool, logger, settings, metrics });
   const handlers = createJobHandlers({ pool, keyRing, settings, logger });
   const jobSlots = createJobSlots();
   const executionLists = createExecutionLists(client, settings);
