@@ -167,18 +167,27 @@ describe('the server', () => {
   it('authenticates while every other connection to the control database is busy', async () => {
     const server = await start();
     const user = await createUser(database.pool, { email: `${randomUUID()}@example.com` });
-    const project = await createProject(database.pool, { name: 'Busy' });
-    const { key } = await createKey(database.pool, {
-      user_id: user.id,
-      project_ids: [project.id],
-      scopes: ['batch_export:read'],
-    });
-    const list = (authorization: string) =>
-      fetch(`${server.url}/api/projects/${project.id}/batch_exports/`, { headers: { authorization } });
+    // A project has a share of the connections, so that several use them all.
+    const projects = await Promise.all(
+      Array.from({ length: 4 }, () => createProject(database.pool, { name: 'Busy' })),
+    );
+    const keys = await Promise.all(
+      projects.map(async ({ id: project }) => {
+        const scopes = ['batch_export:read'];
+        const { key } = await createKey(database.pool, { user_id: user.id, project_ids: [project], scopes });
+        return { project, key };
+      }),
+    );
+    const list = (project: number, key: string) =>
+      fetch(`${server.url}/api/projects/${project}/batch_exports/`, {
+        headers: { authorization: `Bearer ${key}` },
+      });
     const blocker = await database.pool.connect();
     try {
       await blocker.query('begin; lock table exportd.batch_exports in access exclusive mode');
-      const waiting = Array.from({ length: 40 }, () => list(`Bearer ${key}`));
+      const waiting = keys.flatMap(({ project, key }) =>
+        Array.from({ length: 10 }, () => list(project, key)),
+      );
       await waitFor(async () => {
         const { rows } = await database.pool.query<{ busy: number }>(
           `select count(*) as busy from pg_stat_activity
@@ -186,7 +195,8 @@ describe('the server', () => {
         );
         return (rows[0]?.busy ?? 0) >= 15;
       }, 'the connections are busy');
-      expect((await list(`Bearer exk_${randomBytes(32).toString('base64url')}`)).status).toBe(401);
+      const unknown = `exk_${randomBytes(32).toString('base64url')}`;
+      expect((await list(projects[0]?.id ?? 0, unknown)).status).toBe(401);
       await blocker.query('rollback');
       expect(new Set((await Promise.all(waiting)).map(({ status }) => status))).toEqual(new Set([200]));
     } finally {
