@@ -7,6 +7,7 @@ import { temporalCommand } from '../setup/temporal_command.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { startsPerInterval } from './run_starts.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 const maxConcurrentRuns = 2;
 let stack: ControlPlaneHarness;
@@ -115,9 +116,4 @@ describe('a schedule that is reset to its first task after a hundred signals', (
 });
 
 const journalOf = async (id: string): Promise<string[]> =>
-  (
-    await stack.pool.query<{ event_type: string }>(
-      'select event_type from exportd.journal_events where stream_id = $1 order by stream_version',
-      [id],
-    )
-  ).rows.map(({ event_type }) => event_type);
+  (await readEvents(stack.pool, id)).map(({ type }) => type);

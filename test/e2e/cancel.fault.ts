@@ -11,6 +11,7 @@ import { isWrite, type S3OperationName } from './s3_operation.ts';
 import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts';
 import { startStack, type RunResponse, type Stack } from './stack.ts';
 import { verifyExport } from './verify_export.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 const rows = 1_950;
 /** An hour with so many rows that most are not read yet when the first part is complete and its upload is created. */
@@ -143,11 +144,8 @@ describe('after the response to a cancellation, nothing of the run continues:', 
       await waitFor(async () => (await runningCopyStatements()).length > 0, 'a statement waits for the lock');
       // A worker that is cancelled before the response does not know the upload, which the clean-up then aborts.
       await waitFor(async () => {
-        const { rowCount } = await stack.pool.query(
-          `select from exportd.journal_events where stream_id = $1 and event_type = 'RunUploadCreated'`,
-          [runs[0]?.id],
-        );
-        return rowCount === 1;
+        const created = await readEvents(stack.pool, runs[0]?.id ?? '', 'RunUploadCreated');
+        return created.length === 1;
       }, 'the upload is recorded');
       const { status } = await stack.call('POST', `/batch_exports/${id}/runs/${runs[0]?.id}/cancel/`);
       expect(status).toBe(200);

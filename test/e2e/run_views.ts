@@ -4,6 +4,7 @@ import { endEvents } from '../model/journal_invariants.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { keysUnder } from './rows.ts';
 import type { Stack } from './stack.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 /** The state of a run as seen through the API, the journal, Temporal and S3. */
 export interface RunViews {
@@ -31,10 +32,7 @@ export async function runViewsOf(
   const run = await stack.call('GET', `/batch_exports/${exportId}/runs/${runId}/`);
   const exportResponse = await stack.call('GET', `/batch_exports/${exportId}/`);
   const latest = (exportResponse.body.latest_runs ?? []) as { id: string; status: string }[];
-  const { rows } = await stack.pool.query<{ event_type: string }>(
-    `select event_type from exportd.journal_events where stream_id = $1 and event_type = any($2) order by stream_version`,
-    [runId, lifecycle],
-  );
+  const events = await readEvents(stack.pool, runId, ...lifecycle);
   const execution = await waitFor(async () => {
     for await (const found of client.workflow.list({ query: `ExportdRun = "${runId}"` })) return found;
     return undefined;
@@ -49,7 +47,7 @@ export async function runViewsOf(
     retrieved: run.status === 200 ? String(run.body.status) : null,
     listed:
       exportResponse.status === 200 ? (latest.find(({ id }) => id === runId)?.status ?? 'not listed') : null,
-    journal: rows.map(({ event_type }) => event_type),
+    journal: events.map(({ type }) => type),
     execution: status.name,
     attribute: String(attribute),
     manifests: keys.filter((key) => key.includes('manifest')).length,

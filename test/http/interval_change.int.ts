@@ -3,6 +3,7 @@ import { hourAgo } from '../setup/hours.ts';
 import { currentMinute, minuteAgo } from '../setup/minutes.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
@@ -30,13 +31,8 @@ async function createPausedFor(minutes: number): Promise<{ id: string; dayStart:
   return { id, dayStart: dayStart.toISOString() };
 }
 
-async function eventsOf(id: string, type: string): Promise<Record<string, unknown>[]> {
-  const { rows } = await api.database.pool.query<{ data: Record<string, unknown> }>(
-    `select data from exportd.journal_events where stream_id = $1 and event_type = $2 order by stream_version`,
-    [id, type],
-  );
-  return rows.map(({ data }) => data);
-}
+const eventsOf = async (id: string, type: string) =>
+  (await readEvents(api.database.pool, id, type)).map(({ data }) => data);
 
 describe('a change of interval', () => {
   it('in the request that unpauses bridges from the interval that was current', async () => {

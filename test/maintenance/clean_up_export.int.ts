@@ -8,6 +8,7 @@ import { createHours } from '../export/rerun.ts';
 import { withCrash } from '../export/crash_injection.ts';
 import { forgetTraits, knowTraits } from '../export/stores.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from './maintenance_harness.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -133,12 +134,9 @@ describe('the clean-up', () => {
       expect(await maintenance.activities().cleanUpExport(input)).toMatchObject({ deleted: 0, kept: 1 });
       expect(await maintenance.keysOf(batchExportId)).toEqual(keys);
       expect(await maintenance.obsoleteKeys(batchExportId)).toEqual([]);
-      const { rows } = await harness.database.pool.query(
-        `select data from exportd.journal_events where stream_id = $1 and event_type = 'RunObjectDeleted'`,
-        [run_id],
-      );
-      expect(rows).toEqual([
+      expect(await readEvents(harness.database.pool, run_id, 'RunObjectDeleted')).toEqual([
         {
+          type: 'RunObjectDeleted',
           data: expect.objectContaining({ deleted: false, reason: expect.stringContaining('was published') }),
         },
       ]);

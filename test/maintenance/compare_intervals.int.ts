@@ -5,6 +5,7 @@ import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { createExportHarness, insertEvents, interval, type ExportHarness } from '../export/export_harness.ts';
 import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -57,12 +58,8 @@ const insertLate = (rows = 1, event = 'late', at = interval.start) =>
 const deleteRows = (rows: number) =>
   query('delete from events where ctid in (select ctid from events order by inserted_at limit $1)', rows);
 
-const outcomesOf = (runId: string) =>
-  query<{ data: object }>(
-    `select data from exportd.journal_events where stream_id = $1 and event_type = 'IntervalCompared'
-     order by stream_version`,
-    runId,
-  );
+const outcomesOf = async (runId: string) =>
+  (await readEvents(harness.database.pool, runId, 'IntervalCompared')).map(({ data }) => ({ data }));
 
 const logOf = async (runId: string): Promise<string[]> =>
   (

@@ -10,6 +10,7 @@ import { quickPolicies } from '../decisions/commander.ts';
 import { createExportHarness, interval, type ExportHarness } from '../export/export_harness.ts';
 import { rollbackPrepared } from '../setup/rollback_prepared.ts';
 import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -128,14 +129,9 @@ const repairOf = async (batchExportId: string): Promise<string | undefined> =>
   )[0]?.id;
 
 const eventsOf = async (runId: string): Promise<unknown[]> =>
-  (
-    await query<{ event_type: string; phase: string | null; outcome: string | null }>(
-      `select event_type, data -> 'barrier' ->> 'phase' as phase, data ->> 'outcome' as outcome
-       from exportd.journal_events where stream_id = $1 and event_type in ('RunCounted', 'RunBarrierAdvanced', 'RunSettled')
-       order by stream_version`,
-      runId,
-    )
-  ).map(({ event_type, phase, outcome }) => [event_type, phase ?? outcome]);
+  (await readEvents(harness.database.pool, runId, 'RunCounted', 'RunBarrierAdvanced', 'RunSettled')).map(
+    ({ type, data }) => [type, (data.barrier as { phase?: string } | undefined)?.phase ?? data.outcome],
+  );
 
 const logOf = async (runId: string): Promise<string> =>
   (

@@ -28,6 +28,7 @@ import {
   lastHours,
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 /** More than three parts. */
@@ -157,10 +158,8 @@ describe('an export with more parts than one execution may send', () => {
       );
       return rows[0]?.status === 'Completed';
     }, 'the end of the backfill');
-    const ended = await stack.pool.query(
-      `select data from exportd.journal_events where stream_id = $1 and event_type = 'BackfillRunEnded'`,
-      [backfillId],
-    );
-    expect(ended.rows).toEqual([{ data: { run_id: last.id, status: 'Completed' } }]);
+    expect(await readEvents(stack.pool, backfillId, 'BackfillRunEnded')).toEqual([
+      { type: 'BackfillRunEnded', data: { run_id: last.id, status: 'Completed' } },
+    ]);
   });
 });

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 let stack: ControlPlaneHarness;
 const rangesAtOnce = 3;
@@ -32,13 +33,10 @@ async function waitWithHeartbeats(awaited: Promise<unknown>): Promise<void> {
 }
 
 const rangesOf = async (runId: string): Promise<number[]> =>
-  (
-    await stack.pool.query<{ range: number }>(
-      `select (data ->> 'range')::int as range from exportd.journal_events
-       where stream_id = $1 and (event_type = 'RunRangeFinished' or data -> 'finishes_range' = 'true') order by 1`,
-      [runId],
-    )
-  ).rows.map(({ range }) => range);
+  (await readEvents(stack.pool, runId))
+    .filter(({ type, data }) => type === 'RunRangeFinished' || data.finishes_range === true)
+    .map(({ data }) => Number(data.range))
+    .toSorted((one, other) => one - other);
 
 describe('a run of a split interval', () => {
   it('exports every range, a few at a time, and publishes once', async () => {

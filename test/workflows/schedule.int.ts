@@ -10,6 +10,7 @@ import {
   lastHours,
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
@@ -174,11 +175,7 @@ describe('the schedule workflow', () => {
     const timers = events.flatMap(({ timerStartedEventAttributes: timer }) => timer ?? []);
     const days = timers.map((timer) => Number(timer.startToFireTimeout?.seconds) / (24 * 60 * 60));
     expect(days).toEqual(expectedTimers);
-    const { rows } = await stack.pool.query(
-      'select event_type as type from exportd.journal_events where stream_id = $1',
-      [id],
-    );
-    expect(rows).toEqual([{ type: 'BatchExportCreated' }]);
+    expect(await readEvents(stack.pool, id)).toMatchObject([{ type: 'BatchExportCreated' }]);
   });
 
   it.each<[string, unknown]>([
