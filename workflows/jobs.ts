@@ -28,6 +28,7 @@ async function job(input: JobInput | undefined): Promise<void> {
 /** All kinds take the same steps. The name says in the Temporal UI what is done. */
 export {
   job as batchExportDestinationTest,
+  job as batchExportRoleCheck,
   job as batchExportTableCheck,
   job as batchExportTableDescription,
   job as batchExportTableHistory,

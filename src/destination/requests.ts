@@ -321,6 +321,18 @@ function assumeRole(
   };
 }
 
+/** Why exportd does not assume the role of a config now; null if it does, or if AWS does not say. */
+export async function roleRefusal(config: S3Config, settings: Settings): Promise<string | null> {
+  // Roles that were checked are remembered by their settings.
+  const { credentials } = credentialsOf(config, { ...settings });
+  try {
+    if (typeof credentials === 'function') await credentials();
+  } catch (error) {
+    if (error instanceof DestinationError && error.type === 'RoleNotAllowed') return error.message;
+  }
+  return null;
+}
+
 /** Attempts of the client before it reports an error. */
 const maxAttempts = 2;
 /** Maximum number of connections per destination: one for each part in flight, and a few more. */

@@ -4,6 +4,7 @@ import { decisionRows } from '../decisions/collapse_history.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { createDestinationTestHandler } from '../destination/destination_test_job.ts';
+import { createRoleCheckHandler } from '../destination/role_check_job.ts';
 import type { PublishTarget } from '../export/publish_target.ts';
 import { type JobHandler, jobRows, withdrawJobsOfExport } from '../jobs/jobs.ts';
 import type { Pool } from '../journal/database.ts';
@@ -83,6 +84,7 @@ export const createJobHandlers = (dependencies: {
   readonly logger: Logger;
 }): readonly JobHandler[] => [
   createDestinationTestHandler(dependencies),
+  createRoleCheckHandler(dependencies),
   createWebhookTestHandler(dependencies),
   createVerificationHandler({ ...dependencies, targets: targetChecks }),
   ...createTableHandlers(dependencies),

@@ -47,6 +47,7 @@ import {
   toBatchExportResponses,
   toUtc,
 } from './read_model.ts';
+import { requireAssumableRole } from './role_check.ts';
 import {
   backfillBody,
   batchExportPath,
@@ -106,8 +107,16 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
+      const team = teamOf(request);
+      const { type, config = {} } = request.body.destination;
+      if (typeof config?.role_arn === 'string') {
+        const store = await configStoreOf(pool, context, team);
+        const owner = randomUUID();
+        const sealed = sealConfig(store, owner, { destination_type: type, config });
+        await requireAssumableRole(context, request, reply, owner, sealed);
+      }
       const submitted = await submitCommand(context, request, 'create', async (connection) => {
-        const prepared = await prepareCreation(connection, context, teamOf(request), request.body);
+        const prepared = await prepareCreation(connection, context, team, request.body);
         request.changedFields = prepared.changed;
         return prepared;
       });
@@ -164,8 +173,19 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
     },
     async (request, reply) => {
       const { id } = request.params;
+      const team = teamOf(request);
+      const { destination } = request.body;
+      if (destination?.config) {
+        const current = await requireBatchExport(pool, team, id);
+        rejectTypeChange(current, destination.type);
+        const base = await readStoredConfig(pool, id, current.config_version);
+        const store = await configStoreOf(pool, context, team);
+        const sealed = mergeSealed(store, id, base, destination.config);
+        const isNew = sealed.config.role_arn !== base.config.role_arn || Object.keys(base.secrets).length > 0;
+        if (isNew) await requireAssumableRole(context, request, reply, id, sealed);
+      }
       const submitted = await submitCommand(context, request, 'update', async (connection) => {
-        const prepared = await prepareUpdate(connection, context, teamOf(request), id, request.body);
+        const prepared = await prepareUpdate(connection, context, team, id, request.body);
         request.changedFields = prepared.changed;
         return prepared;
       });

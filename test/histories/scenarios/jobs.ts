@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
 import { destinationTestJob } from '../../../src/destination/destination_test_job.ts';
+import { roleCheckJob } from '../../../src/destination/role_check_job.ts';
 import { findJob, type JobKind, requestJob } from '../../../src/jobs/jobs.ts';
 import { webhookTestJob } from '../../../src/notifications/webhook_test_job.ts';
 import {
@@ -43,6 +44,7 @@ export const jobScenarios: readonly Scenario[] = [
         await ask(stack, destinationTestJob, { destination_type: 'S3', config: {} }),
       );
       // Their workflows are the same, by other names.
+      await ask(stack, roleCheckJob, { destination_type: 'S3', config: {} });
       await ask(stack, tableCheckJob, {});
       await ask(stack, tableDescriptionJob, {});
       await ask(stack, tableHistoryJob, { before: null, limit: 1 });

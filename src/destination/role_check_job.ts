@@ -1,0 +1,33 @@
+import type { KeyRing } from '../config/key_ring.ts';
+import type { Settings } from '../config/settings.ts';
+import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
+import { parseS3Config } from './config.ts';
+import { openSealed, type SealedConfig } from './config_versions.ts';
+import { roleRefusal } from './requests.ts';
+
+/** The check of the role of a config before it is saved. Its target is the export, which may not exist yet. */
+export const roleCheckJob: JobKind<
+  Pick<SealedConfig, 'destination_type' | 'config'>,
+  { readonly refused: string | null }
+> = {
+  name: 'role_check',
+  workflowType: 'batchExportRoleCheck',
+  summary: 'Check of a role',
+  limit: null,
+  attempts: 1,
+  timeoutMs: ({ EXPORTD_DESTINATION_TEST_TIMEOUT }) => EXPORTD_DESTINATION_TEST_TIMEOUT,
+  isKept: false,
+};
+
+/** Says why exportd does not assume the role; null if it does, or if AWS does not say. @throws SecretUnreadable */
+export const createRoleCheckHandler = ({
+  keyRing,
+  settings,
+}: {
+  readonly keyRing: KeyRing;
+  readonly settings: Settings;
+}): JobHandler =>
+  handlerOf(roleCheckJob, async ({ target, parameters, secrets }) => {
+    const { config } = openSealed(keyRing, target, { ...parameters, secrets });
+    return { refused: await roleRefusal(parseS3Config(config, settings), settings) };
+  });
