@@ -98,6 +98,7 @@ export const boundGroups = {
   'S3 servers': {
     s3Response: bytes(2 * mib, 'A response other than an object', 'the request fails, `ResponseTooLarge`'),
     s3Tags: items(50_000, 'Tags of its XML', 'the request fails, `ResponseTooLarge`'),
+    interimAnswers: items(16, 'Interim answers (1xx) to a request', 'its connection is closed'),
     s3MinRate: bytesPerSecond(
       16 * kib,
       'The least average speed of a transfer that takes longer than six times `EXPORTD_S3_REQUEST_TIMEOUT`',

@@ -605,11 +605,15 @@ async function* readWithResume(
   const pace = { bytes: 0, waitedMs: 0 };
   for (let breaks = 0, progressAt = 0; ;) {
     let failure = unprovenAnswer('GetObject', 200, 'the rest of the object');
+    // The connection of a consumer that pauses for long ends without a fault of the server.
+    let hasPaused = false;
     try {
       for await (const chunk of paced(bodyOf(output), pace, silenceMs)) {
         at += chunk.length;
         if (at > bytes) throw objectReplaced();
+        const yieldedAt = performance.now();
         yield chunk;
+        hasPaused ||= performance.now() - yieldedAt >= silenceMs;
       }
       if (at >= bytes) return;
     } catch (error) {
@@ -621,7 +625,7 @@ async function* readWithResume(
       breaks = 0;
       progressAt = at;
     }
-    breaks += 1;
+    if (!hasPaused) breaks += 1;
     if (breaks > maxBreaks) throw failure;
     try {
       output = await getFrom(at);

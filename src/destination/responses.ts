@@ -1,4 +1,6 @@
 /** What exportd accepts of an S3 server: each response has a bounded size and time, whatever the server. */
+import { subscribe } from 'node:diagnostics_channel';
+import type { ClientRequest } from 'node:http';
 import type { Readable } from 'node:stream';
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
 import { bounds, boundText } from '../config/bounds.ts';
@@ -27,6 +29,16 @@ const transferTimeoutMs = (silenceMs: number, bytes: number): number =>
 /** The SDK does not repeat it: that would only double the time before the caller learns of it. */
 const noResponse = (): Error =>
   Object.assign(new Error('The server did not respond.'), { name: 'NoResponse' });
+
+// Each is parsed, and no timeout of Node ends a connection that is never silent. Those to webhooks too.
+subscribe('http.client.request.created', (message) => {
+  const { request } = message as { readonly request: ClientRequest };
+  let interim = 0;
+  request.on('information', () => {
+    interim += 1;
+    if (interim > bounds.interimAnswers.max) request.destroy(noResponse());
+  });
+});
 
 type Sending = Parameters<NodeHttpHandler['handle']>;
 type HandlerOptions = NodeHttpHandlerOptions & { readonly socketTimeout: number };

@@ -95,6 +95,26 @@ it('a list of empty pages ends after a few hundred of them', async () => {
   expect(pages).toBeLessThan(500);
 });
 
+it('an answer that follows interim answers without an end is not waited for', async () => {
+  let sent = 0;
+  const hints = Buffer.from('HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n'.repeat(100));
+  const destination = await openAt((_, response) => {
+    const { socket } = response;
+    if (!socket) return;
+    const next = (): void => {
+      if (socket.destroyed) return;
+      sent += hints.length;
+      if (socket.write(hints)) setImmediate(next);
+      else socket.once('drain', next);
+    };
+    socket.on('error', () => undefined);
+    next();
+  });
+  await expect(destination.openObject('key', signal)).rejects.toMatchObject({ type: 'S3Unreachable' });
+  // What the buffers of two connections hold.
+  expect(sent).toBeLessThan(40_000_000);
+});
+
 /** Far above what a thread takes for an answer, and far below what quadratic work would take. */
 const deadlineMs = 20_000;
 
