@@ -176,3 +176,25 @@ describe('the progress of a backfill', () => {
     });
   });
 });
+
+describe('a backfill since the first row', () => {
+  it('begins with the interval of the first row of the source, and needs one', async () => {
+    const id = await api.createExport();
+    const request = { start_at: null, end_at: minuteAgo(1).toISOString() };
+    const { status, body } = await api.call('POST', `batch_exports/${id}/backfills`, request);
+    expect([status, body]).toEqual([400, expect.objectContaining({ attr: 'start_at' })]);
+    expect(body.detail).toBe('The source has no row to begin with.');
+    await api.database.pool.query(
+      `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
+       select $1, gen_random_uuid(), 'click', 'ada', '{}', at, at from unnest($2::timestamptz[]) at`,
+      [api.projectId, [new Date(minuteAgo(5).getTime() + 7_000), minuteAgo(3)]],
+    );
+    const planned = await api.call('POST', `batch_exports/${id}/backfill`, { ...request, dry_run: true });
+    expect(planned.body).toMatchObject({ start_at: minuteAgo(5).toISOString(), intervals: 4, rows: 2 });
+    const created = await api.call('POST', `batch_exports/${id}/backfills`, request);
+    expect(created.body).toMatchObject({ progress: { total_runs: 4 } });
+    // Of another project, not even the first row is said.
+    const unknown = '00000000-0000-4000-8000-000000000000';
+    expect((await api.call('POST', `batch_exports/${unknown}/backfills`, request)).status).toBe(404);
+  });
+});

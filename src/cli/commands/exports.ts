@@ -371,12 +371,16 @@ export function addExportCommands(program: Command): void {
 
   serviceCommand(exports, 'backfill', 'export the intervals of a past time range')
     .argument('<id>')
-    .requiredOption('--start-at <time>', 'ISO 8601 with a time zone offset')
+    .requiredOption(
+      '--start-at <time>',
+      'ISO 8601 with a time zone offset, or "first" for the first row of the source',
+    )
     .requiredOption('--end-at <time>', 'ISO 8601 with a time zone offset')
     .option(...allowShrinkOption)
     .option('--dry-run', 'only print what it would export')
     .action(async (id: string, options: ShrinkOptions & RangeOptions) => {
-      const range = { start_at: options.startAt, end_at: options.endAt };
+      const start_at = options.startAt === 'first' ? null : options.startAt;
+      const range = { start_at, end_at: options.endAt };
       const path = { id };
       if (!options.dryRun) {
         const body = { ...range, ...allowsShrink(options) };

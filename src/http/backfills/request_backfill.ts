@@ -1,11 +1,14 @@
 import type { FastifyRequest } from 'fastify';
 import type * as z from 'zod';
+import { ApiError, invalid } from '../api_error.ts';
 import { requireBatchExport, toUtc } from '../batch_exports/read_model.ts';
 import { allowsShrink, submitCommand } from '../command_service.ts';
 import { projectUrl } from '../paging.ts';
+import { sourceError } from '../plugins/errors.ts';
 import { teamOf } from '../requests.ts';
 import type { RouteContext } from '../route_context.ts';
 import { dryRun } from './dry_run.ts';
+import { findFirstRow, firstRowTimeoutMs } from './first_row.ts';
 import type { createBackfillBody, dryRunSchema } from './schema.ts';
 
 /** What a request for a backfill led to. */
@@ -26,7 +29,8 @@ export async function requestBackfill(
   batchExportId: string,
   body: z.infer<typeof createBackfillBody>,
 ): Promise<RequestedBackfill> {
-  const range = { start_at: toUtc(body.start_at), end_at: toUtc(body.end_at) };
+  const start = body.start_at ?? (await findFirstStart(context, request, batchExportId));
+  const range = { start_at: toUtc(start), end_at: toUtc(body.end_at) };
   if (body.dry_run === true) {
     const target = { team_id: teamOf(request), batch_export_id: batchExportId };
     return { kind: 'preview', preview: await dryRun(context, target, range) };
@@ -39,4 +43,27 @@ export async function requestBackfill(
   const id = submitted.outcome.backfill_id ?? '';
   const path = `/batch_exports/${batchExportId}/backfills/${id}/`;
   return { kind: 'created', id, url: projectUrl(request, context.settings, path) };
+}
+
+/** When the source has the first row of an export. @throws ApiError 400 without rows, 404, 429, 503 */
+async function findFirstStart(
+  context: RouteContext,
+  request: FastifyRequest,
+  batchExportId: string,
+): Promise<string> {
+  const found = await requireBatchExport(context.pool, teamOf(request), batchExportId);
+  const timeout = AbortSignal.timeout(firstRowTimeoutMs);
+  const first = await context.shares
+    .previews(request, timeout, () => findFirstRow(context, found, timeout))
+    .catch((error: unknown) => {
+      if (timeout.aborted)
+        throw new ApiError(
+          503,
+          'source_unreachable',
+          `The source did not return its first row within ${firstRowTimeoutMs / 1_000} seconds. Pass a start_at.`,
+        );
+      throw sourceError(error) ?? error;
+    });
+  if (first === null) throw invalid('The source has no row to begin with.', 'start_at');
+  return first;
 }

@@ -65,8 +65,13 @@ export const dryRunField = z
   .nullish()
   .describe('Preview: return what the backfill would export without starting it.');
 
+/** Where a requested backfill begins. */
+export const backfillStart = timestampSchema
+  .nullable()
+  .describe('Null: with the interval of the first row that the source has of the model.');
+
 export const createBackfillBody = z.strictObject({
-  start_at: timestampSchema,
+  start_at: backfillStart,
   end_at: timestampSchema,
   allow_shrink: allowShrinkField,
   dry_run: dryRunField,

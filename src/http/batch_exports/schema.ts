@@ -6,7 +6,7 @@ import { conditionCauses, conditionSeverities } from '../../domain/condition.ts'
 import { coverageReasons, coverageStates } from '../../domain/coverage.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
-import { dryRunField } from '../backfills/schema.ts';
+import { backfillStart, dryRunField } from '../backfills/schema.ts';
 import { allowShrinkField, runSchema, runStatuses } from '../runs/schema.ts';
 import { nameText, pathId, readOnly, responseTimestampSchema } from '../schemas.ts';
 
@@ -336,7 +336,7 @@ export const unpauseBody = z.strictObject({
 /** The documented body of backfill; only the range, `allow_shrink` and `dry_run` have an effect. */
 export const backfillBody = z.strictObject({
   ...writable,
-  start_at: timestampSchema,
+  start_at: backfillStart,
   end_at: timestampSchema,
   allow_shrink: allowShrinkField,
   dry_run: dryRunField,

@@ -6,6 +6,7 @@ import { type ExportStanding, readStandings } from '../../../projections/export_
 import { allRows } from '../../../source/row_selection.ts';
 import { ApiError } from '../../api_error.ts';
 import type { DryRunService } from '../../backfills/dry_run.ts';
+import { findFirstRow, firstRowTimeoutMs } from '../../backfills/first_row.ts';
 import { backfillsPath } from '../../backfills/schema.ts';
 import { type BatchExportRow, requireBatchExport } from '../../batch_exports/read_model.ts';
 import { disconnectSignal, readsExports, teamOf } from '../../requests.ts';
@@ -78,8 +79,6 @@ async function requireStanding(
   return { ...standing, coverage: standing.coverage };
 }
 
-const firstRowTimeoutMs = 3_000;
-
 /**
  * Reads when the first row of an export's model was inserted, by the index of the source, and counts the rows before the time that
  * the export knows of: only a page of one export asks, and what takes longer than the timeout is not known. Says why.
@@ -90,17 +89,14 @@ async function readFirstRow(
   before: string | null,
   signal: AbortSignal,
 ): Promise<FirstRowResponse> {
-  const interval = { start: '1970-01-01T00:00:00.000Z', end: new Date().toISOString() };
-  const range = { model, team_id, interval, selection: allRows };
   const timeout = AbortSignal.timeout(firstRowTimeoutMs);
   const unknown = { at: null, before, rows_before: null };
   try {
     const either = AbortSignal.any([signal, timeout]);
-    const block = await source.sample(range, { rows: 1, cutsValues: true, signal: either });
-    const at = block && new Date(block.first.inserted_at).toISOString();
+    const at = await findFirstRow({ source }, { model, team_id }, either);
     if (at === null || before === null || at >= before) return { ...unknown, at, detail: null };
     const rows = await source
-      .countRows({ ...range, interval: { start: at, end: before } }, either)
+      .countRows({ model, team_id, interval: { start: at, end: before }, selection: allRows }, either)
       .catch((error: unknown) => {
         if (timeout.aborted) return null;
         throw error;
