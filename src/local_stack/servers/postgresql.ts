@@ -341,7 +341,8 @@ const serverSettings = (durable: boolean): Record<string, string> => ({
   listen_addresses: '127.0.0.1',
   // No socket: the path of a socket must be short, and the path of the clone may be long.
   unix_socket_directories: '',
-  max_connections: '300',
+  // Six test files at once have pools of ten, and the processes of a stack several pools each.
+  max_connections: durable ? '300' : '600',
   max_prepared_transactions: '20',
   shared_buffers: '256MB',
   max_wal_size: '2GB',
