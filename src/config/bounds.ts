@@ -137,7 +137,7 @@ export const boundGroups = {
       'a process with a limit of memory and time parses it',
     ),
     parsedObjects: atATime(2, 'Objects that a worker has parsed by a process', 'they wait, projects in turn'),
-    readingProjects: atATime(4, 'Projects whose files a worker has read, each by a process', 'they wait'),
+    readingProjects: atATime(3, 'Projects whose files a worker has read, each by a process', 'they wait'),
     tableLogBytes: bytes(
       64 * mib,
       'Objects of the log of a table that are read together: about 100,000 files',

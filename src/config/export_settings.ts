@@ -159,7 +159,7 @@ export const exports = {
     'How long a request to S3 is retried. Then the run waits, without a slot, until the bucket responds.',
   ),
   EXPORTD_READER_MEMORY: size('512MiB', { min: '32MiB', max: '16GiB' }).describe(
-    'Maximum heap of a process that reads what others own, such as the log of a table or a file that is verified. A worker has at most six, and none for what is short.',
+    'Maximum heap of a process that reads what others own, such as the log of a table or a file that is verified. A worker has at most five, and none for what is short.',
   ),
   EXPORTD_READER_TIMEOUT: duration('30s', { min: '100ms' }).describe(
     'How long such a process may take for an object, or for a part of a file, without the time in which it arrives.',

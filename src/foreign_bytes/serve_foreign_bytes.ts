@@ -1,3 +1,4 @@
+import { writeFileSync } from 'node:fs';
 import type { FromProcess, ToProcess, TransferredError } from './messages.ts';
 
 type Parse = (input: never) => unknown;
@@ -71,6 +72,7 @@ export function serveForeignBytes(
     stream.more?.reject(new Closed());
   };
 
+  expectToEndFirst();
   // Its parent has ended.
   process.on('disconnect', () => process.exit());
   process.on('message', (message: ToProcess) => {
@@ -80,6 +82,15 @@ export function serveForeignBytes(
     else if (message.type === 'chunk') streams.get(message.stream)?.chunk?.resolve(message.bytes);
     else streams.get(message.stream)?.more?.resolve(undefined);
   });
+}
+
+/** Where memory is short for the worker and its processes, Linux ends this one rather than the worker. */
+function expectToEndFirst(): void {
+  try {
+    writeFileSync('/proc/self/oom_score_adj', '1000');
+  } catch {
+    // Not Linux.
+  }
 }
 
 function transferred(error: unknown): TransferredError {

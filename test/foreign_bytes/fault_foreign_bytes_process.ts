@@ -1,4 +1,5 @@
 /** Parsers with faults. */
+import { readFileSync } from 'node:fs';
 import { serveForeignBytes } from '../../src/foreign_bytes/serve_foreign_bytes.ts';
 
 function beEndless(): never {
@@ -19,6 +20,8 @@ function beGreedyAtOnce(): never {
 serveForeignBytes(
   {
     echo: (input: string) => input,
+    readFile: (path: string) => readFileSync(path, 'utf8').trim(),
+    environment: () => Object.keys(process.env),
     endless: beEndless,
     greedy: beGreedy,
     'greedy at once': beGreedyAtOnce,

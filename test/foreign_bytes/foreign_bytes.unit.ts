@@ -61,6 +61,15 @@ describe('an object', () => {
     });
   });
 
+  it('is parsed by a process without secrets, which Linux would end first', async () => {
+    const foreign = readers().of(1);
+    const environment = await foreign.parse(foreignParser<() => readonly string[]>('environment'), undefined);
+    expect(environment.filter((name) => name !== 'TMPDIR' && !name.startsWith('NODE_'))).toEqual([]);
+    if (process.platform !== 'linux') return;
+    const readFile = foreignParser<(path: string) => string>('readFile');
+    expect(await foreign.parse(readFile, '/proc/self/oom_score_adj')).toBe('1000');
+  });
+
   it('that is parsed without an end ends its process, and the next one is parsed', async () => {
     const foreign = readers({ EXPORTD_READER_TIMEOUT: '1s' }).of(1);
     const parsing = foreign.parse(endless, '');
