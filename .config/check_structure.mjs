@@ -42,8 +42,12 @@ const capabilities = {
   webhooks: {
     own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^activities\/notification\.ts|^src\/contract\/notification_input\.ts|^src\/temporal\/(notifications|clients\/notification_client|reconcilers\/deliveries)\.ts|^workflows\/(notification|delivery_options)\.ts|^src\/cli\/commands\/webhooks\.ts/,
     words: /\b\w*(?:[wW]ebhook|[nN]otification)\w*\b/,
-    // What LISTEN receives, and a channel of events.
-    homonyms: ['src/http/command_outcomes.ts', 'src/dialect/resolve/tables/sessions.ts'],
+    // What LISTEN receives, a channel of events, and a section of OpenAPI.
+    homonyms: [
+      'src/http/command_outcomes.ts',
+      'src/dialect/resolve/tables/sessions.ts',
+      'src/build/client_types.ts',
+    ],
     known: [
       [
         'Its workflow, and what delivers it again.',
@@ -54,13 +58,8 @@ const capabilities = {
       ],
       [
         'Its doors: routes, commands, the document of the API.',
-        'src/build/client_types.ts',
-        'src/cli/commands/apply.ts',
         'src/cli/commands/secrets.ts',
         'src/cli/run_command_line.ts',
-        'src/http/audit/audit_trail.ts',
-        'src/http/audit/schema.ts',
-        'src/http/metrics.ts',
         'src/http/openapi/openapi.ts',
         'src/http/resources.ts',
         'src/http/start_resources.ts',

@@ -10,7 +10,7 @@ import { shareReading } from '../telemetry/metrics.ts';
 import type { TaskQueueState } from '../temporal/clients/executions.ts';
 
 /** A reading serves every scrape of this time, in milliseconds. */
-const maxAgeMs = 10_000;
+export const maxAgeMs = 10_000;
 
 /** A value of a metric, by its labels. */
 interface Sample {
@@ -19,7 +19,7 @@ interface Sample {
 }
 
 /** Registers a gauge that has the samples of each scrape, and no others. */
-function addGauge(
+export function addGauge(
   metrics: Registry,
   name: string,
   help: string,
@@ -44,7 +44,6 @@ function addGauge(
 /** What waits in the control database. */
 interface Pending {
   readonly commands: number;
-  readonly deliveries: number;
   readonly unavailable_destinations: number;
   readonly source_unavailable: boolean;
 }
@@ -122,17 +121,11 @@ export function registerDeploymentMetrics(
     'Commands of the API that no worker has applied yet.',
     ({ commands }) => commands,
   );
-  pendingGauge(
-    'exportd_pending_deliveries',
-    'Messages to webhooks that wait for their first or next attempt.',
-    ({ deliveries }) => deliveries,
-  );
 }
 
 async function readPending(pool: Pool): Promise<Pending> {
   const { rows } = await pool.query<Pending>(
     `select (select count(*) from exportd.commands where status = 'pending') as commands,
-       (select count(*) from exportd.webhook_deliveries where status = 'pending') as deliveries,
        exists (select from exportd.operator_faults
          where type = '${sourceUnavailable}' and resolved_at is null) as source_unavailable,
        -- A destination that no export uses any more is not probed.

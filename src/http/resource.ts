@@ -7,6 +7,8 @@ export interface Resource {
   readonly routes: readonly ProjectRoutes[];
   /** What only pages of the console read. */
   readonly pages?: readonly ProjectRoutes[];
+  /** What the audit trail calls its operations that change something, by method and path below the project. */
+  readonly actions?: Readonly<Record<string, string>>;
   readonly errorOf?: ErrorOf;
   /** Ends what its requests wait for, before the application closes: that could take longer than a shutdown may. */
   readonly interrupt?: () => void;

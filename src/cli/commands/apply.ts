@@ -33,7 +33,7 @@ export function addApplyCommand(program: Command): void {
   )
     .addHelpText(
       'after',
-      '\nA file declares batch exports only: no projects, users, API keys, webhooks or dashboards. "exportd export get" writes one.',
+      '\nA file declares batch exports, and nothing else of a project. "exportd export get" writes one.',
     )
     .requiredOption('-f, --file <path>', 'the file; - reads stdin')
     .option('--dry-run', 'print the plan and change nothing')

@@ -5,10 +5,11 @@ import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { ApiError } from '../api_error.ts';
 import { userAgentOf } from '../plugins/authentication.ts';
+import type { Resource } from '../resource.ts';
 import type { HttpApp } from '../route_context.ts';
 
-/** The actions of the operations that change something or send a secret, by method and path below the project. */
-const actions: Readonly<Record<string, string>> = {
+/** The actions of the operations of every deployment that change something or send a secret, by method and path below the project. */
+const commonActions: Readonly<Record<string, string>> = {
   'POST /console/session': 'session.sign_in',
   'DELETE /console/session': 'session.sign_out',
   'DELETE /console/sessions': 'session.sign_out_everywhere',
@@ -31,14 +32,7 @@ const actions: Readonly<Record<string, string>> = {
   'POST /batch_exports/:batch_export_id/runs/:id/retry': 'run.retry',
   'POST /batch_exports/:batch_export_id/runs/:id/cancel': 'run.cancel',
   'POST /batch_exports/:batch_export_id/intervals/:start/verifications': 'verification.create',
-  'POST /webhooks': 'webhook.create',
-  'PATCH /webhooks/:id': 'webhook.update',
-  'DELETE /webhooks/:id': 'webhook.delete',
-  'POST /webhooks/:id/test': 'webhook.test',
-  'POST /webhooks/:id/deliveries/:delivery_id/resend': 'webhook.resend',
   'POST /source/map': 'source.map',
-  'POST /query': 'query.run',
-  'DELETE /query/:id': 'query.cancel',
   'POST /keys': 'key.create',
   'DELETE /keys/:id': 'key.revoke',
   'POST /keys/:id/rotate': 'key.rotate',
@@ -60,7 +54,7 @@ const readingOperations: ReadonlySet<string> = new Set([
 
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD']);
 
-/** Method and path below the project, as in `actions`. */
+/** Method and path below the project, as in `commonActions`. */
 const operationOf = (method: string, url: string): string =>
   `${method} ${url.replace(/^\/api\/(projects|environments)\/:project_id(?=\/)/, '')}`;
 
@@ -74,12 +68,17 @@ export function addAuditHooks(
     pool,
     logger,
     settings,
+    resources,
   }: {
     readonly pool: Pool;
     readonly logger: Logger;
     readonly settings: Pick<Settings, 'EXPORTD_BASE_URL'>;
+    readonly resources: readonly Pick<Resource, 'actions'>[];
   },
 ): void {
+  const actions: Readonly<Record<string, string>> = Object.fromEntries(
+    [commonActions, ...resources.map((one) => one.actions ?? {})].flatMap((one) => Object.entries(one)),
+  );
   app.decorateRequest('createdObject', null);
   app.decorateRequest('changedFields', null);
   const basePath = basePathOf(settings);
@@ -118,7 +117,7 @@ export function addAuditHooks(
       const isKnown = safeMethods.has(one) || operation in actions || readingOperations.has(operation);
       if (config?.scope !== undefined && !isKnown)
         throw new Error(
-          `${operation} needs an action in audit_trail.ts, or is an operation that only reads.`,
+          `${operation} needs an action in audit_trail.ts or in those of its resource, or is an operation that only reads.`,
         );
     }
   });

@@ -28,7 +28,7 @@ export const auditEventSchema = z
     detail: z.string().nullable().describe('The code of the error.'),
     changes: z
       .array(fieldChangeSchema)
-      .describe('The fields of an export or of a webhook that were set to another value.'),
+      .describe('The fields that were set to another value, such as those of an export.'),
   })
   .meta({ id: 'AuditEvent' });
 

@@ -14,6 +14,7 @@ export function queryResource(
   return {
     routes: [queryAuthorizationRoutes, draftSqlRoutes(queries, limiter), queryRoutes(queries, limiter)],
     pages: [queryEditorRoutes(queries)],
+    actions: { 'POST /query': 'query.run', 'DELETE /query/:id': 'query.cancel' },
     errorOf: queryError,
     interrupt: () => queries.running.interrupt(),
   };
