@@ -161,6 +161,7 @@ describe('the server', () => {
     const startedAt = performance.now();
     const texts = await Promise.all(Array.from({ length: 50 }, read));
     expect(texts[0]).toContain('process_cpu_seconds_total');
+    expect(texts[0]).toMatch(/^exportd_pending_deliveries 0$/m);
     expect(new Set(texts).size).toBeLessThanOrEqual(1 + (performance.now() - startedAt) / 1_000);
   });
 
