@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DataInterval } from '../domain/intervals.ts';
-import { type RunEventData, untouchedRun } from '../domain/run.ts';
+import { type RunEvent, type RunEventData, untouchedRun } from '../domain/run.ts';
 import {
   activeRunStatuses,
   backfillOf,
@@ -150,12 +150,12 @@ export const runsProjection: Projection = {
             { table: runsTable, lookup: byKey, values: [stored.data.run_id] },
           ]
         : [];
-    if (stream_type !== 'run' || stored.type !== 'RunCreated') return [];
+    if (stream_type !== 'run' || effects[stored.type] === 'nothing') return [];
+    const run: WantedRows = { table: runsTable, lookup: byKey, values: [stored.stream_id] };
+    // The row of its interval is locked too when a run ends. The schedule, which adopts runs, locks them in the same order.
+    if (stored.type !== 'RunCreated') return [{ ...run, isAssigned: effects[stored.type] !== 'ends' }];
     const { batch_export_id, data_interval_start: start, data_interval_end: end } = stored.data;
-    return [
-      { table: runsTable, lookup: byKey, values: [stored.stream_id], isNew: true },
-      intervalOf(batch_export_id, { start, end }),
-    ];
+    return [{ ...run, isNew: true }, intervalOf(batch_export_id, { start, end })];
   },
   fold: (rows, event) => {
     if (event.stream_type === 'run') foldRun(rows, event);
@@ -164,6 +164,45 @@ export const runsProjection: Projection = {
     if (stored.type === 'IntervalScheduled') markScheduled(rows, stored.stream_id, stored.data);
     if (stored.type === 'HistoryCollapsed') rows.deleteAll(runsTable, byKey, stored.data.run_ids);
   },
+};
+
+/** What an event does to the row of its run. */
+const effects: Readonly<Record<RunEvent['type'], 'creates' | 'sets' | 'ends' | 'nothing'>> = {
+  RunCreated: 'creates',
+  RunCounted: 'sets',
+  RunReplacementChecked: 'sets',
+  RunExportStarted: 'sets',
+  RunAttemptStarted: 'nothing',
+  RunAttemptFailed: 'sets',
+  RunGenerationReserved: 'sets',
+  RunKeyTaken: 'nothing',
+  RunUploadCreated: 'sets',
+  RunUploadResumed: 'sets',
+  RunPartPlanned: 'sets',
+  RunFileCompleted: 'sets',
+  RunRangeFinished: 'nothing',
+  RunRejectedFilePlanned: 'nothing',
+  RunExportFinished: 'sets',
+  RunManifestAdopted: 'sets',
+  RunPublishStarted: 'nothing',
+  RunPublishResumed: 'nothing',
+  RunPublishWithdrawn: 'nothing',
+  RunTargetPlanned: 'nothing',
+  RunTargetCommitted: 'nothing',
+  RunCompleted: 'ends',
+  RunFailed: 'ends',
+  RunFailedRetryable: 'ends',
+  RunTimedOut: 'ends',
+  RunTerminated: 'ends',
+  RunCancelRequested: 'sets',
+  RunCancelled: 'ends',
+  RunRetryCancelled: 'ends',
+  RunContinuedAsNew: 'sets',
+  RunBarrierAdvanced: 'nothing',
+  RunSettled: 'nothing',
+  RunObjectDeleted: 'nothing',
+  RunObjectDeletionFailed: 'nothing',
+  IntervalCompared: 'nothing',
 };
 
 const intervalOf = (batchExportId: string, { start, end }: DataInterval): WantedRows => ({

@@ -98,6 +98,30 @@ describe('the objects of destinations', () => {
     });
   });
 
+  it('are locked with other rows in the order of the tables: the row of a run before that of its interval', async () => {
+    const id = await runs.create(3);
+    const run = await runs.start(id);
+    await runs.file(id, run, 'a');
+    await runs.claim(id, run);
+    const schedule = await database.pool.connect();
+    try {
+      await schedule.query('begin');
+      await schedule.query('select from exportd.batch_export_runs where id = $1 for no key update', [id]);
+      const completing = recorder.complete(id, run.generation, 'the manifest');
+      await waitFor(async () => {
+        const { rows } = await database.pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'`,
+        );
+        return rows.length > 0;
+      }, 'the completion waits for the row of its run');
+      await schedule.query('select from exportd.intervals where run_id = $1 for no key update nowait', [id]);
+      await schedule.query('commit');
+      await completing;
+    } finally {
+      schedule.release(true);
+    }
+  });
+
   it('are obsolete when another generation replaces theirs', async () => {
     const { id, run } = await createRunWithObjects();
     await recorder.reserveGeneration(id, attemptOf(run, 0));
