@@ -2,14 +2,17 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { exportd } from '../cli/command_line.ts';
 import { configOf } from '../destination/bucket_requests.ts';
+import { startBlackholeServer } from '../isolation/blackhole_server.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { createDeltaReader } from '../tables/delta_reader.ts';
 import { type ApiHarness, openApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
+let url: string;
 const bucket = useTestBucket();
 beforeAll(async () => {
   api = await openApiHarness({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+  url = await api.listen();
 });
 beforeEach(() => {
   api.mode = 'decide';
@@ -126,7 +129,7 @@ describe('the table of an export', () => {
 
   it('is described, listed, checked and repaired by the command line', async () => {
     const { id, root, table } = await createTable();
-    const service = { EXPORTD_BASE_URL: await api.listen(), EXPORTD_API_KEY: api.key };
+    const service = { EXPORTD_BASE_URL: url, EXPORTD_API_KEY: api.key };
     const run = (...args: readonly string[]) => exportd(service, 'table', ...args);
     const absent = await run('describe', id);
     expect([absent.code, absent.stderr]).toEqual([1, expect.stringContaining('There is no table at s3://')]);
@@ -201,5 +204,40 @@ describe('the table of an export', () => {
     const id = await api.createExport();
     const { status, body } = await api.call('GET', `batch_exports/${id}/table/`);
     expect([status, body.detail]).toEqual([400, expect.stringContaining('has no table')]);
+  });
+});
+
+describe('a request about a table', () => {
+  it('ends after its time when the store does not respond', async () => {
+    const blackhole = await startBlackholeServer();
+    const impatient = await openApiHarness({
+      EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
+      EXPORTD_TABLE_READ_TIMEOUT: '1s',
+    });
+    const config = configOf(bucket, {
+      endpoint_url: blackhole.endpoint,
+      file_format: 'Parquet',
+      compression: 'zstd',
+      table_format: 'delta',
+    });
+    const id = await impatient.createExport({ destination: { type: 'S3', config } });
+    for (const [method, path] of [
+      ['GET', ''],
+      ['GET', 'history/'],
+      ['POST', 'check/'],
+    ] as const) {
+      const { status, body } = await impatient.call(
+        method,
+        `batch_exports/${id}/table/${path}`,
+        method === 'POST' ? {} : undefined,
+      );
+      expect([path, status, body.detail]).toEqual([
+        path,
+        409,
+        expect.stringMatching(/^No answer within 1 s, the time that it may take/),
+      ]);
+    }
+    await impatient.close();
+    await blackhole.close();
   });
 });
