@@ -1,4 +1,4 @@
-import { readdirSync, readFileSync } from 'node:fs';
+import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
@@ -6,6 +6,7 @@ import { bundleConsole } from '../../src/http/console/bundle_console.ts';
 import { intervalLetters } from '../../src/http/console/pages/schema.ts';
 import { intervalLooks, statusOfLetter } from '../../src/console/components/statuses.ts';
 import { intervalStatuses } from '../../src/http/intervals/schema.ts';
+import { waitFor } from '../setup/wait_for.ts';
 
 const folder = join(import.meta.dirname, '../../src/console');
 const sources = (extension: string): [path: string, text: string][] =>
@@ -38,6 +39,16 @@ describe('the files of the console', () => {
   it('have names with the hash of what is in them, which stay while it stays', () => {
     for (const name of files.keys()) expect(name).toMatch(/^\w+-[0-9A-Z]{8}\.(js|css|svg)$/);
     expect(bundleConsole().contents).toEqual(contents);
+  });
+
+  it('leave no process of esbuild', async () => {
+    const children = () =>
+      readdirSync('/proc/self/task').flatMap((thread) =>
+        readFileSync(`/proc/self/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
+      );
+    const isEsbuild = (id: string) =>
+      existsSync(`/proc/${id}/cmdline`) && readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('esbuild');
+    await waitFor(() => !children().some(isEsbuild), 'the end of esbuild', 3_000);
   });
 
   it('load no file before they are needed: plots are drawn by one that no page begins with', () => {

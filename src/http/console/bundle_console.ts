@@ -1,6 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { basename, dirname, join } from 'node:path';
-import { buildSync, type Metafile } from 'esbuild';
+import { buildSync, type Metafile, stop } from 'esbuild';
 import { root } from '../../config/installation.ts';
 
 /** What the server knows of the files of the console, by their names. */
@@ -75,6 +75,8 @@ export function bundleConsole(): ConsoleBundle {
     sourcemap: false,
     logLevel: 'warning',
   });
+  // Its process would stay as long as this one.
+  void stop();
   const nameOf = (source: string): string => basename(outputOf(metafile, source));
   const preloads = modulesOf(metafile, entryPoints.main);
   return {

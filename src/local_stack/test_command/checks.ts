@@ -47,10 +47,10 @@ interface Counts {
 }
 
 /** A script of package.json that checks the code without running it. */
-export type Check = 'lint' | 'format:check' | 'imports';
+export type Check = 'lint' | 'format:check' | 'imports' | 'structure';
 
 /** Every check, the slowest first. */
-export const allChecks: readonly Check[] = ['lint', 'format:check', 'imports'];
+export const allChecks: readonly Check[] = ['lint', 'format:check', 'imports', 'structure'];
 
 /**
  * Runs checks one after the other, so that they leave a core to the tests beside them. Each counts as one test.
