@@ -25,18 +25,8 @@ const capabilities = {
     words:
       /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?)\w*|delta|deltalake|tables\/(?:schema|files|routes|table_log)\.ts)\b/,
     known: [
-      [
-        'Its doors: routes, commands, jobs, and where the worker is composed.',
-        'src/http/resources.ts',
-        'src/temporal/capabilities.ts',
-        'workflows/jobs.ts',
-      ],
       ['Saving an export checks that its table can be one.', 'src/decisions/table_rules.ts'],
-      [
-        'A table is a field of the config of a destination.',
-        'src/destination/formats.ts',
-        'src/destination/reading.ts',
-      ],
+      ['A table is a field of the config of a destination.', 'src/destination/formats.ts'],
     ],
   },
   webhooks: {
@@ -94,9 +84,8 @@ const capabilities = {
  * descriptions and help. Template literals stay, because SQL is in them.
  */
 const withoutSentences = (text) =>
-  text.replaceAll(
-    /\/\*[\s\S]*?\*\/|(?<![:'"`])\/\/.*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g,
-    (found) => (found.startsWith('/') ? '' : found.includes(' ') ? "''" : found),
+  text.replaceAll(/\/\*[\s\S]*?\*\/|(?<![:'"`])\/\/.*|'(?:[^'\\\n]|\\.)*'|"(?:[^"\\\n]|\\.)*"/g, (found) =>
+    found.startsWith('/') ? '' : found.includes(' ') ? "''" : found,
   );
 
 const files = new Map(

@@ -11,7 +11,7 @@ const layers = [
   ['src/source', 'src/projections'],
   ['src/encoding', 'src/notifications'],
   ['src/destination', 'src/readers'],
-  ['src/tables'],
+  ['src/tables', 'src/reading'],
   ['src/decisions', 'src/failures', 'src/queries', 'src/verify', 'src/migrate', 'src/foreign_parsers'],
   ['src/export'],
   ['src/maintenance', 'src/table_commits'],

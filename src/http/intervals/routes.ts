@@ -1,7 +1,7 @@
 import type { Pool } from '../../journal/database.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
 import { manifestFolder } from '../../destination/keys.ts';
-import { readingRecipes } from '../../destination/reading.ts';
+import { readingRecipes } from '../../reading/reading_recipes.ts';
 import { fileColumns } from '../../source/sort_key.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
 import { acknowledgeDifferences } from '../../decisions/comparisons.ts';

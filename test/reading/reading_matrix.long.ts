@@ -4,15 +4,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import type { ReadingRecipe } from '../../src/destination/reading.ts';
+import type { ReadingRecipe } from '../../src/reading/reading_recipes.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { programPath } from '../setup/programs.ts';
 import { startTrino } from '../tables/trino.ts';
-import { queryOfWorstNames } from './worst_names.ts';
-import { awkwardRows, createAwkwardEvents, insertAwkwardRows, refusedTimes } from './awkward_rows.ts';
+import { queryOfWorstNames } from '../destination/worst_names.ts';
+import {
+  awkwardRows,
+  createAwkwardEvents,
+  insertAwkwardRows,
+  refusedTimes,
+} from '../destination/awkward_rows.ts';
 
-// The matrix of `src/destination/reading.md`: each program as it is printed reads rows with every value that readers are known to
+// The matrix of `src/reading/README.md`: each program as it is printed reads rows with every value that readers are known to
 // change, and each value is compared with the source.
 
 const run = promisify(execFile);

@@ -1,7 +1,7 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
-import type { FileFormat } from './formats.ts';
-import { constantPrefix, manifestFolder, type PartitionColumn, tableRoot } from './keys.ts';
+import type { FileFormat } from '../destination/formats.ts';
+import { constantPrefix, manifestFolder, type PartitionColumn, tableRoot } from '../destination/keys.ts';
 
 /** What decides how the files of an export are read. */
 interface ReadableExport {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { readingRecipes } from '../../src/destination/reading.ts';
+import { readingRecipes } from '../../src/reading/reading_recipes.ts';
 
 const id = '018f0000-0000-4000-8000-000000000001';
 const columns = [

@@ -1,12 +1,12 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import type { ReadingRecipe } from '../../src/destination/reading.ts';
+import type { ReadingRecipe } from '../../src/reading/reading_recipes.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { programPath } from '../setup/programs.ts';
-import { queryOfWorstNames } from './worst_names.ts';
+import { queryOfWorstNames } from '../destination/worst_names.ts';
 
 // The programs of `reading` that need neither Java nor ClickHouse, as a reader copies them, against real exports in each format. An hour was exported
 // again, so the bucket has files of an older generation, which a listing would count twice.
@@ -56,7 +56,7 @@ const readersOf = {
   JSONLines: ['DuckDB', 'Python'],
   CSV: ['DuckDB', 'pyarrow', 'polars'],
 };
-/** Those of test/destination/reading_matrix.long.ts. */
+/** Those of test/reading/reading_matrix.long.ts. */
 const readersOfMatrix = ['Spark', 'ClickHouse', 'Trino'];
 
 it.each([

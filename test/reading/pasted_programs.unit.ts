@@ -2,8 +2,8 @@ import { spawnSync } from 'node:child_process';
 import { DuckDBInstance } from '@duckdb/node-api';
 import { describe, expect, it } from '@jest/globals';
 import { shellWord } from '../../src/console/api/client.ts';
-import { readingRecipes } from '../../src/destination/reading.ts';
-import { worstNames } from './worst_names.ts';
+import { readingRecipes } from '../../src/reading/reading_recipes.ts';
+import { worstNames } from '../destination/worst_names.ts';
 
 // Prefix and columns of an export are those of whoever may write to its project, and others paste the programs that name them.
 
