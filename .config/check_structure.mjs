@@ -25,8 +25,10 @@ const capabilities = {
     words:
       /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?)\w*|delta|deltalake|tables\/(?:schema|files|routes|table_log)\.ts)\b/,
     known: [
-      ['Saving an export checks that its table can be one.', 'src/decisions/table_rules.ts'],
-      ['A table is a field of the config of a destination.', 'src/destination/formats.ts'],
+      [
+        'A value of a field of the config, which src/destination validates, below the layer of tables.',
+        'src/destination/formats.ts',
+      ],
     ],
   },
   webhooks: {

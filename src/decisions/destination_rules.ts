@@ -6,8 +6,8 @@ import { CommandRejected } from '../domain/errors.ts';
 import { canShareIntervals } from '../domain/intervals.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { exportedColumns } from '../source/postgres_source.ts';
+import type { ConfigRule } from './config_rule.ts';
 import { type ExportWithConfig, readExportsWithConfig } from './exports_with_config.ts';
-import { checkTable } from './table_rules.ts';
 
 /** Whether a change of the definition can affect the result of `checkDestination`. */
 export const affectsDestination = (before: BatchExportDefinition, after: BatchExportDefinition): boolean =>
@@ -16,7 +16,7 @@ export const affectsDestination = (before: BatchExportDefinition, after: BatchEx
   );
 
 /**
- * Rejects a row selection that does not apply to the export's model, and a prefix that produces the same keys as another
+ * Rejects a row selection that does not apply to the export's model, what a rule rejects, and a prefix that produces the same keys as another
  * live (possibly paused) export of the project. Exports of other projects are not compared, or a project could learn of
  * them and keep a prefix from its owner; an object whose key is taken is never overwritten. Call it after the export's
  * events are appended, because it compares read models. It holds a lock until the transaction ends, so of two colliding
@@ -25,6 +25,7 @@ export const affectsDestination = (before: BatchExportDefinition, after: BatchEx
  */
 export async function checkDestination(
   connection: Connection,
+  rules: readonly ConfigRule[],
   id: string,
   { definition, revisions }: Pick<LiveBatchExport, 'definition' | 'revisions'>,
 ): Promise<void> {
@@ -49,7 +50,7 @@ export async function checkDestination(
     columns: exportedColumns(own.model, { query: own.row_query }),
     hasQuery: own.row_query !== null,
   });
-  await checkTable(connection, own, exports);
+  for (const rule of rules) await rule(connection, own, exports);
   const existing = exports.find((other) => other.id !== id && collide(own, other));
   if (existing)
     throw new CommandRejected(

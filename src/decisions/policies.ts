@@ -3,6 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { ComparisonSchedule } from '../domain/comparison.ts';
 import { type DataInterval, nominalLengthMs } from '../domain/intervals.ts';
 import type { RetryPolicy } from '../domain/run.ts';
+import type { ConfigRule } from './config_rule.ts';
 
 /** When obsolete objects are deleted and exported intervals are compared with the source. */
 export interface MaintenancePolicy {
@@ -20,7 +21,7 @@ export interface MaintenancePolicy {
   readonly comparisonRowsPerSecond: number;
 }
 
-/** The settings that decisions depend on. */
+/** The settings that decisions depend on, and the rules of optional capabilities. */
 export interface Policies {
   readonly maxConcurrentRuns: number;
   readonly backfillConcurrency: number;
@@ -32,6 +33,8 @@ export interface Policies {
   /** The number of consecutive Failed runs that pauses an export or a backfill; 0 to never pause. */
   readonly pauseAfterFailures: number;
   readonly maintenance: MaintenancePolicy;
+  /** What a config must satisfy to be saved, besides what all exports need. */
+  readonly configRules: readonly ConfigRule[];
   /** Whether signals that were sent past the API are applied. */
   readonly allowsManualSignals: boolean;
   /** Milliseconds by which the start of an interval's run is delayed; always the same for the same interval. */
@@ -41,8 +44,21 @@ export interface Policies {
 /** The delay before a run is retried doubles up to this. */
 const maxRetryDelaySeconds = 60 * 60;
 
-/** Derives the policies from the settings. */
-export function createPolicies(settings: Settings): Policies {
+/** Derives from the settings when objects are deleted and intervals compared. */
+export const createMaintenancePolicy = (settings: Settings): MaintenancePolicy => ({
+  oldGenerationRetentionMs: settings.EXPORTD_OLD_GENERATION_RETENTION,
+  tableFileRetentionMs: settings.EXPORTD_TABLE_FILE_RETENTION,
+  orphanRetentionMs: settings.EXPORTD_ORPHAN_RETENTION,
+  orphanRetryBudgetMs: settings.EXPORTD_ORPHAN_RETRY_BUDGET,
+  comparisons: {
+    firstMs: settings.EXPORTD_COMPARISON_FIRST,
+    maxIntervalMs: settings.EXPORTD_COMPARISON_MAX_INTERVAL,
+  },
+  comparisonRowsPerSecond: settings.EXPORTD_COMPARISON_ROWS_PER_SECOND,
+});
+
+/** Derives the policies from the settings. @param configRules those of all capabilities */
+export function createPolicies(settings: Settings, configRules: readonly ConfigRule[]): Policies {
   return {
     maxConcurrentRuns: settings.EXPORTD_MAX_CONCURRENT_RUNS,
     backfillConcurrency: settings.EXPORTD_BACKFILL_CONCURRENCY,
@@ -56,17 +72,8 @@ export function createPolicies(settings: Settings): Policies {
     },
     pauseAfterFailures: settings.EXPORTD_PAUSE_AFTER_FAILURES,
     allowsManualSignals: settings.EXPORTD_MANUAL_SIGNALS,
-    maintenance: {
-      oldGenerationRetentionMs: settings.EXPORTD_OLD_GENERATION_RETENTION,
-      tableFileRetentionMs: settings.EXPORTD_TABLE_FILE_RETENTION,
-      orphanRetentionMs: settings.EXPORTD_ORPHAN_RETENTION,
-      orphanRetryBudgetMs: settings.EXPORTD_ORPHAN_RETRY_BUDGET,
-      comparisons: {
-        firstMs: settings.EXPORTD_COMPARISON_FIRST,
-        maxIntervalMs: settings.EXPORTD_COMPARISON_MAX_INTERVAL,
-      },
-      comparisonRowsPerSecond: settings.EXPORTD_COMPARISON_ROWS_PER_SECOND,
-    },
+    maintenance: createMaintenancePolicy(settings),
+    configRules,
     jitterMs: (batchExportId, intervalName, interval) => {
       const length = nominalLengthMs(intervalName);
       const hour = 3_600_000;

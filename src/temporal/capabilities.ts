@@ -1,6 +1,7 @@
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { decisionRows } from '../decisions/collapse_history.ts';
+import type { ConfigRule } from '../decisions/config_rule.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { createDestinationTestHandler } from '../destination/destination_test_job.ts';
@@ -21,6 +22,7 @@ import {
   tableCommitRows,
 } from '../table_commits/recorded_commits.ts';
 import { createTableHandlers } from '../table_commits/table_jobs.ts';
+import { tableRule } from '../table_commits/table_rule.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { createVerificationHandler } from '../verify/verification_job.ts';
 import type { TargetCheck } from '../verify/verify_batch_export.ts';
@@ -55,6 +57,9 @@ export function createCapabilities(dependencies: CapabilityDependencies): Capabi
     subscribers: [...notifications.subscribers, ...deletions],
   };
 }
+
+/** What capabilities ask of a config before it is saved. */
+export const configRules: readonly ConfigRule[] = [tableRule];
 
 /** What gets the files of runs besides their manifests. */
 export const createTargets = (

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
+import { configRules } from '../../src/temporal/capabilities.ts';
 import { advanceSchedule, type ScheduleStep } from '../../src/decisions/advance_schedule.ts';
 import { readCommand, type Command, type CommandName } from '../../src/journal/commands.ts';
 import type { Journal } from '../../src/journal/journal.ts';
@@ -18,6 +19,7 @@ export const quickPolicies = (more: Record<string, string> = {}): Policies =>
       EXPORTD_MANUAL_SIGNALS: 'true',
       ...more,
     }),
+    configRules,
   );
 
 /** The definition that tests create exports with. */

@@ -1,5 +1,6 @@
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPolicies } from '../../src/decisions/policies.ts';
+import { configRules } from '../../src/temporal/capabilities.ts';
 import { createRetry } from '../../src/decisions/retries.ts';
 import { cancelUnlessPublishing, endRun } from '../../src/decisions/run_outcomes.ts';
 import { runDecider } from '../../src/domain/run.ts';
@@ -31,7 +32,7 @@ describe('a run that fails after it claimed publishing', () => {
     await harness.attempt().exportInterval({ run_id });
   });
 
-  const policies = () => createPolicies(harness.settings);
+  const policies = () => createPolicies(harness.settings, configRules);
 
   async function claim(arrived: boolean): Promise<void> {
     const at: keyof Interruptions = 'published';

@@ -1,4 +1,4 @@
-import { createJobHandlers } from '../../src/temporal/capabilities.ts';
+import { configRules, createJobHandlers } from '../../src/temporal/capabilities.ts';
 import { randomBytes, randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { createJobActivities } from '../../activities/jobs.ts';
@@ -124,7 +124,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
   shareConnections(pool, settings.EXPORTD_CONTROL_CONNECT_TIMEOUT);
   const journal = openWorkerJournal(pool);
   const step = async (batchExportId: string) => {
-    await advanceSchedule(journal, createPolicies(settings), batchExportId, []);
+    await advanceSchedule(journal, createPolicies(settings, configRules), batchExportId, []);
   };
   const user = await createUser(pool, { email: 'ada@example.com', first_name: 'Ada' });
   const project = await createProject(pool, { name: 'Shop' });

@@ -4,6 +4,7 @@ import { DateTime } from 'luxon';
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
+import { configRules } from '../../src/temporal/capabilities.ts';
 import { notifyConditionChanges } from '../../src/notifications/condition_changes.ts';
 import { storeNotification } from '../../src/notifications/store_notification.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
@@ -31,7 +32,7 @@ let baseUrl: string;
 let webhook: string;
 let runs: ReturnType<typeof createSimulatedRuns>;
 const settings = readSettings({ DATABASE_URL: 'unused' });
-const policies = createPolicies(settings);
+const policies = createPolicies(settings, configRules);
 const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 
 beforeAll(async () => {

@@ -16,7 +16,7 @@ import { fileOf } from '../decisions/simulated_runs.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
-import { storedRows } from '../../src/temporal/capabilities.ts';
+import { configRules, storedRows } from '../../src/temporal/capabilities.ts';
 
 interface Entry {
   readonly data_interval_start: string;
@@ -100,10 +100,15 @@ const append = (id: string, event: RunEvent) =>
   );
 
 const end = (id: string, status: RunOutcome, settings: Record<string, string> = {}) =>
-  endRun(api.journal, createPolicies(readSettings({ DATABASE_URL: 'unused', ...settings })), id, {
-    status,
-    latest_error: `Test: it ended ${status}.`,
-  });
+  endRun(
+    api.journal,
+    createPolicies(readSettings({ DATABASE_URL: 'unused', ...settings }), configRules),
+    id,
+    {
+      status,
+      latest_error: `Test: it ended ${status}.`,
+    },
+  );
 
 /** Retries a run and returns the id of the new one. */
 async function retry(id: string, run: string): Promise<string> {

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { createPolicies } from '../../src/decisions/policies.ts';
+import { configRules } from '../../src/temporal/capabilities.ts';
 import { createRetry } from '../../src/decisions/retries.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
@@ -267,7 +268,7 @@ describe('a commit to a table', () => {
       await other.insert(1, 5);
       const run_id = await one.exported();
       await expect(publishRun(harness, run_id, withCrash(harness, at))).rejects.toThrow();
-      const policies = createPolicies(harness.settings);
+      const policies = createPolicies(harness.settings, configRules);
       await endRun(harness.journal, policies, run_id, { status: 'FailedRetryable', latest_error: 'Silent.' });
       // Another interval takes the next version meanwhile.
       await other.run();

@@ -32,7 +32,7 @@ import { createExportSlots, createJobSlots } from '../../src/temporal/worker/act
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { reconcilers } from '../../src/temporal/reconcilers/registry.ts';
-import { createCapabilities, createJobHandlers } from '../../src/temporal/capabilities.ts';
+import { configRules, createCapabilities, createJobHandlers } from '../../src/temporal/capabilities.ts';
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/check_executions.ts';
 import { createQueryActivityDependencies } from '../../src/temporal/worker/query_worker.ts';
 import { installRuntime } from '../../src/temporal/worker/worker_process.ts';
@@ -161,7 +161,7 @@ export async function createControlPlaneHarness(
   const control = {
     journal,
     client,
-    policies: createPolicies(settings),
+    policies: createPolicies(settings, configRules),
     recorder,
     source: data.source,
     readSelection: () => Promise.resolve(allRows),

@@ -7,9 +7,10 @@ export async function applyCreate(
   context: CommandContext,
   body: { team_id: number; definition: BatchExportDefinition; paused: boolean },
 ): Promise<CommandEffect> {
-  const { batchExport, transaction, cause } = context;
+  const { batchExport, transaction, policies, cause } = context;
   await batchExport.append(cause, decideCreate(batchExport.state(), { ...body, now: transaction.now }));
   const created = batchExport.state();
-  if (created.status === 'live') await checkDestination(transaction.connection, batchExport.id, created);
+  if (created.status === 'live')
+    await checkDestination(transaction.connection, policies.configRules, batchExport.id, created);
   return createEffect(true);
 }

@@ -12,7 +12,7 @@ export async function applyUpdate(
     last_paused_at?: string | null;
   },
 ): Promise<CommandEffect> {
-  const { batchExport, transaction, cause } = context;
+  const { batchExport, transaction, policies, cause } = context;
   // Before the change, because the interval that contains now is one of the old definition.
   const pauseContext = { ...context, cause: `${cause}/paused` };
   const pauseEffect =
@@ -28,7 +28,7 @@ export async function applyUpdate(
     after.status === 'live' &&
     affectsDestination(before.definition, after.definition)
   )
-    await checkDestination(transaction.connection, batchExport.id, after);
+    await checkDestination(transaction.connection, policies.configRules, batchExport.id, after);
   if (body.last_paused_at !== undefined)
     await batchExport.append(`${cause}/last_paused_at`, [
       { type: 'BatchExportLastPausedAtSet', data: { last_paused_at: body.last_paused_at } },

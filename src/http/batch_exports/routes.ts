@@ -13,7 +13,7 @@ import { destinationTestJob } from '../../destination/destination_test_job.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import type { FieldChange } from '../../journal/audit.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
-import { createPolicies } from '../../decisions/policies.ts';
+import { createMaintenancePolicy } from '../../decisions/policies.ts';
 import { cleanUpTimeOf, readRemovalTime } from '../../decisions/remove_secrets.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { testOnWorker } from '../jobs.ts';
@@ -77,7 +77,7 @@ async function readResponse(context: RouteContext, teamId: number, id: string): 
 /** Create, list, retrieve, update and delete batch exports. */
 export const batchExportRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool } = context;
-  const cleanUpMs = cleanUpTimeOf(createPolicies(settings).maintenance);
+  const cleanUpMs = cleanUpTimeOf(createMaintenancePolicy(settings));
 
   app.get(
     '/batch_exports',

@@ -5,7 +5,13 @@ import { createJobActivities } from '../../../activities/jobs.ts';
 import { createExportActivities, createRunActivities } from '../../../activities/run.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
 import { createQueryActivities, createQueryOutcomeActivities } from '../../../activities/query.ts';
-import { createCapabilities, createJobHandlers, createTargets, keepers } from '../capabilities.ts';
+import {
+  configRules,
+  createCapabilities,
+  createJobHandlers,
+  createTargets,
+  keepers,
+} from '../capabilities.ts';
 import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
@@ -165,7 +171,7 @@ async function serve(
   const control = {
     journal,
     client,
-    policies: createPolicies(settings),
+    policies: createPolicies(settings, configRules),
     recorder: createRunRecorder(journal),
     source,
     readSelection,

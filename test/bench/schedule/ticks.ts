@@ -1,6 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Client } from '@temporalio/client';
 import { createPolicies, type Policies } from '../../../src/decisions/policies.ts';
+import { configRules } from '../../../src/temporal/capabilities.ts';
 import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
 import { nominalLengthMs } from '../../../src/domain/intervals.ts';
 import type { Deployment } from '../exportd.ts';
@@ -51,7 +52,7 @@ export async function measureTicks(bench: ScheduleBench, request: TicksRequest) 
   const runs = await waitUntilFinished(bench, request, { firstEnd, lastEnd });
 
   const { settings } = bench.deployment;
-  const dueAt = dueTimes(request.interval, createPolicies(settings).jitterMs);
+  const dueAt = dueTimes(request.interval, createPolicies(settings, configRules).jitterMs);
   const completed = runs.filter(({ status }) => status === 'Completed');
   const ids = workflowIds(settings);
   const startTimes = await firstTasks(client, runs.map(ids.run));

@@ -42,7 +42,7 @@ import {
   type ScratchOptions,
   type ScratchStack,
 } from '../scratch.ts';
-import { storedRows } from '../../../src/temporal/capabilities.ts';
+import { configRules, storedRows } from '../../../src/temporal/capabilities.ts';
 
 /** The options of the command line. */
 interface YearsBenchOptions extends ScratchOptions {
@@ -342,7 +342,7 @@ async function measurePasses({ pool }: Scratch, { settings }: Deployment, report
   const journal = openJournal(pool);
   const temporal = await createClient(settings);
   const { client } = temporal;
-  const policies = createPolicies(settings);
+  const policies = createPolicies(settings, configRules);
   const executionLists = createExecutionLists(client, settings);
   const loops = createReconcileLoops(
     {

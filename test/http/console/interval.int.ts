@@ -3,6 +3,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { createPolicies } from '../../../src/decisions/policies.ts';
+import { configRules } from '../../../src/temporal/capabilities.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { minuteAgo } from '../../setup/minutes.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
@@ -159,7 +160,7 @@ describe('an interval', () => {
 
   it('has no manifest before a run has completed', async () => {
     const { id, run } = await createRun();
-    const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }));
+    const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules);
     await endRun(api.journal, policies, run, { status: 'Failed', latest_error: 'Test: it failed.' });
     const { body } = await api.call('GET', pathOf(id));
     expect(body).toMatchObject({

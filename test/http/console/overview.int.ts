@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
 import { createPolicies } from '../../../src/decisions/policies.ts';
+import { configRules } from '../../../src/temporal/capabilities.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import type { Overview, OverviewItem } from '../../../src/http/console/pages/schema.ts';
@@ -13,7 +14,7 @@ import { createLaggingExport } from '../lagging_export.ts';
 let api: ApiHarness;
 let ids: Readonly<Record<'failing' | 'held' | 'behind' | 'exported' | 'paused', string>>;
 
-const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }));
+const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules);
 
 beforeAll(async () => {
   api = await openApiHarness({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1000' });

@@ -1,24 +1,21 @@
 import { DestinationError } from '../destination/destination.ts';
 import { formatNames, rejectField } from '../destination/formats.ts';
 import { locationOf, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
+import type { ConfigRule } from '../decisions/config_rule.ts';
+import type { ExportWithConfig } from '../decisions/exports_with_config.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { Connection } from '../journal/database.ts';
 import { exportedColumns } from '../source/postgres_source.ts';
 import type { RowQuery } from '../source/row_selection.ts';
 import { withColumns } from '../tables/schema.ts';
-import type { ExportWithConfig } from './exports_with_config.ts';
 
 /**
  * Rejects a table that runs could not commit to: one in a store that overwrites objects, one in the folder of another export's
  * table, and columns that contradict those of its files. What other writers do is found by the runs.
  * @throws CommandRejected
  */
-export async function checkTable(
-  connection: Connection,
-  own: ExportWithConfig,
-  exports: readonly ExportWithConfig[],
-): Promise<void> {
+export const tableRule: ConfigRule = async (connection, own, exports) => {
   const table = tableLocationOf(own.config, own.model);
   if (table === null) return;
   const { rows: overwriting } = await connection.query(
@@ -41,7 +38,7 @@ export async function checkTable(
       `The batch export ${other.id} has a table in the same folder, or in one within the other. Use a prefix whose first segments differ.`,
     );
   await checkColumns(connection, own, table);
-}
+};
 
 /** @throws CommandRejected when a column has another type than in the files that the table has, or the table other partitions */
 async function checkColumns(
