@@ -5,8 +5,9 @@ import { exports, maintenance, schedules, source, workflows } from './export_set
 import { queries } from './query_settings.ts';
 import { SettingsError } from './settings_error.ts';
 import { readProcessEnvironment } from './process_environment.ts';
-import { httpApi, process, proxies, security, servers, traces, webhooks } from './server_settings.ts';
+import { httpApi, process, proxies, security, servers, traces } from './server_settings.ts';
 import { temporal } from './temporal_settings.ts';
+import { webhooks } from './webhook_settings.ts';
 
 export { SettingsError };
 
