@@ -4,11 +4,8 @@ export const workflowTypes = {
   run: 'batchExportRun',
   backfill: 'batchExportBackfill',
   maintenance: 'batchExportMaintenance',
-  notification: 'batchExportNotification',
   backgroundQuery: 'backgroundQuery',
 } as const;
-
-export type WorkflowType = (typeof workflowTypes)[keyof typeof workflowTypes];
 
 /** Whether a value is a UUID, as all ids of exportd are. Checks the input of manually started workflows. */
 export const isId = (value: unknown): value is string =>
@@ -30,12 +27,15 @@ export interface RunInterval {
 const defaultDeployment = 'exportd';
 
 /**
- * The workflow ids of a deployment. Ids are unique within a namespace, so every id of a deployment starts with its task
- * queue prefix, unless that is the default.
+ * What every workflow id of a deployment starts with. Ids are unique within a namespace, so it is the task queue prefix, unless
+ * that is the default.
  */
-export function workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: DeploymentSettings) {
-  const prefix = deployment === defaultDeployment ? '' : `${deployment}-`;
-  const deliveryPrefix = `${prefix}batch-export-notification-`;
+export const workflowIdPrefix = ({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: DeploymentSettings): string =>
+  deployment === defaultDeployment ? '' : `${deployment}-`;
+
+/** The workflow ids of a deployment. */
+export function workflowIds(settings: DeploymentSettings) {
+  const prefix = workflowIdPrefix(settings);
   return {
     schedule: (batchExportId: string): string => `${prefix}batch-export-${batchExportId}`,
     backfill: (backfillId: string): string => `${prefix}batch-export-backfill-${backfillId}`,
@@ -48,12 +48,6 @@ export function workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: Deploymen
     /** Begins with the name of its workflow: `batch-export-verification-<id>`. */
     job: (workflowType: string, jobId: string): string =>
       `${prefix}${workflowType.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}-${jobId}`,
-    delivery: (deliveryId: string): string => `${deliveryPrefix}${deliveryId}`,
-    /** The delivery id in the workflow id of a delivery; undefined for any other workflow. */
-    deliveryIdOf: (workflowId: string): string | undefined => {
-      const id = workflowId.slice(deliveryPrefix.length);
-      return workflowId.startsWith(deliveryPrefix) && isId(id) ? id : undefined;
-    },
     maintenance: (): string => `${prefix}batch-export-maintenance`,
   };
 }

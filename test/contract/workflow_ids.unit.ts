@@ -1,5 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { describe, expect, it } from '@jest/globals';
+import { deliveryIds } from '../../src/contract/notification_input.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 
 const id = randomUUID();
@@ -9,7 +10,8 @@ const run = {
   data_interval_end: '2026-11-01T11:00:00.000Z',
 };
 const idsOf = (deployment: string) => {
-  const ids = workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: deployment });
+  const settings = { EXPORTD_TASK_QUEUE_PREFIX: deployment };
+  const ids = workflowIds(settings);
   return {
     schedule: ids.schedule(id),
     backfill: ids.backfill(id),
@@ -17,7 +19,7 @@ const idsOf = (deployment: string) => {
     query: ids.query({ team_id: 1, id: 'chosen-by-a-user' }),
     verification: ids.job('batchExportVerification', id),
     webhookTest: ids.job('exportdWebhookTest', id),
-    delivery: ids.delivery(id),
+    delivery: deliveryIds(settings).workflowId(id),
     maintenance: ids.maintenance(),
   };
 };
@@ -44,9 +46,9 @@ describe('workflow ids', () => {
   });
 
   it('name the delivery of their own deployment only', () => {
-    const { deliveryIdOf, delivery } = workflowIds({ EXPORTD_TASK_QUEUE_PREFIX: 'staging' });
-    expect(deliveryIdOf(delivery(id))).toBe(id);
+    const { deliveryIdOf, workflowId } = deliveryIds({ EXPORTD_TASK_QUEUE_PREFIX: 'staging' });
+    expect(deliveryIdOf(workflowId(id))).toBe(id);
     expect(deliveryIdOf(idsOf('exportd').delivery)).toBeUndefined();
-    expect(deliveryIdOf(`${delivery(id)}-more`)).toBeUndefined();
+    expect(deliveryIdOf(`${workflowId(id)}-more`)).toBeUndefined();
   });
 });

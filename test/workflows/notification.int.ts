@@ -1,6 +1,6 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { deliveryIds } from '../../src/contract/notification_input.ts';
 import { incidentTypes, type NotificationType } from '../../src/notifications/notification.ts';
 import { resendDelivery } from '../../src/notifications/deliveries.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
@@ -72,7 +72,7 @@ async function createWatchedExport(events: readonly NotificationType[] = inciden
   };
   const handle = async (at = 0) => {
     const found = (await deliveries())[at];
-    return stack.client.workflow.getHandle(workflowIds(stack.settings).delivery(found?.id ?? ''));
+    return stack.client.workflow.getHandle(deliveryIds(stack.settings).workflowId(found?.id ?? ''));
   };
   return { id, webhook, messages, waitForMessages, lines, deliveries, run, handle };
 }

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
+import { notificationWorkflow } from '../../src/contract/notification_input.ts';
 import { workflowIds, workflowTypes } from '../../src/contract/workflow_inputs.ts';
 import { taskQueues } from '../../src/temporal/connections.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -179,7 +180,7 @@ describe('the schedule workflow', () => {
   });
 
   it.each<[string, unknown]>([
-    ...Object.values(workflowTypes).flatMap((type): [string, unknown][] => [
+    ...[...Object.values(workflowTypes), notificationWorkflow].flatMap((type): [string, unknown][] => [
       [type, undefined],
       [type, null],
       [type, 'nonsense'],

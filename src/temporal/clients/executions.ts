@@ -6,12 +6,7 @@ import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
-import {
-  type DeploymentSettings,
-  type RunInterval,
-  workflowIds,
-  type WorkflowType,
-} from '../../contract/workflow_inputs.ts';
+import { type DeploymentSettings, type RunInterval, workflowIds } from '../../contract/workflow_inputs.ts';
 import type { StartableRun } from '../../decisions/startable_runs.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
@@ -76,14 +71,14 @@ export interface ListedExecution {
  */
 export interface ExecutionLists {
   /** The running executions of a workflow type. */
-  running(workflowType: WorkflowType): Promise<ListedExecution[]>;
+  running(workflowType: string): Promise<ListedExecution[]>;
   /**
    * The running executions of a workflow type whose workflow task keeps failing, as far as Temporal reports them: from
    * server 1.30 on, where the operator has not switched it off. Empty if it reports none.
    */
-  withTaskProblems(workflowType: WorkflowType): Promise<ListedExecution[]>;
+  withTaskProblems(workflowType: string): Promise<ListedExecution[]>;
   /** The executions of a workflow type that were closed since a time, but not by their own decision. */
-  closedAbnormally(workflowType: WorkflowType, since: Date): Promise<ListedExecution[]>;
+  closedAbnormally(workflowType: string, since: Date): Promise<ListedExecution[]>;
 }
 
 /** The most that Temporal returns with a request, unless its operator has changed that. */
@@ -98,7 +93,7 @@ export function createExecutionLists(
   settings: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>,
 ): ExecutionLists {
   let problemsUnsupportedUntil = 0;
-  const list = async (workflowType: WorkflowType, condition: string): Promise<ListedExecution[]> => {
+  const list = async (workflowType: string, condition: string): Promise<ListedExecution[]> => {
     const executions: ListedExecution[] = [];
     let nextPageToken: Uint8Array = new Uint8Array();
     do {

@@ -2,8 +2,11 @@ import type { Client, WorkflowOptions } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { forEachConcurrently } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
-import type { NotificationInput } from '../../contract/notification_input.ts';
-import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
+import {
+  deliveryIds,
+  type NotificationInput,
+  notificationWorkflow,
+} from '../../contract/notification_input.ts';
 import type { Pool } from '../../journal/database.ts';
 import { newDeliveries } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
@@ -73,8 +76,8 @@ export function createNotificationClient(
       task_queue: queues.maintenance,
       timeout_ms: settings.EXPORTD_WEBHOOK_TIMEOUT + deliveryOverheadMs,
     };
-    await client.workflow.start(workflowTypes.notification, {
-      workflowId: workflowIds(settings).delivery(deliveryId),
+    await client.workflow.start(notificationWorkflow, {
+      workflowId: deliveryIds(settings).workflowId(deliveryId),
       taskQueue: queues.control,
       args: [input],
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
@@ -97,7 +100,7 @@ export function createNotificationClient(
     start: (deliveryId) => startAs(deliveryId, 'USE_EXISTING'),
     restart: (deliveryId) => startAs(deliveryId, 'TERMINATE_EXISTING'),
     cancel: async (deliveryId) => {
-      const handle = client.workflow.getHandle(workflowIds(settings).delivery(deliveryId));
+      const handle = client.workflow.getHandle(deliveryIds(settings).workflowId(deliveryId));
       await handle.cancel().catch(ignoreNotFound);
     },
   };

@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
-import { isId, type RunInterval, type WorkflowType } from '../../contract/workflow_inputs.ts';
+import { isId, type RunInterval } from '../../contract/workflow_inputs.ts';
 import type { Policies } from '../../decisions/policies.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
 import { commandNames } from '../../journal/commands.ts';
@@ -147,7 +147,7 @@ interface ExpectedExecution {
 
 /** Executions of a workflow type, and what to do about one of them. */
 interface ExecutionCheck<Item extends ExpectedExecution> {
-  readonly workflowType: WorkflowType;
+  readonly workflowType: string;
   readonly expected: readonly Item[];
   /** Whether a listed execution with the workflow id of an item is that of the item; true by default. */
   readonly isOf?: (item: Item, execution: ListedExecution) => boolean;

@@ -1,4 +1,4 @@
-import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
+import { deliveryIds, notificationWorkflow } from '../../contract/notification_input.ts';
 import { notifyConditionChanges } from '../../notifications/condition_changes.ts';
 import { droppedDeliveries, dueDeliveries } from '../../notifications/deliveries.ts';
 import type { NotificationClient } from '../clients/notification_client.ts';
@@ -12,10 +12,10 @@ export function createDeliveryReconcilers(
   const reconcileDeliveries: Reconciler = async (dependencies, pass) => {
     const { journal, settings } = dependencies;
     await checkExecutions(dependencies, pass, {
-      workflowType: workflowTypes.notification,
+      workflowType: notificationWorkflow,
       expected: (await dueDeliveries(journal.pool)).map((id) => ({
         id,
-        workflow_id: workflowIds(settings).delivery(id),
+        workflow_id: deliveryIds(settings).workflowId(id),
       })),
       repair: async ({ id }, execution) => {
         if (execution?.status !== 'RUNNING') await notifications.start(id);
@@ -27,8 +27,8 @@ export function createDeliveryReconcilers(
   };
   /** Cancels deliveries whose webhook or export was deleted. */
   const cancelDroppedDeliveries: Reconciler = async ({ journal, executionLists, settings }, pass) => {
-    const running = await executionLists.running(workflowTypes.notification);
-    const ids = running.flatMap(({ workflow_id }) => workflowIds(settings).deliveryIdOf(workflow_id) ?? []);
+    const running = await executionLists.running(notificationWorkflow);
+    const ids = running.flatMap(({ workflow_id }) => deliveryIds(settings).deliveryIdOf(workflow_id) ?? []);
     const dropped = await droppedDeliveries(journal.pool, ids);
     await pass.forEachItem(
       dropped,

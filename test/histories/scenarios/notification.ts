@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
+import { deliveryIds } from '../../../src/contract/notification_input.ts';
 import { notificationTypes } from '../../../src/notifications/notification.ts';
 import { createWebhookSecret } from '../../../src/notifications/send_webhook.ts';
 import { createWebhook, deleteWebhook } from '../../../src/notifications/webhooks.ts';
@@ -46,7 +46,7 @@ async function startDelivery(stack: ControlPlaneHarness, receiver: Receiver) {
     );
     return rows.length > 0 && rows;
   }, 'a delivery');
-  return { webhookId, workflowId: workflowIds(stack.settings).delivery(delivery?.id ?? '') };
+  return { webhookId, workflowId: deliveryIds(stack.settings).workflowId(delivery?.id ?? '') };
 }
 
 const settings = () => ({
