@@ -64,7 +64,7 @@ function watchWithdrawal(pool: Pool, jobId: string): { readonly signal: AbortSig
   };
 }
 
-/** The activity of all workflows in workflows/jobs.ts that answer what a person has asked. */
+/** The activity of the workflows that answer what a person has asked: those of workflows/job.ts. */
 export function createJobActivities(dependencies: JobActivityDependencies) {
   const { pool, handlers, slots, settings, logger, context } = dependencies;
   const handlerOfKind = new Map(handlers.map((handler) => [handler.kind, handler]));

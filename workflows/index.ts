@@ -5,3 +5,4 @@ export * from './notification.ts';
 export { batchExportRun } from './run.ts';
 export { batchExportBackfill, batchExportSchedule } from './schedule.ts';
 export { batchExportMaintenance } from './maintenance.ts';
+export * from './webhook_test.ts';

@@ -1,31 +1,4 @@
-/** The workflows of jobs. The worker registers all that is exported here. */
-import { ApplicationFailure, proxyActivities } from '@temporalio/workflow';
-import type { JobActivities } from '../activities/jobs.ts';
-import { isId, type JobInput } from '../src/contract/workflow_inputs.ts';
-import { jobOptions } from './activity_options.ts';
-
-/**
- * Does a stored job by the handler of its kind. The answer is stored, and never part of the history.
- * @throws ApplicationFailure `InvalidInput`
- */
-async function job(input: JobInput | undefined): Promise<void> {
-  // A manual start may pass any input.
-  if (
-    !isId(input?.job_id) ||
-    typeof input.task_queue !== 'string' ||
-    typeof input.timeout_ms !== 'number' ||
-    typeof input.heartbeat_timeout_ms !== 'number' ||
-    typeof input.attempts !== 'number'
-  )
-    throw ApplicationFailure.nonRetryable(
-      'The input needs a job_id, a task_queue, a timeout_ms, a heartbeat_timeout_ms and a number of attempts.',
-      'InvalidInput',
-    );
-  const { doJob } = proxyActivities<JobActivities>(jobOptions(input));
-  await doJob({ job_id: input.job_id });
-}
-
-/** All kinds take the same steps. The name says in the Temporal UI what is done. */
+/** The workflows of jobs. All kinds take the same steps; the name says in the Temporal UI what is done. */
 export {
   job as batchExportDestinationTest,
   job as batchExportRoleCheck,
@@ -34,5 +7,4 @@ export {
   job as batchExportTableHistory,
   job as batchExportTableRepair,
   job as batchExportVerification,
-  job as exportdWebhookTest,
-};
+} from './job.ts';

@@ -18,7 +18,7 @@ export interface JobLimit {
 export interface JobKind<Parameters extends object, Result extends object> {
   /** Its name in `exportd.jobs`. */
   readonly name: string;
-  /** The workflow, which says in the Temporal UI what happens; workflows/jobs.ts has it. */
+  /** The workflow, which says in the Temporal UI what happens; workflows/jobs.ts has it, or a file of its capability. */
   readonly workflowType: string;
   /** What the Temporal UI says of it. */
   readonly summary: string;

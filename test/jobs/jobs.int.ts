@@ -23,7 +23,7 @@ import {
   tableRepairJob,
 } from '../../src/table_commits/table_jobs.ts';
 import { verificationJob } from '../../src/verify/verification_job.ts';
-import * as workflows from '../../workflows/jobs.ts';
+import * as workflows from '../../workflows/index.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 
 const database = useTestDatabase();
