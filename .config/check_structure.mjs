@@ -32,38 +32,26 @@ const capabilities = {
     ],
   },
   webhooks: {
-    own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^activities\/notification\.ts|^src\/contract\/notification_input\.ts|^src\/temporal\/(notifications|clients\/notification_client|reconcilers\/deliveries)\.ts|^workflows\/(notification|delivery_options)\.ts|^src\/cli\/commands\/webhooks\.ts/,
+    own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^activities\/notification\.ts|^src\/contract\/notification_input\.ts|^src\/config\/webhook_settings\.ts|^src\/temporal\/(notifications|clients\/notification_client|reconcilers\/deliveries)\.ts|^workflows\/(notification|delivery_options|webhook_test)\.ts|^src\/cli\/commands\/webhooks\.ts/,
     words: /\b\w*(?:[wW]ebhook|[nN]otification)\w*\b/,
     // What LISTEN receives, a channel of events, and a section of OpenAPI.
     homonyms: [
       'src/http/command_outcomes.ts',
       'src/dialect/resolve/tables/sessions.ts',
       'src/build/client_types.ts',
+      'src/http/openapi/openapi.ts',
+      'src/failures/operator_faults.ts',
     ],
     known: [
       [
-        'Its workflow, and what delivers it again.',
-        'src/contract/workflow_inputs.ts',
+        'Its workflows, and where the worker is composed.',
         'src/temporal/capabilities.ts',
         'workflows/index.ts',
-        'workflows/jobs.ts',
       ],
-      [
-        'Its doors: routes, commands, the document of the API.',
-        'src/cli/commands/secrets.ts',
-        'src/cli/run_command_line.ts',
-        'src/http/openapi/openapi.ts',
-        'src/http/resources.ts',
-        'src/http/start_resources.ts',
-      ],
-      [
-        'Its settings, its limits and its faults.',
-        'src/config/bounds.ts',
-        'src/config/server_settings.ts',
-        'src/config/settings.ts',
-        'src/config/value_types.ts',
-        'src/failures/operator_faults.ts',
-      ],
+      ['Its doors: commands, routes.', 'src/cli/run_command_line.ts', 'src/http/resources.ts'],
+      ['Its settings.', 'src/config/settings.ts'],
+      ['Its limit: the page of limits names each.', 'src/config/bounds.ts'],
+      ['A path that EXPORTD_BASE_URL cannot have, because the console has it.', 'src/config/value_types.ts'],
     ],
   },
   verification: {

@@ -16,8 +16,6 @@ import { SourceBusy, type SourceMonitor } from '../source/source_connection.ts';
 import { classifyError, poolerAdvice } from './classify_error.ts';
 import { rejectionIn, rejectionMessages } from './grpc_errors.ts';
 import { deterministicId } from '../journal/journal.ts';
-import { sendWebhook } from '../notifications/send_webhook.ts';
-import { plainSlackMessage } from '../notifications/notification.ts';
 import type { Logger } from '../telemetry/logger.ts';
 
 /** An operator's fault. Errors with the same type and message have one cause. */
@@ -38,6 +36,17 @@ export interface OpenFault extends OperatorFault {
   readonly last_seen_by: string;
   /** Active runs that wait for it. While the source, Temporal or all workers are out, all do. */
   readonly waiting_runs: number;
+}
+
+/** A fault that has begun, or that is over. */
+type FaultChange = OpenFault & { readonly resolved_at?: string };
+
+/** Tells the operator of a fault, or of its end. */
+export interface FaultSender {
+  /** Limit of one message, in milliseconds. */
+  readonly timeoutMs: number;
+  /** Sends a message once. @param id the same for each attempt */
+  send(id: string, fault: FaultChange): Promise<{ readonly delivered: boolean; readonly detail: string }>;
 }
 
 const worker = `${hostname()}:${process.pid}`;
@@ -179,15 +188,7 @@ export async function renewTimeLimits(pool: Pool, runId: string, executionId: st
   return rowCount === 1;
 }
 
-type FaultAlarmSettings = Pick<
-  Settings,
-  | 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL'
-  | 'EXPORTD_OPERATOR_WEBHOOK_URL'
-  | 'EXPORTD_OPERATOR_WEBHOOK_SECRET'
-  | 'EXPORTD_OPERATOR_WEBHOOK_FORMAT'
-  | 'EXPORTD_WEBHOOK_TIMEOUT'
-  | 'EXPORTD_LOG_RETENTION'
->;
+type FaultAlarmSettings = Pick<Settings, 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL' | 'EXPORTD_LOG_RETENTION'>;
 
 /** Waiting runs try again within two intervals, so a fault that no worker has seen for this many is fixed. */
 const unseenIntervals = 3;
@@ -232,6 +233,7 @@ export function createFaultAlarm(
   pool: Pool,
   settings: FaultAlarmSettings,
   logger: Logger,
+  sender: FaultSender | undefined,
   source?: Pick<SourceMonitor, 'ping'>,
 ) {
   const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
@@ -251,7 +253,7 @@ export function createFaultAlarm(
         `delete from exportd.operator_faults where resolved_at < clock_timestamp() - $1 * interval '1 millisecond'`,
         [settings.EXPORTD_LOG_RETENTION],
       );
-      await notifyOperator(pool, settings, logger);
+      await notifyOperator(pool, settings, logger, sender);
     } catch (error) {
       logger.warn({ err: error }, "Operator's faults could not be checked. Trying again.");
     }
@@ -300,6 +302,7 @@ export function createServerAlarm(
   pool: Pool,
   settings: FaultAlarmSettings,
   logger: Logger,
+  sender: FaultSender | undefined,
   pingTemporal: (signal: AbortSignal) => Promise<unknown>,
 ) {
   /** The outage of the control database, as this server sees it. */
@@ -318,10 +321,10 @@ export function createServerAlarm(
       outage = { fault: { ...opened, last_seen_at: now }, isNotified: outage?.isNotified ?? false };
       const openMs = Date.parse(now) - Date.parse(opened.opened_at);
       if (!outage.isNotified && openMs >= minOpenMs(settings))
-        outage.isNotified = await sendToOperator(settings, logger, outage.fault);
+        outage.isNotified = await sendToOperator(sender, logger, outage.fault);
     } else if (outage) {
       const isOver =
-        !outage.isNotified || (await sendToOperator(settings, logger, { ...outage.fault, resolved_at: now }));
+        !outage.isNotified || (await sendToOperator(sender, logger, { ...outage.fault, resolved_at: now }));
       if (isOver) outage = undefined;
     }
   };
@@ -340,7 +343,7 @@ export function createServerAlarm(
       await storeOutage(pool, temporalUnavailable, temporal);
       await storeWorkers(pool);
       await watchDatabase(true);
-      await notifyOperator(pool, settings, logger);
+      await notifyOperator(pool, settings, logger, sender);
     } catch (error) {
       const isDown = isDatabaseUnavailable(error);
       if (!isDown) logger.warn({ err: error }, 'The servers of exportd could not be checked. Trying again.');
@@ -400,16 +403,21 @@ async function takeUnnotifiedEnd(
   return rows[0];
 }
 
-/** Sends the notification of each open fault and of its end, until the webhook has received it. At least once, with the same id. */
-async function notifyOperator(pool: Pool, settings: FaultAlarmSettings, logger: Logger): Promise<void> {
-  if (settings.EXPORTD_OPERATOR_WEBHOOK_URL === undefined) return;
-  const leaseMs = settings.EXPORTD_WEBHOOK_TIMEOUT + notificationPauseMs;
+/** Sends the notification of each open fault and of its end, until the operator has received it. At least once, with the same id. */
+async function notifyOperator(
+  pool: Pool,
+  settings: FaultAlarmSettings,
+  logger: Logger,
+  sender: FaultSender | undefined,
+): Promise<void> {
+  if (sender === undefined) return;
+  const leaseMs = sender.timeoutMs + notificationPauseMs;
   for (;;) {
     const fault: FaultChange | undefined =
       (await takeUnnotifiedFault(pool, { minOpenMs: minOpenMs(settings), leaseMs })) ??
       (await takeUnnotifiedEnd(pool, leaseMs));
     if (!fault) return;
-    if (await sendToOperator(settings, logger, fault))
+    if (await sendToOperator(sender, logger, fault))
       await pool.query(
         `update exportd.operator_faults
          set ${fault.resolved_at === undefined ? 'notified_at' : 'end_notified_at'} = clock_timestamp(),
@@ -419,50 +427,19 @@ async function notifyOperator(pool: Pool, settings: FaultAlarmSettings, logger: 
   }
 }
 
-/** A fault that has begun, or that is over. */
-type FaultChange = OpenFault & { readonly resolved_at?: string };
-
 /** Errors that happen once are ignored. In milliseconds. */
 const minOpenMs = ({ EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL: interval }: FaultAlarmSettings): number =>
   interval / 3;
 
-/** Sends one message to the operator's webhook. @returns whether it was delivered, or there is no webhook */
+/** Sends one message to the operator. @returns whether it was delivered, or there is none to tell */
 async function sendToOperator(
-  settings: FaultAlarmSettings,
+  sender: FaultSender | undefined,
   logger: Logger,
   fault: FaultChange,
 ): Promise<boolean> {
-  const { EXPORTD_OPERATOR_WEBHOOK_URL: url, EXPORTD_OPERATOR_WEBHOOK_SECRET: secret } = settings;
-  if (url === undefined) return true;
+  if (sender === undefined) return true;
   const id = `${fault.id}-${Date.parse(fault.opened_at)}${fault.resolved_at === undefined ? '' : '-resolved'}`;
-  const { delivered, detail } = await sendWebhook(
-    { id, url, secret, body: messageOf(id, fault, settings) },
-    // The operator may have it on any address.
-    { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_WEBHOOK_TIMEOUT: settings.EXPORTD_WEBHOOK_TIMEOUT },
-  );
-  if (!delivered)
-    logger.warn({ operator_fault: fault.type }, `The operator's webhook was not notified. ${detail}`);
+  const { delivered, detail } = await sender.send(id, fault);
+  if (!delivered) logger.warn({ operator_fault: fault.type }, `The operator was not notified. ${detail}`);
   return delivered;
-}
-
-/** The JSON body of the message: what delays runs of all exports and what to fix, or that it is fixed. */
-function messageOf(
-  id: string,
-  { type, message, opened_at, last_seen_by, waiting_runs, resolved_at }: FaultChange,
-  { EXPORTD_OPERATOR_WEBHOOK_FORMAT: format }: FaultAlarmSettings,
-): string {
-  const isOver = resolved_at !== undefined;
-  if (format === 'slack')
-    return JSON.stringify(
-      plainSlackMessage(
-        isOver ? 'exportd: this is fixed' : `exportd: ${waiting_runs} runs wait for its operator`,
-        `${type}: ${message}`,
-      ),
-    );
-  return JSON.stringify({
-    id,
-    type: isOver ? 'operator_fault.resolved' : 'operator_fault',
-    timestamp: resolved_at ?? opened_at,
-    data: { type, message, opened_at, last_seen_by, waiting_runs },
-  });
 }

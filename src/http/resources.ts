@@ -34,13 +34,17 @@ import { keyRoutes } from './keys/routes.ts';
 import { previewRoutes } from './previews/routes.ts';
 import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
 import { queryResource } from './query/query_resource.ts';
+import { startQueries } from './query/start_queries.ts';
 import type { Resource } from './resource.ts';
 import type { ProjectRoutes } from './route_context.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import { sourceRoutes } from './source/routes.ts';
 import { tableRoutes } from './tables/routes.ts';
 import { verificationRoutes } from './verifications/routes.ts';
-import { webhookResource } from './webhooks/webhook_resource.ts';
+import type { ServerParts, StartedResource } from './server_parts.ts';
+import { startWebhooks, webhookResource } from './webhooks/webhook_resource.ts';
+
+export { outgoingMessages } from './webhooks/outgoing_messages.ts';
 
 /** Whose paths have no project in them. */
 export const wholeResources: readonly ProjectRoutes[] = [projectRoutes, installationRoutes];
@@ -97,8 +101,33 @@ export const resourceExamples = {
   ...query,
 };
 
+/** The groups of operations, in the order of the page, by the start of their paths below a project. */
+export const resourceTags = [
+  { name: 'Batch exports', prefixes: ['/batch_exports'] },
+  { name: 'Runs', prefixes: ['/batch_exports/{batch_export_id}/runs'] },
+  { name: 'Backfills', prefixes: ['/batch_exports/{batch_export_id}/backfills'] },
+  {
+    name: 'Intervals and logs',
+    prefixes: ['/batch_exports/{batch_export_id}/intervals', '/batch_exports/{id}/logs'],
+  },
+  { name: 'Webhooks', prefixes: ['/webhooks'] },
+  { name: 'Source', prefixes: ['/source'] },
+  { name: 'Queries', prefixes: ['/query'] },
+  { name: 'Dashboards', prefixes: ['/dashboards'] },
+  { name: 'API keys', prefixes: ['/keys', '/users', '/api/users'] },
+  { name: 'Audit', prefixes: ['/audit'] },
+  { name: 'Projects', prefixes: ['/api/projects'] },
+  { name: 'Monitoring', prefixes: ['/healthz', '/livez', '/readyz'] },
+] as const;
+
 /** What a deployment may do without; each with what its routes need beside their context. */
 export const optionalResources = (
   queries: Parameters<typeof queryResource>[0],
   notifications: Parameters<typeof webhookResource>[0],
 ): readonly Resource[] => [webhookResource(notifications), queryResource(queries)];
+
+/** The same in a server, with what they start there. */
+export const startResources = (parts: ServerParts): readonly StartedResource[] => [
+  startWebhooks(parts),
+  startQueries(parts),
+];

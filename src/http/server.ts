@@ -19,7 +19,7 @@ import {
 import { createApp } from './app.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from './metrics.ts';
 import { createServerMonitor } from './monitoring.ts';
-import { startResources } from './start_resources.ts';
+import { startResources } from './resources.ts';
 import { shareConnections } from './plugins/connections.ts';
 
 /** Pending calls, which must settle before the connection that they use is closed. */
@@ -149,7 +149,8 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     jobs: { start: (kind, job) => calls.track(() => jobs.start(kind, job)) },
     resources: started.map(({ resource }) => resource),
   });
-  const alarm = createServerAlarm(pool, settings, logger, (signal) =>
+  const [faultSender] = started.flatMap((one) => one.faultSender ?? []);
+  const alarm = createServerAlarm(pool, settings, logger, faultSender, (signal) =>
     calls.track(() =>
       temporal.client.connection.withAbortSignal(signal, () => countPollers(temporal.client, settings)),
     ),

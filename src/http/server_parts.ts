@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
+import type { FaultSender } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
 import type { PoolCounts } from '../source/source_connection.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -22,5 +23,7 @@ export interface StartedResource {
   readonly resource: Resource;
   /** Connections that metrics count, by name. */
   readonly pools?: Readonly<Record<string, PoolCounts>>;
+  /** What tells the operator of faults. */
+  readonly faultSender?: FaultSender | undefined;
   readonly close?: () => Promise<void>;
 }

@@ -1,9 +1,9 @@
-import type { KeyRing } from '../config/key_ring.ts';
+import type { KeyRing, StoredSecret } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { decisionRows } from '../decisions/collapse_history.ts';
 import type { ConfigRule } from '../decisions/config_rule.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
-import type { ReadSelection } from '../destination/config_versions.ts';
+import { listConfigSecrets, type ReadSelection } from '../destination/config_versions.ts';
 import { createDestinationTestHandler } from '../destination/destination_test_job.ts';
 import { createRoleCheckHandler } from '../destination/role_check_job.ts';
 import type { PublishTarget } from '../export/publish_target.ts';
@@ -13,6 +13,7 @@ import type { Journal, Subscriber } from '../journal/journal.ts';
 import { logRows, type StoredRows } from '../journal/stored_rows.ts';
 import { notificationRows } from '../notifications/stored_rows.ts';
 import { createWebhookTestHandler } from '../notifications/webhook_test_job.ts';
+import { listWebhookSecrets } from '../notifications/webhooks.ts';
 import { deleteChecksOfExport, intervalCheckRows } from '../projections/interval_checks.ts';
 import { createTableKeeper } from '../table_commits/kept_files.ts';
 import { createTableTarget } from '../table_commits/publish_to_table.ts';
@@ -29,6 +30,9 @@ import type { TargetCheck } from '../verify/verify_batch_export.ts';
 import type { Capability, CapabilityDependencies } from './capability.ts';
 import { createNotifications } from './notifications.ts';
 import { createQueries } from './queries.ts';
+
+/** Tells the operator of faults. */
+export { createOperatorWebhook as createFaultSender } from '../notifications/operator_webhook.ts';
 
 /** What modules store of exports beside the journal and its read models. A new module is a line here. */
 export const storedRows: readonly StoredRows[] = [
@@ -60,6 +64,12 @@ export function createCapabilities(dependencies: CapabilityDependencies): Capabi
 
 /** What capabilities ask of a config before it is saved. */
 export const configRules: readonly ConfigRule[] = [tableRule];
+
+/** Who stores sealed secrets. Those that are not listed here are never encrypted again. */
+export const secretLists: readonly ((pool: Pool) => Promise<readonly StoredSecret[]>)[] = [
+  listConfigSecrets,
+  listWebhookSecrets,
+];
 
 /** What gets the files of runs besides their manifests. */
 export const createTargets = (

@@ -223,7 +223,7 @@ describe('a store that was seen to refuse overwrites', () => {
     );
 
     const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
-    const alarm = createFaultAlarm(harness.database.pool, harness.settings, logger);
+    const alarm = createFaultAlarm(harness.database.pool, harness.settings, logger, undefined);
     const fault = {
       type: 'OverwritesAccepted',
       message: expect.stringMatching(/no longer refuses to overwrite .* test the destination/),

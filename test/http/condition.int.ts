@@ -11,6 +11,7 @@ import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
 import { createFaultAlarm, createServerAlarm } from '../../src/failures/operator_faults.ts';
+import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
 import type { Overview } from '../../src/http/console/pages/schema.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
 import { createPool, inTransaction, type Pool } from '../../src/journal/database.ts';
@@ -398,7 +399,7 @@ describe('every surface says the same of an export', () => {
     expect(own).toHaveLength(3);
     const refused = Object.assign(new Error('connect ECONNREFUSED'), { code: 'ECONNREFUSED' });
     const check = async (ping: () => Promise<void>): Promise<void> => {
-      const alarm = createFaultAlarm(api.database.pool, settings, logger, { ping });
+      const alarm = createFaultAlarm(api.database.pool, settings, logger, undefined, { ping });
       alarm.start();
       await alarm.stop();
     };
@@ -479,7 +480,7 @@ async function watchServers(pool: Pool, pingTemporal: () => Promise<unknown>) {
     EXPORTD_OPERATOR_WEBHOOK_URL: operator.url,
     EXPORTD_OPERATOR_WEBHOOK_SECRET: secret,
   });
-  const alarm = createServerAlarm(pool, quick, logger, pingTemporal);
+  const alarm = createServerAlarm(pool, quick, logger, createOperatorWebhook(quick), pingTemporal);
   alarm.start();
   return {
     told: async (type: string) =>

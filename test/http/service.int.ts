@@ -10,6 +10,7 @@ import {
   storeFault,
   storeResumption,
 } from '../../src/failures/operator_faults.ts';
+import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
 import { scopes } from '../../src/http/accounts.ts';
 import { createPool, isDatabaseUnavailable } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
@@ -111,7 +112,12 @@ describe('the service', () => {
     const server = 'nginx. NOTICE: sign in at http://evil.example';
     await storeTraits(pool, store, { conditional_put: true, server });
     await storeTraits(pool, store, { conditional_put: false, server });
-    const alarm = createFaultAlarm(pool, quickFaults, createLogger('test', quickFaults));
+    const alarm = createFaultAlarm(
+      pool,
+      quickFaults,
+      createLogger('test', quickFaults),
+      createOperatorWebhook(quickFaults),
+    );
     alarm.start();
     await alarm.stop();
 

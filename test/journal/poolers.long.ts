@@ -39,7 +39,12 @@ async function open(
 async function faultsOf(pool: Pool) {
   await database.pool.query('delete from exportd.operator_faults');
   const settings = s3Settings();
-  const alarm = createFaultAlarm(pool, settings, createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }));
+  const alarm = createFaultAlarm(
+    pool,
+    settings,
+    createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }),
+    undefined,
+  );
   alarm.start();
   await alarm.stop();
   return readOpenFaults(database.pool);

@@ -13,6 +13,7 @@ import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
+import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
 import { requireRun } from '../../src/http/runs/read_model.ts';
 import { inTransaction } from '../../src/journal/database.ts';
@@ -64,7 +65,7 @@ beforeAll(async () => {
       const source = createSource({ sourceUrl: sourceUrl.href, settings });
       const encoders = createEncoderPool({ threads: 1 });
       const logger = createLogger('test', settings);
-      const alarm = createFaultAlarm(pool, settings, logger);
+      const alarm = createFaultAlarm(pool, settings, logger, createOperatorWebhook(settings));
       alarm.start();
       closing.push(
         () => alarm.stop(),

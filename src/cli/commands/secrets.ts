@@ -38,11 +38,8 @@ export function createSecrets(now: Date): Readonly<Record<string, string>> {
 
 /** Reads every sealed secret of the control database. `secrets rotate` encrypts them again, and `doctor` opens them. */
 export async function listStoredSecrets(pool: Pool): Promise<readonly StoredSecret[]> {
-  const [{ listConfigSecrets }, { listWebhookSecrets }] = await Promise.all([
-    import('../../destination/config_versions.ts'),
-    import('../../notifications/webhooks.ts'),
-  ]);
-  return [...(await listConfigSecrets(pool)), ...(await listWebhookSecrets(pool))];
+  const { secretLists } = await import('../../temporal/capabilities.ts');
+  return (await Promise.all(secretLists.map((list) => list(pool)))).flat();
 }
 
 /** `secrets create|rotate|purge`. */
@@ -82,7 +79,7 @@ export function addSecretCommands(program: Command): void {
       ]);
       if (unreadable.length > 0)
         throw new CliError(
-          `${counted(unreadable.length, 'secret')} could not be decrypted: add the missing keys to EXPORTD_ENCRYPTION_KEYS and run this command again, or set the secrets of these destinations and webhooks anew.`,
+          `${counted(unreadable.length, 'secret')} could not be decrypted: add the missing keys to EXPORTD_ENCRYPTION_KEYS and run this command again, or set these secrets anew.`,
         );
     });
 

@@ -8,11 +8,9 @@ import { createJsonSchemaTransform, jsonSchemaTransformObject } from 'fastify-ty
 import { installedPath, isBuild } from '../../config/installation.ts';
 import { basePathOf, type Settings } from '../../config/settings.ts';
 import { ApiError } from '../api_error.ts';
-import { resourceExamples } from '../resources.ts';
+import { outgoingMessages, resourceExamples, resourceTags } from '../resources.ts';
 import type { HttpApp } from '../route_context.ts';
 import { createTurns } from '../../concurrency/keyed_semaphore.ts';
-import messages from '../webhooks/message_examples.json' with { type: 'json' };
-import { webhookMessageSchema } from '../webhooks/schema.ts';
 import errors from './errors.json' with { type: 'json' };
 
 /** Examples of a body by name. In the document, the spaces of a name are underscores. */
@@ -63,27 +61,8 @@ interface NamedExample {
   readonly value: unknown;
 }
 
-/** The groups of operations, in the order of the page, by the start of their paths below a project. */
-const tags = [
-  { name: 'Batch exports', prefixes: ['/batch_exports'] },
-  { name: 'Runs', prefixes: ['/batch_exports/{batch_export_id}/runs'] },
-  { name: 'Backfills', prefixes: ['/batch_exports/{batch_export_id}/backfills'] },
-  {
-    name: 'Intervals and logs',
-    prefixes: ['/batch_exports/{batch_export_id}/intervals', '/batch_exports/{id}/logs'],
-  },
-  { name: 'Webhooks', prefixes: ['/webhooks'] },
-  { name: 'Source', prefixes: ['/source'] },
-  { name: 'Queries', prefixes: ['/query'] },
-  { name: 'Dashboards', prefixes: ['/dashboards'] },
-  { name: 'API keys', prefixes: ['/keys', '/users', '/api/users'] },
-  { name: 'Audit', prefixes: ['/audit'] },
-  { name: 'Projects', prefixes: ['/api/projects'] },
-  { name: 'Monitoring', prefixes: ['/healthz', '/livez', '/readyz'] },
-] as const;
-
 /** The tags of the document. */
-const documentTags = tags.map(({ name }) => ({ name }));
+const documentTags = resourceTags.map(({ name }) => ({ name }));
 
 const descriptions: Readonly<Record<string, string>> = {
   '200': 'Success.',
@@ -224,20 +203,11 @@ function addExamples(content: Content | undefined, given: Examples | undefined):
 
 /** The tag with the longest matching prefix. */
 function tagOf(path: string): string {
-  const matching = tags.flatMap(({ name, prefixes }) =>
+  const matching = resourceTags.flatMap(({ name, prefixes }) =>
     prefixes.filter((prefix) => path.startsWith(prefix)).map((prefix) => ({ name, length: prefix.length })),
   );
   return matching.sort((one, other) => other.length - one.length)[0]?.name ?? 'Other';
 }
-
-const header = (name: string, description: string, example: string) => ({
-  name,
-  in: 'header' as const,
-  required: true,
-  description,
-  schema: { type: 'string' as const },
-  example,
-});
 
 const text = { type: 'string' as const };
 
@@ -328,52 +298,6 @@ const monitoring = {
           queue: unable,
           act: unable,
         }),
-      },
-    },
-  },
-};
-
-/** What exportd sends to the webhooks of users, as the section `webhooks` of the OpenAPI document. */
-const outgoingMessages = {
-  notification: {
-    post: {
-      operationId: 'receiveMessage',
-      tags: ['Webhooks'],
-      summary: 'Message to a webhook',
-      description:
-        'Signed as [Standard Webhooks](https://www.standardwebhooks.com) defines. Sent at least once, and for an interval in ' +
-        'the order of its generations. Webhooks of the format `slack` receive a message for Slack instead.',
-      security: [],
-      parameters: [
-        header(
-          'webhook-id',
-          'The same in every attempt and resend of a message.',
-          messages.published_interval.id,
-        ),
-        header('webhook-timestamp', 'The Unix time of the attempt in seconds.', '1793530805'),
-        header(
-          'webhook-signature',
-          '`v1,` and the HMAC-SHA256 of `<webhook-id>.<webhook-timestamp>.<body>` in base64.',
-          'v1,g0hM9SsE+OTPJTGt/tmIKtSyZlE3uFJELVlNIOLJ1OE=',
-        ),
-      ],
-      requestBody: {
-        required: true,
-        content: {
-          'application/json': {
-            // A schema with an id is a component of the document.
-            schema: { $ref: `#/components/schemas/${webhookMessageSchema.meta()?.id ?? ''}` },
-            examples: {
-              published_interval: { summary: 'published interval', value: messages.published_interval },
-              failed_run: { summary: 'failed run', value: messages.failed_run },
-            },
-          },
-        },
-      },
-      responses: {
-        '2XX': { description: 'The message is delivered.' },
-        '410': { description: 'The message is not sent again, and the webhook is disabled.' },
-        default: { description: 'The message is sent again, for a day. Redirects are not followed.' },
       },
     },
   },

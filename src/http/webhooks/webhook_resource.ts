@@ -1,3 +1,4 @@
+import { createOperatorWebhook } from '../../notifications/operator_webhook.ts';
 import { createNotificationClient } from '../../temporal/clients/notification_client.ts';
 import type { Resource } from '../resource.ts';
 import type { ServerParts, StartedResource } from '../server_parts.ts';
@@ -22,6 +23,7 @@ export function startWebhooks({ settings, pool, metrics, client, track }: Server
   registerDeliveryMetrics(metrics, pool);
   const notifications = createNotificationClient(client, pool, settings);
   return {
+    faultSender: createOperatorWebhook(settings),
     resource: webhookResource({
       start: (deliveryId) => track(() => notifications.start(deliveryId)),
       restart: (deliveryId) => track(() => notifications.restart(deliveryId)),

@@ -8,6 +8,7 @@ import { createQueryActivities, createQueryOutcomeActivities } from '../../../ac
 import {
   configRules,
   createCapabilities,
+  createFaultSender,
   createJobHandlers,
   createTargets,
   keepers,
@@ -181,7 +182,7 @@ async function serve(
   };
   const outages = createOutages(pool, settings, logger);
   const { circuits } = outages;
-  const faultAlarm = createFaultAlarm(pool, settings, logger, source);
+  const faultAlarm = createFaultAlarm(pool, settings, logger, createFaultSender(settings), source);
   const problems = createProblemReporter(pool, settings, logger);
   const exportSlots = createExportSlots(settings);
   const exporting = {
