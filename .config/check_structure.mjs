@@ -23,7 +23,7 @@ const capabilities = {
   table: {
     own: /^src\/(tables|table_commits|http\/tables|console|http\/console)\/|^src\/cli\/commands\/tables\.ts/,
     words:
-      /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?)\w*|delta|deltalake|tables\/(?:schema|files|routes|table_log)\.ts)\b/,
+      /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?)\w*|delta|deltalake|tables\/routes\.ts)\b|(?:\.\.|src)\/tables\/\w+\.ts/,
     known: [
       [
         'A value of a field of the config, which src/destination validates, below the layer of tables.',
