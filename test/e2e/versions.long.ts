@@ -49,7 +49,11 @@ const additions: readonly (readonly [file: string, before: string, after: string
     `    in_outage: false,\n    noted: false,\n    ...countsOf`,
   ],
   ['src/journal/commands.ts', `  'create',\n`, `  'create',\n  'annotate',\n`],
-  ['src/decisions/commands/apply_command.ts', `    case 'pause':\n`, `    case 'annotate':\n    case 'pause':\n`],
+  [
+    'src/decisions/commands/apply_command.ts',
+    `    case 'pause':\n`,
+    `    case 'annotate':\n    case 'pause':\n`,
+  ],
   ['workflows/run.ts', '  proxyActivities,\n', '  patched,\n  proxyActivities,\n'],
   [
     'workflows/run.ts',

@@ -144,10 +144,11 @@ describe('a stream', () => {
   });
 
   it.each([
-    ['needs more memory than its process has', greedyReader, /64 MiB of memory/],
-    ['takes too long', endlessReader, /takes longer than 2 s/],
-  ])('that %s ends its process, and the next one is read', async (_, reader, message) => {
-    const foreign = readers({ EXPORTD_READER_TIMEOUT: '2s' }).of(1);
+    // Filling the memory takes seconds on a loaded machine.
+    ['needs more memory than its process has', greedyReader, '60s', /64 MiB of memory/],
+    ['takes too long', endlessReader, '2s', /takes longer than 2 s/],
+  ])('that %s ends its process, and the next one is read', async (_, reader, timeout, message) => {
+    const foreign = readers({ EXPORTD_READER_TIMEOUT: timeout }).of(1);
     await expect(all(foreign.read(reader, null, chunksOf(1), signal))).rejects.toMatchObject({
       name: 'ForeignBytesTooCostly',
       message: expect.stringMatching(message),
@@ -156,7 +157,7 @@ describe('a stream', () => {
   });
 
   it('of a slow bucket keeps no other project from reading', async () => {
-    const pool = readers({ EXPORTD_READER_TIMEOUT: '1s' });
+    const pool = readers({ EXPORTD_READER_TIMEOUT: '5s' });
     const released = Promise.withResolvers<undefined>();
     async function* slow(): AsyncGenerator<Buffer> {
       await released.promise;
