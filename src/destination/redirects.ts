@@ -52,7 +52,7 @@ const awsHost = /(^|\.)amazonaws\.com(\.cn)?$/;
 
 /**
  * Where a redirect leads, if it is followed: on AWS to another of its hosts, else to any address that `endpoint_url` could
- * have. Never from TLS to plain text.
+ * have. Never to another object, which may be of others and is then deleted or replaced, nor from TLS to plain text.
  */
 function targetOf(
   { location }: TemporaryRedirect,
@@ -63,6 +63,7 @@ function targetOf(
   const base = `${from.protocol}//${from.headers.host}${from.path}`;
   if (location === undefined || !URL.canParse(location, base)) return null;
   const url = new URL(location, base);
+  if (url.pathname !== from.path) return null;
   if (from.protocol === 'https:' && url.protocol !== 'https:') return null;
   if (endpoint_url === null) return awsHost.test(url.hostname) ? url : null;
   return outgoingUrlProblem(url.origin, allowed) === null ? url : null;
@@ -98,8 +99,7 @@ export function followRedirects(
         request.hostname = url.hostname;
         if (url.port === '') delete request.port;
         else request.port = Number(url.port);
-        request.path = url.pathname;
-        Object.assign(request.query, Object.fromEntries(url.searchParams));
+        request.query = { ...Object.fromEntries(url.searchParams), ...request.query };
         request.headers.host = url.host;
         const { httpAuthOption } = getSmithyContext(context).selectedHttpAuthScheme as AuthScheme;
         const { signingProperties } = httpAuthOption;

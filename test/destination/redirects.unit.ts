@@ -58,6 +58,7 @@ describe('a temporary redirect of AWS', () => {
   it.each([
     ['to a host of others', 'https://bucket.example.com/key'],
     ['to a host that looks like one of AWS', 'https://amazonaws.com.example.com/key'],
+    ['to another object', 'https://bucket.s3.eu-west-1.amazonaws.com/backups/key'],
     ['without TLS', 'http://bucket.s3.eu-west-1.amazonaws.com/key'],
   ])('%s is not followed', async (_, location) => {
     const { client, requests } = redirected({ location });
