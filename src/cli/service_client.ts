@@ -18,7 +18,7 @@ import { CliError } from './cli_error.ts';
 import { readDemoService, requireOneInstallation, serverUrlOf } from './running_stack.ts';
 
 /** The largest page that the API sends. */
-const pageSize = 1_000;
+export const allOfThem = { query: { limit: 1_000 } } as const;
 
 /** URL and API key of the service, and the project. */
 interface ServiceOptions {
@@ -54,7 +54,7 @@ export interface ServiceClient extends Pick<Client, 'get' | 'post' | 'patch' | '
 }
 
 /** The things of a project by the part of their path before their id: what they are, and the command that lists them. */
-export type NamedThings = Readonly<Record<string, readonly [name: string, list: string]>>;
+type NamedThings = Readonly<Record<string, readonly [name: string, list: string]>>;
 
 /** Those of most commands. */
 const commonThings: NamedThings = {
@@ -83,7 +83,7 @@ export function openService(options: ServiceOptions, things: NamedThings = {}): 
   const client = createClient({ baseUrl, key, project: () => (project ??= findProject()) });
   /** The project that the options name, or the only one of the key. */
   const findProject = async () => {
-    const { results: projects } = await client.get('/api/projects', { query: { limit: pageSize } });
+    const { results: projects } = await client.get('/api/projects', allOfThem);
     const names = projects.map(({ id, name }) => `${id} (${name})`).join(', ');
     const [first] = projects;
     if (!first) throw new CliError('The API key has no project.');
@@ -124,8 +124,7 @@ export function openService(options: ServiceOptions, things: NamedThings = {}): 
     exports: async () => {
       const exports: BatchExport[] = [];
       try {
-        for await (const one of client.list('/batch_exports', { query: { limit: pageSize } }))
-          exports.push(one);
+        for await (const one of client.list('/batch_exports', allOfThem)) exports.push(one);
       } catch (error) {
         rethrow(error);
       }

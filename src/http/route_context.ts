@@ -2,9 +2,7 @@ import type { IncomingMessage, Server, ServerResponse } from 'node:http';
 import type { FastifyBaseLogger, FastifyInstance } from 'fastify';
 import type { ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { KeyRing } from '../config/key_ring.ts';
-import type { Settings } from '../config/settings.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
 import type { CommandService } from './command_service.ts';
 import type { JobService } from './jobs.ts';
@@ -22,7 +20,6 @@ export type HttpApp = FastifyInstance<
 
 /** What the routes of a project use. */
 export interface RouteContext extends DryRunService, JobService {
-  readonly settings: Settings;
   readonly keyRing: KeyRing;
   readonly commandService: CommandService;
   readonly runLink: RunLink;
@@ -30,7 +27,6 @@ export interface RouteContext extends DryRunService, JobService {
   /** Encodes rows of previews in a thread. */
   readonly encoders: EncoderPool;
   readonly shares: RequestShares;
-  readonly logger: Logger;
 }
 
 /** Adds routes below `/api/<root>/:project_id`. */

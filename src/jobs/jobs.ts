@@ -85,7 +85,7 @@ const selection = `select id, kind, team_id, user_id, target, parameters, secret
     case when ${isUnfinished} then 'pending' when result is null then 'failed' else 'completed' end as status
   from exportd.jobs`;
 
-/** SQL: jobs that nobody reads any more, and whose secrets are not needed. */
+/** SQL: jobs whose request is over, so that their secrets are not needed. */
 const isAbandoned = `not is_kept and created_at < clock_timestamp() - interval '1 hour'`;
 
 /** Jobs with their answers, which name rows by their ids. */

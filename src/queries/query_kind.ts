@@ -1,5 +1,6 @@
 import type * as z from 'zod';
 import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
+import type { WeekStart } from '../filters/moments.ts';
 import type { Warehouse } from './warehouse.ts';
 
 /** How often results change, which limits the age of a cached result. Null for kinds without an interval. */
@@ -35,7 +36,7 @@ export interface UsedVariable {
 export interface QueryProject {
   readonly team_id: number;
   readonly timezone: string;
-  readonly week_start_day: 'sunday' | 'monday';
+  readonly week_start_day: WeekStart;
   /** Property filters that exclude test accounts, as the project stores them. */
   readonly test_account_filters: readonly JsonValue[];
   /** Additional tables that its queries may read. */

@@ -301,7 +301,7 @@ create or replace view exported as
 from ${reader}${shown}`;
 }
 
-/** Reads the manifests in Python: \`files\` are the keys of the current files. */
+/** Reads the manifests in Python: `files` are the keys of the current files. */
 const pythonManifests = ({ store, folder }: Recipe, packages: string): string => {
   const { bucket_name, region, endpoint_url } = store;
   const client = [

@@ -28,6 +28,7 @@ import {
 import { commandSettings, resolveUser, withAudit, withPool } from '../running_stack.ts';
 import { printer, printList, table } from '../output.ts';
 import {
+  allOfThem,
   asWritten,
   openService,
   type ServiceClient,
@@ -175,9 +176,6 @@ export const usesService = ({ database, key, baseUrl }: Omit<KeyOptions, 'projec
   database !== true && (key !== undefined || baseUrl !== undefined || Boolean(process.env.EXPORTD_API_KEY));
 
 const onlyDatabase = 'only with the database';
-
-/** The largest page that the API sends. */
-const allOfThem = { query: { limit: 1_000 } } as const;
 
 /** Opens the service for a command. @throws CliError for a given option that only the database has */
 function onService(options: KeyOptions, unsupported: Readonly<Record<string, unknown>>): ServiceClient {

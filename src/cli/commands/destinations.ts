@@ -7,6 +7,7 @@ import { parseCount } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
 import {
+  given,
   asWritten,
   type JsonObject,
   openService,
@@ -98,7 +99,7 @@ function destinationFieldsOf(options: DestinationOptions): JsonObject {
     use_virtual_style_addressing: virtualStyle,
     role_arn: roleArn,
   };
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined));
+  return given(fields);
 }
 
 const regionOf = ({ AWS_REGION, AWS_DEFAULT_REGION }: Environment): string => {

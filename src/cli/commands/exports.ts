@@ -168,21 +168,25 @@ function addCreateCommand(exports: Command): void {
 
 /** The body of the request. Without any field that names a destination, there is nothing to create. */
 async function bodyOf(
-  given: JsonObject | undefined,
+  written: JsonObject | undefined,
   options: CreateOptions,
 ): Promise<BatchExportCreateInput> {
-  if (given === undefined && options.bucket === undefined)
+  if (written === undefined && options.bucket === undefined)
     throw new CliError('Name the bucket with --bucket, or pass the fields of the batch export as JSON.');
   const { name, model, interval, timezone, query, paused, bucket, prefix } = options;
   const fields = { name, model, interval, timezone, dialect_query: query, paused };
-  const destination = await newDestinationOf(options, (given?.destination ?? {}) as JsonObject, process.env);
+  const destination = await newDestinationOf(
+    options,
+    (written?.destination ?? {}) as JsonObject,
+    process.env,
+  );
   return asWritten({
     ...(bucket !== undefined && {
       name: prefix === undefined || prefix === '' ? bucket : `${bucket}/${prefix}`,
       interval: 'hour',
     }),
-    ...given,
-    ...Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)),
+    ...written,
+    ...given(fields),
     destination,
   });
 }

@@ -6,7 +6,12 @@ import type {
 } from '../../client/client.ts';
 import { parseCount } from '../arguments.ts';
 import { counted, printer, table } from '../output.ts';
-import { openService, serviceCommand, type ServiceCommandOptions as Options } from '../service_client.ts';
+import {
+  given,
+  openService,
+  serviceCommand,
+  type ServiceCommandOptions as Options,
+} from '../service_client.ts';
 
 /** A Delta table, and its columns. */
 const tableLines = ({ columns, partition_columns, protocol, ...found }: BatchExportTable): string[] => [
@@ -94,7 +99,7 @@ export function addTableCommands(program: Command): void {
       const { limit, before } = options;
       const versions = await openService(options).get('/batch_exports/{batch_export_id}/table/history', {
         path: { batch_export_id: id },
-        query: { limit, ...(before !== undefined && { before }) },
+        query: given({ limit, before }),
       });
       printer(options)(versions, () => versionTable(versions.results));
     });

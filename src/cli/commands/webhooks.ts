@@ -4,6 +4,7 @@ import { parseCount } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
 import {
+  allOfThem,
   asWritten,
   given,
   openService as connect,
@@ -116,7 +117,7 @@ export function addWebhookCommands(program: Command): void {
     });
 
   serviceCommand(webhooks, 'list', 'list the webhooks of the project').action(async (options: Options) => {
-    const found = await openService(options).get('/webhooks', { query: { limit: 1_000 } });
+    const found = await openService(options).get('/webhooks', allOfThem);
     printer(options)(found, () => webhookTable(found.results));
   });
 

@@ -179,10 +179,14 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
         const current = await requireBatchExport(pool, team, id);
         rejectTypeChange(current, destination.type);
         const base = await readStoredConfig(pool, id, current.config_version);
-        const store = await configStoreOf(pool, context, team);
-        const sealed = mergeSealed(store, id, base, destination.config);
-        const isNew = sealed.config.role_arn !== base.config.role_arn || Object.keys(base.secrets).length > 0;
-        if (isNew) await requireAssumableRole(context, request, reply, id, sealed);
+        const role = 'role_arn' in destination.config ? destination.config.role_arn : base.config.role_arn;
+        if (typeof role === 'string') {
+          const store = await configStoreOf(pool, context, team);
+          const sealed = mergeSealed(store, id, base, destination.config);
+          const isNew =
+            sealed.config.role_arn !== base.config.role_arn || Object.keys(base.secrets).length > 0;
+          if (isNew) await requireAssumableRole(context, request, reply, id, sealed);
+        }
       }
       const submitted = await submitCommand(context, request, 'update', async (connection) => {
         const prepared = await prepareUpdate(connection, context, team, id, request.body);

@@ -62,7 +62,7 @@ interface ConsoleFile extends CompressedFile {
 }
 
 /** The console, with its files by their names. */
-export interface ConsoleFiles extends ConsoleContents {
+interface ConsoleFiles extends ConsoleContents {
   readonly files: ReadonlyMap<string, ConsoleFile>;
 }
 

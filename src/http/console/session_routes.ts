@@ -20,7 +20,7 @@ import { errorResponses, noContent } from '../schemas.ts';
 const path = '/console/session';
 
 /** What the routes of sessions use. */
-export interface SessionContext {
+interface SessionContext {
   readonly pool: Pool;
   readonly settings: Settings;
   readonly authentication: Authentication;

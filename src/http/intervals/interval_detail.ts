@@ -300,6 +300,7 @@ function newestCheckOf({
   readonly checked: Awaited<ReturnType<typeof readNewestCheck>>;
 }): NewestCheck | null {
   if (manifest_run_id === null || completed_at === null) return null;
+  const equal = 'The files have the rows of the source';
   const differ = 'The files and the source differ';
   const checks: NewestCheck[] = [];
   if (fingerprints)
@@ -307,7 +308,7 @@ function newestCheckOf({
       kind: 'export',
       at: completed_at,
       is_equal: fingerprints.is_equal,
-      summary: fingerprints.is_equal ? 'The files have the rows of the source' : differ,
+      summary: fingerprints.is_equal ? equal : differ,
     });
   if (comparison) {
     const is_equal = comparison.outcome === 'equal';
@@ -317,7 +318,7 @@ function newestCheckOf({
       at: comparison.compared_at,
       is_equal: is_equal || comparison.outcome === 'source_expired',
       summary: is_equal
-        ? 'The files have the rows of the source'
+        ? equal
         : comparison.outcome === 'source_expired'
           ? 'The source has deleted the rows of the interval, and the files keep them'
           : `${differ}: at least ${rowsOf(added_rows)} are only in the source and ${rowsOf(missing_rows)} only in the files`,
@@ -335,10 +336,7 @@ function newestCheckOf({
       kind: checked.checked_by,
       at: checked.checked_at,
       is_equal: checked.difference === null,
-      summary:
-        checked.difference === null
-          ? 'The files have the rows of the source'
-          : `${differ}: ${checked.difference}`,
+      summary: checked.difference === null ? equal : `${differ}: ${checked.difference}`,
     });
   return checks.toSorted((one, other) => Date.parse(other.at) - Date.parse(one.at))[0] ?? null;
 }

@@ -34,9 +34,10 @@ export const previewRoutes: ProjectRoutes = (app, context) => {
       },
       async (request, reply) => {
         const id = 'id' in request.params ? request.params.id : null;
-        return shares.previews(request, disconnectSignal(reply), async () => {
+        const signal = disconnectSignal(reply);
+        return shares.previews(request, signal, async () => {
           const previewed = await previewedExport(pool, teamOf(request), id, request.body);
-          return previewExport(context, previewed, disconnectSignal(reply));
+          return previewExport(context, previewed, signal);
         });
       },
     );
@@ -54,9 +55,10 @@ export const previewRoutes: ProjectRoutes = (app, context) => {
       },
       async (request, reply) => {
         const id = 'id' in request.params ? request.params.id : null;
-        return shares.previews(request, disconnectSignal(reply), async () => {
+        const signal = disconnectSignal(reply);
+        return shares.previews(request, signal, async () => {
           const previewed = await previewedExport(pool, teamOf(request), id, request.body);
-          return estimateExport(context, previewed, disconnectSignal(reply));
+          return estimateExport(context, previewed, signal);
         });
       },
     );

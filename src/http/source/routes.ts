@@ -25,9 +25,10 @@ export const sourceRoutes: ProjectRoutes = (app, context) => {
     async (request, reply) => {
       const isReader = callerOf(request).scopes.includes('source:read');
       if (request.query.table !== undefined) requireScope(callerOf(request), 'source:read');
+      const signal = disconnectSignal(reply);
       try {
-        const report = await shares.previews(request, disconnectSignal(reply), () =>
-          source.check(teamOf(request), request.query, disconnectSignal(reply)),
+        const report = await shares.previews(request, signal, () =>
+          source.check(teamOf(request), request.query, signal),
         );
         return {
           ...report,

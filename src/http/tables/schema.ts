@@ -95,4 +95,3 @@ export const tableRepairSchema = z
     files_removed: count,
   })
   .meta({ id: 'BatchExportTableRepair' });
-export type TableRepairResponse = z.infer<typeof tableRepairSchema>;

@@ -21,7 +21,6 @@ import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Facts, Table } from '../../components/table.ts';
 import {
   formatCount,
-  formatDuration,
   formatInterval,
   formatQuantity,
   momentOfClocks,
@@ -29,7 +28,7 @@ import {
   withLocalTimes,
 } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
-import { coverageFrom, type TimeRange } from './coverage.ts';
+import { coverageFrom, durationOf, type TimeRange } from './coverage.ts';
 import type { PartProps } from './export_actions.ts';
 
 /** What a backfill exports: the range of the fields, every range that nothing has exported, or what failed. */
@@ -268,13 +267,11 @@ function Preview({
   readonly coverage: CoverageResponse | undefined;
   readonly zone: string;
 }): View {
-  const seconds = coverage?.run_seconds ?? null;
-  const duration =
-    seconds === null ? null : Math.ceil(intervals / (coverage?.concurrent_runs ?? 1)) * seconds;
+  const duration = coverage ? durationOf(intervals, coverage) : null;
   const facts = [
     ['Intervals', formatQuantity(intervals, 'interval')],
     ['Rows in the source', rows === null ? 'not counted' : formatQuantity(rows, 'row')],
-    ...(duration === null ? [] : [['Takes about', formatDuration(Math.ceil(duration))]]),
+    ...(duration === null ? [] : [['Takes about', duration]]),
     [`Whole intervals (${zone})`, formatInterval(start_at, end_at, zone)],
     ...(detail === null ? [] : [['Remark', detail]]),
   ];

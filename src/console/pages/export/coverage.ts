@@ -4,7 +4,7 @@ import type { CoverageKind, CoverageResponse, CoverageSegment } from '../../../h
 import { may } from '../../api/client.ts';
 import { IntervalLegend } from '../../components/interval_cells.ts';
 import { CellShape, type IntervalLook, intervalLooks } from '../../components/statuses.ts';
-import { formatInterval, formatMoment, formatQuantity } from '../../formatting/format.ts';
+import { formatDuration, formatInterval, formatMoment, formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 
 /** A range of time, ISO 8601. */
@@ -12,6 +12,15 @@ export interface TimeRange {
   readonly start: string;
   readonly end: string;
 }
+
+/** How long that many intervals take at the pace of the newest runs; null while none has ended. */
+export const durationOf = (
+  intervals: number,
+  { run_seconds, concurrent_runs }: Pick<CoverageResponse, 'run_seconds' | 'concurrent_runs'>,
+): string | null =>
+  run_seconds === null
+    ? null
+    : formatDuration(Math.ceil(Math.ceil(intervals / concurrent_runs) * run_seconds));
 
 /** A range of the coverage. `intervals` is null where they are not counted: before the first known interval. */
 type CoveragePart = Omit<CoverageSegment, 'intervals'> & { readonly intervals: number | null };

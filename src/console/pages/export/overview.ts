@@ -29,7 +29,7 @@ import { currentQuery, navigate, setQuery } from '../../router/location.ts';
 import { paths } from '../../router/paths.ts';
 import { Calendar } from './calendar.ts';
 import { spanMsOf, type TimelineEntry, withMissing } from './calendar_layout.ts';
-import { CoverageBar, coverageFrom, type TimeRange } from './coverage.ts';
+import { CoverageBar, coverageFrom, durationOf, type TimeRange } from './coverage.ts';
 import type { PartProps } from './export_actions.ts';
 import { runPath } from './runs.ts';
 
@@ -278,20 +278,16 @@ function Exported({
     missing &&
     may('batch_export:write') &&
     html` <${Button} onClick=${() => onBackfill({ start: missing.start, end: missing.end })}>
-      Backfill${durationOf(missing, data)}
+      Backfill${aboutDurationOf(missing, data)}
     <//>`
   }`;
 }
 
 /** `, about 3 min`, at the pace of the newest runs. */
-function durationOf(
-  { start, end }: TimeRange,
-  { newest_interval, run_seconds, concurrent_runs }: CoverageResponse,
-): string {
-  if (run_seconds === null) return '';
-  const length = Date.parse(newest_interval.end) - Date.parse(newest_interval.start);
-  const intervals = (Date.parse(end) - Date.parse(start)) / length;
-  return `, about ${formatDuration(Math.ceil(Math.ceil(intervals / concurrent_runs) * run_seconds))}`;
+function aboutDurationOf({ start, end }: TimeRange, data: CoverageResponse): string {
+  const length = Date.parse(data.newest_interval.end) - Date.parse(data.newest_interval.start);
+  const duration = durationOf((Date.parse(end) - Date.parse(start)) / length, data);
+  return duration === null ? '' : `, about ${duration}`;
 }
 
 /** How many gaps are listed before the calendar, which shows all of them. */

@@ -1,6 +1,6 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
-import type { IntervalDetailResponse } from '../../../http/intervals/detail_schema.ts';
+import type { IntervalDetailResponse, NewestCheck } from '../../../http/intervals/detail_schema.ts';
 import type { VerificationResponse, VerificationsResponse } from '../../../http/verifications/schema.ts';
 import type { IntervalResponse } from '../../../http/intervals/schema.ts';
 import { timezone } from '../../api/client.ts';
@@ -243,8 +243,6 @@ function Acknowledgement({
     /><${ActionButton} action=${acknowledge} />
   </div>`;
 }
-
-type NewestCheck = NonNullable<IntervalDetailResponse['newest_check']>;
 
 /** What each kind of check has done. */
 const checkedBy: Readonly<Record<string, string>> = {

@@ -1,4 +1,3 @@
-import { nextIntervalEnd } from '../../../domain/batch_export.ts';
 import { type Coverage, sentenceOf, type SourceBefore } from '../../../domain/coverage.ts';
 import { countIntervals, intervalContaining, type ScheduleRevision } from '../../../domain/intervals.ts';
 import type { Pool } from '../../../journal/database.ts';
@@ -33,7 +32,7 @@ const kindOf = ({ state, reason }: Coverage['ranges'][number]): CoverageKind => 
 };
 
 /** The ranges of the bar: what the export knows of, adjacent ones of a kind as one. */
-export function segmentsOf(
+function segmentsOf(
   { ranges }: Pick<Coverage, 'ranges'>,
   revisions: readonly ScheduleRevision[],
 ): CoverageSegment[] {
@@ -144,7 +143,7 @@ export const coverageRoutes: ProjectRoutes = (app, context) => {
         sentence: sentenceOf(coverage, state.definition.timezone, sourceOf(coverage, request.query)),
         run_seconds: rows[0]?.seconds ?? null,
         newest_interval: intervalContaining(state.revisions, new Date(Date.parse(until) - 1)),
-        next_run_at: nextIntervalEnd(state, new Date(now)),
+        next_run_at: coverage.next_end,
         concurrent_runs: settings.EXPORTD_BACKFILL_CONCURRENCY,
         temporal_ui: exportLink(id),
       };

@@ -1,9 +1,4 @@
-import {
-  type Model,
-  nextIntervalEnd,
-  type UndecidedRange,
-  undecidedRanges,
-} from '../../../domain/batch_export.ts';
+import { type Model, type UndecidedRange, undecidedRanges } from '../../../domain/batch_export.ts';
 import { compareConditions } from '../../../domain/condition.ts';
 import {
   type DataInterval,
@@ -298,7 +293,7 @@ function toItem(row: RankedExport, { stored, volumes, now }: ItemFacts): Overvie
     condition: row.condition,
     behind_intervals: lag?.intervals ?? null,
     fresh_until: lag?.last_completed_interval_end ?? null,
-    next_run_at: lag === null ? null : nextIntervalEnd(row.state, now),
+    next_run_at: row.coverage?.next_end ?? null,
     cells: toCells(intervals),
     ...toBuckets(volumes),
   };
