@@ -32,8 +32,6 @@ export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
 
 /** What a backfill workflow does next. */
 export interface BackfillStep {
-  /** The backfill's export; empty if there is no such backfill. */
-  readonly batch_export_id: string;
   /** True if the backfill creates no more runs and waits for none. */
   readonly ended: boolean;
   readonly status: BackfillState['status'];
@@ -57,7 +55,6 @@ export async function advanceBackfill(
     const batchExportId = rows[0]?.batch_export_id;
     if (batchExportId === undefined)
       return {
-        batch_export_id: '',
         ended: true,
         status: 'Absent',
         runs_created: 0,
@@ -74,7 +71,6 @@ export async function advanceBackfill(
     );
     const state = backfill.state();
     return {
-      batch_export_id: batchExportId,
       ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
       status: state.status,
       runs_created: state.status === 'Absent' ? 0 : state.runs_created,

@@ -49,25 +49,23 @@ export async function pauseFailingExport(
 /**
  * Pauses a backfill whose last `limit` runs all Failed, if it has intervals left. The caller holds the locks of the
  * export and of the backfill.
- * @returns whether it paused the backfill.
  */
 export async function pauseFailingBackfill(
   { connection }: JournalTransaction,
   limit: number,
   backfill: LockedStream<BackfillState, BackfillEvent>,
-): Promise<boolean> {
+): Promise<void> {
   const state = backfill.state();
-  if (state.status !== 'Running' || state.remaining === null) return false;
+  if (state.status !== 'Running' || state.remaining === null) return;
   const { batch_export_id, team_id, start_at, end_at } = state.spec;
   const owner = { team_id, batch_export_id, backfill_id: backfill.id };
   const streak = await findFailureStreak(connection, limit, owner);
-  if (!streak) return false;
+  if (!streak) return;
   await backfill.append(streak.cause, [{ type: 'BackfillPaused', data: streak.pause }]);
   await logPause(connection, owner, streak, {
     paused: `backfill ${backfill.id} of ${start_at} to ${end_at}: its last ${streak.pause.run_ids.length} runs`,
     remedy: 'unpause the backfill to continue with its next interval',
   });
-  return true;
 }
 
 /** Reports a pause in the export's log. */

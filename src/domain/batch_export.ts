@@ -366,9 +366,9 @@ export interface UndecidedRange extends DataInterval {
   readonly reason: SkipReason | null;
 }
 
-/** Returns the ended intervals that the schedule still has to create a run for, as ranges, oldest first. */
-export const dueRanges = (live: LiveBatchExport, now: Date): DataInterval[] =>
-  undecidedRanges(live, now).flatMap(({ start, end, reason }) => (reason === null ? [{ start, end }] : []));
+/** Those that the schedule still has to create a run for. */
+export const dueRanges = (undecided: readonly UndecidedRange[]): DataInterval[] =>
+  undecided.flatMap(({ start, end, reason }) => (reason === null ? [{ start, end }] : []));
 
 /**
  * Returns the ended intervals about which the schedule has recorded nothing yet, as ranges, oldest first. They are due,

@@ -286,7 +286,7 @@ export function sentenceOf(
     'owed',
   );
   const span = ({ start, end }: DataInterval): string => `${format(start)} – ${format(end)}`;
-  const named = (found: readonly DataInterval[]): string => listOf(found.map(span), is_complete);
+  const named = (found: readonly DataInterval[]): string => listOf(found, span, is_complete);
   const last = exported.at(-1);
   const sentences = [
     last
@@ -327,14 +327,16 @@ function notOwedSentence(
   ranges: readonly NamedRange[],
   { until, format, is_complete, source }: SentenceContext,
 ): string | null {
-  const parts = ranges.flatMap(({ start, end, state, reason, rows = null }) => {
+  const parts = ranges.flatMap(({ start, end, state, reason, rows = null }): (() => string)[] => {
     if (state !== 'not_owed' || reason === null) return [];
     if (start === null) return beforeSentence(end, format, source);
     const goesOn = end === until && reason !== 'before creation';
-    const time = goesOn ? `since ${format(start)}` : `${format(start)} – ${format(end)}`;
-    return `${time}${quantityOf(rows)}, ${reasonInWords(reason)}`;
+    const timeOf = (): string => (goesOn ? `since ${format(start)}` : `${format(start)} – ${format(end)}`);
+    return [() => `${timeOf()}${quantityOf(rows)}, ${reasonInWords(reason)}`];
   });
-  return parts.length === 0 ? null : `Not exported: ${listOf(parts, is_complete, '; ')}.`;
+  return parts.length === 0
+    ? null
+    : `Not exported: ${listOf(parts, (textOf) => textOf(), is_complete, '; ')}.`;
 }
 
 const notOwedReasons: Readonly<Record<string, string>> = {
@@ -353,12 +355,12 @@ function beforeSentence(
   end: string,
   format: (time: string) => string,
   source: SourceBefore | undefined,
-): string[] {
+): (() => string)[] {
   const reason = reasonInWords('before creation');
-  if (!source) return [`anything before ${format(end)}, ${reason}`];
+  if (!source) return [() => `anything before ${format(end)}, ${reason}`];
   const { first_row_at, rows } = source;
   if (first_row_at === null || Date.parse(first_row_at) >= Date.parse(end)) return [];
-  return [`${format(first_row_at)} – ${format(end)}${quantityOf(rows)}, ${reason}`];
+  return [() => `${format(first_row_at)} – ${format(end)}${quantityOf(rows)}, ${reason}`];
 }
 
 /** The ranges of a state, whatever their reason. */
@@ -373,21 +375,27 @@ function joined(ranges: readonly NamedRange[], wanted: CoverageState): DataInter
   return found;
 }
 
-/** The newest parts of a list, and that there are older ones. */
-function listOf(parts: readonly string[], isComplete: boolean, separator = ', '): string {
+/** The newest parts of a list, and that there are older ones, which are not written: there may be hundreds. */
+function listOf<Part>(
+  parts: readonly Part[],
+  textOf: (part: Part) => string,
+  isComplete: boolean,
+  separator = ', ',
+): string {
   const older = parts.length - maxNamed;
-  const shown = parts.slice(-maxNamed);
+  const shown = parts.slice(-maxNamed).map(textOf);
   if (older > 0) shown.unshift(`${count(older)}${isComplete ? '' : ' or more'} older ranges`);
   return shown.join(separator);
 }
 
 /** Formats times to the minute: with the year if it is another than that of `until`, with the offset if clocks show it twice. */
-const formatterOf =
-  (timezone: string, until: string): ((time: string) => string) =>
-  (time) => {
-    const zone = { zone: timezone, locale: 'en' };
+function formatterOf(timezone: string, until: string): (time: string) => string {
+  const zone = { zone: timezone, locale: 'en' };
+  const newest = DateTime.fromISO(until, zone);
+  return (time) => {
     const local = DateTime.fromISO(time, zone);
-    const year = local.year === DateTime.fromISO(until, zone).year ? '' : ' yyyy';
+    const year = local.year === newest.year ? '' : ' yyyy';
     const offset = local.getPossibleOffsets().length > 1 ? ' ZZ' : '';
     return local.toFormat(`d LLL${year} HH:mm${offset}`);
   };
+}

@@ -185,7 +185,6 @@ export type RunEvent =
 /** A part as it is recorded. Its fingerprint is null if it is that of RunCounted: a run of one part would repeat it. */
 type RecordedPart = Omit<PlannedPart, 'fingerprint'> & { readonly fingerprint: Fingerprint | null };
 
-/** The data of an event of this type. */
 /** A commit to a target, of a run or of one that continues it. */
 interface RunTargetData extends Pick<TargetCommit, 'commit'> {
   readonly generation: number;
@@ -193,6 +192,7 @@ interface RunTargetData extends Pick<TargetCommit, 'commit'> {
   readonly target: string;
 }
 
+/** The data of an event of this type. */
 export type RunEventData<Type extends RunEvent['type']> = Extract<RunEvent, { type: Type }>['data'];
 
 /** The run with the files that it adds late rows to: all files that its manifest names. */

@@ -111,7 +111,7 @@ export interface TargetCommit {
 }
 
 /** What files and open uploads have. */
-export interface WrittenTotals {
+interface WrittenTotals {
   readonly rows: number;
   readonly bytes: number;
 }

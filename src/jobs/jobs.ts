@@ -8,7 +8,7 @@ import type { Subscriber } from '../journal/journal.ts';
 import type { StoredRows } from '../journal/stored_rows.ts';
 
 /** How many unfinished jobs a project may have, of all kinds that share the limit. */
-export interface JobLimit {
+interface JobLimit {
   /** The names of these kinds. */
   readonly kinds: readonly string[];
   readonly max: number;
@@ -81,9 +81,9 @@ type JobTime = Pick<JobKind<object, object>, 'timeoutMs'>;
 /** SQL: jobs that a worker does, or is going to do. One that was withdrawn is among them until its activity has ended. */
 const isUnfinished = `finished_at is null and ends_before > clock_timestamp()`;
 
-const selection = `select id, kind, team_id, user_id, target, parameters, secrets, result, error, created_at, finished_at,
-    case when ${isUnfinished} then 'pending' when result is null then 'failed' else 'completed' end as status
-  from exportd.jobs`;
+const columns = `id, kind, team_id, user_id, target, parameters, secrets, result, error, created_at, finished_at,
+    case when ${isUnfinished} then 'pending' when result is null then 'failed' else 'completed' end as status`;
+const selection = `select ${columns} from exportd.jobs`;
 
 /** SQL: jobs whose request is over, so that their secrets are not needed. */
 const isAbandoned = `not is_kept and created_at < clock_timestamp() - interval '1 hour'`;
@@ -125,8 +125,11 @@ export const requestJob = <Parameters extends object, Result extends object>(
 ): Promise<string | null> =>
   inTransaction(pool, async (connection) => {
     const { name, limit, isKept } = kind;
-    // Concurrent requests exceed no limit together.
-    if (limit) await connection.query('lock table exportd.jobs in share row exclusive mode');
+    // Concurrent requests of a project exceed no limit together.
+    if (limit)
+      await connection.query(`select pg_advisory_xact_lock(hashtextextended('jobs/' || $1::text, 0))`, [
+        team_id,
+      ]);
     const { rows } = await connection.query<{ id: string }>(
       `with obsolete as (
          delete from exportd.jobs where ${isAbandoned} or id in (
@@ -153,12 +156,6 @@ export const requestJob = <Parameters extends object, Result extends object>(
     );
     return rows[0]?.id ?? null;
   });
-
-/** Reads a job of any kind; undefined if it does not exist, or no longer. */
-async function readJob(pool: Pool, id: string): Promise<Job | undefined> {
-  const { rows } = await pool.query<Job>(`${selection} where id = $1`, [id]);
-  return rows[0];
-}
 
 /** Reads a job of a kind; undefined if it does not exist, or no longer. */
 export async function findJob<Parameters extends object, Result extends object>(
@@ -207,12 +204,12 @@ export async function withdrawJob(pool: Pool, id: string): Promise<void> {
 
 /** Notes that a worker does a job, and reads it; undefined if there is nothing to do any more. */
 export async function beginJob(pool: Pool, id: string): Promise<Job | undefined> {
-  const { rowCount } = await pool.query(
+  const { rows } = await pool.query<Job>(
     `update exportd.jobs set started_at = coalesce(started_at, clock_timestamp())
-     where id = $1 and finished_at is null and not withdrawn`,
+     where id = $1 and finished_at is null and not withdrawn returning ${columns}`,
     [id],
   );
-  return rowCount === 1 ? readJob(pool, id) : undefined;
+  return rows[0];
 }
 
 /** Whether nothing waits for a job any more. */

@@ -1,4 +1,5 @@
 import type { Pool } from './database.ts';
+import type { Subscriber } from './journal.ts';
 
 /** What a module stores of exports beside the journal and its read models, and when it goes. The worker has a list of them. */
 export interface StoredRows {
@@ -18,6 +19,15 @@ export const logRows: StoredRows = {
        where timestamp < clock_timestamp() - $1 * interval '1 millisecond')`,
   ],
 };
+
+/** Deletes the rows that a table has of an export with it: they can no longer be read. */
+export const deletedWithExport =
+  (table: string): Subscriber =>
+  async (connection, { stored }) => {
+    if (stored.type === 'BatchExportDeleted')
+      await connection.query(`delete from exportd.${table} where batch_export_id = $1`, [stored.stream_id]);
+    return undefined;
+  };
 
 /** Rows per statement, to keep locks and disk writes short. */
 const batchSize = 5_000;

@@ -48,7 +48,6 @@ interface DeliveryFilter {
 const columns = `delivery.id, delivery.notification_id, notification.type as event, notification.data,
   delivery.status, delivery.detail, delivery.attempts, delivery.resend_of, delivery.created_at, delivery.ended_at,
   case when delivery.status = 'pending' then delivery.next_attempt_at end as next_attempt_at`;
-/** Tests have no place in the log: each is deleted once its request has its result. */
 const tables = `exportd.webhook_deliveries delivery
   join exportd.notifications notification on notification.id = delivery.notification_id`;
 

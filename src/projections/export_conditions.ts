@@ -1,4 +1,10 @@
-import { dueRanges, type LiveBatchExport, nextIntervalEnd, undecidedRanges } from '../domain/batch_export.ts';
+import {
+  dueRanges,
+  type LiveBatchExport,
+  nextIntervalEnd,
+  type UndecidedRange,
+  undecidedRanges,
+} from '../domain/batch_export.ts';
 import {
   type AffectedIntervals,
   type Condition,
@@ -234,6 +240,8 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
 interface Schedule {
   readonly row: ExportRow;
   readonly is_readable: boolean;
+  /** What it has recorded nothing of. */
+  readonly undecided: readonly UndecidedRange[];
   readonly due: readonly DataInterval[];
   readonly due_intervals: number;
   readonly is_scheduled: boolean;
@@ -243,18 +251,20 @@ function scheduleOf(row: ExportRow, onUnreadable: (id: string, error: unknown) =
   const { state, now } = row;
   try {
     const { revisions, definition, paused } = state;
-    const due = dueRanges(state, new Date(now));
+    const undecided = undecidedRanges(state, new Date(now));
+    const due = dueRanges(undecided);
     const isOver = definition.end_at !== null && Date.parse(definition.end_at) <= Date.parse(now);
     return {
       row,
       is_readable: true,
+      undecided,
       due,
       due_intervals: sum(due.map((range) => countIntervals(revisions, range))),
       is_scheduled: !paused && !isOver,
     };
   } catch (error) {
     onUnreadable(row.id, error);
-    return { row, is_readable: false, due: [], due_intervals: 0, is_scheduled: false };
+    return { row, is_readable: false, undecided: [], due: [], due_intervals: 0, is_scheduled: false };
   }
 }
 
@@ -475,7 +485,10 @@ async function readTime(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap
 }
 
 /** What is exported of the time of an export; null if this version cannot read its schedule. */
-function coverageOfSchedule({ row, is_readable }: Schedule, time: TimeFacts | undefined): Coverage | null {
+function coverageOfSchedule(
+  { row, is_readable, undecided }: Schedule,
+  time: TimeFacts | undefined,
+): Coverage | null {
   if (!is_readable) return null;
   const { state } = row;
   const now = new Date(row.now);
@@ -486,7 +499,7 @@ function coverageOfSchedule({ row, is_readable }: Schedule, time: TimeFacts | un
     entries: time?.entries ?? [],
     backfills: time?.backfills ?? [],
     known_from: time?.known_from ?? null,
-    undecided: undecidedRanges(state, now),
+    undecided,
     next_end: nextIntervalEnd(state, now),
   });
 }

@@ -1,7 +1,6 @@
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
-import type { Subscriber } from '../journal/journal.ts';
-import type { StoredRows } from '../journal/stored_rows.ts';
+import { deletedWithExport, type StoredRows } from '../journal/stored_rows.ts';
 
 /** What has compared the files of an interval with the source beside the maintenance, such as what a person has asked for. */
 interface IntervalCheck extends DataInterval {
@@ -23,14 +22,7 @@ export const intervalCheckRows: StoredRows = {
   ],
 };
 
-/** Deletes the checks of an export with it: they can no longer be read. */
-export const deleteChecksOfExport: Subscriber = async (connection, { stored }) => {
-  if (stored.type === 'BatchExportDeleted')
-    await connection.query('delete from exportd.interval_checks where batch_export_id = $1', [
-      stored.stream_id,
-    ]);
-  return undefined;
-};
+export const deleteChecksOfExport = deletedWithExport('interval_checks');
 
 /** Stores the newest check of an interval by its kind, unless the export was deleted. */
 export async function recordIntervalCheck(

@@ -1,5 +1,5 @@
 import type { Connection } from '../journal/database.ts';
-import { type RowWrite, statementOf } from './row_writes.ts';
+import { entryOf, type RowWrite, statementOf } from './row_writes.ts';
 
 /** A row by column, as PostgreSQL writes it as JSON. */
 type AnyRow = Readonly<Record<string, unknown>>;
@@ -164,15 +164,6 @@ interface LoadedTable {
   assigned?: Map<string, AnyRow>;
   /** Deletes that are still to be written. */
   deletes?: Map<IndexedLookup, unknown[]>;
-}
-
-/** The value of a key, which `create` makes if it is missing. */
-function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, create: () => Value): Value {
-  const known = map.get(key);
-  if (known !== undefined) return known;
-  const created = create();
-  map.set(key, created);
-  return created;
 }
 
 /** Whether a row with equal columns belongs to a lookup. */

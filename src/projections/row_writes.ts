@@ -11,6 +11,15 @@ export interface RowWrite {
   readonly values: readonly unknown[];
 }
 
+/** The value of a key, which `create` makes if it is missing. */
+export function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, create: () => Value): Value {
+  const known = map.get(key);
+  if (known !== undefined) return known;
+  const created = create();
+  map.set(key, created);
+  return created;
+}
+
 /** Statements by the words that tell them apart. */
 interface StatementTexts {
   text?: string;
@@ -22,11 +31,7 @@ const statementTexts: StatementTexts = { next: new Map() };
 /** The statement of some words, which is built once. An append of a few rows would otherwise spend its time on building texts. */
 export function statementOf(words: Iterable<string>, build: () => string): string {
   let known = statementTexts;
-  for (const word of words) {
-    const next: StatementTexts = known.next.get(word) ?? { next: new Map() };
-    known.next.set(word, next);
-    known = next;
-  }
+  for (const word of words) known = entryOf(known.next, word, () => ({ next: new Map() }));
   known.text ??= build();
   return known.text;
 }
@@ -41,9 +46,9 @@ const maxWritesPerStatement = 8;
 export async function sendWrites(connection: Connection, writes: Iterable<RowWrite>): Promise<void> {
   let together: RowWrite[] = [];
   const send = async (): Promise<void> => {
-    const [first, ...others] = together;
+    const writes = together;
     together = [];
-    if (first) await sendTogether(connection, first, others);
+    if (writes.length > 0) await sendTogether(connection, writes);
   };
   for (const write of writes) {
     const isAlone = write.words === undefined;
@@ -55,21 +60,9 @@ export async function sendWrites(connection: Connection, writes: Iterable<RowWri
   await send();
 }
 
-async function sendTogether(
-  connection: Connection,
-  first: RowWrite,
-  others: readonly RowWrite[],
-): Promise<void> {
-  const { words } = first;
-  if (words === undefined) {
-    await connection.query(first.text(1), [...first.values]);
-    return;
-  }
-  const writes = [first, ...others];
-  const text = statementOf(
-    writes.flatMap((write) => write.words ?? []),
-    () => textOf(writes),
-  );
+async function sendTogether(connection: Connection, writes: readonly RowWrite[]): Promise<void> {
+  const words = writes.flatMap((write) => write.words ?? []);
+  const text = words.length === 0 ? textOf(writes) : statementOf(words, () => textOf(writes));
   await connection.query(
     text,
     writes.flatMap(({ values }) => values),

@@ -27,6 +27,9 @@ import { CannotVerify, type Finding, type FindingKind } from '../verify/report.t
 import type { TargetCheck } from '../verify/verify_batch_export.ts';
 import { clearTableFault, storeTableFault } from './recorded_commits.ts';
 
+/** What reading a table needs. */
+export type { LocationDependencies };
+
 /** The table of an export, in the bucket and folder that it writes to now. */
 interface OpenTable {
   readonly table: TableStore;
@@ -46,9 +49,6 @@ async function openTable(
   return null;
 }
 
-/** What reading a table needs. */
-export type ReadingDependencies = LocationDependencies;
-
 /** A table, and the export that it is of. */
 export interface TableOfExport {
   readonly definition: ExportDefinition;
@@ -57,7 +57,7 @@ export interface TableOfExport {
 
 /** Uses the table of an export. @throws CannotVerify without one; what `openTable` and `use` throw */
 export async function withTable<Result>(
-  dependencies: ReadingDependencies,
+  dependencies: LocationDependencies,
   batchExportId: string,
   use: (found: TableOfExport) => Promise<Result>,
 ): Promise<Result> {
@@ -351,7 +351,7 @@ export interface TableCheck {
  * @throws CannotVerify, DestinationError
  */
 export const checkTable = (
-  dependencies: ReadingDependencies,
+  dependencies: LocationDependencies,
   batchExportId: string,
   signal: AbortSignal,
 ): Promise<TableCheck> =>

@@ -53,8 +53,10 @@ const tableOf = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): T
 const isNothing = ({ files, replaced }: TableRun): boolean => files.length === 0 && replaced === null;
 
 /** Whether a run replaces files that the table has, as far as the journal knows. */
-const isInTable = ({ adopted_by, run }: ReplacedRun, location: string): boolean =>
-  adopted_by === null && tableCommitOf(run)?.location === location && tableCommitOf(run)?.etag !== null;
+function isInTable({ adopted_by, run }: ReplacedRun, location: string): boolean {
+  const commit = tableCommitOf(run);
+  return adopted_by === null && commit?.location === location && commit.etag !== null;
+}
 
 /** A table as it was before the manifest was written. */
 interface CheckedTable {

@@ -5,9 +5,9 @@ import { type PartitionColumn, partitionColumnsOf, tableLocationOf } from '../de
 import type { Model } from '../domain/batch_export.ts';
 import { requireGeneration, type RunEvent } from '../domain/run.ts';
 import type { ExistingRun, RunSpec, RunState } from '../domain/run_state.ts';
-import { inTransaction, type Pool } from '../journal/database.ts';
-import type { Journal, Subscriber } from '../journal/journal.ts';
-import type { StoredRows } from '../journal/stored_rows.ts';
+import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
+import type { Journal } from '../journal/journal.ts';
+import { deletedWithExport, type StoredRows } from '../journal/stored_rows.ts';
 
 /** A commit to a table, and what its run exported; nothing for a repair. */
 export interface NewestTableCommit {
@@ -173,7 +173,7 @@ export const createRepairRecorder = (pool: Pool, batchExportId: string, repairId
          where id = $1 and is_repair and version = $2`,
         [repairId, version, etag, adds, removes],
       );
-      await connection.query('delete from exportd.table_faults where batch_export_id = $1', [batchExportId]);
+      await clearTableFault(connection, batchExportId);
     }),
 });
 
@@ -208,14 +208,9 @@ export async function storeTableFault(
   );
 }
 
-/** Forgets what was wrong with the table of an export, because a check found nothing. */
-export async function clearTableFault(pool: Pool, batchExportId: string): Promise<void> {
-  await pool.query('delete from exportd.table_faults where batch_export_id = $1', [batchExportId]);
+/** Forgets what was wrong with the table of an export: a check found nothing, or a repair mended it. */
+export async function clearTableFault(database: Pool | Connection, batchExportId: string): Promise<void> {
+  await database.query('delete from exportd.table_faults where batch_export_id = $1', [batchExportId]);
 }
 
-/** Forgets the fault of the table of an export with it: it can no longer be read. */
-export const deleteFaultOfExport: Subscriber = async (connection, { stored }) => {
-  if (stored.type === 'BatchExportDeleted')
-    await connection.query('delete from exportd.table_faults where batch_export_id = $1', [stored.stream_id]);
-  return undefined;
-};
+export const deleteFaultOfExport = deletedWithExport('table_faults');

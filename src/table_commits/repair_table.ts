@@ -5,7 +5,7 @@ import { tableError } from '../tables/table_error.ts';
 import {
   compareTable,
   findMissingObjects,
-  type ReadingDependencies,
+  type LocationDependencies,
   readCurrentManifests,
   readTime,
   type TableDifferences,
@@ -30,13 +30,13 @@ const maxRounds = 20;
  * @throws CannotVerify, DestinationError
  */
 export const repairTable = (
-  dependencies: ReadingDependencies,
+  dependencies: LocationDependencies,
   call: RepairCall,
 ): Promise<TableRepairOutcome> =>
   withTable(dependencies, call.batchExportId, (found) => repair(dependencies, found, call));
 
 async function repair(
-  dependencies: ReadingDependencies,
+  dependencies: LocationDependencies,
   { definition, table }: TableOfExport,
   call: RepairCall,
 ): Promise<TableRepairOutcome> {
@@ -75,7 +75,7 @@ async function repair(
 
 /** @returns null if nothing differs @throws DestinationError when the table cannot be what the manifests say */
 async function commitOf(
-  dependencies: ReadingDependencies,
+  dependencies: LocationDependencies,
   {
     definition,
     table,

@@ -50,8 +50,9 @@ export type TransactionAction = Readonly<z.infer<typeof transactionAction>>;
 const protocolAction = z.object({ minReaderVersion: count, minWriterVersion: count });
 export type ProtocolAction = Readonly<z.infer<typeof protocolAction>>;
 
-/** What a commit says of itself. exportd adds the run and its interval, or the repair; another writer adds whatever it likes. */
 const shortText = z.string().max(200);
+
+/** What a commit says of itself. exportd adds the run and its interval, or the repair; another writer adds whatever it likes. */
 const commitInfo = z.object({
   timestamp: count.optional().catch(undefined),
   operation: shortText.optional().catch(undefined),

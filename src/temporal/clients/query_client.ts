@@ -11,15 +11,12 @@ import { ignoreNotFound } from './export_workflows.ts';
 /** To read the query and to store its result, in addition to the statement. */
 const overheadMs = 30_000;
 
-/** Runs background queries as workflows. */
-export type QueryClient = BackgroundQueries;
-
-/** Creates the client. */
+/** Creates what runs background queries as workflows. */
 export function createQueryClient(
   client: Client,
   settings: ExecutionSettings &
     Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'>,
-): QueryClient {
+): BackgroundQueries {
   const queues = taskQueues(settings);
   const ids = workflowIds(settings);
   return {
