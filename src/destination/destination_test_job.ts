@@ -1,7 +1,4 @@
-import type { KeyRing } from '../config/key_ring.ts';
-import type { Settings } from '../config/settings.ts';
-import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
-import type { Pool } from '../journal/database.ts';
+import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
 import { testS3, type TestStep } from './bucket_test.ts';
 import { parseS3Config } from './config.ts';
 import { openSealed, type SealedConfig } from './config_versions.ts';
@@ -30,11 +27,7 @@ export const createDestinationTestHandler = ({
   pool,
   keyRing,
   settings,
-}: {
-  readonly pool: Pool;
-  readonly keyRing: KeyRing;
-  readonly settings: Settings;
-}): JobHandler =>
+}: Pick<JobDependencies, 'pool' | 'keyRing' | 'settings'>): JobHandler =>
   handlerOf(destinationTestJob, async ({ team_id, target, parameters, secrets }) => {
     const { config } = openSealed(keyRing, target, { ...parameters, secrets });
     const parsed = parseS3Config(config, settings);

@@ -1,6 +1,4 @@
-import type { KeyRing } from '../config/key_ring.ts';
-import type { Settings } from '../config/settings.ts';
-import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
+import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
 import { parseS3Config } from './config.ts';
 import { openSealed, type SealedConfig } from './config_versions.ts';
 import { roleRefusal } from './requests.ts';
@@ -23,10 +21,7 @@ export const roleCheckJob: JobKind<
 export const createRoleCheckHandler = ({
   keyRing,
   settings,
-}: {
-  readonly keyRing: KeyRing;
-  readonly settings: Settings;
-}): JobHandler =>
+}: Pick<JobDependencies, 'keyRing' | 'settings'>): JobHandler =>
   handlerOf(roleCheckJob, async ({ target, parameters, secrets }) => {
     const { config } = openSealed(keyRing, target, { ...parameters, secrets });
     return { refused: await roleRefusal(parseS3Config(config, settings), settings) };

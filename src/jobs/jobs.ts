@@ -2,10 +2,12 @@
  * Jobs: what a person asks and a worker answers later. A row of `exportd.jobs` has the request and its answer, and the workflow
  * of its kind carries the id of the row alone.
  */
+import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import { inTransaction, type Pool } from '../journal/database.ts';
 import type { Subscriber } from '../journal/journal.ts';
 import type { StoredRows } from '../journal/stored_rows.ts';
+import type { Logger } from '../telemetry/logger.ts';
 
 /** How many unfinished jobs a project may have, of all kinds that share the limit. */
 interface JobLimit {
@@ -221,6 +223,14 @@ export async function isWithdrawn(pool: Pool, id: string): Promise<boolean> {
 /** Deletes a job that was withdrawn, once its activity has ended. */
 export async function deleteWithdrawn(pool: Pool, id: string): Promise<void> {
   await pool.query('delete from exportd.jobs where id = $1 and withdrawn', [id]);
+}
+
+/** What handlers are made of. */
+export interface JobDependencies {
+  readonly pool: Pool;
+  readonly keyRing: KeyRing;
+  readonly settings: Settings;
+  readonly logger: Logger;
 }
 
 /** Does the jobs of a kind. What it throws is the answer too, as a message for users. */

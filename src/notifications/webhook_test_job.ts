@@ -1,7 +1,4 @@
-import type { KeyRing } from '../config/key_ring.ts';
-import type { Settings } from '../config/settings.ts';
-import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
-import type { Pool } from '../journal/database.ts';
+import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
 import { messageBody, testNotificationData } from './notification.ts';
 import { type Attempt, sendWebhook } from './send_webhook.ts';
 import { openWebhookSecret, openWebhookUrl, readWebhookToTest, showAttempt } from './webhooks.ts';
@@ -30,11 +27,7 @@ export const createWebhookTestHandler = ({
   pool,
   keyRing,
   settings,
-}: {
-  readonly pool: Pool;
-  readonly keyRing: KeyRing;
-  readonly settings: Settings;
-}): JobHandler =>
+}: Pick<JobDependencies, 'pool' | 'keyRing' | 'settings'>): JobHandler =>
   handlerOf(webhookTestJob, async ({ id, team_id, target, created_at }) => {
     const webhook = await readWebhookToTest(pool, team_id, target);
     if (!webhook) return undelivered('The webhook was deleted.');

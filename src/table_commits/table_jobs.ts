@@ -1,13 +1,10 @@
 /** What people ask of the table of an export, the target. A worker answers, since only workers decrypt what that requires. */
 import { bounds } from '../config/bounds.ts';
-import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
 import type { TableStore } from '../destination/table_store.ts';
-import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
-import type { Pool } from '../journal/database.ts';
+import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
 import type { TableDescription, TableVersion } from '../tables/describe.ts';
 import type { TableRepairOutcome } from '../tables/repair.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import type { TableCheck } from './check_table.ts';
 
 const names = {
@@ -75,12 +72,7 @@ export function createTableHandlers({
   keyRing,
   settings,
   logger,
-}: {
-  readonly pool: Pool;
-  readonly keyRing: KeyRing;
-  readonly settings: Settings;
-  readonly logger: Logger;
-}): readonly JobHandler[] {
+}: JobDependencies): readonly JobHandler[] {
   const readingOf = (batch_export_id: string) => ({
     pool,
     keyRing,

@@ -1,5 +1,4 @@
-import type { KeyRing, StoredSecret } from '../config/key_ring.ts';
-import type { Settings } from '../config/settings.ts';
+import type { StoredSecret } from '../config/key_ring.ts';
 import { decisionRows } from '../decisions/collapse_history.ts';
 import type { ConfigRule } from '../decisions/config_rule.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
@@ -7,7 +6,7 @@ import { listConfigSecrets, type ReadSelection } from '../destination/config_ver
 import { createDestinationTestHandler } from '../destination/destination_test_job.ts';
 import { createRoleCheckHandler } from '../destination/role_check_job.ts';
 import type { PublishTarget } from '../export/publish_target.ts';
-import { type JobHandler, jobRows, withdrawJobsOfExport } from '../jobs/jobs.ts';
+import { type JobDependencies, type JobHandler, jobRows, withdrawJobsOfExport } from '../jobs/jobs.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Journal, Subscriber } from '../journal/journal.ts';
 import { logRows, type StoredRows } from '../journal/stored_rows.ts';
@@ -24,7 +23,6 @@ import {
 } from '../table_commits/recorded_commits.ts';
 import { createTableHandlers } from '../table_commits/table_jobs.ts';
 import { tableRule } from '../table_commits/table_rule.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import { createVerificationHandler } from '../verify/verification_job.ts';
 import type { TargetCheck } from '../verify/verify_batch_export.ts';
 import type { Capability, CapabilityDependencies } from './capability.ts';
@@ -92,12 +90,7 @@ export const targetChecks: readonly TargetCheck[] = [
 ];
 
 /** Does the jobs of every kind. */
-export const createJobHandlers = (dependencies: {
-  readonly pool: Pool;
-  readonly keyRing: KeyRing;
-  readonly settings: Settings;
-  readonly logger: Logger;
-}): readonly JobHandler[] => [
+export const createJobHandlers = (dependencies: JobDependencies): readonly JobHandler[] => [
   createDestinationTestHandler(dependencies),
   createRoleCheckHandler(dependencies),
   createWebhookTestHandler(dependencies),

@@ -1,18 +1,11 @@
 import type { Client } from '@temporalio/client';
-import type { KeyRing } from '../config/key_ring.ts';
-import type { Settings } from '../config/settings.ts';
-import type { Pool } from '../journal/database.ts';
+import type { JobDependencies } from '../jobs/jobs.ts';
 import type { Subscriber } from '../journal/journal.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import type { Reconciler } from './reconcilers/check_executions.ts';
 
 /** What a capability is made of. */
-export interface CapabilityDependencies {
+export interface CapabilityDependencies extends JobDependencies {
   readonly client: Client;
-  readonly pool: Pool;
-  readonly keyRing: KeyRing;
-  readonly logger: Logger;
-  readonly settings: Settings;
 }
 
 /** What an optional capability adds to the workers. What exports rows knows of none. */

@@ -1,11 +1,7 @@
-import type { KeyRing } from '../config/key_ring.ts';
 import { bounds } from '../config/bounds.ts';
-import type { Settings } from '../config/settings.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { handlerOf, type JobHandler, type JobKind } from '../jobs/jobs.ts';
-import type { Pool } from '../journal/database.ts';
+import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
 import { recordIntervalCheck } from '../projections/interval_checks.ts';
-import type { Logger } from '../telemetry/logger.ts';
 import type { VerificationReport } from './report.ts';
 import type { TargetCheck } from './verify_batch_export.ts';
 
@@ -44,11 +40,7 @@ export const createVerificationHandler = ({
   settings,
   logger,
   targets,
-}: {
-  readonly pool: Pool;
-  readonly keyRing: KeyRing;
-  readonly settings: Settings;
-  readonly logger: Logger;
+}: JobDependencies & {
   /** What else is compared. */
   readonly targets: readonly TargetCheck[];
 }): JobHandler =>
