@@ -52,7 +52,8 @@ const awsHost = /(^|\.)amazonaws\.com(\.cn)?$/;
 
 /**
  * Where a redirect leads, if it is followed: on AWS to another of its hosts, else to any address that `endpoint_url` could
- * have. Never to another object, which may be of others and is then deleted or replaced, nor from TLS to plain text.
+ * have. Never to another object, which may be of others and is then deleted or replaced, nor to another operation on this one,
+ * nor from TLS to plain text.
  */
 function targetOf(
   { location }: TemporaryRedirect,
@@ -64,6 +65,9 @@ function targetOf(
   if (location === undefined || !URL.canParse(location, base)) return null;
   const url = new URL(location, base);
   if (url.pathname !== from.path) return null;
+  // AWS adds `rk`. Anything else, such as a version or `acl`, would be signed as if exportd had asked for it.
+  for (const [name, value] of url.searchParams)
+    if (name !== 'rk' && ![from.query[name]].flat().includes(value)) return null;
   if (from.protocol === 'https:' && url.protocol !== 'https:') return null;
   if (endpoint_url === null) return awsHost.test(url.hostname) ? url : null;
   return outgoingUrlProblem(url.origin, allowed) === null ? url : null;

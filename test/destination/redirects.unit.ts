@@ -1,4 +1,9 @@
-import { GetObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
+import {
+  DeleteObjectCommand,
+  GetObjectCommand,
+  ListObjectsV2Command,
+  PutObjectCommand,
+} from '@aws-sdk/client-s3';
 import { HttpResponse, type HttpRequest } from '@smithy/core/protocols';
 import { describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../src/destination/config.ts';
@@ -12,6 +17,9 @@ const config = {
   aws_access_key_id: 'id',
   aws_secret_access_key: 'secret',
 };
+
+/** The object "key" in the region that the bucket is in. */
+const elsewhere = 'https://bucket.s3.eu-west-1.amazonaws.com/key';
 
 /** A client of AWS whose first answer is a redirect, and the requests that it sends. */
 function redirected(headers: Record<string, string>) {
@@ -60,10 +68,38 @@ describe('a temporary redirect of AWS', () => {
     ['to a host that looks like one of AWS', 'https://amazonaws.com.example.com/key'],
     ['to another object', 'https://bucket.s3.eu-west-1.amazonaws.com/backups/key'],
     ['without TLS', 'http://bucket.s3.eu-west-1.amazonaws.com/key'],
+    ['to another version', `${elsewhere}?versionId=older`],
+    ['to a part of the answer', `${elsewhere}?rk=token&partNumber=1`],
+    ['to another operation', `${elsewhere}?x-id=DeleteObject`],
   ])('%s is not followed', async (_, location) => {
     const { client, requests } = redirected({ location });
     const sent = client.send(new GetObjectCommand({ Bucket: 'bucket', Key: 'key' }));
     await expect(sent).rejects.toMatchObject({ type: 'TemporaryRedirect', transient: true, owner: 'none' });
     expect(requests).toHaveLength(1);
+  });
+
+  it('deletes no version that it names', async () => {
+    const { client, requests } = redirected({ location: `${elsewhere}?versionId=older` });
+    const sent = client.send(new DeleteObjectCommand({ Bucket: 'bucket', Key: 'key' }));
+    await expect(sent).rejects.toMatchObject({ type: 'TemporaryRedirect' });
+    expect(requests).toHaveLength(1);
+  });
+
+  it.each(['acl', 'tagging=', 'uploadId=upload&partNumber=1'])(
+    'writes nothing but the object: ?%s',
+    async (query) => {
+      const { client, requests } = redirected({ location: `${elsewhere}?${query}` });
+      const sent = client.send(new PutObjectCommand({ Bucket: 'bucket', Key: 'key', Body: Buffer.of(1) }));
+      await expect(sent).rejects.toMatchObject({ type: 'TemporaryRedirect' });
+      expect(requests).toHaveLength(1);
+    },
+  );
+
+  it('is followed with the query of the request', async () => {
+    const { client, requests } = redirected({
+      location: 'https://bucket.s3.eu-west-1.amazonaws.com/?prefix=a%20folder%2F&list-type=2&rk=token',
+    });
+    await client.send(new ListObjectsV2Command({ Bucket: 'bucket', Prefix: 'a folder/' })).catch(() => null);
+    expect(requests[1]?.query).toEqual({ ...requests[0]?.query, rk: 'token' });
   });
 });
