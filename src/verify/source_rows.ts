@@ -4,6 +4,7 @@ import { columnTypesOf, type Relations } from '../source/relations.ts';
 import type { SourceConnections } from '../source/source_connection.ts';
 import type { RowRange } from '../source/source.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
+import type { DataInterval } from '../domain/intervals.ts';
 import { isOfValue, rowByRow } from '../source/bad_row.ts';
 import { readDivided } from '../source/read_ranges.ts';
 import { addSums, type BucketSums, type HashIds, sumsOfRows } from './row_fingerprint.ts';
@@ -12,6 +13,7 @@ import { CannotVerify } from './report.ts';
 import {
   hashesOf,
   newestStates,
+  type RangeStatements,
   type SourceColumnTypes,
   type Statement,
   statementsFor,
@@ -35,6 +37,7 @@ export interface SourceRows {
   hasKeys(range: RowRange): Promise<boolean>;
   /** The rows of a range sorted by key, read with one short transaction per page. */
   rows(range: RowRange, shape: RowShape): AsyncGenerator<ComparedRow>;
+  /** The number of rows of a range of any length. */
   count(range: RowRange): Promise<number>;
   /** The number of rows and the sum of the hashes of their ids, by bucket of insertion time. */
   fingerprint(range: RowRange, fingerprint: Pick<Fingerprint, 'width_ms'>): Promise<BucketSums>;
@@ -63,6 +66,21 @@ export function createSourceRows(
     });
   const query = (statement: Statement): Promise<ValueDigest[][]> => read(statement).catch(throwSourceError);
 
+  /** Reads a range with one statement, or with several if it runs for too long. */
+  async function* readParts(
+    range: RowRange,
+    statementOf: (statements: RangeStatements, part: DataInterval) => Statement,
+  ): AsyncGenerator<ValueDigest[][]> {
+    const statements = await statementsOf(range);
+    try {
+      yield* readDivided(connections, range.interval, signal, (part, timeout) =>
+        read(statementOf(statements, part), timeout),
+      );
+    } catch (error) {
+      throwSourceError(error);
+    }
+  }
+
   async function* rows(range: RowRange, shape: RowShape): AsyncGenerator<ComparedRow> {
     const maxRows = shape.columns.length > 0 ? pageRows.deep : pageRows.shallow;
     const statements = await statementsOf(range);
@@ -89,7 +107,7 @@ export function createSourceRows(
   }
   /** The rows of the next key. PostgreSQL computes a row more than a page has: without values if it cannot read this one. */
   const readKey = async (
-    statements: Awaited<ReturnType<typeof statementsOf>>,
+    statements: RangeStatements,
     { columns }: RowShape,
     after: RowKey | null,
   ): Promise<ValueDigest[][]> => {
@@ -112,20 +130,15 @@ export function createSourceRows(
     hasKeys: async (range) => (await statementsOf(range)).hasKeys,
     rows,
     async count(range) {
-      const [row] = await query((await statementsOf(range)).count());
-      return Number(row?.[0]);
+      let total = 0;
+      for await (const [row] of readParts(range, (statements, part) => statements.count(part)))
+        total += Number(row?.[0]);
+      return total;
     },
     async fingerprint(range, { width_ms }) {
-      const statements = await statementsOf(range);
       let sums = addSums();
-      const parts = readDivided(connections, range.interval, signal, (part, timeout) =>
-        read(statements.fingerprint(width_ms, part), timeout),
-      );
-      try {
-        for await (const rows of parts) sums = addSums(sums, sumsOfRows(rows));
-      } catch (error) {
-        throwSourceError(error);
-      }
+      for await (const rows of readParts(range, (statements, part) => statements.fingerprint(width_ms, part)))
+        sums = addSums(sums, sumsOfRows(rows));
       return sums;
     },
     hashIds: async (hash, ids) => sumsOfRows(await query(hashesOf(hash, ids))),

@@ -129,7 +129,7 @@ export interface Statement {
 }
 
 /** The statements that read the rows of a range for comparison. */
-interface RangeStatements {
+export interface RangeStatements {
   /** The comparable columns with their values in SQL; long values are digests. */
   readonly columns: ReadonlyMap<string, string>;
   /** Whether the files contain the keys of the rows. */
@@ -143,8 +143,8 @@ interface RangeStatements {
     keys: { readonly after: RowKey | null; readonly only?: RowKey },
     limit: number,
   ): Statement;
-  /** Returns one row with the number of rows. */
-  count(): Statement;
+  /** Returns one row with the number of rows of a part of the range. */
+  count(part: DataInterval): Statement;
   /**
    * Returns index, number of rows and sum of the hashes of their ids for each bucket that has rows, of a part of the range.
    * Buckets are counted from the start of the range.
@@ -197,7 +197,6 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceCol
   const selectedRows = `from ${relations.events} e${query?.joins ?? ''}
     where e.team_id = $1::int and e.inserted_at >= $2::timestamptz and e.inserted_at < $3::timestamptz
       ${conditions.sql}${query?.condition ?? ''}`;
-  const values = [team_id, interval.start, interval.end];
   return {
     columns,
     hasKeys: query?.hasKeys ?? true,
@@ -206,10 +205,14 @@ function eventStatements(range: RowRange, relations: Relations, types: SourceCol
         ${after ? 'and (e.inserted_at, e.uuid) > ($4::timestamptz, $5::uuid)' : ''}
         ${only ? `and (e.inserted_at, e.uuid) = ($${after ? 6 : 4}::timestamptz, $${after ? 7 : 5}::uuid)` : ''}
         order by e.inserted_at, e.uuid fetch first ${limit} rows with ties`,
-      values: [...values, ...valuesOfKey(after), ...valuesOfKey(only)],
+      values: [team_id, interval.start, interval.end, ...valuesOfKey(after), ...valuesOfKey(only)],
       settings,
     }),
-    count: () => ({ text: `select count(*)::text ${selectedRows}`, values, settings }),
+    count: (part) => ({
+      text: `select count(*)::text ${selectedRows}`,
+      values: [team_id, part.start, part.end],
+      settings,
+    }),
     fingerprint: (widthMs, part) => ({
       text: `select ${bucketAt('e.inserted_at')}, count(*)::text, sum(uuid_hash_extended(e.uuid, 0))::text
         ${selectedRows} group by 1`,
@@ -323,9 +326,9 @@ function personStatements(range: RowRange, relations: Relations, types: SourceCo
       ],
       settings,
     }),
-    count: () => ({
+    count: (part) => ({
       text: `select count(*)::text from (${states('')}) state`,
-      values: [team_id, interval.start, interval.end],
+      values: [team_id, part.start, part.end],
       settings,
     }),
     fingerprint: (widthMs, part) => ({
