@@ -8,7 +8,7 @@ import {
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { readStandings } from '../projections/export_conditions.ts';
-import type { Expirations, TimeRange } from './gaps.ts';
+import { type Expirations, sortIntervals, type TimeRange } from './gaps.ts';
 import { currentRange, type RangeContext } from './locations.ts';
 import { intersect, subtract } from './owed_time.ts';
 import type { CoveredTime, Finding } from './report.ts';
@@ -49,7 +49,7 @@ export async function findCoverage(
     return { coverage: { sentence: coverage.sentence, span: null }, findings: [] };
   const count = async (time: DataInterval): Promise<number> =>
     context.source.count(await currentRange(context, time));
-  const ranges: NamedRange[] = intersect([span], covered).map((time) => ({
+  const named: (NamedRange & DataInterval)[] = intersect([span], covered).map((time) => ({
     ...time,
     state: 'exported',
     reason: null,
@@ -58,14 +58,15 @@ export async function findCoverage(
   const not_exported: (DataInterval & { rows: number; reason: string })[] = [];
   for (const part of parts) {
     const rows = await count(part);
-    const expired = await context.expirations.expiredIntervals(part);
-    const reason = expired.length > 0 && part.state === 'exported' ? 'expired' : part.reason;
+    const isExpired =
+      part.state === 'exported' && (await context.expirations.expiredIntervals(part)).length > 0;
+    const reason = isExpired ? 'expired' : part.reason;
     // What the ledger takes for exported has lost its manifest.
     const state = part.state === 'not_owed' || reason === 'expired' ? 'not_owed' : 'owed';
-    ranges.push({ start: part.start, end: part.end, state, reason, rows });
+    named.push({ start: part.start, end: part.end, state, reason, rows });
     not_exported.push({ start: part.start, end: part.end, rows, reason: reason ?? 'no manifest' });
   }
-  ranges.sort((one, other) => Date.parse(one.start ?? '') - Date.parse(other.start ?? ''));
+  const ranges = sortIntervals(named);
   const sentence = sentenceOf(
     { ...coverage, ranges, is_complete: true, backfills: null, next_end: null },
     timezone,
