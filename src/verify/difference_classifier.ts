@@ -47,8 +47,8 @@ export async function readRejectedRows(
           ids.set(id, (ids.get(id) ?? 0) + 1);
           count += 1;
         }
-        if (measure.bytes !== file.bytes || formatCrc32(measure.crc) !== file.crc32)
-          collector.add('file_changed', name, 'The size or CRC-32 of the object differs from the manifest.');
+        if (formatCrc32(measure.crc) !== file.crc32)
+          collector.add('file_changed', name, 'The CRC-32 of the object differs from the manifest.');
         if (count !== file.rows)
           collector.add('file_rows', name, `The object has ${count} rejected rows, expected ${file.rows}.`);
       } catch (error) {
