@@ -74,7 +74,7 @@ export function openTableStore(
   const read = async (
     name: string,
     signal: AbortSignal,
-    budget: ReadingBudget = readingBudget(bounds.manifest),
+    budget: ReadingBudget,
   ): Promise<TableObject | null> => {
     const object = await openObject(requests, keyOf(name), signal);
     if (!object) return null;
