@@ -72,8 +72,18 @@ type PrefixVariable = (typeof prefixVariables)[number];
 const isVariable = (name: string): name is PrefixVariable =>
   (prefixVariables as readonly string[]).includes(name);
 
-/** Folders below a prefix: of manifests, rejected rows, tests of the destination and the log of a table. */
-const reservedSegments = ['_manifests', '_rejected', '_exportd_test', '_exportd_probe', '_delta_log'];
+/**
+ * Folders below a prefix, which has none of them itself. Readers take every file in a folder for one with its rows, except below a
+ * name that begins with an underscore: Spark and pyarrow open no folder of Parquet with another file in it, and one of JSON lines
+ * would count the rejected rows.
+ */
+export const reservedFolders = {
+  manifests: '_manifests',
+  rejectedRows: '_rejected',
+  tests: '_exportd_test',
+  probes: '_exportd_probe',
+  tableLog: '_delta_log',
+};
 
 /** Returns why a template is not a valid prefix; null if it is. */
 export function prefixProblem(template: string): string | null {
@@ -81,7 +91,7 @@ export function prefixProblem(template: string): string | null {
   if (hasControlCharacters(template) || template.includes('\\'))
     return 'The prefix must not contain control characters, line breaks or backslashes.';
   const segments = template.replace(/\/$/, '').split('/');
-  const reserved = segments.find((segment) => reservedSegments.includes(segment));
+  const reserved = segments.find((segment) => Object.values(reservedFolders).includes(segment));
   if (reserved !== undefined)
     return `The prefix must not contain the path segment "${reserved}": exportd and readers give it a meaning of its own.`;
   if (segments.some((segment) => segment === '..' || segment === '.'))
@@ -286,11 +296,14 @@ export const manifestKey = (prefix: string, spec: KeySpec): string =>
 
 /** The prefix of the keys of all manifests of an export. */
 export const manifestFolder = (prefix: string, batchExportId: string): string =>
-  `${join(constantPrefix(prefix), '_manifests', batchExportId)}/`;
+  `${join(constantPrefix(prefix), reservedFolders.manifests, batchExportId)}/`;
 
 /** The key of the object that a destination test writes and deletes. */
 export const testKey = (prefix: string, testId: string): string =>
-  join(constantPrefix(prefix), '_exportd_test', testId);
+  join(constantPrefix(prefix), reservedFolders.tests, testId);
+
+/** A key below the prefix that nothing is written to: the credentials may be restricted to it. */
+export const probeKey = (prefix: string): string => join(constantPrefix(prefix), reservedFolders.probes);
 
 /** The largest number in a key, for checking key lengths. */
 const maxNumber = 999_999;
@@ -417,12 +430,6 @@ export function tablePrefixProblem(template: string): string | null {
   return null;
 }
 
-/**
- * Readers take every file in a folder for one with its rows, except below a name that begins with an underscore: Spark and
- * pyarrow open no folder of Parquet with another file in it, and one of JSON lines would count the rejected rows.
- */
-const rejectedFolder = '_rejected';
-
 /** The key of the file with the rejected rows of a generation. */
 export function rejectedKey(
   fields: FolderFields,
@@ -431,5 +438,6 @@ export function rejectedKey(
 ): string {
   const key = intervalKey(fileFolder(fields), spec, `${generationSuffix(file)}-rejected.jsonl`);
   const root = tableRoot(fields.prefix, spec.model);
-  return root === '' ? `${rejectedFolder}/${key}` : `${root}/${rejectedFolder}${key.slice(root.length)}`;
+  const folder = join(root, reservedFolders.rejectedRows);
+  return root === '' ? `${folder}/${key}` : `${folder}${key.slice(root.length)}`;
 }

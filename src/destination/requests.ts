@@ -36,7 +36,7 @@ import {
   withServerText,
 } from './errors.ts';
 import { safeText } from '../config/bounds.ts';
-import { constantPrefix } from './keys.ts';
+import { probeKey } from './keys.ts';
 import { followRedirects } from './redirects.ts';
 import { ProxiedRequestHandler, S3RequestHandler } from './responses.ts';
 import { accountOf, requireGuardedRole } from './roles.ts';
@@ -689,10 +689,6 @@ export function circuitOf(config: Readonly<Record<string, unknown>>): string {
   ];
   return createHash('sha256').update(JSON.stringify(fields)).digest('base64url');
 }
-
-/** A key below the prefix that nothing is written to: the credentials may be restricted to it. */
-const probeKey = (prefix: string): string =>
-  [constantPrefix(prefix), '_exportd_probe'].filter((segment) => segment !== '').join('/');
 
 /**
  * Asks for an object that does not exist. Any response will do, also an error for which the owner of the bucket is responsible.

@@ -9,7 +9,7 @@ import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { provesBytes, requireField, unprovenBytes } from './answers.ts';
 import { DestinationError } from './destination.ts';
 import { conditionFailureCodes } from './errors.ts';
-import type { PartitionColumn } from './keys.ts';
+import { type PartitionColumn, reservedFolders } from './keys.ts';
 import {
   deleteObject,
   isErrorType,
@@ -140,7 +140,7 @@ export function openTableStore(
     requireConditionalWrites: async (signal: AbortSignal): Promise<void> => {
       if (refusesOverwrites === false) throw unconditional();
       if (isProven) return;
-      const name = `_exportd_test/${randomUUID()}`;
+      const name = `${reservedFolders.tests}/${randomUUID()}`;
       const bytes = Buffer.from('exportd tests whether an object can be overwritten.\n');
       const isNew = (await create(name, bytes, signal)) !== null;
       try {
