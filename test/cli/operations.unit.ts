@@ -33,8 +33,9 @@ const operations = Object.keys(examples)
 
 let sent: Sent[];
 let status: number | undefined;
+let exampleName: string | undefined;
 
-/** Responds as the document of the API says: with the first example of an operation, or of `status` if it has one. */
+/** Responds as the document of the API says: with `exampleName`, or the first example of an operation, or of `status` if it has one. */
 const respond = (url: string, method: string, body: unknown): Response => {
   const { pathname, searchParams } = new URL(url);
   if (
@@ -50,7 +51,7 @@ const respond = (url: string, method: string, body: unknown): Response => {
   const responses = Object.entries(examples[found.operation]?.responses ?? {});
   const [code = '200', named = {}] =
     responses.find(([one]) => Number(one) === status) ?? responses.find(([one]) => one !== '202') ?? [];
-  const [example] = Object.values(named);
+  const example = exampleName === undefined ? Object.values(named)[0] : named[exampleName];
   return new Response(example === undefined ? null : JSON.stringify(example), {
     status: example === undefined ? 204 : Number(code),
   });
@@ -59,6 +60,7 @@ const respond = (url: string, method: string, body: unknown): Response => {
 beforeEach(() => {
   sent = [];
   status = undefined;
+  exampleName = undefined;
   jest
     .spyOn(globalThis, 'fetch')
     .mockImplementation((url, { method = 'GET', body } = {}) =>
@@ -81,13 +83,24 @@ const titled = (commands: readonly (readonly string[])[]) =>
   commands.map((command) => ({ title: command.join(' '), command }));
 
 /** What a command sent and printed, as a text that is easy to review. */
-async function outcomeOf(command: readonly string[]): Promise<string> {
+async function outcomeOf(command: readonly string[]): Promise<{ code: number; text: string }> {
   const { code, stdout, stderr } = await exportd(service, ...command);
   const requests = sent.map(({ operation, query, body }) => {
     const search = new URLSearchParams(query).toString();
     return `${operation}${search === '' ? '' : ` ?${search}`}${body === undefined ? '' : ` ${JSON.stringify(body)}`}`;
   });
-  return ['', ...requests, `→ ${code}`, stdout + stderr].join('\n');
+  return { code, text: ['', ...requests, `→ ${code}`, stdout + stderr].join('\n') };
+}
+
+/** Expects what a command sent and printed, and that with `--json` it ends alike and prints JSON alone. */
+async function expectOutcome(command: readonly string[]): Promise<{ code: number }> {
+  const { code, text } = await outcomeOf(command);
+  expect(text).toMatchSnapshot();
+  sent = [];
+  const { stdout, ...printed } = await exportd(service, ...command, '--json');
+  expect(printed).toEqual({ code, stderr: '' });
+  expect(() => JSON.parse(stdout) as unknown).not.toThrow();
+  return { code };
 }
 
 describe('a command calls its operation and prints the response', () => {
@@ -97,7 +110,7 @@ describe('a command calls its operation and prints the response', () => {
       ['export', 'show', id],
       ['export', 'get', id],
       ['export', 'create', '{"retention_days": 365}', ...flags, '--format', 'Parquet', '--paused'],
-      ['export', 'create', ...flags, '--test'],
+      ['export', 'create', ...flags, '--interval', 'day'],
       ['export', 'update', id, '{"name": "Renamed"}'],
       ['export', 'delete', id],
       ['export', 'pause', id],
@@ -105,20 +118,25 @@ describe('a command calls its operation and prints the response', () => {
       ['export', 'backfill', id, '--start-at', start, '--end-at', end, '--dry-run'],
       ['export', 'backfill', id, '--start-at', start, '--end-at', end, '--allow-shrink'],
       ['export', 'retry', id, inner, '--allow-shrink'],
+      ['export', 'retry', '--failed', '--since', '-1h'],
       ['export', 'retry', id, '--failed', '--since', '-1h'],
       ['export', 'intervals', id, '--status', 'gap,held', '--after', start],
+      ['export', 'intervals', id, '--before', end, '--limit', '1'],
       ['export', 'manifests', id, '--since', '-1h', '--limit', '5'],
       ['export', 'reading', id],
+      ['export', 'reading', id, '--reader', 'duckdb'],
       ['export', 'interval', id, start],
       ['export', 'find', id, start, inner],
       ['export', 'preview', '{"name": "New"}'],
       ['export', 'preview', '--id', id],
       ['export', 'estimate', '{"interval": "hour"}'],
       ['export', 'estimate', '--id', id],
+      ['export', 'estimate', '{"interval": "hour"}', '--id', id],
       ['export', 'acknowledge', id, start, end, '--reason', 'Deleted by law'],
       ['export', 'logs', id, '--limit', '2'],
       ['why', id],
       ['run', 'list', id, '--status', 'Failed', '--created-by', 'backfill'],
+      ['run', 'list', id, '--limit', '1'],
       ['run', 'show', id, inner],
       ['run', 'cancel', id, inner],
       ['backfill', 'list', id],
@@ -140,7 +158,9 @@ describe('a command calls its operation and prints the response', () => {
       ['webhook', 'deliveries', id, '--status', 'failed'],
       ['webhook', 'resend', id, inner],
       ['audit', '--action', 'webhook.create', '--since', start],
+      ['audit', '--object', `batch_exports/${id}`, '--limit', '1'],
       ['key', 'create', '--name', 'CI', '--scopes', 'query:read'],
+      ['key', 'create', '--name', 'CI', '--scopes', 'query:read', '--expires-at', '2040-01-01T00:00:00Z'],
       ['key', 'list'],
       ['key', 'rotate', id, '--overlap', '60'],
       ['key', 'revoke', id, '--descendants'],
@@ -151,9 +171,27 @@ describe('a command calls its operation and prints the response', () => {
       ['project', 'list'],
     ]),
   )('$title', async ({ command }) => {
-    expect(await outcomeOf(command)).toMatchSnapshot();
-    const { stdout } = await exportd(service, ...command, '--json');
-    expect(() => JSON.parse(stdout || 'null') as unknown).not.toThrow();
+    await expectOutcome(command);
+  });
+
+  it('webhook test, which exits with 1 if the message is not delivered', async () => {
+    exampleName = 'not_delivered';
+    expect(await expectOutcome(['webhook', 'test', id])).toEqual({ code: 1 });
+  });
+});
+
+describe('a command that is refused says why, and exits with 1', () => {
+  it.each(
+    titled([
+      ['export', 'create', ...flags, '--test'],
+      ['export', 'retry', id],
+      ['export', 'retry', id, inner, '--since', '-1h'],
+      ['export', 'reading', id, '--reader', 'excel'],
+    ]),
+  )('$title', async ({ command }) => {
+    const { code, text } = await outcomeOf(command);
+    expect(code).toBe(1);
+    expect(text).toMatchSnapshot();
   });
 });
 
@@ -169,6 +207,6 @@ describe('a command that is not applied yet says so', () => {
     ]),
   )('$title', async ({ command }) => {
     status = 202;
-    expect(await outcomeOf(command)).toMatchSnapshot();
+    await expectOutcome(command);
   });
 });
