@@ -42,6 +42,11 @@ const policies = quickPolicies({
 
 const key = (id: string) => ({ inserted_at: '2026-11-01T10:00:00.000000Z', id });
 
+/** Whether a step was too late. Nothing is recorded then. */
+const isLost = (error: unknown): boolean =>
+  error instanceof Error &&
+  ['RunEnded', 'GenerationSuperseded', 'RangeError', 'CommandRejected'].includes(error.name);
+
 /** Creates a lagging export in a dedicated database, with all actions of commands and runs on it. */
 export async function startLifecycle() {
   const database = await createTestDatabase();
@@ -66,13 +71,11 @@ export async function startLifecycle() {
     );
   const oneOf = (ids: readonly string[], choice: number): string | undefined => ids[choice % ids.length];
 
-  /** Ignores the errors of steps that are too late. Nothing is recorded then. */
   const ignoringLostRuns = async (work: () => Promise<unknown>): Promise<void> => {
     try {
       await work();
     } catch (error) {
-      const lost = ['RunEnded', 'GenerationSuperseded', 'RangeError', 'CommandRejected'];
-      if (!(error instanceof Error) || !lost.includes(error.name)) throw error;
+      if (!isLost(error)) throw error;
     }
   };
   const withRun = async (choice: number, work: (id: string, run: ExistingRun) => Promise<unknown>) => {
@@ -91,7 +94,8 @@ export async function startLifecycle() {
   const publish = async (id: string): Promise<void> => {
     try {
       await simulated.publish(id, await simulated.start(id), id, 1);
-    } catch {
+    } catch (error) {
+      if (!isLost(error)) throw error;
       await terminate(id);
     }
   };
