@@ -3,6 +3,7 @@ import pg from 'pg';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { checkRunBarrier } from '../../src/export/count.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
+import { readRuns } from '../decisions/read_runs.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 
 const { signal } = new AbortController();
@@ -27,22 +28,14 @@ it('lets the intervals of a backfill wait once for the transactions that were op
   await harness.createRun({ batchExportId });
   /** Backfills three minutes that ended a while ago. @returns the runs in their order */
   const backfill = async (minutes: number): Promise<readonly string[]> => {
-    await commander.command('backfill', {
+    const { command } = await commander.command('backfill', {
       start_at: minutesAgo(minutes + 3),
       end_at: minutesAgo(minutes),
     });
-    const { pool } = harness.database;
-    const { rows } = await pool.query<{ id: string }>(
-      'select id from exportd.backfills where batch_export_id = $1 order by position desc limit 1',
-      [batchExportId],
-    );
-    const id = rows[0]?.id ?? '';
-    await advanceBackfill(harness.journal, policies, id);
-    const runs = await pool.query<{ id: string }>(
-      'select id from exportd.batch_export_runs where backfill_id = $1 order by data_interval_start',
-      [id],
-    );
-    return runs.rows.map((run) => run.id);
+    const backfill_id = command.outcome?.backfill_id ?? '';
+    await advanceBackfill(harness.journal, policies, backfill_id);
+    const runs = await readRuns(harness.database.pool, { backfill_id });
+    return runs.map((run) => run.id);
   };
   /** Begins a transaction that has written a row. */
   const write = async (): Promise<void> => {
