@@ -42,8 +42,7 @@ export const statisticsOf = (all: readonly number[]): Statistics => ({
 export const rounded = (value: number): number => Math.round(value * 1_000) / 1_000;
 
 /** Bytes as megabytes for a table; a dash for what was not measured. */
-export const megabytes = (bytes: number | null, digits = 1): string =>
-  bytes === null ? '-' : (bytes / 1e6).toFixed(digits);
+export const megabytes = (bytes: number | null): string => (bytes === null ? '-' : (bytes / 1e6).toFixed(1));
 
 /** Writes a result as `--json` prints it. */
 export const saveResult = (file: string, result: object): void =>

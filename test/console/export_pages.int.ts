@@ -1,11 +1,9 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
-import { createPolicies } from '../../src/decisions/policies.ts';
-import { configRules } from '../../src/temporal/capabilities.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { readSettings } from '../../src/config/settings.ts';
 import { inWords } from '../../src/console/pages/edit/form_fields.ts';
+import { quickPolicies } from '../decisions/commander.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { createLaggingExport } from '../http/lagging_export.ts';
@@ -64,7 +62,7 @@ async function createHistory(): Promise<string> {
   const again = (retried.results as { id: string }[])[0]?.id ?? '';
   await completeRun(api.journal, again, { files: [{ rows: 3, first: key, last: key }] });
   await completeRun(api.journal, second, { rows: 5 });
-  await endRun(api.journal, createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules), third, {
+  await endRun(api.journal, quickPolicies(), third, {
     status: 'Failed',
     latest_error: 'NoSuchBucket: The bucket "clicks" does not exist. Create it, or change bucket_name.',
   });
@@ -97,7 +95,7 @@ async function createPaused(): Promise<string> {
   await api.advanceSchedule(created);
   const { body } = await api.call('GET', `batch_exports/${created}/runs/`);
   for (const run of body.results as { id: string }[])
-    await endRun(api.journal, createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules), run.id, {
+    await endRun(api.journal, quickPolicies(), run.id, {
       status: 'Failed',
       latest_error: 'NoSuchBucket: The bucket does not exist.',
     });

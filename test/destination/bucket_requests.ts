@@ -16,8 +16,18 @@ export const s3Settings = (more: Record<string, string> = {}): Settings =>
     ...more,
   });
 
+type Bucket = Pick<TestBucket, 'accessKeyId' | 'bucket' | 'endpoint' | 'secretAccessKey'>;
+
+/** A bucket of a server that takes any keys. */
+export const bucketAt = (endpoint: string): Bucket => ({
+  endpoint,
+  bucket: 'bucket',
+  accessKeyId: 'key',
+  secretAccessKey: 'secret',
+});
+
 /** A config of a test bucket, as in a request. */
-export const configOf = (bucket: TestBucket, more: object = {}) => ({
+export const configOf = (bucket: Bucket, more: object = {}) => ({
   bucket_name: bucket.bucket,
   region: 'us-east-1',
   prefix: 'exports/{year}',
@@ -27,17 +37,16 @@ export const configOf = (bucket: TestBucket, more: object = {}) => ({
   ...more,
 });
 
-const parse = (bucket: TestBucket, more: object): S3Config =>
-  parseS3Config(configOf(bucket, more), s3Settings());
+const parse = (bucket: Bucket, more: object): S3Config => parseS3Config(configOf(bucket, more), s3Settings());
 
-export const openBucket = (bucket: TestBucket, more: object = {}): Destination =>
+export const openBucket = (bucket: Bucket, more: object = {}): Destination =>
   openS3(parse(bucket, more), {
     settings: s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' }),
     onError: () => undefined,
   });
 
 export const requestsOf = (
-  bucket: TestBucket,
+  bucket: Bucket,
   more: object = {},
   settings: Record<string, string> = {},
 ): S3Requests =>

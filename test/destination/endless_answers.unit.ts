@@ -2,10 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { openS3 } from '../../src/destination/open_destination.ts';
-import { parseS3Config } from '../../src/destination/config.ts';
-import type { TestBucket } from '../setup/bucket.ts';
-import { configOf, s3Settings } from './bucket_requests.ts';
+import { bucketAt, openBucket } from './bucket_requests.ts';
 import { type FakeServer, type ReceivedRequest, startFakeServer } from './fake_server.ts';
 
 let server: FakeServer;
@@ -16,18 +13,8 @@ const { signal } = new AbortController();
 /** Opens the destination of an export to a server. */
 async function openAt(respond: (request: ReceivedRequest, response: ServerResponse) => void) {
   server = await startFakeServer(respond);
-  const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' });
-  const bucket = {
-    endpoint: server.endpoint,
-    bucket: 'bucket',
-    accessKeyId: 'key',
-    secretAccessKey: 'secret',
-  };
-  const config = parseS3Config(
-    configOf(bucket as TestBucket, { file_format: 'Parquet', table_format: 'delta', prefix: 'table/{year}' }),
-    settings,
-  );
-  return openS3(config, { settings, onError: () => undefined });
+  const config = { file_format: 'Parquet', table_format: 'delta', prefix: 'table/{year}' };
+  return openBucket(bucketAt(server.endpoint), config);
 }
 
 const objectBytes = 200_000;

@@ -10,6 +10,7 @@ import {
 } from '../../src/foreign_bytes/foreign_bytes.ts';
 import { parseStoredManifest } from '../../src/destination/stored_manifest.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
+import { allItems } from '../setup/all_items.ts';
 
 const program = join(import.meta.dirname, 'fault_foreign_bytes_process.ts');
 const readers = (more: Record<string, string> = {}) =>
@@ -31,12 +32,6 @@ async function* chunksOf(...sizes: readonly number[]): AsyncGenerator<Buffer> {
     await nextTurn();
     yield Buffer.alloc(size, 'x');
   }
-}
-
-async function all<Item>(items: AsyncIterable<Item>): Promise<Item[]> {
-  const read: Item[] = [];
-  for await (const item of items) read.push(item);
-  return read;
 }
 
 /** Turns of the event loop while something runs: none while it is blocked. */
@@ -92,7 +87,7 @@ describe('an object', () => {
   it('of a project waits for no other, however many one sends', async () => {
     const pool = readers({ EXPORTD_READER_TIMEOUT: '2s' });
     const order: string[] = [];
-    const hostile = Array.from({ length: 6 }, () =>
+    const hostile = Array.from({ length: 3 }, () =>
       pool
         .of(1)
         .parse(endless, '')
@@ -110,7 +105,7 @@ describe('a stream', () => {
     const foreign = readers().of(1);
     const streams = [chunksOf(1, 2, 3), chunksOf(), chunksOf(70_000)];
     expect(
-      await Promise.all(streams.map((chunks) => all(foreign.read(lengths, null, chunks, signal)))),
+      await Promise.all(streams.map((chunks) => allItems(foreign.read(lengths, null, chunks, signal)))),
     ).toEqual([[1, 2, 3], [], [70_000]]);
   });
 
@@ -120,7 +115,7 @@ describe('a stream', () => {
       await nextTurn();
       throw new Error('The source broke.');
     }
-    await expect(all(readers().of(1).read(lengths, null, broken(), signal))).rejects.toThrow(
+    await expect(allItems(readers().of(1).read(lengths, null, broken(), signal))).rejects.toThrow(
       'The source broke.',
     );
   });
@@ -140,7 +135,7 @@ describe('a stream', () => {
     }
     for await (const length of foreign.read(lengths, null, source(), signal)) if (length === 2) break;
     expect(isEnded).toBe(true);
-    expect(await all(foreign.read(lengths, null, chunksOf(5), signal))).toEqual([5]);
+    expect(await allItems(foreign.read(lengths, null, chunksOf(5), signal))).toEqual([5]);
   });
 
   it.each([
@@ -149,11 +144,11 @@ describe('a stream', () => {
     ['takes too long', endlessReader, '2s', /takes longer than 2 s/],
   ])('that %s ends its process, and the next one is read', async (_, reader, timeout, message) => {
     const foreign = readers({ EXPORTD_READER_TIMEOUT: timeout }).of(1);
-    await expect(all(foreign.read(reader, null, chunksOf(1), signal))).rejects.toMatchObject({
+    await expect(allItems(foreign.read(reader, null, chunksOf(1), signal))).rejects.toMatchObject({
       name: 'ForeignBytesTooCostly',
       message: expect.stringMatching(message),
     });
-    expect(await all(foreign.read(lengths, null, chunksOf(5), signal))).toEqual([5]);
+    expect(await allItems(foreign.read(lengths, null, chunksOf(5), signal))).toEqual([5]);
   });
 
   it('of a slow bucket keeps no other project from reading', async () => {
@@ -163,8 +158,10 @@ describe('a stream', () => {
       await released.promise;
       yield Buffer.from('x');
     }
-    const waiting = Array.from({ length: 20 }, () => all(pool.of(1).read(lengths, null, slow(), signal)));
-    expect(await all(pool.of(2).read(lengths, null, chunksOf(1), signal))).toEqual([1]);
+    const waiting = Array.from({ length: 20 }, () =>
+      allItems(pool.of(1).read(lengths, null, slow(), signal)),
+    );
+    expect(await allItems(pool.of(2).read(lengths, null, chunksOf(1), signal))).toEqual([1]);
     released.resolve(undefined);
     expect(await Promise.all(waiting)).toEqual(Array.from({ length: 20 }, () => [1]));
   });

@@ -1,9 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readSettings } from '../../src/config/settings.ts';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { collapseHistory } from '../../src/decisions/collapse_history.ts';
-import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
@@ -16,7 +14,7 @@ import { fileOf } from '../decisions/simulated_runs.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
-import { configRules, storedRows } from '../../src/temporal/capabilities.ts';
+import { storedRows } from '../../src/temporal/capabilities.ts';
 
 interface Entry {
   readonly data_interval_start: string;
@@ -100,15 +98,10 @@ const append = (id: string, event: RunEvent) =>
   );
 
 const end = (id: string, status: RunOutcome, settings: Record<string, string> = {}) =>
-  endRun(
-    api.journal,
-    createPolicies(readSettings({ DATABASE_URL: 'unused', ...settings }), configRules),
-    id,
-    {
-      status,
-      latest_error: `Test: it ended ${status}.`,
-    },
-  );
+  endRun(api.journal, quickPolicies(settings), id, {
+    status,
+    latest_error: `Test: it ended ${status}.`,
+  });
 
 /** Retries a run and returns the id of the new one. */
 async function retry(id: string, run: string): Promise<string> {

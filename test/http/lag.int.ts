@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readSettings } from '../../src/config/settings.ts';
-import { createPolicies } from '../../src/decisions/policies.ts';
-import { configRules } from '../../src/temporal/capabilities.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { rebuild } from '../../src/projections/registry.ts';
+import { quickPolicies } from '../decisions/commander.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
@@ -62,15 +60,10 @@ async function complete({ id }: Run): Promise<void> {
 }
 
 const end = (run: Run, status: RunOutcome, settings: Record<string, string> = {}) =>
-  endRun(
-    api.journal,
-    createPolicies(readSettings({ DATABASE_URL: 'unused', ...settings }), configRules),
-    run.id,
-    {
-      status,
-      latest_error: 'Test: it was ended.',
-    },
-  );
+  endRun(api.journal, quickPolicies(settings), run.id, {
+    status,
+    latest_error: 'Test: it was ended.',
+  });
 
 const gapOf = (run: Run | undefined, status: string) => ({
   data_interval_start: run?.data_interval_start,

@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
-import { createPolicies } from '../../src/decisions/policies.ts';
-import { configRules } from '../../src/temporal/capabilities.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { readSettings } from '../../src/config/settings.ts';
-import { minutesAgo } from '../decisions/commander.ts';
+import { minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
@@ -21,7 +18,7 @@ async function createFailedExport(): Promise<string> {
   const id = await api.createExport();
   const range = { start_at: minutesAgo(2), end_at: minutesAgo(1) };
   const { body } = await api.call('POST', `batch_exports/${id}/backfills/`, range);
-  const policies = createPolicies(readSettings({ DATABASE_URL: api.database.url }), configRules);
+  const policies = quickPolicies();
   for (const { id: run } of await runsOf(id))
     await endRun(api.journal, policies, run, { status: 'Failed', latest_error: 'AccessDenied: a test' });
   await api.call('POST', `batch_exports/${id}/backfills/${String(body.id)}/cancel/`);

@@ -1,8 +1,9 @@
 /** A person who asks for whatever a worker or server does for a project, as fast as it answers. */
+import { configOf } from '../destination/bucket_requests.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { random } from './random.ts';
-import { configOf, type Tenant } from './tenant.ts';
+import { format, type Tenant } from './tenant.ts';
 
 interface HostilePerson {
   /** The answers by request and status. */
@@ -34,11 +35,11 @@ export function startHostilePerson(
   const stopping = new AbortController();
   const destination = () => ({
     type: 'S3',
-    config: {
-      ...configOf(of.bucket),
+    config: configOf(of.bucket, {
+      ...format,
       prefix: of.prefix,
       ...random.of([{}, { file_format: 'Parquet', compression: 'zstd', table_format: 'delta' }]),
-    },
+    }),
   });
   const definition = () => ({ name: 'New', model: 'events', interval: 'hour', destination: destination() });
   const start = (hour: number): string => hourAgo(hour).toISOString();

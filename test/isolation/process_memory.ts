@@ -1,6 +1,7 @@
 /** Memory of a worker and of the processes that read for it. */
 import { readdirSync, readFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
+import { memoryOf } from '../bench/usage.ts';
 
 /** The most resident memory, in MiB. */
 interface PeakMemory {
@@ -12,15 +13,7 @@ interface PeakMemory {
 
 const pollMs = 200;
 
-function residentMiB(pid: number, field: 'VmRSS' | 'VmHWM'): number {
-  try {
-    const status = readFileSync(`/proc/${pid}/status`, 'utf8');
-    return Number(new RegExp(`^${field}:\\s+(\\d+) kB$`, 'm').exec(status)?.[1] ?? 0) / 1_024;
-  } catch {
-    // It has ended.
-    return 0;
-  }
-}
+const inMiB = (bytes: number): number => Math.round(bytes / 2 ** 20);
 
 /** The processes that threads of a process have started. */
 const childrenOf = (pid: number): readonly number[] =>
@@ -41,7 +34,7 @@ export function watchMemory(pid: number): { stop(): Promise<PeakMemory> } {
   let children = 0;
   const watching = (async () => {
     while (!stopping.signal.aborted) {
-      const now = childrenOf(pid).reduce((sum, child) => sum + residentMiB(child, 'VmRSS'), 0);
+      const now = childrenOf(pid).reduce((sum, child) => sum + (memoryOf(child)?.resident ?? 0), 0);
       children = Math.max(children, now);
       await delay(pollMs);
     }
@@ -50,7 +43,7 @@ export function watchMemory(pid: number): { stop(): Promise<PeakMemory> } {
     stop: async () => {
       stopping.abort();
       await watching;
-      return { own: Math.round(residentMiB(pid, 'VmHWM')), children: Math.round(children) };
+      return { own: inMiB(memoryOf(pid)?.peak ?? 0), children: inMiB(children) };
     },
   };
 }

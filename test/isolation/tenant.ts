@@ -1,5 +1,6 @@
 /** A project of a stack with its own user and keys. */
 import { createKey, createProject, createUser, type Scope } from '../../src/http/accounts.ts';
+import { configOf } from '../destination/bucket_requests.ts';
 import type { Stack } from '../e2e/stack.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 
@@ -16,16 +17,8 @@ export interface Tenant {
   createExport(fields: Record<string, unknown>, config: Record<string, unknown>): Promise<string>;
 }
 
-/** The config of an export to a bucket. */
-export const configOf = ({ bucket, endpoint, accessKeyId, secretAccessKey }: TestBucket) => ({
-  bucket_name: bucket,
-  region: 'us-east-1',
-  aws_access_key_id: accessKeyId,
-  aws_secret_access_key: secretAccessKey,
-  endpoint_url: endpoint,
-  file_format: 'JSONLines',
-  compression: 'gzip',
-});
+/** The format of exports that name none. */
+export const format = { file_format: 'JSONLines', compression: 'gzip' };
 
 export async function createTenant(
   { pool, baseUrl }: Stack,
@@ -59,7 +52,7 @@ export async function createTenant(
         model: 'events',
         interval: 'hour',
         ...fields,
-        destination: { type: 'S3', config: { ...configOf(bucket), ...config } },
+        destination: { type: 'S3', config: configOf(bucket, { ...format, ...config }) },
       });
       if (status !== 201) throw new Error(`Could not create the export: ${text}`);
       return (JSON.parse(text) as { id: string }).id;

@@ -2,13 +2,10 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { bounds } from '../../src/config/bounds.ts';
-import { openS3 } from '../../src/destination/open_destination.ts';
-import { parseS3Config } from '../../src/destination/config.ts';
 import type { TableStore } from '../../src/destination/table_store.ts';
 import { describeTable, readHistory } from '../../src/tables/describe.ts';
 import { readCommit, readSnapshot } from '../../src/tables/log.ts';
-import type { TestBucket } from '../setup/bucket.ts';
-import { configOf, s3Settings } from '../destination/bucket_requests.ts';
+import { bucketAt, openBucket } from '../destination/bucket_requests.ts';
 import { type FakeServer, startFakeServer } from '../destination/fake_server.ts';
 
 const { signal } = new AbortController();
@@ -64,20 +61,8 @@ async function tableOf(objects: Readonly<Record<string, Content>>): Promise<Tabl
       response.writeHead(404).end('<Error><Code>NoSuchKey</Code><Message>No.</Message></Error>');
     else send(response, content);
   });
-  const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' });
-  const bucket = {
-    endpoint: server.endpoint,
-    bucket: 'bucket',
-    accessKeyId: 'key',
-    secretAccessKey: 'secret',
-  } as TestBucket;
   const config = { file_format: 'Parquet', table_format: 'delta', prefix: 'table/{year}' };
-  const destination = openS3(parseS3Config(configOf(bucket, config), settings), {
-    settings,
-    team_id: 1,
-    onError: () => undefined,
-  });
-  const table = destination.table('events');
+  const table = openBucket(bucketAt(server.endpoint), config).table('events');
   if (!table) throw new Error('The destination has no table.');
   return table;
 }

@@ -14,6 +14,7 @@ import { digestText, type ComparedRow } from '../../src/readers/row.ts';
 import { copyBlock } from '../encoding/copy_block.ts';
 import { bytesOf, sampleOf, type SampleRow } from '../encoding/parquet/samples.ts';
 import { fileOf, fragmentOf } from '../encoding/parquet/written_file.ts';
+import { allItems } from '../setup/all_items.ts';
 import { randomCases } from '../setup/effort.ts';
 
 /** Bytes in chunks of these sizes, repeatedly. */
@@ -230,11 +231,6 @@ describe('the rows of several sequences of files', () => {
     }
     return { seen, sequences: times.map(rowsOf) };
   }
-  const collect = async (rows: AsyncIterable<ComparedRow>): Promise<ComparedRow[]> => {
-    const found: ComparedRow[] = [];
-    for await (const row of rows) found.push(row);
-    return found;
-  };
 
   it('are merged by their keys, and by their sequences where keys are equal', async () => {
     await fc.assert(
@@ -242,11 +238,11 @@ describe('the rows of several sequences of files', () => {
         fc.array(fc.array(fc.integer({ min: 0, max: 50 }), { maxLength: 8 }), { maxLength: 9 }),
         async (unordered) => {
           const times = unordered.map((numbers) => numbers.toSorted((one, other) => one - other));
-          const all = (await Promise.all(sequencesOf(...times).sequences.map(collect))).flat();
+          const all = (await Promise.all(sequencesOf(...times).sequences.map(allItems))).flat();
           const expected = all.toSorted((one, other) =>
             one.inserted_at < other.inserted_at ? -1 : one.inserted_at > other.inserted_at ? 1 : 0,
           );
-          expect(await collect(mergedByKey(sequencesOf(...times).sequences))).toEqual(expected);
+          expect(await allItems(mergedByKey(sequencesOf(...times).sequences))).toEqual(expected);
         },
       ),
       { numRuns: randomCases(100) },
@@ -256,10 +252,10 @@ describe('the rows of several sequences of files', () => {
   it('are read one sequence after the other if there are many, however many rows they have', async () => {
     const numbers = Array.from({ length: 3_000 }, (_, number) => number);
     const few = sequencesOf(numbers, numbers);
-    expect(await collect(mergedByKey(few.sequences))).toHaveLength(2 * numbers.length);
+    expect(await allItems(mergedByKey(few.sequences))).toHaveLength(2 * numbers.length);
     expect(few.seen).toEqual({ open: 0, maxOpen: 2 });
     const many = sequencesOf(...Array.from({ length: 9 }, () => numbers));
-    const rows = await collect(mergedByKey(many.sequences));
+    const rows = await allItems(mergedByKey(many.sequences));
     expect(rows).toHaveLength(9 * numbers.length);
     expect(rows.slice(9, 18).map(({ values }) => Number(values[0]))).toEqual([...Array(9).keys()]);
     expect(many.seen).toEqual({ open: 0, maxOpen: 1 });
@@ -276,7 +272,7 @@ describe('the rows of several sequences of files', () => {
         yield* [];
         throw new Error('broken');
       }
-      await expect(collect(mergedByKey([...failing.sequences, broken()]))).rejects.toThrow('broken');
+      await expect(allItems(mergedByKey([...failing.sequences, broken()]))).rejects.toThrow('broken');
       expect(failing.seen.open).toBe(0);
     }
   });

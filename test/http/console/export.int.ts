@@ -1,10 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readSettings } from '../../../src/config/settings.ts';
-import { createPolicies } from '../../../src/decisions/policies.ts';
-import { configRules } from '../../../src/temporal/capabilities.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../../src/domain/run.ts';
+import { quickPolicies } from '../../decisions/commander.ts';
 import { fileOf } from '../../decisions/simulated_runs.ts';
 import { fingerprintOf } from '../../domain/fingerprints.ts';
 import { minuteAgo } from '../../setup/minutes.ts';
@@ -196,15 +194,10 @@ it('finds the exports with the same bucket and the same trouble', async () => {
   const failing = async (name: string): Promise<string> => {
     const { id, runs } = await createBackfilledExport(1);
     await api.call('PATCH', `batch_exports/${id}`, { name });
-    await endRun(
-      api.journal,
-      createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules),
-      runs[0] ?? '',
-      {
-        status: 'Failed',
-        latest_error: 'NoSuchBucket: It does not exist.',
-      },
-    );
+    await endRun(api.journal, quickPolicies(), runs[0] ?? '', {
+      status: 'Failed',
+      latest_error: 'NoSuchBucket: It does not exist.',
+    });
     return id;
   };
   const id = await failing('One');

@@ -2,9 +2,7 @@ import { recordIntervalCheck } from '../../../src/projections/interval_checks.ts
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
-import { createPolicies } from '../../../src/decisions/policies.ts';
-import { configRules } from '../../../src/temporal/capabilities.ts';
-import { readSettings } from '../../../src/config/settings.ts';
+import { quickPolicies } from '../../decisions/commander.ts';
 import { minuteAgo } from '../../setup/minutes.ts';
 import { useTestBucket } from '../../setup/use_test_bucket.ts';
 import { configOf } from '../../destination/bucket_requests.ts';
@@ -160,7 +158,7 @@ describe('an interval', () => {
 
   it('has no manifest before a run has completed', async () => {
     const { id, run } = await createRun();
-    const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules);
+    const policies = quickPolicies();
     await endRun(api.journal, policies, run, { status: 'Failed', latest_error: 'Test: it failed.' });
     const { body } = await api.call('GET', pathOf(id));
     expect(body).toMatchObject({

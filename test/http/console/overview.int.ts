@@ -1,11 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { readSettings } from '../../../src/config/settings.ts';
-import { createPolicies } from '../../../src/decisions/policies.ts';
-import { configRules } from '../../../src/temporal/capabilities.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import type { Overview, OverviewItem } from '../../../src/http/console/pages/schema.ts';
-import { createCommander } from '../../decisions/commander.ts';
+import { createCommander, quickPolicies } from '../../decisions/commander.ts';
 import { createSimulatedRuns } from '../../decisions/simulated_runs.ts';
 import { minuteAgo } from '../../setup/minutes.ts';
 import { openApiHarness, type ApiHarness } from '../api_harness.ts';
@@ -14,7 +11,7 @@ import { createLaggingExport } from '../lagging_export.ts';
 let api: ApiHarness;
 let ids: Readonly<Record<'failing' | 'held' | 'behind' | 'exported' | 'paused', string>>;
 
-const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules);
+const policies = quickPolicies();
 
 beforeAll(async () => {
   api = await openApiHarness({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '1000' });
