@@ -161,6 +161,7 @@ export async function createExportHarness(of?: TestBucket) {
   const verifyManifest = async (key: string, expected: Partial<Manifest>): Promise<Manifest> => {
     const manifest = await reader.manifestAt(key);
     const uuids = await reader.sourceUuids();
+    expect(uuids).not.toEqual([]);
     expect(await reader.uuidsIn(manifest)).toEqual(uuids);
     expect(manifest).toMatchObject({ rows: uuids.length, source_rows: uuids.length, ...expected });
     return manifest;

@@ -31,7 +31,7 @@ describe('resuming', () => {
 
   /** Publishes, and checks that nothing is left of other attempts. */
   async function publishAndVerify(runId: string, batchExportId: string, generation = 1): Promise<void> {
-    await harness.publishAndVerify(runId, { generation });
+    await harness.publishAndVerify(runId, { generation, rows: eventCount });
     expect(await harness.reader.keysWithPrefix(batchExportId)).toHaveLength(2);
     expect(await harness.reader.openUploads()).toEqual([]);
   }

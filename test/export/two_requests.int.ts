@@ -53,7 +53,7 @@ describe('the requests of a small interval', () => {
   it('are two, a PUT for the file and one for its manifest, and no GET', async () => {
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
-    const manifest = await harness.publishAndVerify(run_id, { generation: 1 });
+    const manifest = await harness.publishAndVerify(run_id, { generation: 1, rows });
     expect(manifest.files).toHaveLength(1);
     expect(operationsOn(batchExportId)).toEqual(['PutObject', 'PutObject']);
   });
@@ -63,7 +63,7 @@ describe('the requests of a small interval', () => {
     const publish = async () => {
       const { run_id, batchExportId } = await createRun();
       await harness.attempt().exportInterval({ run_id });
-      await harness.publishAndVerify(run_id, { generation: 1 });
+      await harness.publishAndVerify(run_id, { generation: 1, rows });
       return operationsOn(batchExportId);
     };
     expect(await publish()).toEqual([
@@ -90,7 +90,7 @@ describe('the requests of a small interval', () => {
     for (let interval = 0; interval < 2; interval += 1) {
       const { run_id, batchExportId } = await createRun();
       await harness.attempt().exportInterval({ run_id });
-      await harness.publishAndVerify(run_id, { generation: 1 });
+      await harness.publishAndVerify(run_id, { generation: 1, rows });
       expect(operationsOn(batchExportId).filter((operation) => operation === 'GetObject')).toHaveLength(2);
       const { rows: found } = await harness.database.pool.query(
         'select conditional_put from exportd.store_traits',
@@ -112,7 +112,7 @@ describe('the requests of a small interval', () => {
         return 'broken';
       },
     });
-    await harness.publishAndVerify(run_id, { generation: 1 });
+    await harness.publishAndVerify(run_id, { generation: 1, rows });
     expect(lost).toBe(true);
     expect(operationsOn(batchExportId)).toContain('GetObject');
   });
@@ -121,7 +121,7 @@ describe('the requests of a small interval', () => {
     await knowTraits(harness, proxy, { checksums: false });
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
-    await harness.publishAndVerify(run_id, { generation: 1 });
+    await harness.publishAndVerify(run_id, { generation: 1, rows });
     await knowTraits(harness, proxy, { checksums: true });
     expect(operationsOn(batchExportId)).toEqual(['PutObject', 'GetObject', 'PutObject', 'GetObject']);
   });
@@ -141,7 +141,7 @@ describe('a store that was seen to refuse overwrites', () => {
   const publish = async () => {
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
-    await harness.publishAndVerify(run_id, { generation: 1 });
+    await harness.publishAndVerify(run_id, { generation: 1, rows });
     return operationsOn(batchExportId);
   };
   const age = () =>
@@ -198,7 +198,7 @@ describe('a store that was seen to refuse overwrites', () => {
     const { run_id: other, batchExportId: otherExport } = await createRun();
     await harness.attempt().exportInterval({ run_id: other });
     const { manifest_key } = await harness.attempt().publishManifest({ run_id: other });
-    const published = await harness.verifyManifest(manifest_key, { generation: 1 });
+    const published = await harness.verifyManifest(manifest_key, { generation: 1, rows });
     const { run_id, batchExportId } = await createRun();
     const ofRun = (key: string): string => key.replaceAll(otherExport, batchExportId);
     // As after the control database lost what the export had published.
@@ -216,7 +216,7 @@ describe('a store that was seen to refuse overwrites', () => {
     await age();
     proxy.intercept(withoutConditions(harness));
     await harness.attempt().exportInterval({ run_id });
-    await harness.publishAndVerify(run_id, { generation: 4 });
+    await harness.publishAndVerify(run_id, { generation: 4, rows });
     expect(await harness.reader.textOf(fileKey)).toBe('a file that readers use');
     expect(await warningsOf(harness, run_id)).toContainEqual(
       expect.stringContaining('overwrote an object although the request forbade it'),
@@ -234,7 +234,7 @@ describe('a store that was seen to refuse overwrites', () => {
     const next = await createRun();
     await harness.attempt().exportInterval(next);
     // The keys have a mark.
-    expect((await harness.publishAndVerify(next.run_id, { generation: 1 })).files[0]?.key).toMatch(
+    expect((await harness.publishAndVerify(next.run_id, { generation: 1, rows })).files[0]?.key).toMatch(
       /Z-[^-.]{8}\.jsonl/,
     );
   });
@@ -268,7 +268,7 @@ describe('the manifest of a small interval', () => {
     const { run_id, batchExportId } = await createRun();
     await harness.attempt().exportInterval({ run_id });
     await expect(harness.attempt(withCrash(harness, at)).publishManifest({ run_id })).rejects.toThrow();
-    await harness.publishAndVerify(run_id, { generation: 1 });
+    await harness.publishAndVerify(run_id, { generation: 1, rows });
     expect(operationsOn(batchExportId)).toEqual(operations);
   });
 
@@ -289,7 +289,7 @@ describe('the manifest of a small interval', () => {
         return outcome;
       },
     });
-    await harness.publishAndVerify(run_id, { generation: 1 });
+    await harness.publishAndVerify(run_id, { generation: 1, rows });
     expect(injected).toBe(true);
   });
 });
@@ -326,18 +326,18 @@ describe('a zombie that writes its manifest late', () => {
 
   it('finds the same manifest, which the next attempt has written', async () => {
     const { run_id, release } = await startZombie();
-    const manifest = await harness.publishAndVerify(run_id, { generation: 1 });
+    const manifest = await harness.publishAndVerify(run_id, { generation: 1, rows });
     expect(await release()).toEqual({ outcome: 'published', status: 412 });
-    expect(await harness.publishAndVerify(run_id, { generation: 1 })).toEqual(manifest);
+    expect(await harness.publishAndVerify(run_id, { generation: 1, rows })).toEqual(manifest);
   });
 
   it('does not replace the manifest of a later run', async () => {
     const { run_id, batchExportId, release } = await startZombie();
-    await harness.publishAndVerify(run_id, { generation: 1 });
+    await harness.publishAndVerify(run_id, { generation: 1, rows });
     const next = await createRun(batchExportId);
     await harness.attempt().exportInterval(next);
     const { manifest_key } = await harness.attempt().publishManifest(next);
     expect(await release()).toEqual({ outcome: 'RunEnded', status: 412 });
-    await harness.verifyManifest(manifest_key, { generation: 2, run_id: next.run_id });
+    await harness.verifyManifest(manifest_key, { generation: 2, rows, run_id: next.run_id });
   });
 });

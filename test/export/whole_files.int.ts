@@ -93,7 +93,7 @@ describe('whole files', () => {
       });
       await harness.attempt().exportInterval({ run_id });
       expect(stepsOf(batchExportId)).toEqual(['PutObject', 'HeadObject']);
-      await harness.publishAndVerify(run_id, { generation: 1 });
+      await harness.publishAndVerify(run_id, { generation: 1, rows });
     });
 
     it('is written again when another request for its key is in progress', async () => {
@@ -108,7 +108,7 @@ describe('whole files', () => {
       });
       await harness.attempt().exportInterval({ run_id });
       expect(operationsOf(batchExportId)).toEqual(['PutObject', 'PutObject', 'PutObject']);
-      await harness.publishAndVerify(run_id, { generation: 1 });
+      await harness.publishAndVerify(run_id, { generation: 1, rows });
     });
 
     it.each([
@@ -130,7 +130,7 @@ describe('whole files', () => {
       });
       await harness.attempt().exportInterval({ run_id });
       expect(stepsOf(batchExportId)).toEqual(['PutObject', 'HeadObject', 'PutObject']);
-      await harness.publishAndVerify(run_id, { generation: 2 });
+      await harness.publishAndVerify(run_id, { generation: 2, rows });
       expect(await harness.reader.textOf(key)).toBe(foreign);
       // A connection that the server broke is another warning.
       const taken = (await warningsOf(harness, run_id)).filter((message) =>
@@ -152,7 +152,7 @@ describe('whole files', () => {
       const { ranges } = await harness.recorder.read(run_id);
       expect(ranges[0]?.upload).toMatchObject({ upload_id: null, parts: [{ rows, final: true }] });
       await harness.attempt().exportInterval({ run_id });
-      await harness.publishAndVerify(run_id, { generation });
+      await harness.publishAndVerify(run_id, { generation, rows });
       expect(operationsOf(batchExportId).filter((name) => name === 'PutObject')).toHaveLength(1);
     });
   });
@@ -176,7 +176,7 @@ describe('whole files', () => {
       zombie.catch(() => undefined);
       await reached.promise;
       await harness.attempt().exportInterval({ run_id });
-      const manifest = await harness.publishAndVerify(run_id, { generation: 2 });
+      const manifest = await harness.publishAndVerify(run_id, { generation: 2, rows });
       const contents = await harness.reader.textOf(manifest.files[0]?.key ?? '');
       woken.resolve(undefined);
       await expect(zombie).rejects.toMatchObject({ type: 'RunEnded' });
