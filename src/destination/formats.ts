@@ -14,7 +14,7 @@ import {
 
 /** What the files of an export can be besides, by the value of `table_format`. */
 export const tableFormats = ['delta'] as const;
-export type TableFormat = (typeof tableFormats)[number];
+type TableFormat = (typeof tableFormats)[number];
 
 /** The path of a config field in a request, as error responses name it. */
 export const configAttribute = (field?: string): string =>

@@ -54,7 +54,7 @@ export interface Coverage {
 }
 
 /** An unfinished backfill. */
-export interface OpenBackfill {
+interface OpenBackfill {
   /** The part of its range in which it has not created runs yet. */
   readonly remaining: DataInterval | null;
   readonly total: number;

@@ -27,7 +27,7 @@ export interface CountDependencies {
 }
 
 /** Dependencies of the wait for open transactions, and of counting. */
-export interface BarrierDependencies extends CountDependencies {
+interface BarrierDependencies extends CountDependencies {
   readonly barriers: BackfillBarriers;
 }
 

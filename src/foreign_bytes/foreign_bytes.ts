@@ -66,7 +66,7 @@ export class ForeignBytesTooCostly extends Error {
 /** The project whose bytes are read; null for what one person reads on the command line or before an export exists. */
 type Owner = number | null;
 
-export type ForeignBytesSettings = Pick<Settings, 'EXPORTD_READER_MEMORY' | 'EXPORTD_READER_TIMEOUT'>;
+type ForeignBytesSettings = Pick<Settings, 'EXPORTD_READER_MEMORY' | 'EXPORTD_READER_TIMEOUT'>;
 
 const readerProgram = installedPath('src/foreign_parsers/foreign_bytes_process.ts');
 
@@ -318,6 +318,6 @@ export function foreignBytesOf(settings: ForeignBytesSettings, owner: Owner): Fo
   return readers.of(owner);
 }
 
-/** Whether JSON is short enough to be parsed where it is: at its worst it takes milliseconds and 2 MB. */
-export const isShort = (text: string | { readonly length: number }): boolean =>
-  text.length <= bounds.shortForeignText.max;
+/** Whether JSON is short enough to be parsed where it is. README.md says what it costs at the worst. */
+export const isShort = ({ length }: { readonly length: number }): boolean =>
+  length <= bounds.shortForeignText.max;

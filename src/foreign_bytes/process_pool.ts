@@ -19,7 +19,7 @@ export interface ProcessEnd {
 }
 
 /** Processes that each run one task at a time. */
-export interface ProcessPool {
+interface ProcessPool {
   /** Runs a task in an idle process, or in a new one. The caller sees to it that there are not too many. */
   use<Result>(task: (pooled: PooledProcess) => Promise<Result>): Promise<Result>;
 }

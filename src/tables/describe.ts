@@ -4,9 +4,9 @@ import { DestinationError } from '../destination/destination.ts';
 import { type ReadingBudget, readingBudget, type TableStore } from '../destination/table_store.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { foreignParser } from '../foreign_bytes/foreign_bytes.ts';
-import { listLog, parseLog, readCommit, readLogBytes } from './log.ts';
+import { isShortLog, listLog, parseLog, readCommit, readLogBytes } from './log.ts';
 import { shownText } from './metadata.ts';
-import { type describeLog, type TableContent } from './read_log.ts';
+import { describeLog, type TableContent } from './read_log.ts';
 
 /** What a table is. */
 export interface TableDescription extends TableContent {
@@ -18,7 +18,7 @@ export interface TableDescription extends TableContent {
 
 const describedLog = foreignParser<typeof describeLog>('description of a table');
 
-/** Describes the newest version of a table; null if there is none. Its state stays in the process that reads it. */
+/** Describes the newest version of a table; null if there is none. The state of a long log stays in the process that reads it. */
 export async function describeTable(
   store: TableStore,
   signal: AbortSignal,
@@ -26,7 +26,8 @@ export async function describeTable(
   const found = await readLogBytes(store, signal);
   if (!found) return null;
   const { version, checkpoint, log } = found;
-  return { location: store.name, version, checkpoint, ...(await parseLog(store, describedLog, log)) };
+  const content = await (isShortLog(log) ? describeLog(log) : parseLog(store, describedLog, log));
+  return { location: store.name, version, checkpoint, ...content };
 }
 
 /** A version of a table. */

@@ -125,13 +125,12 @@ export async function readSnapshot(store: TableStore, signal: AbortSignal): Prom
   return { ...known, state: await stateOf(store, log) };
 }
 
-/** Commits that are short together are parsed here: a small table costs no process. */
-const stateOf = (store: TableStore, log: LogBytes): Promise<TableState> =>
-  log.checkpoint === null && isShort({ length: sizeOf(log) })
-    ? foldLog(log)
-    : parseLog(store, tableState, log);
+/** Whether commits are short together, and parsed where they are: a small table costs no process. */
+export const isShortLog = ({ checkpoint, commits }: LogBytes): boolean =>
+  checkpoint === null && isShort({ length: commits.reduce((sum, { bytes }) => sum + bytes.length, 0) });
 
-const sizeOf = ({ commits }: LogBytes): number => commits.reduce((sum, { bytes }) => sum + bytes.length, 0);
+const stateOf = (store: TableStore, log: LogBytes): Promise<TableState> =>
+  isShortLog(log) ? foldLog(log) : parseLog(store, tableState, log);
 
 /** The state of a table that starts with this commit. @throws DestinationError `TableDamaged`, `TableTooLarge` */
 export async function readFirstState(
