@@ -110,12 +110,22 @@ describe('the way through the console', () => {
   });
 
   it('backfills with a dry run, and shows how the runs get on', async () => {
-    await page.getByRole('link', { name: 'Backfills' }).click();
+    // A slow source answers when the person has filled in the fields.
+    const filledIn = Promise.withResolvers<undefined>();
+    await page.route('**/first_row/', async (route) => {
+      await filledIn.promise;
+      await route.continue();
+    });
+    await page.goto(`${exportPath}?tab=backfills`);
     await button('Backfill…').click();
     const dialog = page.getByRole('dialog');
     const toField = (time: Date) => time.toISOString().slice(0, 16);
     await dialog.getByLabel('From (UTC)').fill(toField(hourAgo(hours)));
     await dialog.getByLabel('To (UTC)').fill(toField(hourAgo(0)));
+    const coverage = page.waitForResponse(/\/coverage\/\?.*first_row_at=/);
+    filledIn.resolve(undefined);
+    await coverage;
+    await page.unrouteAll();
     await button('Dry run', dialog).click();
     await dialog.getByText(`${hours} intervals`).waitFor();
     await dialog.getByText(`${hours * rowsPerHour} rows`).waitFor();

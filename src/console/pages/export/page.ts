@@ -107,7 +107,8 @@ function FoundExport({
     />
     ${
       backfilled.value &&
-      !coverage.isLoading &&
+      // Not while it is read for the first time. Later reads leave what was filled in.
+      (coverage.data ?? coverage.failure) &&
       html`<${BackfillDialog}
         found=${found}
         coverage=${coverage.data}
