@@ -37,7 +37,6 @@ const capabilities = {
     // What LISTEN receives, a channel of events, and a section of OpenAPI.
     homonyms: [
       'src/http/command_outcomes.ts',
-      'src/dialect/resolve/tables/sessions.ts',
       'src/build/client_types.ts',
       'src/http/openapi/openapi.ts',
       'src/failures/operator_faults.ts',
@@ -111,6 +110,9 @@ for (const [name, { own, words, homonyms = [], known = [] }] of Object.entries(c
   const named = new Set(foreign.map(({ file }) => file));
   for (const file of excused)
     if (!named.has(file)) counts.push(`${file} no longer names ${name}: remove it from \`known\``);
+  for (const file of homonyms)
+    if (!words.test(files.get(file) ?? ''))
+      counts.push(`${file} has no word of ${name}: remove it from \`homonyms\``);
   counts.push(
     `${name}: ${foreign.length} files outside its folders, ${foreign.filter(({ file }) => core.test(file)).length} of them on the core path`,
   );

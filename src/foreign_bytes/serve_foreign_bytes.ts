@@ -16,6 +16,13 @@ class Closed extends Error {
   override readonly name = 'Closed';
 }
 
+/** @throws Error when this process has none of that name: as nothing, its bytes would count as read */
+function named<Served>(served: Readonly<Record<string, Served>>, name: string): Served {
+  const found = served[name];
+  if (!found) throw new Error(`This process has no parser "${name}".`);
+  return found;
+}
+
 /** Serves parsers by their names. What calls it is the program of a process. */
 export function serveForeignBytes(
   parsers: Readonly<Record<string, Parse>>,
@@ -26,7 +33,7 @@ export function serveForeignBytes(
 
   const parse = async ({ parser, input }: Extract<ToProcess, { type: 'parse' }>): Promise<void> => {
     try {
-      send({ type: 'parsed', output: await parsers[parser]?.(input as never) });
+      send({ type: 'parsed', output: await named(parsers, parser)(input as never) });
     } catch (error) {
       send({ type: 'not_parsed', error: transferred(error) });
     }
@@ -47,7 +54,7 @@ export function serveForeignBytes(
       }
     }
     try {
-      for await (const items of readers[opened.reader]?.(opened.input as never, chunks()) ?? []) {
+      for await (const items of named(readers, opened.reader)(opened.input as never, chunks())) {
         if (stream.isClosed) throw new Closed();
         stream.more = Promise.withResolvers();
         send({ type: 'items', stream: id, items });

@@ -100,6 +100,16 @@ describe('an object', () => {
   });
 });
 
+it('that its process has no parser of is not read as one without contents', async () => {
+  const foreign = readers().of(1);
+  await expect(foreign.parse(foreignParser<(input: string) => string>('none'), 'text')).rejects.toThrow(
+    'This process has no parser "none".',
+  );
+  await expect(allItems(foreign.read({ name: 'none' }, null, chunksOf(1), signal))).rejects.toThrow(
+    'This process has no parser "none".',
+  );
+});
+
 describe('a stream', () => {
   it('of chunks gives items, of several files at a time', async () => {
     const foreign = readers().of(1);
