@@ -14,6 +14,12 @@ export const destinationUnavailable = 'DestinationUnavailable';
 export const describeOpenCircuit = ({ error, opened_at, next_probe_at }: OpenCircuit): string =>
   `${error.replace(/\.$/, '')}, since ${opened_at}, next probe ${next_probe_at}.`;
 
+/** The name of a bucket for people: `exportd-demo at 127.0.0.1:9000`. AWS has no endpoint in a config. */
+export function bucketName({ bucket_name, endpoint_url }: Readonly<Record<string, unknown>>): string {
+  const isAddress = typeof endpoint_url === 'string' && URL.canParse(endpoint_url);
+  return isAddress ? `${String(bucket_name)} at ${new URL(endpoint_url).host}` : String(bucket_name);
+}
+
 const minSpreadMs = 200;
 const maxSpreadMs = 10_000;
 /** No attempt waits longer than this: the destination may have recovered. */

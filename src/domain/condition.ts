@@ -70,6 +70,8 @@ export interface Condition {
     readonly ranges: DataInterval[];
   };
   readonly actions: ConditionAction[];
+  /** What all exports of the same outage have: every message about it has the id. Null if it is no outage, and until it is recorded. */
+  readonly incident: { readonly id: string; readonly summary: string } | null;
   /** What is exported of the time of the export; null if this version cannot read its schedule. */
   readonly coverage: Coverage | null;
 }
@@ -88,10 +90,12 @@ export interface FailedIntervals extends AffectedIntervals {
   readonly latest_error: string | null;
 }
 
-/** An outage that all exports have, and since when. */
-interface OutageFault {
+/** A fault that only the operator can fix, and since when. */
+interface OpenOperatorFault {
+  readonly type: string;
   readonly message: string;
   readonly opened_at: string;
+  readonly incident_id: string;
 }
 
 /** What the control database knows of an export. Times are ISO 8601. */
@@ -123,15 +127,16 @@ export interface ConditionFacts {
   readonly unstarted_since: string | null;
   /** When any worker has last reported; null if none ever has. */
   readonly worker_seen_at: string | null;
-  readonly temporal_fault: OutageFault | null;
-  readonly source_fault: OutageFault | null;
+  /** The incident of the absence of workers; null if a server has recorded none. */
+  readonly workers_incident: string | null;
+  readonly temporal_fault: OpenOperatorFault | null;
+  readonly source_fault: OpenOperatorFault | null;
   /** What one of its runs waits for. */
-  readonly operator_fault: {
-    readonly type: string;
-    readonly message: string;
-    readonly opened_at: string;
-  } | null;
-  readonly circuit: Pick<OpenCircuit, 'error' | 'opened_at'> | null;
+  readonly operator_fault: OpenOperatorFault | null;
+  /** `bucket`: its name for people. */
+  readonly circuit:
+    | (Pick<OpenCircuit, 'error' | 'opened_at'> & { readonly bucket: string; readonly incident_id: string })
+    | null;
   /** Intervals whose newest run failed, or was ended by a person. Those of `retrying` have an automatic retry. */
   readonly failed: FailedIntervals & {
     /** Those of them that a person ended, which are retried one by one. */
@@ -174,6 +179,7 @@ export function conditionOf(facts: ConditionFacts): Condition {
       ranges: affected.ranges.map(({ start, end }) => ({ start, end })),
     },
     actions: actionsOf(cause, facts),
+    incident: incidentOf(cause, facts),
     coverage: facts.coverage && newestRanges(facts.coverage),
   };
 }
@@ -250,8 +256,10 @@ const notifiedCauses = ['source_unavailable', 'destination_unavailable', 'behind
 export type NotifiedCause = (typeof notifiedCauses)[number];
 
 /** A cause that holds, and is notified. */
-export interface OpenCause extends Pick<Condition, 'summary' | 'since'> {
+export interface OpenCause extends Pick<Condition, 'summary' | 'since' | 'incident'> {
   readonly cause: NotifiedCause;
+  /** How many intervals it affects. */
+  readonly intervals: number;
 }
 
 /** The notified causes that hold of an export. An interval that nothing has started is behind as well. */
@@ -259,7 +267,13 @@ export const openCausesOf = (facts: ConditionFacts): OpenCause[] =>
   notifiedCauses.flatMap((cause) => {
     const shown = cause === 'behind' && holds('not_started', facts) ? 'not_started' : cause;
     if (!holds(shown, facts)) return [];
-    return { cause, summary: summaryOf(shown, facts), since: sinceOf(shown, facts) };
+    return {
+      cause,
+      summary: summaryOf(shown, facts),
+      since: sinceOf(shown, facts),
+      incident: incidentOf(shown, facts),
+      intervals: affectedBy(shown, facts).intervals,
+    };
   });
 
 const isLate = (end: string | null, { now, interval_ms }: ConditionFacts): boolean =>
@@ -392,6 +406,56 @@ const waitingClause = ({ waiting }: ConditionFacts): string =>
 /** What the newest run ended with, as a clause that ends the sentence. */
 const errorClause = (error: string | null): string => (error === null ? '.' : `: ${withoutStop(error)}.`);
 
+/** Causes of which one outage concerns several exports. */
+type OutageCause =
+  | 'no_worker'
+  | 'temporal_unavailable'
+  | 'source_unavailable'
+  | 'operator_fault'
+  | 'destination_unavailable';
+
+/** What is out, since when and why: the same for all exports that it concerns. */
+function outageSentence(cause: OutageCause, facts: ConditionFacts): string {
+  const { worker_seen_at, temporal_fault, source_fault, operator_fault, circuit } = facts;
+  const sentence = (message: string | undefined, since: string | undefined): string =>
+    `${withoutStop(message ?? '')}, since ${time(since ?? null)}.`;
+  switch (cause) {
+    case 'no_worker':
+      return `No worker of exportd has reported since ${time(worker_seen_at)}.`;
+    case 'temporal_unavailable':
+      return sentence(temporal_fault?.message, temporal_fault?.opened_at);
+    case 'source_unavailable': {
+      const message = source_fault?.message ?? '';
+      const named = message.startsWith('The source ') ? message : `The source cannot be read: ${message}`;
+      return sentence(named, source_fault?.opened_at);
+    }
+    case 'operator_fault':
+      return sentence(`${operator_fault?.type}: ${operator_fault?.message}`, operator_fault?.opened_at);
+    case 'destination_unavailable':
+      return `The bucket ${circuit?.bucket} does not respond since ${time(circuit?.opened_at ?? null)}: ${withoutStop(circuit?.error ?? '')}.`;
+  }
+}
+
+/** The incident that a cause is of. */
+function incidentOf(cause: ConditionCause, facts: ConditionFacts): Condition['incident'] {
+  const of = (outage: OutageCause, id: string | null | undefined): Condition['incident'] =>
+    id ? { id, summary: outageSentence(outage, facts) } : null;
+  switch (cause) {
+    case 'no_worker':
+      return of(cause, facts.workers_incident);
+    case 'temporal_unavailable':
+      return of(cause, facts.temporal_fault?.incident_id);
+    case 'source_unavailable':
+      return of(cause, facts.source_fault?.incident_id);
+    case 'operator_fault':
+      return of(cause, facts.operator_fault?.incident_id);
+    case 'destination_unavailable':
+      return of(cause, facts.circuit?.incident_id);
+    default:
+      return null;
+  }
+}
+
 function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
   const { failed, retrying, held, differing, holes, unsettled, missing, pause } = facts;
   const one = (count: number, singular: string, plural: string): string => (count === 1 ? singular : plural);
@@ -399,18 +463,11 @@ function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
     case 'unreadable':
       return 'This version of exportd cannot read the schedule of the export.';
     case 'no_worker':
-      return `No worker of exportd has reported since ${time(facts.worker_seen_at)}. ${waitingClause(facts)}`;
     case 'temporal_unavailable':
-    case 'source_unavailable': {
-      const fault = cause === 'source_unavailable' ? facts.source_fault : facts.temporal_fault;
-      return `${withoutStop(fault?.message ?? '')}, since ${time(fault?.opened_at ?? null)}. ${waitingClause(facts)}`;
-    }
+    case 'source_unavailable':
     case 'operator_fault':
-      return `${facts.operator_fault?.type}: ${withoutStop(facts.operator_fault?.message ?? '')}, since ${time(facts.operator_fault?.opened_at ?? null)}. ${waitingClause(facts)}`;
     case 'destination_unavailable':
-      return facts.circuit === null
-        ? ''
-        : `The bucket does not respond since ${time(facts.circuit.opened_at)}: ${withoutStop(facts.circuit.error)}. ${waitingClause(facts)}`;
+      return `${outageSentence(cause, facts)} ${waitingClause(facts)}`;
     case 'paused_by_failures':
       return `exportd paused the export at ${time(pause?.at ?? null)}, after ${pause?.failed_runs} failed runs in a row${errorClause(failed.latest_error)}`;
     case 'access_denied':

@@ -2,6 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Settings } from '../config/settings.ts';
 import { type CircuitBreaker, DestinationError, type Probe } from '../destination/destination.ts';
 import {
+  bucketName,
   circuitRetryDelayMs,
   describeOpenCircuit,
   destinationUnavailable,
@@ -213,7 +214,7 @@ type ProbeSettings = Pick<
 
 /** A lease outlasts its probe by this time, in milliseconds. */
 const leaseMarginMs = 1_000;
-/** A circuit that opens again within this time after it closed continues with longer delays. */
+/** A circuit that opens again within this time after it closed continues with longer delays: it is the same incident. */
 const relapseSeconds = 60;
 
 /** SQL: milliseconds from one time to another. */
@@ -233,7 +234,22 @@ const isLeased = (now: string, row = ''): string =>
 /** The circuits in the control database. */
 export type CircuitStore = ReturnType<typeof createCircuitStore>;
 
-export function createCircuitStore(pool: Pool, settings: ProbeSettings) {
+/** @param logger of an outage it has one line when it begins, and one when it ends */
+export function createCircuitStore(pool: Pool, settings: ProbeSettings, logger: Logger) {
+  /** The bucket of a circuit, and how many exports write to it now, for the log. */
+  const describe = async (destination: string, incident_id: string): Promise<object> => {
+    const query = pool.query<{ config: Readonly<Record<string, unknown>> | null; exports: number }>(
+      `select (array_agg(config.config))[1] as config, count(distinct export.id)::int as exports
+       from exportd.destination_configs config
+       join exportd.batch_exports export on export.id = config.batch_export_id and not export.deleted
+       where config.circuit = $1 and config.version = export.config_version`,
+      [destination],
+    );
+    // The line is logged without them rather than not at all.
+    const { rows } = await query.catch(() => ({ rows: [] }));
+    const [found] = rows;
+    return { incident_id, bucket: found?.config ? bucketName(found.config) : null, exports: found?.exports };
+  };
   return {
     read: async (destination: string): Promise<StoredCircuit> => {
       const { rows } = await pool.query<
@@ -282,31 +298,42 @@ export function createCircuitStore(pool: Pool, settings: ProbeSettings) {
     },
     /** Closes the circuit and releases the lease after the destination has responded to a probe. */
     close: async (destination: string): Promise<void> => {
-      await pool.query(
-        `insert into exportd.destination_circuits as circuit (destination, responded_at)
-         values ($1, clock_timestamp())
-         on conflict (destination) do update set
-           responded_at = excluded.responded_at,
-           closed_at = case when circuit.opened_at is null then circuit.closed_at else excluded.responded_at end,
-           opened_at = null, error = null, next_probe_at = null, leased_until = null`,
+      const { rows } = await pool.query<{ incident_id: string }>(
+        `with former as (
+           select opened_at from exportd.destination_circuits where destination = $1
+         ), closed as (
+           insert into exportd.destination_circuits as circuit (destination, responded_at)
+           values ($1, clock_timestamp())
+           on conflict (destination) do update set
+             responded_at = excluded.responded_at,
+             closed_at = case when circuit.opened_at is null then circuit.closed_at else excluded.responded_at end,
+             opened_at = null, error = null, next_probe_at = null, leased_until = null
+           returning incident_id
+         )
+         select incident_id from closed, former where former.opened_at is not null`,
         [destination],
       );
+      const [ended] = rows;
+      if (ended) logger.info(await describe(destination, ended.incident_id), 'The bucket responds again.');
     },
     /** Opens the circuit, or delays the next probe of an open one when that was due. */
     open: async (destination: string, error: string): Promise<void> => {
-      await pool.query(
+      const { rows } = await pool.query<{ incident_id: string; is_new: boolean }>(
         `insert into exportd.destination_circuits as circuit
            (destination, error, opened_at, probe_delay_ms, next_probe_at)
          select $1, $2, now, $3::float8, now + $3::float8 * interval '1 millisecond' from clock_timestamp() as now
          on conflict (destination) do update set
-           (error, opened_at, leased_until, probe_delay_ms, next_probe_at) = (
-             select excluded.error, coalesce(circuit.opened_at, excluded.opened_at), null::timestamptz, delay,
+           (error, opened_at, leased_until, incident_id, probe_delay_ms, next_probe_at) = (
+             select excluded.error, coalesce(circuit.opened_at, excluded.opened_at), null::timestamptz,
+               case when is_another then excluded.incident_id else circuit.incident_id end, delay,
                excluded.opened_at + delay * interval '1 millisecond'
-             from (select case
-               when circuit.opened_at is null and coalesce(circuit.closed_at < excluded.opened_at - $5 * interval '1 second', true)
-               then $3::float8 else least(2 * circuit.probe_delay_ms, $4::float8) end as delay) grown)
+             from (select circuit.opened_at is null
+               and coalesce(circuit.closed_at < excluded.opened_at - $5 * interval '1 second', true) as is_another) outage,
+             lateral (select case when is_another then $3::float8
+               else least(2 * circuit.probe_delay_ms, $4::float8) end as delay) grown)
          -- Several attempts may fail at once; only the first of them delays the next probe.
-         where circuit.opened_at is null or ${isProbeDue('excluded.opened_at', 'circuit.')}`,
+         where circuit.opened_at is null or ${isProbeDue('excluded.opened_at', 'circuit.')}
+         returning incident_id, next_probe_at = opened_at + probe_delay_ms * interval '1 millisecond' as is_new`,
         [
           destination,
           error,
@@ -315,6 +342,9 @@ export function createCircuitStore(pool: Pool, settings: ProbeSettings) {
           relapseSeconds,
         ],
       );
+      const [opened] = rows;
+      if (opened?.is_new === true)
+        logger.warn(await describe(destination, opened.incident_id), `The bucket does not respond: ${error}`);
     },
   };
 }
@@ -354,11 +384,9 @@ export interface Outages {
   attempt<Result>(attempt: RunAttempt, work: () => Promise<Result>): Promise<Result>;
 }
 
-/**
- * Creates the outages of a process. The log has one line when an operator's fault is found, and one when it is fixed.
- */
+/** Creates the outages of a process. Of all processes, one logs when an outage begins, and one when it ends. */
 export function createOutages(pool: Pool, settings: OutageSettings, logger: Logger): Outages {
-  const circuits = createCircuitBreaker(createCircuitStore(pool, settings), settings);
+  const circuits = createCircuitBreaker(createCircuitStore(pool, settings, logger), settings);
   const pacing = createFaultPacing(settings);
   const store = async (runId: string, write: () => Promise<void>): Promise<void> => {
     await write().catch(() =>
@@ -367,20 +395,13 @@ export function createOutages(pool: Pool, settings: OutageSettings, logger: Logg
   };
   /** Records that a run tried and failed. Returns after how many milliseconds it tries again. */
   const failed = async ({ runId, number }: RunAttempt, fault: OperatorFault): Promise<number> => {
-    const { wait_ms, isNew } = pacing.failed(runId, fault, number);
-    if (isNew)
-      logger.error(
-        { operator_fault: fault.type },
-        `Runs of all exports that need this wait until the operator has fixed it: ${fault.message}`,
-      );
-    await store(runId, () => storeFault(pool, runId, fault));
+    const { wait_ms } = pacing.failed(runId, fault, number);
+    await store(runId, () => storeFault(pool, logger, runId, fault));
     return wait_ms;
   };
   /** Records that a run tried and succeeded (`isFixed`), or failed for another reason. */
   const resumed = async ({ runId, number }: RunAttempt, isFixed: boolean): Promise<void> => {
     const fault = isFixed ? pacing.succeeded(runId) : pacing.leave(runId);
-    if (fault && isFixed)
-      logger.info({ operator_fault: fault.type }, `Runs continue. This is fixed: ${fault.message}`);
     // An earlier attempt may have failed in another process.
     if (fault || number > 1) await store(runId, () => storeResumption(pool, runId));
   };
@@ -480,14 +501,9 @@ export function createFaultPacing(
       return undefined;
     },
     /**
-     * Records that a run tried for the `attempt`th time, counted from 1, and failed. `isNew`: this process did not know the
-     * fault.
+     * Records that a run tried for the `attempt`th time, counted from 1, and failed.
      */
-    failed: (
-      runId: string,
-      fault: OperatorFault,
-      attempt: number,
-    ): FaultWait & { readonly isNew: boolean } => {
+    failed: (runId: string, fault: OperatorFault, attempt: number): FaultWait => {
       const cause = causeOf(fault);
       const known = faults.get(cause);
       const isDue = causes.get(runId) === cause || !known;
@@ -501,7 +517,7 @@ export function createFaultPacing(
       const wait_ms = unpacedTypes.has(fault.type)
         ? Math.ceil(intervalAfter(attempt) * (1 + random()))
         : waitOf(paced);
-      return { fault, wait_ms, isNew: known === undefined };
+      return { fault, wait_ms };
     },
     /** Records that a waiting run tried and succeeded, which lets all others try. Returns the fault that it waited for. */
     succeeded: (runId: string): OperatorFault | undefined => {

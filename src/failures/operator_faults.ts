@@ -1,3 +1,4 @@
+import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
 import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
@@ -11,7 +12,7 @@ import {
   type PoolMode,
 } from '../journal/database.ts';
 import { workerSilenceMs } from '../domain/condition.ts';
-import { noWorker, sourceUnavailable, temporalUnavailable } from '../projections/export_conditions.ts';
+import { sourceUnavailable } from '../projections/export_conditions.ts';
 import { SourceBusy, type SourceMonitor } from '../source/source_connection.ts';
 import { classifyError, poolerAdvice } from './classify_error.ts';
 import { rejectionIn, rejectionMessages } from './grpc_errors.ts';
@@ -27,14 +28,21 @@ export interface OperatorFault {
 
 export const causeOf = ({ type, message }: OperatorFault): string => `${type}: ${message}`;
 
+/** What all exports need. */
+export type Dependency = 'source' | 'temporal' | 'workers';
+
 /** An open fault, which concerns all exports that need the same thing. */
 export interface OpenFault extends OperatorFault {
   readonly id: string;
+  /** Of this opening, until its end. */
+  readonly incident_id: string;
+  /** The server whose outage it is; null if it is another fault. */
+  readonly dependency: Dependency | null;
   readonly opened_at: string;
   readonly last_seen_at: string;
   /** Host and process id of the worker that saw it last: some faults are of one machine. */
   readonly last_seen_by: string;
-  /** Active runs that wait for it. While the source, Temporal or all workers are out, all do. */
+  /** Active runs that wait for it. During the outage of a dependency all do. */
   readonly waiting_runs: number;
 }
 
@@ -51,36 +59,67 @@ export interface FaultSender {
 
 const worker = `${hostname()}:${process.pid}`;
 
-/** Opens a fault, unless it is open. Its parameters are `valuesOf` the fault. */
-const openFault = `insert into exportd.operator_faults as fault (id, type, message, last_seen_by) values ($1, $2, $3, $4)
-  on conflict (id) do update set last_seen_at = clock_timestamp(), last_seen_by = excluded.last_seen_by,
-    opened_at = case when fault.resolved_at is null then fault.opened_at else clock_timestamp() end,
+/**
+ * Opens a fault, unless it is open, and returns its incident and whether it was opened. Its parameters are `valuesOf` the fault. A
+ * run that meets the outage of a dependency has the same type and message, so that both are one fault.
+ */
+const openFault = `insert into exportd.operator_faults as fault (id, type, message, last_seen_by, dependency, opened_at, last_seen_at)
+  select $1::uuid, $2, $3, $4, $5, now, now from clock_timestamp() as now
+  on conflict (id) do update set last_seen_at = excluded.last_seen_at, last_seen_by = excluded.last_seen_by,
+    dependency = case when fault.resolved_at is null then coalesce(excluded.dependency, fault.dependency) else excluded.dependency end,
+    opened_at = case when fault.resolved_at is null then fault.opened_at else excluded.opened_at end,
+    incident_id = case when fault.resolved_at is null then fault.incident_id else excluded.incident_id end,
     notified_at = case when fault.resolved_at is null then fault.notified_at end,
     end_notified_at = null, resolved_at = null
-  returning id`;
+  returning id, incident_id, opened_at = last_seen_at as is_new`;
 
-const valuesOf = (fault: OperatorFault): string[] => [
+const valuesOf = (fault: OperatorFault, dependency: Dependency | null = null): (string | null)[] => [
   deterministicId('operator_fault', causeOf(fault)),
   fault.type,
   fault.message,
   worker,
+  dependency,
 ];
 
+/** Whether a fault was open before, and the id of its incident. */
+interface OpenedFault {
+  readonly incident_id: string;
+  readonly is_new: boolean;
+}
+
+/** Logs an incident that has begun: one line, whatever number of workers and runs meet it. */
+function logOpening(logger: Logger, { type, message }: OperatorFault, { incident_id, is_new }: OpenedFault) {
+  if (is_new) logger.error({ operator_fault: type, incident_id }, `The operator has to act: ${message}`);
+}
+
 /** Stores a fault that a process has found outside of any run. */
-export async function storeProcessFault(pool: Pool, fault: OperatorFault): Promise<void> {
-  await pool.query(openFault, valuesOf(fault));
+export async function storeProcessFault(
+  pool: Pool,
+  logger: Logger,
+  fault: OperatorFault,
+  dependency: Dependency | null = null,
+): Promise<void> {
+  const { rows } = await pool.query<OpenedFault>(openFault, valuesOf(fault, dependency));
+  for (const opened of rows) logOpening(logger, fault, opened);
 }
 
 /** Stores that a run tried and failed, which opens the fault unless it is open. */
-export async function storeFault(pool: Pool, runId: string, fault: OperatorFault): Promise<void> {
-  await pool.query(
-    `with seen as (${openFault})
-     insert into exportd.operator_fault_runs as waiting (run_id, fault_id) select $5, id from seen
-     on conflict (run_id) do update set fault_id = excluded.fault_id, resumed_at = null, renewed_execution = null,
-       waiting_since = case when waiting.resumed_at is null and waiting.fault_id = excluded.fault_id
-         then waiting.waiting_since else clock_timestamp() end`,
+export async function storeFault(
+  pool: Pool,
+  logger: Logger,
+  runId: string,
+  fault: OperatorFault,
+): Promise<void> {
+  const { rows } = await pool.query<OpenedFault>(
+    `with seen as (${openFault}), waits as (
+       insert into exportd.operator_fault_runs as waiting (run_id, fault_id) select $6, id from seen
+       on conflict (run_id) do update set fault_id = excluded.fault_id, resumed_at = null, renewed_execution = null,
+         waiting_since = case when waiting.resumed_at is null and waiting.fault_id = excluded.fault_id
+           then waiting.waiting_since else clock_timestamp() end)
+     select incident_id, is_new from seen`,
     [...valuesOf(fault), runId],
   );
+  for (const opened of rows) logOpening(logger, fault, opened);
 }
 
 /** Stores that a run waits no longer. Its row stays, so that its time limits can be renewed. */
@@ -93,8 +132,8 @@ export async function storeResumption(pool: Pool, runId: string): Promise<void> 
 }
 
 /** SQL: the members of an `OpenFault`. An outage concerns all active runs. */
-const openFaultColumns = `id, type, message, opened_at, last_seen_at, last_seen_by,
-  case when type in ('${sourceUnavailable}', '${temporalUnavailable}', '${noWorker}')
+const openFaultColumns = `id, incident_id, type, message, dependency, opened_at, last_seen_at, last_seen_by,
+  case when dependency is not null
     then (select count(*) from exportd.batch_export_runs
       where status in (${activeRunStatuses.map((status) => `'${status}'`).join(', ')}))
     else (select count(*) from exportd.operator_fault_runs where fault_id = fault.id and resumed_at is null)
@@ -109,15 +148,34 @@ export async function readOpenFaults(pool: Pool): Promise<OpenFault[]> {
   return rows;
 }
 
+/** A fault that is over, and its incident. */
+interface EndedFault extends OperatorFault {
+  readonly incident_id: string;
+}
+
+/** SQL: the members of an `EndedFault`. */
+const endedFaultColumns = 'type, message, incident_id';
+
+function logEnds(logger: Logger, faults: readonly EndedFault[]): void {
+  for (const { type, message, incident_id } of faults)
+    logger.info({ operator_fault: type, incident_id }, `This is over: ${message}`);
+}
+
 /** Stores whether this process has an outage, which opens its fault or resolves the one that the process has seen last. */
-async function storeOutage(pool: Pool, type: string, fault: OperatorFault | undefined): Promise<void> {
-  const values = fault && valuesOf(fault);
-  if (values) await pool.query(openFault, values);
-  await pool.query(
+async function storeOutage(
+  pool: Pool,
+  logger: Logger,
+  dependency: Dependency,
+  fault: OperatorFault | undefined,
+): Promise<void> {
+  if (fault) await storeProcessFault(pool, logger, fault, dependency);
+  const { rows } = await pool.query<EndedFault>(
     `update exportd.operator_faults set resolved_at = clock_timestamp()
-     where type = $3 and resolved_at is null and last_seen_by = $1 and id is distinct from $2`,
-    [worker, values?.[0] ?? null, type],
+     where dependency = $3 and resolved_at is null and last_seen_by = $1 and id is distinct from $2
+     returning ${endedFaultColumns}`,
+    [worker, fault ? deterministicId('operator_fault', causeOf(fault)) : null, dependency],
   );
+  logEnds(logger, rows);
 }
 
 /** Workers that have not reported for this time are forgotten. */
@@ -138,19 +196,19 @@ async function storeHeartbeat(pool: Pool): Promise<void> {
 }
 
 /** Resolves the faults that no worker has seen for `unseenMs`, and forgets the waits of runs that have ended. */
-export async function resolveFaults(pool: Pool, unseenMs: number): Promise<OperatorFault[]> {
+export async function resolveFaults(pool: Pool, logger: Logger, unseenMs: number): Promise<void> {
   await pool.query(
     `delete from exportd.operator_fault_runs waiting where not exists (
        select from exportd.batch_export_runs run
        where run.id = waiting.run_id and run.status in ('Starting', 'Running'))`,
   );
-  const { rows } = await pool.query<OperatorFault>(
+  const { rows } = await pool.query<EndedFault>(
     `update exportd.operator_faults set resolved_at = clock_timestamp()
      where resolved_at is null and last_seen_at < clock_timestamp() - $1 * interval '1 millisecond'
-     returning type, message`,
+     returning ${endedFaultColumns}`,
     [unseenMs],
   );
-  return rows;
+  logEnds(logger, rows);
 }
 
 /**
@@ -213,14 +271,17 @@ async function checkSource(source: Pick<SourceMonitor, 'ping'>): Promise<Operato
   }
 }
 
-/** The message has no address: owners of exports read it. */
-function sourceFaultOf(error: unknown): OperatorFault {
-  const { owner, message } = classifyError(error);
+/**
+ * Why the source cannot be read. What the operator has to fix is the fault that runs meet too. The message has no address: owners of
+ * exports read it.
+ */
+export function sourceFaultOf(error: unknown): OperatorFault {
+  const { type, owner, message } = classifyError(error);
+  if (owner === 'operator') return { type, message };
   const refuses = error instanceof Error && connectionErrorCode(error) === 'ECONNREFUSED';
-  const reason = refuses ? 'The source refuses connections.' : 'The source does not respond.';
   return {
     type: sourceUnavailable,
-    message: owner === 'operator' ? `The source cannot be read: ${message}` : reason,
+    message: refuses ? 'The source refuses connections.' : 'The source does not respond.',
   };
 }
 
@@ -242,13 +303,12 @@ export function createFaultAlarm(
   return repeat(settings, async () => {
     try {
       await storeHeartbeat(pool);
-      if (source) await storeOutage(pool, sourceUnavailable, await checkSource(source));
+      if (source) await storeOutage(pool, logger, 'source', await checkSource(source));
       if (pooler === undefined) pooler = await findPooler(pool);
-      if (pooler === 'transaction') await storeProcessFault(pool, sessionsShared);
+      if (pooler === 'transaction') await storeProcessFault(pool, logger, sessionsShared);
       for (const store of await readOverwritingStores(pool, maxOverwritingStores))
-        await storeProcessFault(pool, overwritesFault(store));
-      for (const { type, message } of await resolveFaults(pool, interval * unseenIntervals))
-        logger.info({ operator_fault: type }, `No run waits for this any more: ${message}`);
+        await storeProcessFault(pool, logger, overwritesFault(store));
+      await resolveFaults(pool, logger, interval * unseenIntervals);
       await pool.query(
         `delete from exportd.operator_faults where resolved_at < clock_timestamp() - $1 * interval '1 millisecond'`,
         [settings.EXPORTD_LOG_RETENTION],
@@ -287,7 +347,8 @@ const databaseDown: OperatorFault = {
   type: 'ControlDatabaseUnavailable',
   message: 'The control database does not respond.',
 };
-const workersGone: OperatorFault = { type: noWorker, message: 'No worker of exportd has reported.' };
+const temporalGone: OperatorFault = { type: 'TemporalUnavailable', message: 'Temporal does not respond.' };
+const workersGone: OperatorFault = { type: 'NoWorker', message: 'No worker of exportd has reported.' };
 
 /** A request to Temporal that takes longer has failed, in milliseconds. */
 const temporalTimeoutMs = 4_000;
@@ -313,6 +374,8 @@ export function createServerAlarm(
       const opened = outage?.fault ?? {
         ...databaseDown,
         id: deterministicId('operator_fault', `${causeOf(databaseDown)} ${worker}`),
+        incident_id: randomUUID(),
+        dependency: null,
         opened_at: now,
         last_seen_at: now,
         last_seen_by: worker,
@@ -334,14 +397,13 @@ export function createServerAlarm(
       () => undefined,
       (error: unknown): OperatorFault => {
         const rejection = rejectionIn(error);
-        const message = rejection ? rejectionMessages[rejection] : 'Temporal does not respond.';
-        return { type: temporalUnavailable, message };
+        return rejection ? { type: rejection, message: rejectionMessages[rejection] } : temporalGone;
       },
     );
     if (stopping.aborted) return;
     try {
-      await storeOutage(pool, temporalUnavailable, temporal);
-      await storeWorkers(pool);
+      await storeOutage(pool, logger, 'temporal', temporal);
+      await storeWorkers(pool, logger);
       await watchDatabase(true);
       await notifyOperator(pool, settings, logger, sender);
     } catch (error) {
@@ -353,17 +415,20 @@ export function createServerAlarm(
 }
 
 /** Opens the fault of workers that no longer report, or resolves it, whichever server opened it. */
-async function storeWorkers(pool: Pool): Promise<void> {
+async function storeWorkers(pool: Pool, logger: Logger): Promise<void> {
   const { rows } = await pool.query<{ silent: boolean | null }>(
     `select max(seen_at) < clock_timestamp() - $1 * interval '1 millisecond' as silent from exportd.worker_heartbeats`,
     [workerSilenceMs],
   );
-  if (rows[0]?.silent === true) await storeProcessFault(pool, workersGone);
-  else
-    await pool.query(
-      `update exportd.operator_faults set resolved_at = clock_timestamp() where type = $1 and resolved_at is null`,
-      [noWorker],
-    );
+  if (rows[0]?.silent === true) {
+    await storeProcessFault(pool, logger, workersGone, 'workers');
+    return;
+  }
+  const { rows: ended } = await pool.query<EndedFault>(
+    `update exportd.operator_faults set resolved_at = clock_timestamp()
+     where dependency = 'workers' and resolved_at is null returning ${endedFaultColumns}`,
+  );
+  logEnds(logger, ended);
 }
 
 const sessionsShared: OperatorFault = {
@@ -438,7 +503,7 @@ async function sendToOperator(
   fault: FaultChange,
 ): Promise<boolean> {
   if (sender === undefined) return true;
-  const id = `${fault.id}-${Date.parse(fault.opened_at)}${fault.resolved_at === undefined ? '' : '-resolved'}`;
+  const id = `${fault.incident_id}${fault.resolved_at === undefined ? '' : '-resolved'}`;
   const { delivered, detail } = await sender.send(id, fault);
   if (!delivered) logger.warn({ operator_fault: fault.type }, `The operator was not notified. ${detail}`);
   return delivered;

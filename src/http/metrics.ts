@@ -3,7 +3,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Condition } from '../domain/condition.ts';
 import { type Coverage, coverageStates, secondsOf } from '../domain/coverage.ts';
 import type { Pool } from '../journal/database.ts';
-import { readStandings, sourceUnavailable } from '../projections/export_conditions.ts';
+import { readStandings } from '../projections/export_conditions.ts';
 import { checkedIntervals, differsNow } from '../projections/interval_checks.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { shareReading } from '../telemetry/metrics.ts';
@@ -127,7 +127,7 @@ async function readPending(pool: Pool): Promise<Pending> {
   const { rows } = await pool.query<Pending>(
     `select (select count(*) from exportd.commands where status = 'pending') as commands,
        exists (select from exportd.operator_faults
-         where type = '${sourceUnavailable}' and resolved_at is null) as source_unavailable,
+         where dependency = 'source' and resolved_at is null) as source_unavailable,
        -- A destination that no export uses any more is not probed.
        (select count(distinct circuit.destination) from exportd.destination_circuits circuit
         join exportd.destination_configs config on config.circuit = circuit.destination

@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import * as z from 'zod';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
-import { overwritesAccepted, readOpenFaults } from '../failures/operator_faults.ts';
+import { type OpenFault, overwritesAccepted, readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
 import { reportVersions } from '../projections/registry.ts';
 import { shareReading } from '../telemetry/metrics.ts';
@@ -37,21 +37,18 @@ const readinessQuery = z.object({ for: z.enum(['read', 'queue', 'act']).default(
 export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: HealthChecks): ServerMonitor {
   const faults = new Gauge({
     name: 'exportd_operator_faults',
-    help: "Open operator's faults, which runs of all exports wait for.",
-    labelNames: ['type'],
+    help: "Open operator's faults, which runs of all exports wait for; with the server that is out, if it is one.",
+    labelNames: ['type', 'dependency'],
     registers: [metrics],
     collect: async () => {
       const open = await openFaults(pool);
       faults.reset();
-      for (const { type } of open ?? []) faults.inc({ type });
+      for (const { type, dependency } of open ?? []) faults.inc({ type, dependency: dependency ?? '' });
     },
   });
   const state = shareReading(async () => {
-    const [abilities, operator_faults] = await Promise.all([
-      readAbilities(pool, countPollers),
-      openFaults(pool),
-    ]);
-    return { abilities, operator_faults };
+    const operator_faults = await openFaults(pool);
+    return { abilities: await readAbilities(pool, countPollers, operator_faults), operator_faults };
   }, 0);
   return {
     readiness: async (query, reader = 'operator') => {
@@ -59,8 +56,8 @@ export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: H
       const read = await state.read();
       if (!read) throw new Error('The state of the server cannot be read.');
       const { abilities } = read;
-      const operator_faults =
-        reader === 'operator' ? read.operator_faults : (read.operator_faults?.flatMap(publicFault) ?? null);
+      const faultsOf = reader === 'operator' ? shownFault : publicFault;
+      const operator_faults = read.operator_faults?.flatMap(faultsOf) ?? null;
       const status = abilities.act === 'ok' ? 'ok' : abilities.queue === 'ok' ? 'degraded' : 'unavailable';
       return { isReady: abilities[wanted] === 'ok', body: { status, ...abilities, operator_faults } };
     },
@@ -91,30 +88,28 @@ export function monitoringRoutes(
   });
 }
 
-/** What the operator has to fix, without the hosts of workers; null if the control database cannot be read. */
-const openFaults = (pool: Pool) =>
-  readOpenFaults(pool).then(
-    (faults) =>
-      faults.map(({ type, message, opened_at, waiting_runs }) => ({
-        type,
-        message,
-        opened_at,
-        waiting_runs,
-      })),
-    () => null,
-  );
+/** What the operator has to fix; null if the control database cannot be read. */
+const openFaults = (pool: Pool): Promise<readonly OpenFault[] | null> =>
+  readOpenFaults(pool).catch(() => null);
 
-type Fault = NonNullable<Awaited<ReturnType<typeof openFaults>>>[number];
+/** What the operator reads of a fault: all but the hosts of workers. */
+const shownFault = ({ incident_id, type, message, opened_at, waiting_runs }: OpenFault) => [
+  { incident_id, type, message, opened_at, waiting_runs },
+];
 
 /** What anyone may read of a fault; nothing of the store of one project, which concerns no other. */
-const publicFault = ({ type, opened_at }: Fault): Pick<Fault, 'type' | 'opened_at'>[] =>
+const publicFault = ({ type, opened_at }: OpenFault): Pick<OpenFault, 'type' | 'opened_at'>[] =>
   type === overwritesAccepted ? [] : [{ type, opened_at }];
 
 /**
  * What the server can do, in rising order: `read` and answer from the control database, `queue` commands, and have
  * workers `act` on them. Each is `ok` or the problem, without addresses or credentials.
  */
-async function readAbilities(pool: Pool, countPollers: HealthChecks['countPollers']) {
+async function readAbilities(
+  pool: Pool,
+  countPollers: HealthChecks['countPollers'],
+  faults: readonly OpenFault[] | null,
+) {
   const [versions, pollers] = await Promise.all([
     reportVersions(pool).catch(() => undefined),
     countPollers().catch((error: unknown) => {
@@ -124,6 +119,9 @@ async function readAbilities(pool: Pool, countPollers: HealthChecks['countPoller
   ]);
   const read = versions ? (versions.differs ?? 'ok') : 'The control database cannot be reached.';
   const queue = read !== 'ok' ? read : typeof pollers === 'string' ? pollers : 'ok';
-  const act = queue !== 'ok' ? queue : pollers === 0 ? 'No worker polls the task queue.' : 'ok';
+  // Temporal counts a worker that is gone for a while: that it no longer reports is known earlier.
+  const silent = faults?.find(({ dependency }) => dependency === 'workers')?.message;
+  const idle = pollers === 0 ? 'No worker polls the task queue.' : silent;
+  const act = queue === 'ok' ? (idle ?? 'ok') : queue;
   return { read, queue, act, needs_newer: versions?.needs_newer ?? null };
 }

@@ -5,6 +5,7 @@ import {
   type UndecidedRange,
   undecidedRanges,
 } from '../domain/batch_export.ts';
+import { bucketName } from '../domain/circuit.ts';
 import {
   type AffectedIntervals,
   type Condition,
@@ -122,23 +123,21 @@ interface ExportRow {
   /** Runs of unfinished backfills that have not ended, created or not; and the scheduled ones. */
   readonly backfill_runs: number;
   readonly scheduled_runs: number;
-  readonly circuit: { readonly error: string; readonly opened_at: string } | null;
-  readonly operator_fault: {
-    readonly type: string;
-    readonly message: string;
-    readonly opened_at: string;
-  } | null;
-  readonly source_fault: { readonly message: string; readonly opened_at: string } | null;
-  readonly temporal_fault: { readonly message: string; readonly opened_at: string } | null;
+  readonly circuit:
+    | (Omit<NonNullable<ConditionFacts['circuit']>, 'bucket'> & {
+        readonly bucket: Readonly<Record<string, unknown>>;
+      })
+    | null;
+  readonly operator_fault: ConditionFacts['operator_fault'];
+  readonly source_fault: ConditionFacts['source_fault'];
+  readonly temporal_fault: ConditionFacts['temporal_fault'];
+  readonly workers_incident: string | null;
   readonly table_fault: { readonly message: string; readonly found_at: string } | null;
   readonly worker_seen_at: string | null;
 }
 
-/** The type of the operator's fault that workers store while they cannot read the source. */
+/** The type of the operator's fault that workers store while the source does not respond. */
 export const sourceUnavailable = 'SourceUnavailable';
-/** The types of those that servers store while Temporal does not respond, and while no worker reports. */
-export const temporalUnavailable = 'TemporalUnavailable';
-export const noWorker = 'NoWorker';
 
 const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
@@ -146,9 +145,15 @@ const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 const isoTime = (column: string): string =>
   `to_char(${column} at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.MS"Z"')`;
 
-/** SQL: an open outage of this type, which all exports have. */
-const openOutage = (type: string): string => `select message, opened_at from exportd.operator_faults
-  where type = '${type}' and resolved_at is null order by opened_at limit 1`;
+/** SQL: the open outage of a dependency, which all exports have. */
+const openOutage = (dependency: string): string => `select incident_id, type, message, opened_at
+  from exportd.operator_faults where dependency = '${dependency}' and resolved_at is null order by opened_at limit 1`;
+
+/** SQL: an operator's fault as `ConditionFacts` has it; null without one. */
+const faultFields = (
+  row: string,
+): string => `case when ${row}.type is not null then json_build_object('type', ${row}.type,
+  'message', ${row}.message, 'opened_at', ${isoTime(`${row}.opened_at`)}, 'incident_id', ${row}.incident_id) end`;
 
 async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRow[]> {
   const { rows } = await pool.query<ExportRow>(
@@ -164,7 +169,8 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
          sum(total_runs - completed_runs - failed_runs - cancelled_runs)::int as backfill_runs
        from exportd.backfills where batch_export_id = any($1) and finished_at is null group by 1
      ), fault as (
-       select distinct on (run.batch_export_id) run.batch_export_id, fault.type, fault.message, fault.opened_at
+       select distinct on (run.batch_export_id) run.batch_export_id, fault.type, fault.message, fault.opened_at,
+         fault.incident_id
        from active_run run
        join exportd.operator_fault_runs waiting on waiting.run_id = run.id and waiting.resumed_at is null
        join exportd.operator_faults fault on fault.id = waiting.fault_id and fault.resolved_at is null
@@ -173,15 +179,17 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
        select id as batch_export_id, config_version from exportd.batch_exports where id = any($1)
        union select batch_export_id, config_version from active_run
      ), circuit as (
-       select distinct on (used.batch_export_id) used.batch_export_id, circuit.error, circuit.opened_at
+       select distinct on (used.batch_export_id) used.batch_export_id, circuit.error, circuit.opened_at,
+         circuit.incident_id, config.config
        from used_config used
        join exportd.destination_configs config
          on config.batch_export_id = used.batch_export_id and config.version = used.config_version
        join exportd.destination_circuits circuit
          on circuit.destination = config.circuit and circuit.opened_at is not null
        order by used.batch_export_id, circuit.opened_at
-     ), source as (${openOutage(sourceUnavailable)}
-     ), temporal as (${openOutage(temporalUnavailable)}
+     ), source as (${openOutage('source')}
+     ), temporal as (${openOutage('temporal')}
+     ), workers as (${openOutage('workers')}
      ), worker as (select max(seen_at) as seen_at from exportd.worker_heartbeats)
      select export.id, export.team_id, stream.state,
        ${isoTime('statement_timestamp()')} as now,
@@ -190,13 +198,11 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
        coalesce(runs.active_runs, 0) as active_runs, coalesce(runs.scheduled_runs, 0) as scheduled_runs,
        coalesce(backfills.backfill_runs, 0) as backfill_runs,
        case when circuit.opened_at is not null then json_build_object('error', circuit.error,
-         'opened_at', ${isoTime('circuit.opened_at')}) end as circuit,
-       case when fault.type is not null then json_build_object('type', fault.type, 'message', fault.message,
-         'opened_at', ${isoTime('fault.opened_at')}) end as operator_fault,
-       case when source.opened_at is not null then json_build_object('message', source.message,
-         'opened_at', ${isoTime('source.opened_at')}) end as source_fault,
-       case when temporal.opened_at is not null then json_build_object('message', temporal.message,
-         'opened_at', ${isoTime('temporal.opened_at')}) end as temporal_fault,
+         'opened_at', ${isoTime('circuit.opened_at')}, 'incident_id', circuit.incident_id,
+         'bucket', jsonb_build_object('bucket_name', circuit.config -> 'bucket_name',
+           'endpoint_url', circuit.config -> 'endpoint_url')) end as circuit,
+       ${faultFields('fault')} as operator_fault, ${faultFields('source')} as source_fault,
+       ${faultFields('temporal')} as temporal_fault, workers.incident_id as workers_incident,
        case when broken.found_at is not null then json_build_object('message', broken.message,
          'found_at', ${isoTime('broken.found_at')}) end as table_fault,
        ${isoTime('worker.seen_at')} as worker_seen_at
@@ -219,6 +225,7 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      ) broken on true
      left join source on true
      left join temporal on true
+     left join workers on true
      left join worker on true
      left join lateral (
        select event.recorded_at, event.data, users.email from exportd.journal_events event
@@ -546,10 +553,11 @@ function factsOf(
     },
     unstarted_since: unstarted,
     worker_seen_at: row.worker_seen_at,
+    workers_incident: row.workers_incident,
     temporal_fault: row.temporal_fault,
     source_fault: row.source_fault,
     operator_fault: row.operator_fault,
-    circuit: row.circuit,
+    circuit: row.circuit && { ...row.circuit, bucket: bucketName(row.circuit.bucket) },
     failed: {
       ...merged(gaps),
       ended_by_person,

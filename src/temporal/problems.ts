@@ -188,7 +188,7 @@ export function createProblemReporter(
     const problem = await describeProblem(error, settings);
     log(problem, error);
     if (problem.owner !== 'operator') return;
-    await storeProcessFault(pool, problem).catch((err: unknown) =>
+    await storeProcessFault(pool, logger, problem).catch((err: unknown) =>
       logger.warn({ err }, "An operator's fault could not be stored. Trying again."),
     );
   };

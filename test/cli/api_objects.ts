@@ -35,6 +35,7 @@ export const anExport = (more: Partial<BatchExport> = {}): BatchExport => ({
     owner: 'none',
     affected: { intervals: 0, ranges: [] },
     actions: [],
+    incident: null,
     coverage: { sentence: summary, ranges: [], is_complete: true, next_end: null, backfills: null },
   },
   ...more,

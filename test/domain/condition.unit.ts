@@ -32,6 +32,7 @@ const fine: ConditionFacts = {
   missing: { intervals: 0, oldest_end: null },
   unstarted_since: null,
   worker_seen_at: now,
+  workers_incident: null,
   temporal_fault: null,
   source_fault: null,
   operator_fault: null,
@@ -70,6 +71,18 @@ const failed = (intervals: number, error: string, byPerson: AffectedIntervals = 
   ended_by_person: byPerson,
 });
 const at = '2026-11-01T11:00:00.000Z';
+const fault = (message: string, type = 'SourceUnavailable') => ({
+  type,
+  message,
+  opened_at: at,
+  incident_id: 'the-incident',
+});
+const circuit = {
+  error: 'Refused.',
+  opened_at: at,
+  bucket: 'clicks at s3.example.com',
+  incident_id: 'the-incident',
+};
 
 describe('the condition of an export', () => {
   it.each<[cause: string, facts: Partial<ConditionFacts>, summary: RegExp]>([
@@ -82,23 +95,31 @@ describe('the condition of an export', () => {
     ],
     [
       'temporal_unavailable',
-      { temporal_fault: { message: 'It is gone.', opened_at: at }, waiting: 1, worker_seen_at: at },
+      { temporal_fault: fault('It is gone.'), waiting: 1, worker_seen_at: at },
       /^It is gone, since 2026-11-01 11:00:00 UTC\. 1 interval waits\.$/,
     ],
     [
       'source_unavailable',
-      { source_fault: { message: 'It is gone.', opened_at: at }, waiting: 69 },
-      /^It is gone, since 2026-11-01 11:00:00 UTC\. 69 intervals wait\.$/,
+      { source_fault: fault('The source is gone.'), waiting: 69 },
+      /^The source is gone, since 2026-11-01 11:00:00 UTC\. 69 intervals wait\.$/,
+    ],
+    [
+      'source_unavailable',
+      {
+        source_fault: fault('The database rejected the login.', 'InvalidAuthorization'),
+        operator_fault: fault('The database rejected the login.', 'InvalidAuthorization'),
+      },
+      /^The source cannot be read: The database rejected the login, since .* UTC\. The next run will wait\.$/,
     ],
     [
       'operator_fault',
-      { operator_fault: { type: 'DiskFull', message: 'Full.', opened_at: at }, waiting: 1 },
+      { operator_fault: fault('Full.', 'DiskFull'), waiting: 1 },
       /^DiskFull: Full, since .*\. 1 interval waits\.$/,
     ],
     [
       'destination_unavailable',
-      { circuit: { error: 'Refused.', opened_at: at } },
-      /^The bucket does not respond since .* UTC: Refused\. The next run will wait\.$/,
+      { circuit },
+      /^The bucket clicks at s3\.example\.com does not respond since .* UTC: Refused\. The next run will wait\.$/,
     ],
     [
       'paused_by_failures',
@@ -152,11 +173,21 @@ describe('the condition of an export', () => {
     expect([condition.cause, condition.summary]).toEqual([cause, expect.stringMatching(summary)]);
   });
 
+  it('has the same incident, in the same words, as that of every export of its outage', () => {
+    const incident = {
+      id: 'the-incident',
+      summary: 'The bucket clicks at s3.example.com does not respond since 2026-11-01 11:00:00 UTC: Refused.',
+    };
+    for (const waiting of [0, 1, 9])
+      expect(conditionOf({ ...fine, circuit, waiting }).incident).toEqual(incident);
+    expect(conditionOf(fine).incident).toBeNull();
+  });
+
   it('does not concern an outage that nothing of the export waits for', () => {
     const idle = { ...fine, is_scheduled: false, pause: { at, by: null, failed_runs: null } };
     const outage = {
-      circuit: { error: 'Refused.', opened_at: at },
-      source_fault: { message: 'Gone.', opened_at: at },
+      circuit,
+      source_fault: fault('Gone.'),
       worker_seen_at: at,
     };
     expect(conditionOf({ ...idle, ...outage }).cause).toBe('paused');
@@ -194,7 +225,7 @@ describe('the condition of an export', () => {
 });
 
 describe('the explanation of a condition', () => {
-  const refused = conditionOf({ ...fine, circuit: { error: 'Refused.', opened_at: at } });
+  const refused = conditionOf({ ...fine, circuit });
   const change = (minutesBefore: number) => ({
     at: new Date(Date.parse(at) - minutesBefore * 60_000).toISOString(),
     by: 'ann@example.com',
@@ -206,14 +237,14 @@ describe('the explanation of a condition', () => {
     const suspect = suspectOf(refused, [change(50), change(5), change(-5), change(70)]);
     expect(suspect).toEqual(change(5));
     expect(explain(refused, suspect, 5)).toBe(
-      'The bucket does not respond since 2026-11-01 11:00:00 UTC: Refused. The next run will wait. ' +
+      'The bucket clicks at s3.example.com does not respond since 2026-11-01 11:00:00 UTC: Refused. The next run will wait. ' +
         'endpoint_url, region were changed at 2026-11-01 10:55:00 UTC by ann@example.com with the key "deploy". ' +
         '5 other exports share this bucket. The owner of the export has to act.',
     );
   });
 
   it('suspects no change of the export when the source is down, and explains nothing that is well', () => {
-    const gone = conditionOf({ ...fine, source_fault: { message: 'Gone.', opened_at: at } });
+    const gone = conditionOf({ ...fine, source_fault: fault('Gone.') });
     expect(suspectOf(gone, [change(5)])).toBeUndefined();
     expect(suspectOf(refused, [change(70), change(-5)])).toBeUndefined();
     expect(explain(conditionOf(fine), undefined, 3)).toBe('Exported 1 Nov 08:00 – 1 Nov 12:00 UTC.');
@@ -230,6 +261,7 @@ const affected = fc.record({
   ranges: fc.array(fc.record({ start: time, end: time, run_id: fc.option(fc.uuid()) }), { maxLength: 4 }),
   latest_error: fc.option(text),
 });
+const anyFault = fc.record({ type: text, message: text, opened_at: time, incident_id: fc.uuid() });
 const anyFacts: fc.Arbitrary<ConditionFacts> = fc.record({
   id: fc.uuid(),
   team_id: fc.integer({ min: 1, max: 9 }),
@@ -245,10 +277,11 @@ const anyFacts: fc.Arbitrary<ConditionFacts> = fc.record({
   missing: fc.record({ intervals: fc.integer({ min: 0, max: 2_000 }), oldest_end: fc.option(time) }),
   unstarted_since: fc.option(time),
   worker_seen_at: fc.option(time),
-  temporal_fault: fc.option(fc.record({ message: text, opened_at: time })),
-  source_fault: fc.option(fc.record({ message: text, opened_at: time })),
-  operator_fault: fc.option(fc.record({ type: text, message: text, opened_at: time })),
-  circuit: fc.option(fc.record({ error: text, opened_at: time })),
+  workers_incident: fc.option(fc.uuid()),
+  temporal_fault: fc.option(anyFault),
+  source_fault: fc.option(anyFault),
+  operator_fault: fc.option(anyFault),
+  circuit: fc.option(fc.record({ error: text, opened_at: time, bucket: text, incident_id: fc.uuid() })),
   failed: fc.tuple(affected, affected).map(([all, byPerson]) => ({ ...all, ended_by_person: byPerson })),
   retrying: affected,
   held: affected,

@@ -2,6 +2,7 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createCircuitBreaker, createCircuitStore } from '../../src/failures/circuits.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
 import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 
@@ -34,7 +35,10 @@ async function refused(status: number, code: string, text: string) {
   const { run_id } = await harness.createRun({ config: { endpoint_url: proxy.endpoint } });
   const settings = { ...harness.settings, EXPORTD_S3_RETRY_BUDGET: 0 };
   const { pool } = harness.database;
-  const circuits = createCircuitBreaker(createCircuitStore(pool, settings), settings);
+  const circuits = createCircuitBreaker(
+    createCircuitStore(pool, settings, createLogger('test', settings)),
+    settings,
+  );
   const openDestination = createDestinationOpener(pool, harness.keyRing, settings, circuits);
   const failed = await harness
     .attempt({ openDestination })

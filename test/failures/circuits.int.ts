@@ -5,6 +5,7 @@ import { createCircuitBreaker, createCircuitStore, type CircuitStore } from '../
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
+import { collectLog } from '../telemetry/collect_log.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {
@@ -23,7 +24,8 @@ function createOutage(settings: Record<string, string> = {}) {
     EXPORTD_S3_PROBE_MAX: '400ms',
     ...settings,
   });
-  const store: CircuitStore = createCircuitStore(database.pool, probed);
+  const { logger, lines } = collectLog();
+  const store: CircuitStore = createCircuitStore(database.pool, probed, logger);
   const state = { responds: false, probes: 0, probing: 0, mostProbing: 0 };
   /** The end of each probe, once the test lets them end. */
   let ends = Promise.resolve();
@@ -61,6 +63,7 @@ function createOutage(settings: Record<string, string> = {}) {
     destination,
     store,
     state,
+    lines,
     createWorker,
     /** Lets probes wait until the returned function is called. */
     holdProbes: () => {
@@ -236,5 +239,24 @@ describe('the circuit of an unavailable destination', () => {
     await other.reporter.unavailable(silence);
     const { next_probe_in_ms } = await store.read(destination);
     expect(next_probe_in_ms).toBeGreaterThan(200);
+  });
+
+  it('is one incident: a line of the log when it begins and when it ends, with its id', async () => {
+    const { createWorker, state, nextProbeIsDue, lines } = createOutage();
+    const [one, other] = [createWorker(), createWorker()];
+    await one.reporter.unavailable(silence);
+    await other.reporter.unavailable(silence);
+    for (const worker of [one, other]) expect(await worker.attempt()).toEqual(waiting());
+    state.responds = true;
+    await nextProbeIsDue();
+    await waitFor(async () => (await other.attempt()) === null, 'the destination is probed');
+    await one.attempt();
+    expect(lines).toMatchObject([
+      { msg: 'The bucket does not respond: No response.', incident_id: expect.any(String), exports: 0 },
+      { msg: 'The bucket responds again.', incident_id: lines[0]?.incident_id },
+    ]);
+    // It relapses: the same incident goes on.
+    await other.reporter.unavailable(silence);
+    expect(lines[2]).toMatchObject({ incident_id: lines[0]?.incident_id });
   });
 });

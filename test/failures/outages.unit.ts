@@ -107,14 +107,6 @@ describe('the pacing of runs that wait for an operator', () => {
     expect(pacing.failed('a', noKey, 2).wait_ms).toBeGreaterThan(2_000);
     expect(pacing.failed('a', noKey, 99).wait_ms).toBeLessThanOrEqual(2 * interval);
   });
-
-  it('reports a fault as new once, until it is fixed', () => {
-    const pacing = createTestPacing();
-    expect(pacing.failed('a', fault).isNew).toBe(true);
-    expect(pacing.failed('b', fault).isNew).toBe(false);
-    pacing.succeeded('b');
-    expect(pacing.failed('a', fault).isNew).toBe(true);
-  });
 });
 
 describe('an attempt of a run that waits for its destination and for the operator', () => {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DateTime } from 'luxon';
+import pg from 'pg';
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
@@ -10,7 +11,8 @@ import { storeNotification } from '../../src/notifications/store_notification.ts
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
-import { createFaultAlarm, createServerAlarm } from '../../src/failures/operator_faults.ts';
+import { classifyError } from '../../src/failures/classify_error.ts';
+import { createFaultAlarm, createServerAlarm, storeFault } from '../../src/failures/operator_faults.ts';
 import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
 import type { Overview } from '../../src/http/console/pages/schema.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
@@ -23,6 +25,7 @@ import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import { collectLog } from '../telemetry/collect_log.ts';
 import { valuesOf } from '../temporal/metrics/metric_values.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
@@ -359,7 +362,7 @@ describe('every surface says the same of an export', () => {
       },
     ]);
     expect(body.summary).toMatch(
-      /^The bucket does not respond since .*: The S3 server refused the connection\. 3 intervals wait\. endpoint_url, .* were changed at .* UTC by ada@example\.com with the key "deploy"\. The owner of the export has to act\.$/,
+      /^The bucket .* at 127\.0\.0\.1:1 does not respond since .*: The S3 server refused the connection\. 3 intervals wait\. endpoint_url, .* were changed at .* UTC by ada@example\.com with the key "deploy"\. The owner of the export has to act\.$/,
     );
     const { stdout } = await exportd({ EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key }, 'why', id);
     expect(stdout).toBe(`${String(body.summary)}\n${condition.coverage?.sentence}\n`);
@@ -434,6 +437,43 @@ describe('every surface says the same of an export', () => {
     ]);
     expect(await dependencies()).toMatchObject({ 'dependency=source': 1 });
     await api.database.pool.query('delete from exportd.worker_heartbeats');
+  });
+
+  it('while the source rejects the login: one fault, that of the runs that meet it', async () => {
+    const { id, own } = await createExport('Locked out', [4, 1]);
+    const { pool } = api.database;
+    const rejected = Object.assign(new pg.DatabaseError('password authentication failed', 0, 'error'), {
+      code: '28P01',
+    });
+    const log = collectLog();
+    const check = async (ping: () => Promise<void>): Promise<void> => {
+      const alarm = createFaultAlarm(pool, settings, log.logger, undefined, { ping });
+      alarm.start();
+      await alarm.stop();
+    };
+    await check(() => Promise.reject(rejected));
+    for (const run of own) await storeFault(pool, log.logger, run, classifyError(rejected));
+    const { body } = await api.call('GET', '/readyz');
+    const message = 'The database rejected the login. Check DATABASE_URL and SOURCE_DATABASE_URL.';
+    expect(body.operator_faults).toMatchObject([{ type: 'InvalidAuthorization', message }]);
+    const [{ incident_id } = { incident_id: '' }] = body.operator_faults as { incident_id: string }[];
+    const condition = await expectEverywhere(id, 'source_unavailable');
+    expect(condition.incident?.id).toBe(incident_id);
+    expect(condition.summary).toMatch(
+      /^The source cannot be read: The database rejected the login\..*, since .* UTC\. 3 intervals wait\.$/,
+    );
+    await check(() => Promise.resolve());
+    expect((await api.call('GET', '/readyz')).body.operator_faults).toEqual([]);
+    expect((await conditionAt(id)).cause).toBe('ok');
+    expect(log.lines).toMatchObject([
+      { msg: `The operator has to act: ${message}`, incident_id },
+      { msg: `This is over: ${message}`, incident_id },
+    ]);
+    // Another outage is another incident.
+    await check(() => Promise.reject(rejected));
+    expect((await conditionAt(id)).incident?.id).not.toBe(incident_id);
+    await check(() => Promise.resolve());
+    await pool.query('delete from exportd.worker_heartbeats');
   });
 
   it.each<[cause: ConditionCause, responds: boolean, silentSeconds: number, message: string]>([

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createCircuitStore } from '../../src/failures/circuits.ts';
 import { writeLogLine } from '../../src/journal/journal.ts';
 import { rebuild } from '../../src/projections/registry.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
@@ -189,7 +190,11 @@ describe('a run whose bucket does not respond', () => {
       'select circuit from exportd.destination_configs where batch_export_id = $1',
       [waiting],
     );
-    const circuits = createCircuitStore(pool, s3Settings({ EXPORTD_S3_PROBE_INITIAL: '60s' }));
+    const circuits = createCircuitStore(
+      pool,
+      s3Settings({ EXPORTD_S3_PROBE_INITIAL: '60s' }),
+      createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }),
+    );
     await circuits.open(rows[0]?.circuit ?? '', 'The S3 server did not respond.');
     const open = (await circuits.read(rows[0]?.circuit ?? '')).open;
     const reason = `DestinationUnavailable: The S3 server did not respond, since ${open?.opened_at}, next probe ${open?.next_probe_at}.`;

@@ -27,6 +27,7 @@ afterAll(() => api.close());
 
 const open = { authorization: '' };
 const quickFaults = readSettings({ DATABASE_URL: 'postgres://localhost/none', EXPORTD_LOG_LEVEL: 'silent' });
+const logger = createLogger('test', quickFaults);
 
 describe('the service', () => {
   it('describes every path below both roots and every status label in OpenAPI', async () => {
@@ -85,15 +86,17 @@ describe('the service', () => {
     await advanceBackfill(api.journal, quickPolicies(), String(backfill.body.id));
     const { body: list } = await api.call('GET', `batch_exports/${id}/runs/`);
     const run = String((list.results as readonly { id: string }[])[0]?.id);
-    await storeFault(pool, run, fault);
+    await storeFault(pool, logger, run, fault);
 
     const { status, body } = await api.call('GET', '/readyz');
     expect(status).toBe(200);
-    expect(body.operator_faults).toEqual([{ ...fault, opened_at: expect.any(String), waiting_runs: 1 }]);
+    expect(body.operator_faults).toEqual([
+      { ...fault, incident_id: expect.any(String), opened_at: expect.any(String), waiting_runs: 1 },
+    ]);
     expect((await api.call('GET', '/readyz', undefined, open)).body.operator_faults).toEqual([
       { type: fault.type, opened_at: expect.any(String) },
     ]);
-    expect(await api.metrics()).toContain('exportd_operator_faults{type="UndefinedTable"} 1');
+    expect(await api.metrics()).toContain('exportd_operator_faults{type="UndefinedTable",dependency=""} 1');
     const path = `batch_exports/${id}/runs/${run}/`;
     const shown = expect.stringMatching(
       /^UndefinedTable: The source lacks a relation\. Waiting for the operator since /,
@@ -102,7 +105,7 @@ describe('the service', () => {
 
     await storeResumption(pool, run);
     expect((await api.call('GET', path)).body).toMatchObject({ status_detail: null, latest_error: null });
-    await resolveFaults(pool, -1);
+    await resolveFaults(pool, logger, -1);
     expect((await api.call('GET', '/readyz', undefined, open)).body.operator_faults).toEqual([]);
   });
 
@@ -112,12 +115,7 @@ describe('the service', () => {
     const server = 'nginx. NOTICE: sign in at http://evil.example';
     await storeTraits(pool, store, { conditional_put: true, server });
     await storeTraits(pool, store, { conditional_put: false, server });
-    const alarm = createFaultAlarm(
-      pool,
-      quickFaults,
-      createLogger('test', quickFaults),
-      createOperatorWebhook(quickFaults),
-    );
+    const alarm = createFaultAlarm(pool, quickFaults, logger, createOperatorWebhook(quickFaults));
     alarm.start();
     await alarm.stop();
 
@@ -130,7 +128,7 @@ describe('the service', () => {
     expect(await textOf()).toContain('secret-bucket');
     expect(await textOf()).not.toContain('evil');
     await storeTraits(pool, store, { conditional_put: true });
-    await resolveFaults(pool, -1);
+    await resolveFaults(pool, logger, -1);
   });
 
   it('responds 503 while the control database refuses the login or is missing', async () => {

@@ -123,6 +123,15 @@ export const conditionSchema = z
       .describe(
         'Operations that cure it, in this order. Without any, the summary says what has to be mended.',
       ),
+    incident: z
+      .object({
+        id: z.uuid(),
+        summary: z.string().describe('What does not respond, since when and why.'),
+      })
+      .nullable()
+      .describe(
+        'Of an outage: the same for all exports that it concerns, until it is over. Its messages, and the log of the workers, have the id.',
+      ),
     coverage: coverageSchema
       .nullable()
       .describe(

@@ -247,6 +247,7 @@ const abilities = {
       properties: {
         type: text,
         opened_at: { type: 'string', format: 'date-time' },
+        incident_id: { ...text, description: 'Only with a key that has `installation:admin`.' },
         message: { ...text, description: 'Only with a key that has `installation:admin`.' },
         waiting_runs: { type: 'integer', description: 'Only with a key that has `installation:admin`.' },
       },

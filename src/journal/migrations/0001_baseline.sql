@@ -283,6 +283,8 @@ create table exportd.destination_circuits (
   destination text primary key,
   -- The latest response, recorded every few seconds.
   responded_at timestamptz,
+  -- Another one each time that the circuit opens, unless it has just closed: every message about the outage has this id.
+  incident_id uuid not null default gen_random_uuid(),
   -- Set while the circuit is open: since when, and the latest error as a message for users.
   opened_at timestamptz,
   error text,
@@ -562,8 +564,12 @@ create table exportd.notified_conditions (
 create table exportd.operator_faults (
   -- UUIDv5 of type and message.
   id uuid primary key,
+  -- Another one each time that it opens: every message about it has this id.
+  incident_id uuid not null default gen_random_uuid(),
   type text not null,
   message text not null,
+  -- What does not respond or refuses the login, for all exports; null for a fault that only some runs meet.
+  dependency text check (dependency in ('source', 'temporal', 'workers')),
   opened_at timestamptz not null default clock_timestamp(),
   last_seen_at timestamptz not null default clock_timestamp(),
   -- Host and process id of the worker that saw it last.

@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Settings } from '../../config/settings.ts';
 import type { MemoryBudget } from '../../encoding/memory.ts';
 import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
-import { type OpenFault, readOpenFaults } from '../../failures/operator_faults.ts';
+import { type OpenFault, readOpenFaults, sourceFaultOf } from '../../failures/operator_faults.ts';
 import type { Pool } from '../../journal/database.ts';
 import { reportVersions } from '../../projections/registry.ts';
 import type { PoolCounts, SourceMonitor } from '../../source/source_connection.ts';
@@ -48,7 +48,7 @@ interface WorkerReadiness {
   readonly needs_newer: string | null;
   /** What the operator has to fix; null if the control database cannot be read. */
   readonly operator_faults:
-    | readonly Pick<OpenFault, 'type' | 'message' | 'opened_at' | 'waiting_runs'>[]
+    | readonly Pick<OpenFault, 'incident_id' | 'type' | 'message' | 'opened_at' | 'waiting_runs'>[]
     | null;
 }
 
@@ -70,16 +70,16 @@ const timeoutMs = 4_000;
 /** Checks everything that a worker needs, at once. A check that takes too long has failed. */
 export async function readWorkerReadiness(dependencies: ReadinessDependencies): Promise<WorkerReadiness> {
   const { pool, source } = dependencies;
-  const check = async (work: (signal: AbortSignal) => Promise<unknown>, problem: string): Promise<string> => {
+  const checkSource = async (): Promise<string> => {
     const signal = AbortSignal.timeout(timeoutMs);
-    return untilAborted(work(signal), signal).then(
+    return untilAborted(source.ping(signal), signal).then(
       () => 'ok',
-      () => problem,
+      (error: unknown) => sourceFaultOf(error).message,
     );
   };
   const [versions, sourceState, { temporal, polling }, faults] = await Promise.all([
     untilAborted(reportVersions(pool), AbortSignal.timeout(timeoutMs)).catch(() => undefined),
-    check((signal) => source.ping(signal), 'The source cannot be reached.'),
+    checkSource(),
     readPolling(dependencies),
     readOpenFaults(pool).catch(() => null),
   ]);
@@ -90,7 +90,8 @@ export async function readWorkerReadiness(dependencies: ReadinessDependencies): 
     ...checks,
     needs_newer: versions?.needs_newer ?? null,
     operator_faults:
-      faults?.map(({ type, message, opened_at, waiting_runs }) => ({
+      faults?.map(({ incident_id, type, message, opened_at, waiting_runs }) => ({
+        incident_id,
         type,
         message,
         opened_at,
