@@ -11,8 +11,8 @@ export const webhooks = {
     .optional()
     .describe("Webhook that is notified once of each operator's fault: what delays runs, and what to fix.")
     .meta({ when: 'Set it unless you alert on metrics.' }),
-  EXPORTD_OPERATOR_WEBHOOK_FORMAT: oneOf(['json', 'slack'], 'json').describe(
-    "Form of the operator's webhook. `slack` fits an incoming webhook of Slack.",
+  EXPORTD_OPERATOR_WEBHOOK_FORMAT: oneOf(['json', 'slack', 'pagerduty'], 'json').describe(
+    "Form of the operator's webhook. `slack` fits an incoming webhook of Slack, `pagerduty` the address `https://events.pagerduty.com/v2/enqueue?routing_key=…`.",
   ),
   EXPORTD_OPERATOR_WEBHOOK_SECRET: secret()
     .regex(/^whsec_[A-Za-z0-9+/]{32,86}={0,2}$/, 'invalid: write `whsec_` and 24 to 64 bytes in base64')

@@ -54,6 +54,15 @@ interface ConditionAction {
   readonly command: string;
 }
 
+/** An outage, from its opening to its end. */
+export interface Incident {
+  readonly id: string;
+  /** What is out: `the bucket clicks at s3.example.com`. */
+  readonly subject: string;
+  /** One sentence: what is out, since when and why. */
+  readonly summary: string;
+}
+
 /** How an export does, and what to do. */
 export interface Condition {
   readonly severity: ConditionSeverity;
@@ -71,7 +80,7 @@ export interface Condition {
   };
   readonly actions: ConditionAction[];
   /** What all exports of the same outage have: every message about it has the id. Null if it is no outage, and until it is recorded. */
-  readonly incident: { readonly id: string; readonly summary: string } | null;
+  readonly incident: Incident | null;
   /** What is exported of the time of the export; null if this version cannot read its schedule. */
   readonly coverage: Coverage | null;
 }
@@ -252,7 +261,13 @@ const sharedCauses: ReadonlySet<ConditionCause> = new Set(['destination_unavaila
 const nameOfField = (path: string): string => path.split('.').at(-1) ?? path;
 
 /** The causes whose begin and end are notified, also while a more urgent cause hides them. */
-const notifiedCauses = ['source_unavailable', 'destination_unavailable', 'behind', 'held', 'holes'] as const;
+export const notifiedCauses = [
+  'source_unavailable',
+  'destination_unavailable',
+  'behind',
+  'held',
+  'holes',
+] as const;
 export type NotifiedCause = (typeof notifiedCauses)[number];
 
 /** A cause that holds, and is notified. */
@@ -438,19 +453,19 @@ function outageSentence(cause: OutageCause, facts: ConditionFacts): string {
 
 /** The incident that a cause is of. */
 function incidentOf(cause: ConditionCause, facts: ConditionFacts): Condition['incident'] {
-  const of = (outage: OutageCause, id: string | null | undefined): Condition['incident'] =>
-    id ? { id, summary: outageSentence(outage, facts) } : null;
+  const of = (outage: OutageCause, id: string | null | undefined, subject: string): Incident | null =>
+    id ? { id, subject, summary: outageSentence(outage, facts) } : null;
   switch (cause) {
     case 'no_worker':
-      return of(cause, facts.workers_incident);
+      return of(cause, facts.workers_incident, 'the workers');
     case 'temporal_unavailable':
-      return of(cause, facts.temporal_fault?.incident_id);
+      return of(cause, facts.temporal_fault?.incident_id, 'Temporal');
     case 'source_unavailable':
-      return of(cause, facts.source_fault?.incident_id);
+      return of(cause, facts.source_fault?.incident_id, 'the source');
     case 'operator_fault':
-      return of(cause, facts.operator_fault?.incident_id);
+      return of(cause, facts.operator_fault?.incident_id, facts.operator_fault?.type ?? '');
     case 'destination_unavailable':
-      return of(cause, facts.circuit?.incident_id);
+      return of(cause, facts.circuit?.incident_id, `the bucket ${facts.circuit?.bucket}`);
     default:
       return null;
   }

@@ -1,7 +1,7 @@
 import type { NotifiedCause, OpenCause } from '../domain/condition.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import { readStandings } from '../projections/export_conditions.ts';
-import { type NotificationType, withoutRun } from './notification.ts';
+import { type NotifiedIncident, type NotificationType, withoutRun } from './notification.ts';
 import { type NewNotification, storeNotification } from './store_notification.ts';
 
 /** The events of a cause that begins, and that ends. The run that is held has been notified by itself. */
@@ -15,37 +15,63 @@ const conditionEvents: Readonly<
   holes: { begin: 'export.holes', end: 'export.holes_filled' },
 };
 
+/** Outages, of which a webhook of the project gets one message, however many exports they concern. */
+const outages: ReadonlySet<NotifiedCause> = new Set(['source_unavailable', 'destination_unavailable']);
+
+/**
+ * How long holes last before they are told, and lateness after an outage: who creates an export backfills it next, and what an
+ * outage has delayed is exported by itself.
+ */
+const toldAfter = `interval '15 minutes'`;
+
 /**
  * Notifies that a run is held, and remembers it, so that its end is notified however soon it follows.
  * @returns whether there is a delivery
  */
 export async function notifyOfHold(
   connection: Connection,
-  notification: Omit<NewNotification, 'type'>,
+  notification: Omit<NewNotification, 'type' | 'incident'>,
 ): Promise<boolean> {
-  const hasDelivery = await storeNotification(connection, { ...notification, type: 'run.held' });
   const cause: NotifiedCause = 'held';
-  await connection.query(
-    `insert into exportd.notified_conditions (batch_export_id, team_id, cause)
-     select id, team_id, $2 from exportd.batch_exports where id = $1 and not deleted
-     on conflict (batch_export_id, cause) do nothing`,
+  const { rows } = await connection.query<StoredCause>(
+    `insert into exportd.notified_conditions as held (batch_export_id, team_id, cause, intervals, told)
+     select id, team_id, $2, 1, true from exportd.batch_exports where id = $1 and not deleted
+     on conflict (batch_export_id, cause) do update set intervals = held.intervals + 1 returning ${storedColumns}`,
     [notification.batch_export_id, cause],
   );
-  return hasDelivery;
+  const [held] = rows;
+  if (!held) return false;
+  return storeNotification(connection, { ...notification, type: 'run.held', incident: incidentOf([held]) });
 }
 
-/** Outages, of which a webhook of the project gets one message, however many exports they concern. */
-const outages: ReadonlySet<NotifiedCause> = new Set(['source_unavailable', 'destination_unavailable']);
-
+/** A cause that holds of an export, as it was when it was last looked at. */
 interface StoredCause {
   readonly batch_export_id: string;
   readonly team_id: number;
   readonly cause: NotifiedCause;
-  readonly since: string | null;
+  readonly incident_id: string;
+  readonly subject: string | null;
+  /** The most intervals that it has affected. */
+  readonly intervals: number;
+  /** Since when; if that is not known, when it was first seen. */
+  readonly since: string;
+  /** False while it is not notified, because it may end by itself. */
+  readonly told: boolean;
+  readonly is_due: boolean;
+}
+
+const storedColumns = `batch_export_id, team_id, cause, incident_id, subject, intervals, since, told,
+  seen_at < clock_timestamp() - ${toldAfter} as is_due`;
+
+/** A cause that has begun. */
+interface BegunCause extends OpenCause {
+  readonly batch_export_id: string;
+  readonly team_id: number;
+  readonly told: boolean;
 }
 
 /**
- * Notifies which outages, late exports and held intervals have begun or ended since the last call. The conditions follow
+ * Notifies which outages, late exports, holes and held intervals have begun or ended since the last call. The conditions follow
  * from outages and the clock, so no event of the journal tells. One process calls it at a time.
  * @returns the number of changes
  */
@@ -59,83 +85,182 @@ export async function notifyConditionChanges(pool: Pool): Promise<number> {
     () => undefined,
   );
   const { rows: stored } = await pool.query<StoredCause>(
-    'select batch_export_id, team_id, cause, since from exportd.notified_conditions',
+    `select ${storedColumns} from exportd.notified_conditions`,
   );
   const storedOf = Map.groupBy(stored, ({ batch_export_id }) => batch_export_id);
-  let changes = 0;
+  const begun: BegunCause[] = [];
+  const ended: StoredCause[] = [];
+  const due: StoredCause[] = [];
   for (const { id, team_id } of live) {
     const standing = standings.get(id);
     if (!standing) continue;
+    const { open_causes: open, state } = standing;
     const known = storedOf.get(id) ?? [];
-    const begun = standing.open_causes.filter(({ cause }) => !known.some((one) => one.cause === cause));
-    const ended = known.filter(({ cause }) => !standing.open_causes.some((one) => one.cause === cause));
-    for (const one of begun)
-      await inTransaction(pool, (connection) => beginCause(connection, { id, team_id }, one));
+    const isOpen = (cause: NotifiedCause): boolean => open.some((one) => one.cause === cause);
     // A pause exports nothing of what is late.
-    const over = ended.filter(({ cause }) => cause !== 'behind' || !standing.state.paused);
-    for (const one of over) await inTransaction(pool, (connection) => endCause(connection, one));
-    changes += begun.length + over.length;
+    const over = known.filter(({ cause }) => !isOpen(cause) && (cause !== 'behind' || !state.paused));
+    const isOut = open.some(({ cause }) => outages.has(cause));
+    const wasOut = over.some(({ cause }) => outages.has(cause));
+    const first = open.filter(({ cause }) => !known.some((one) => one.cause === cause));
+    for (const one of first)
+      if (one.cause !== 'behind' || !isOut)
+        begun.push({
+          ...one,
+          batch_export_id: id,
+          team_id,
+          told: one.cause !== 'holes' && !(one.cause === 'behind' && wasOut),
+        });
+    ended.push(...over);
+    due.push(...known.filter(({ cause, told, is_due }) => !told && is_due && isOpen(cause)));
+    await storeIntervals(pool, known, open);
   }
-  return changes;
+  for (const causes of Map.groupBy(begun, ({ batch_export_id, team_id, cause, incident }) =>
+    incident ? `${team_id} ${incident.id}` : `${batch_export_id} ${cause}`,
+  ).values())
+    await inTransaction(pool, (connection) => beginCauses(connection, causes));
+  for (const cause of due) await inTransaction(pool, (connection) => tellLate(connection, cause));
+  for (const causes of Map.groupBy(ended, ({ team_id, incident_id }) => `${team_id} ${incident_id}`).values())
+    await inTransaction(pool, (connection) => endCauses(connection, causes));
+  return begun.length + due.length + ended.length;
 }
 
-/** SQL: whether an outage is stored for an export of the project; $1 to $3 are project, cause and begin. */
-const isStoredOutage = `select exists (select from exportd.notified_conditions
-  where team_id = $1 and cause = $2 and since is not distinct from $3::timestamptz) as found`;
-
-async function hasOutage(
-  connection: Connection,
-  { team_id, cause, since }: Pick<StoredCause, 'team_id' | 'cause' | 'since'>,
-): Promise<boolean> {
-  if (!outages.has(cause)) return false;
-  const { rows } = await connection.query<{ found: boolean }>(isStoredOutage, [team_id, cause, since]);
-  return rows[0]?.found ?? false;
-}
-
-async function beginCause(
-  connection: Connection,
-  { id, team_id }: { readonly id: string; readonly team_id: number },
-  { cause, since, summary }: OpenCause,
+/** Remembers how many intervals a known cause affects, if it has grown. */
+async function storeIntervals(
+  pool: Pool,
+  known: readonly StoredCause[],
+  open: readonly OpenCause[],
 ): Promise<void> {
-  const onlyOwnWebhooks = await hasOutage(connection, { team_id, cause, since });
-  await connection.query(
-    `insert into exportd.notified_conditions (batch_export_id, team_id, cause, since) values ($1, $2, $3, $4)`,
-    [id, team_id, cause, since],
-  );
-  const type = conditionEvents[cause].begin;
-  if (type !== null)
-    await storeNotification(connection, {
-      ...withoutRun,
-      type,
-      // A cause without a known begin may begin more than once.
-      cause: `${cause} since ${since ?? (await clockOf(connection))}`,
-      team_id,
-      batch_export_id: id,
-      latest_error: summary,
-      onlyOwnWebhooks,
-    });
+  for (const { batch_export_id, cause, intervals } of known) {
+    const now = open.find((one) => one.cause === cause)?.intervals ?? 0;
+    if (now > intervals)
+      await pool.query(
+        'update exportd.notified_conditions set intervals = $3 where batch_export_id = $1 and cause = $2',
+        [batch_export_id, cause, now],
+      );
+  }
 }
 
-async function endCause(
+const incidentOf = (
+  [first, ...others]: readonly [StoredCause, ...StoredCause[]],
+  closedAt: string | null = null,
+): NotifiedIncident => ({
+  id: first.incident_id,
+  cause: first.cause,
+  subject: first.subject,
+  exports: others.length + 1,
+  intervals: others.reduce((total, { intervals }) => total + intervals, first.intervals),
+  opened_at: new Date(first.since).toISOString(),
+  closed_at: closedAt,
+});
+
+const isFilled = <Item>(items: readonly Item[]): items is readonly [Item, ...Item[]] => items.length > 0;
+
+/** Reads the exports of the project that an incident concerns now. */
+async function readIncident(
   connection: Connection,
-  { batch_export_id, team_id, cause, since }: StoredCause,
-): Promise<void> {
-  await connection.query(
-    'delete from exportd.notified_conditions where batch_export_id = $1 and cause = $2',
-    [batch_export_id, cause],
+  { team_id, incident_id }: Pick<StoredCause, 'team_id' | 'incident_id'>,
+): Promise<readonly StoredCause[]> {
+  const { rows } = await connection.query<StoredCause>(
+    `select ${storedColumns} from exportd.notified_conditions
+     where team_id = $1 and incident_id = $2 order by batch_export_id`,
+    [team_id, incident_id],
   );
-  await storeNotification(connection, {
-    ...withoutRun,
-    type: conditionEvents[cause].end,
-    cause: `${cause} since ${since === null ? null : new Date(since).toISOString()} ended ${await clockOf(connection)}`,
-    team_id,
-    batch_export_id,
-    onlyOwnWebhooks: await hasOutage(connection, { team_id, cause, since }),
+  return rows;
+}
+
+/** Stores causes that have begun with one incident, and notifies of those that are told at once. */
+async function beginCauses(connection: Connection, causes: readonly BegunCause[]): Promise<void> {
+  const [one] = causes;
+  const known = one?.incident
+    ? await readIncident(connection, { team_id: one.team_id, incident_id: one.incident.id })
+    : [];
+  const added: StoredCause[] = [];
+  for (const { batch_export_id, team_id, cause, since, intervals, incident, told } of causes) {
+    const { rows } = await connection.query<StoredCause>(
+      `insert into exportd.notified_conditions
+         (batch_export_id, team_id, cause, incident_id, subject, intervals, since, told)
+       values ($1, $2, $3, coalesce($4, gen_random_uuid()), $5, $6, coalesce($7, clock_timestamp()), $8)
+       returning ${storedColumns}`,
+      [
+        batch_export_id,
+        team_id,
+        cause,
+        incident?.id ?? null,
+        incident?.subject ?? null,
+        intervals,
+        since,
+        told,
+      ],
+    );
+    added.push(...rows);
+  }
+  const all = [...known, ...added];
+  if (!isFilled(all)) return;
+  const incident = incidentOf(all);
+  for (const [index, cause] of added.entries())
+    if (cause.told)
+      await tellBegin(connection, cause, {
+        incident,
+        latest_error: causes[index]?.incident?.summary ?? causes[index]?.summary ?? null,
+        onlyOwnWebhooks: known.length + index > 0,
+      });
+}
+
+/** Notifies of a cause that has lasted. */
+async function tellLate(connection: Connection, cause: StoredCause): Promise<void> {
+  await connection.query(
+    'update exportd.notified_conditions set told = true where batch_export_id = $1 and cause = $2',
+    [cause.batch_export_id, cause.cause],
+  );
+  await tellBegin(connection, cause, {
+    incident: incidentOf([cause]),
+    latest_error: null,
+    onlyOwnWebhooks: false,
   });
 }
 
-/** The time of the database: a cause without a known begin may end more than once. */
-async function clockOf(connection: Connection): Promise<string> {
-  const { rows } = await connection.query<{ now: string }>('select clock_timestamp()::text as now');
-  return rows[0]?.now ?? '';
+async function tellBegin(
+  connection: Connection,
+  { batch_export_id, team_id, cause, incident_id, since }: StoredCause,
+  fields: Pick<NewNotification, 'incident' | 'latest_error' | 'onlyOwnWebhooks'>,
+): Promise<void> {
+  const type = conditionEvents[cause].begin;
+  if (type === null) return;
+  await storeNotification(connection, {
+    ...withoutRun,
+    ...fields,
+    type,
+    // A bucket that fails again soon continues its incident.
+    cause: `${cause} ${incident_id} since ${new Date(since).toISOString()}`,
+    team_id,
+    batch_export_id,
+  });
+}
+
+/** Forgets causes that have ended with one incident, and notifies of the end of those that were told. */
+async function endCauses(connection: Connection, causes: readonly StoredCause[]): Promise<void> {
+  const { rows } = await connection.query<StoredCause & { readonly now: string }>(
+    `delete from exportd.notified_conditions
+     where batch_export_id = any($1) and cause = $2 and told
+     returning ${storedColumns}, clock_timestamp() as now`,
+    [causes.map(({ batch_export_id }) => batch_export_id), causes[0]?.cause],
+  );
+  await connection.query(
+    'delete from exportd.notified_conditions where batch_export_id = any($1) and cause = $2 and not told',
+    [causes.map(({ batch_export_id }) => batch_export_id), causes[0]?.cause],
+  );
+  if (!isFilled(rows)) return;
+  const [{ now }] = rows;
+  const closedAt = new Date(now).toISOString();
+  const remaining = await readIncident(connection, rows[0]);
+  for (const [index, { batch_export_id, team_id, cause, incident_id }] of rows.entries())
+    await storeNotification(connection, {
+      ...withoutRun,
+      type: conditionEvents[cause].end,
+      cause: `${cause} ${incident_id} ended ${closedAt}`,
+      team_id,
+      batch_export_id,
+      incident: incidentOf(rows, closedAt),
+      onlyOwnWebhooks: remaining.length + index > 0,
+    });
 }

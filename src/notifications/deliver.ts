@@ -98,7 +98,7 @@ async function send(
       id: notification.id,
       url,
       secret,
-      body: messageBody(webhook.format, notification, settings),
+      body: messageBody(webhook.format, notification, settings, url),
     },
     settings,
   );

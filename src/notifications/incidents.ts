@@ -1,5 +1,5 @@
 import type { Connection } from '../journal/database.ts';
-import type { PublishedManifest } from './notification.ts';
+import type { NotifiedIncident, PublishedManifest } from './notification.ts';
 import { isSubscribed, type NewNotification, storeNotification } from './store_notification.ts';
 
 /** A notification about the interval of a run, or of the latest run that led to a pause. */
@@ -16,12 +16,14 @@ type NewIntervalNotification = NewNotification & {
  */
 export async function openIncident(
   connection: Connection,
-  notification: NewIntervalNotification,
+  notification: Omit<NewIntervalNotification, 'incident'>,
 ): Promise<boolean> {
   // Updates an existing row too, to lock it: a concurrent recovery waits and is notified after this failure.
   await connection.query(
-    `insert into exportd.incidents (batch_export_id, owner_id, data_interval_start, data_interval_end)
-     select id, $2, $3, $4 from exportd.batch_exports where id = $1 and not deleted
+    `insert into exportd.incidents (batch_export_id, owner_id, data_interval_start, data_interval_end, incident_id)
+     select id, $2, $3, $4, coalesce((select incident_id from exportd.incidents where batch_export_id = $1 and owner_id = $2
+       limit 1), gen_random_uuid())
+     from exportd.batch_exports where id = $1 and not deleted
      on conflict (batch_export_id, owner_id, data_interval_start, data_interval_end)
        do update set opened_at = excluded.opened_at`,
     [
@@ -31,8 +33,35 @@ export async function openIncident(
       notification.data_interval_end,
     ],
   );
-  return storeNotification(connection, notification);
+  const { rows } = await connection.query<OpenIncident>(
+    `select ${incidentColumns} from exportd.incidents where batch_export_id = $1 and owner_id = $2 group by incident_id`,
+    [notification.batch_export_id, ownerOf(notification)],
+  );
+  return storeNotification(connection, { ...notification, incident: rows[0] ? incidentOf(rows[0]) : null });
 }
+
+/** The intervals of an owner that failed and have not recovered. */
+interface OpenIncident {
+  readonly incident_id: string;
+  readonly intervals: number;
+  readonly opened_at: string;
+}
+
+/** SQL: the members of an `OpenIncident`, as aggregates. */
+const incidentColumns = 'incident_id, count(*)::int as intervals, min(opened_at) as opened_at';
+
+const incidentOf = (
+  { incident_id, intervals, opened_at }: OpenIncident,
+  closedAt: string | null = null,
+): NotifiedIncident => ({
+  id: incident_id,
+  cause: 'failed',
+  subject: null,
+  exports: 1,
+  intervals,
+  opened_at: new Date(opened_at).toISOString(),
+  closed_at: closedAt,
+});
 
 /** Owner of an incident: the backfill, or the export for its schedule. */
 const ownerOf = ({
@@ -41,7 +70,7 @@ const ownerOf = ({
 }: Pick<NewNotification, 'batch_export_id' | 'backfill_id'>): string => backfill_id ?? batch_export_id;
 
 /** A run that completed its interval. */
-type Completion = Omit<NewIntervalNotification, 'type' | 'manifest'> & {
+type Completion = Omit<NewIntervalNotification, 'type' | 'manifest' | 'incident'> & {
   readonly manifest: PublishedManifest;
 };
 
@@ -79,6 +108,7 @@ export async function notifyOfCompletion(
   const tellsOfManifest = await storeNotification(connection, {
     ...notification,
     type: 'interval.published',
+    incident: null,
     manifest,
   });
   return tellsOfRecovery || tellsOfManifest;
@@ -92,14 +122,16 @@ export async function notifyOfCompletion(
  */
 async function resolveIncidents(
   connection: Connection,
-  notification: Omit<NewIntervalNotification, 'type'>,
+  notification: Omit<NewIntervalNotification, 'type' | 'incident'>,
   owners: readonly string[],
 ): Promise<boolean> {
   if (owners.length === 0) return false;
   const { batch_export_id, data_interval_start: start, data_interval_end: end } = notification;
-  await connection.query(
-    `delete from exportd.incidents where batch_export_id = $1 and owner_id = any($5)
-     and (owner_id = $2 or (data_interval_start = $3 and data_interval_end = $4))`,
+  const { rows: ended } = await connection.query<OpenIncident & { owner_id: string; now: string }>(
+    `with ended as (
+       delete from exportd.incidents where batch_export_id = $1 and owner_id = any($5)
+         and (owner_id = $2 or (data_interval_start = $3 and data_interval_end = $4)) returning *)
+     select owner_id, ${incidentColumns}, clock_timestamp() as now from ended group by owner_id, incident_id`,
     [batch_export_id, ownerOf(notification), start, end, owners],
   );
   const { rows: remaining } = await connection.query<{ owner_id: string }>(
@@ -109,11 +141,13 @@ async function resolveIncidents(
   const ownersWithIncidents = new Set(remaining.map(({ owner_id }) => owner_id));
   let hasDelivery = false;
   for (const recovered of owners.filter((id) => !ownersWithIncidents.has(id))) {
+    const incident = ended.find(({ owner_id }) => owner_id === recovered);
     const tells = await storeNotification(connection, {
       ...notification,
       type: 'batch_export.recovered',
       cause: `${notification.cause}/${recovered}`,
       backfill_id: recovered === batch_export_id ? null : recovered,
+      incident: incident ? incidentOf(incident, new Date(incident.now).toISOString()) : null,
     });
     hasDelivery ||= tells;
   }

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { Condition } from '../domain/condition.ts';
+import { type Condition, notifiedCauses } from '../domain/condition.ts';
 
 /** Types of events that webhooks can subscribe to. */
 export const notificationTypes = [
@@ -52,6 +52,24 @@ export const noManifest: ManifestFields = {
 /** What a message says of the condition of its export. */
 export type NotifiedCondition = Pick<Condition, 'severity' | 'cause' | 'summary' | 'since' | 'owner'>;
 
+/** Why an incident is open: a condition, or runs that failed. */
+export const incidentCauses = [...notifiedCauses, 'failed'] as const;
+
+/** What one message opens and another one ends. */
+export interface NotifiedIncident {
+  /** The same in all messages about it. */
+  readonly id: string;
+  readonly cause: (typeof incidentCauses)[number];
+  /** What is out, which may concern several exports; null for the trouble of one export. */
+  readonly subject: string | null;
+  /** Exports of the project that it concerns, and their intervals that wait, or waited. */
+  readonly exports: number;
+  readonly intervals: number;
+  readonly opened_at: string;
+  /** Null until it is over. */
+  readonly closed_at: string | null;
+}
+
 /** The `data` of a message. It contains no secrets and no rows. Every field is present; null means no value. */
 export interface NotificationData extends ManifestFields {
   readonly project_id: number;
@@ -65,6 +83,8 @@ export interface NotificationData extends ManifestFields {
   readonly latest_error: string | null;
   readonly data_interval_start: string | null;
   readonly data_interval_end: string | null;
+  /** Null in a message that opens none and ends none. */
+  readonly incident: NotifiedIncident | null;
   /** As it was when the message was first sent. Null before, in a test, and for `interval.published`. */
   readonly condition: NotifiedCondition | null;
 }
@@ -84,6 +104,7 @@ export const testNotificationData = (projectId: number): NotificationData => ({
   batch_export_id: null,
   batch_export_name: null,
   ...withoutRun,
+  incident: null,
   condition: null,
   ...noManifest,
 });
@@ -121,13 +142,13 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       if (data.data_interval_start === null) return 'no interval of the batch export is held any more';
       return `${data.backfill_id === null ? 'the batch export' : `backfill ${data.backfill_id}`} recovered with the run of ${interval}`;
     case 'source.unavailable':
-      return 'exportd cannot read the source';
+      return `exportd cannot read the source${concernOf(data)}`;
     case 'source.recovered':
-      return 'exportd can read the source again';
+      return `exportd can read the source again${concernOf(data)}`;
     case 'destination.unavailable':
-      return 'the bucket does not respond';
+      return `${data.incident?.subject ?? 'the bucket'} does not respond${concernOf(data)}`;
     case 'destination.recovered':
-      return 'the bucket responds again';
+      return `${data.incident?.subject ?? 'the bucket'} responds again${concernOf(data)}`;
     case 'export.behind':
       return 'intervals of the batch export are late';
     case 'export.caught_up':
@@ -139,6 +160,16 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
     case 'test':
       return 'test';
   }
+}
+
+/** How much an outage concerns, or has concerned: `: 7 exports, 4 intervals wait`. */
+function concernOf({ incident }: Pick<NotificationData, 'incident'>): string {
+  if (incident === null) return '';
+  const { exports, intervals, closed_at } = incident;
+  const count = (number: number, noun: string): string =>
+    `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
+  const verb = closed_at !== null ? 'waited' : intervals === 1 ? 'waits' : 'wait';
+  return `: ${count(exports, 'export')}, ${count(intervals, 'interval')} ${verb}`;
 }
 
 /** A message of Slack's incoming webhooks. */
@@ -160,26 +191,106 @@ type SlackBlock =
 /** Slack rejects a block with more than 3,000 characters, of which an escaped one has up to five. */
 const maxErrorLength = 500;
 
+/** Whether a message is about what several exports need, and not about one of them. */
+const isAboutOutage = ({ incident }: NotificationData): boolean => (incident?.subject ?? null) !== null;
+
+/** What a message says, in a sentence that stands alone. */
+function sentenceOf(notification: Notification): string {
+  const { data } = notification;
+  const description = `${capitalize(describeNotification(notification))}.`;
+  const name = isAboutOutage(data) ? null : data.batch_export_name;
+  return name === null ? description : `${name}: ${description}`;
+}
+
 /**
- * Formats a notification for Slack.
- * @param url the page of the export; null without one
+ * Formats a notification for Slack: an outage in one line.
+ * @param url the page of the export, or of all; null without one
  */
 function slackMessage(notification: Notification, url: string | null): SlackMessage {
   const { type, data } = notification;
-  const name = data.batch_export_name;
+  const isOutage = isAboutOutage(data);
   const description = `${capitalize(describeNotification(notification))}.`;
-  const title = escapeMarkup(name ?? 'exportd');
-  const heading = url === null ? title : `<${url}|${title}>`;
+  const title = escapeMarkup(isOutage ? description : (data.batch_export_name ?? 'exportd'));
+  const heading = `*${url === null ? title : `<${url}|${title}>`}*`;
+  const context = [type, `project ${data.project_id}`, data.incident && `incident ${data.incident.id}`];
   return {
-    text: escapeMarkup(name === null ? description : `${name}: ${description}`),
+    text: escapeMarkup(sentenceOf(notification)),
     blocks: [
-      section(`*${heading}*\n${escapeMarkup(description)}`),
+      section(isOutage ? heading : `${heading}\n${escapeMarkup(description)}`),
       ...(data.latest_error === null ? [] : [section(code(data.latest_error))]),
-      ...(data.condition === null ? [] : [section(`Now: ${escapeMarkup(data.condition.summary)}`)]),
+      ...(data.condition === null || isOutage
+        ? []
+        : [section(`Now: ${escapeMarkup(data.condition.summary)}`)]),
       ...(data.manifest_key === null ? [] : [section(`Manifest: \`${escapeMarkup(data.manifest_key)}\``)]),
-      { type: 'context', elements: [markdown(`${type} · project ${data.project_id}`)] },
+      { type: 'context', elements: [markdown(context.filter((part) => part !== null).join(' · '))] },
     ],
   };
+}
+
+/** An event of PagerDuty's Events API v2. */
+export interface PagerDutyEvent {
+  readonly routing_key: string;
+  readonly event_action: 'trigger' | 'resolve';
+  readonly dedup_key: string;
+  readonly client: 'exportd';
+  readonly client_url?: string;
+  readonly payload: {
+    readonly summary: string;
+    readonly source: string;
+    readonly severity: 'error';
+    readonly timestamp: string;
+    readonly custom_details: unknown;
+  };
+}
+
+/** PagerDuty rejects a longer summary. */
+const maxSummaryLength = 1_024;
+
+/**
+ * Formats an event of an incident for PagerDuty, which alerts until the event that resolves it. It comes from the address of the
+ * webhook, whose `routing_key` is the integration's.
+ */
+export const pagerDutyEvent = (
+  address: string | null,
+  incident: { readonly id: string; readonly isOpen: boolean; readonly source: string; readonly at: string },
+  {
+    summary,
+    details,
+    url,
+  }: { readonly summary: string; readonly details: unknown; readonly url: string | null },
+): PagerDutyEvent => ({
+  routing_key: address === null ? '…' : (new URL(address).searchParams.get('routing_key') ?? ''),
+  event_action: incident.isOpen ? 'trigger' : 'resolve',
+  dedup_key: incident.id,
+  client: 'exportd',
+  ...(url !== null && { client_url: url }),
+  payload: {
+    summary: summary.slice(0, maxSummaryLength).toWellFormed(),
+    source: incident.source,
+    severity: 'error',
+    timestamp: incident.at,
+    custom_details: details,
+  },
+});
+
+/** A message without an incident, such as a test, resolves what was never open: nothing would end its alert. */
+function pagerDutyMessage(
+  notification: Notification,
+  address: string | null,
+  url: string | null,
+): PagerDutyEvent {
+  const { id, data, created_at } = notification;
+  const { incident } = data;
+  return pagerDutyEvent(
+    address,
+    {
+      id: incident?.id ?? id,
+      isOpen: incident?.closed_at === null,
+      source: incident?.subject ?? data.batch_export_name ?? 'exportd',
+      at: created_at,
+    },
+    { summary: sentenceOf(notification), details: data, url },
+  );
 }
 
 /** Formats a plain message for Slack: what happened, and details of it. */
@@ -205,34 +316,45 @@ const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text
 
 /**
  * The forms of a message. `json`: the notification's id, type, time and data. `slack`: a message of Slack's incoming
- * webhooks, which other chats accept too.
+ * webhooks, which other chats accept too. `pagerduty`: an event of PagerDuty.
  */
-export const payloadFormats = ['json', 'slack'] as const;
+export const payloadFormats = ['json', 'slack', 'pagerduty'] as const;
 export type PayloadFormat = (typeof payloadFormats)[number];
 
 /** The settings that messages link with. */
 export type PayloadSettings = Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_CONSOLE'>;
 
-/** The JSON body of a notification's message. */
+/**
+ * The JSON body of a notification's message.
+ * @param address the URL of the webhook; null to show the message without the key in it
+ */
 export function messageBody(
   format: PayloadFormat,
   notification: Notification,
   settings: PayloadSettings,
+  address: string | null,
 ): string {
   const { id, type, data, created_at } = notification;
   switch (format) {
     case 'json':
       return JSON.stringify({ id, type, timestamp: created_at, data });
     case 'slack':
-      return JSON.stringify(slackMessage(notification, exportUrl(data.batch_export_id, settings)));
+      return JSON.stringify(slackMessage(notification, pageOf(data, settings)));
+    case 'pagerduty':
+      return JSON.stringify(pagerDutyMessage(notification, address, pageOf(data, settings)));
   }
 }
 
-/** The page of an export in the console; null for a test, without a console, and when the public URL is not set. */
-function exportUrl(
-  batchExportId: string | null,
+/**
+ * The page of the console for a message: of the export, or of all exports for an outage; null for a test, without a console, and when
+ * the public URL is not set.
+ */
+function pageOf(
+  data: NotificationData,
   { EXPORTD_BASE_URL: baseUrl, EXPORTD_CONSOLE: hasConsole }: PayloadSettings,
 ): string | null {
-  if (batchExportId === null || baseUrl === undefined || !hasConsole) return null;
-  return `${baseUrl.replace(/\/+$/, '')}/exports/${batchExportId}`;
+  const { batch_export_id } = data;
+  if (batch_export_id === null || baseUrl === undefined || !hasConsole) return null;
+  const console = `${baseUrl.replace(/\/+$/, '')}/`;
+  return isAboutOutage(data) ? console : `${console}exports/${batch_export_id}`;
 }

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { plainSlackMessage } from './notification.ts';
+import { pagerDutyEvent, plainSlackMessage } from './notification.ts';
 import { type Attempt, sendWebhook } from './send_webhook.ts';
 
 type OperatorWebhookSettings = Pick<
@@ -12,6 +12,7 @@ type OperatorWebhookSettings = Pick<
 
 /** What the operator is told of a fault. It is over if it has `resolved_at`. */
 interface Fault {
+  readonly incident_id: string;
   readonly type: string;
   readonly message: string;
   readonly opened_at: string;
@@ -28,7 +29,7 @@ export function createOperatorWebhook(settings: OperatorWebhookSettings) {
     timeoutMs: settings.EXPORTD_WEBHOOK_TIMEOUT,
     send: (id: string, fault: Fault): Promise<Attempt> =>
       sendWebhook(
-        { id, url, secret, body: messageOf(id, fault, settings) },
+        { id, url, secret, body: messageOf(id, url, fault, settings) },
         // The operator may have it on any address.
         { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: true, EXPORTD_WEBHOOK_TIMEOUT: settings.EXPORTD_WEBHOOK_TIMEOUT },
       ),
@@ -38,21 +39,31 @@ export function createOperatorWebhook(settings: OperatorWebhookSettings) {
 /** The JSON body of the message: what delays runs of all exports and what to fix, or that it is fixed. */
 function messageOf(
   id: string,
-  { type, message, opened_at, last_seen_by, waiting_runs, resolved_at }: Fault,
+  url: string,
+  { incident_id, type, message, opened_at, last_seen_by, waiting_runs, resolved_at }: Fault,
   { EXPORTD_OPERATOR_WEBHOOK_FORMAT: format }: OperatorWebhookSettings,
 ): string {
   const isOver = resolved_at !== undefined;
+  const at = resolved_at ?? opened_at;
+  if (format === 'pagerduty')
+    return JSON.stringify(
+      pagerDutyEvent(
+        url,
+        { id: incident_id, isOpen: !isOver, source: last_seen_by, at },
+        { summary: `exportd: ${message}`, details: { type, opened_at, waiting_runs }, url: null },
+      ),
+    );
   if (format === 'slack')
     return JSON.stringify(
       plainSlackMessage(
         isOver ? 'exportd: this is fixed' : `exportd: ${waiting_runs} runs wait for its operator`,
-        `${type}: ${message}`,
+        `${type}: ${message}\nincident ${incident_id}`,
       ),
     );
   return JSON.stringify({
     id,
     type: isOver ? 'operator_fault.resolved' : 'operator_fault',
-    timestamp: resolved_at ?? opened_at,
-    data: { type, message, opened_at, last_seen_by, waiting_runs },
+    timestamp: at,
+    data: { incident_id, type, message, opened_at, last_seen_by, waiting_runs },
   });
 }

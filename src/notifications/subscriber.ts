@@ -102,6 +102,7 @@ async function reportRun(
       return storeNotification(connection, {
         ...notification,
         type: 'run.key_taken',
+        incident: null,
         cause: dayOf(stored.recorded_at),
       });
     case 'IntervalCompared':
@@ -109,6 +110,7 @@ async function reportRun(
       return storeNotification(connection, {
         ...notification,
         type: 'interval.expired',
+        incident: null,
         cause: dayOf(stored.recorded_at),
         backfill_id: null,
       });

@@ -38,7 +38,7 @@ export const createWebhookTestHandler = ({
       secret === undefined || url === undefined
         ? undelivered("The webhook's secret cannot be decrypted with the keys of this installation.")
         : await sendWebhook(
-            { id, url, secret, body: messageBody(webhook.format, notification, settings) },
+            { id, url, secret, body: messageBody(webhook.format, notification, settings, url) },
             settings,
           );
     await showAttempt(pool, target, attempt);

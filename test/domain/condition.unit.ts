@@ -176,6 +176,7 @@ describe('the condition of an export', () => {
   it('has the same incident, in the same words, as that of every export of its outage', () => {
     const incident = {
       id: 'the-incident',
+      subject: 'the bucket clicks at s3.example.com',
       summary: 'The bucket clicks at s3.example.com does not respond since 2026-11-01 11:00:00 UTC: Refused.',
     };
     for (const waiting of [0, 1, 9])
@@ -325,7 +326,13 @@ describe('for any facts, all surfaces agree', () => {
           const { severity, cause, summary } = condition;
           expect(conditionLines(condition)[0]).toBe(`Condition: ${cause} (${severity}): ${summary}`);
           expect(exportTable([anExport({ id, condition })])[1]?.endsWith(` ${cause}`)).toBe(true);
-          const { actions: _actions, affected: _affected, coverage: _coverage, ...notified } = condition;
+          const {
+            actions: _actions,
+            affected: _affected,
+            incident: _incident,
+            coverage: _coverage,
+            ...notified
+          } = condition;
           const message = messageBody(
             'json',
             {
@@ -335,6 +342,7 @@ describe('for any facts, all surfaces agree', () => {
               data: { ...testNotificationData(1), condition: notified },
             },
             { EXPORTD_BASE_URL: undefined, EXPORTD_CONSOLE: false },
+            null,
           );
           expect((JSON.parse(message) as { data: unknown }).data).toMatchObject({ condition: notified });
         }

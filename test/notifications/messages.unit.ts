@@ -29,7 +29,7 @@ const notification = (
 });
 const settings = { EXPORTD_BASE_URL: 'https://exportd.example/', EXPORTD_CONSOLE: true };
 const slack = (one: Notification, more: Partial<typeof settings> = {}) =>
-  JSON.parse(messageBody('slack', one, { ...settings, ...more })) as SlackMessage;
+  JSON.parse(messageBody('slack', one, { ...settings, ...more }, null)) as SlackMessage;
 /** Every text in the blocks of a message. */
 const textsOf = ({ blocks }: SlackMessage): string[] =>
   blocks
@@ -70,7 +70,7 @@ describe('a message for Slack', () => {
     ['without a public URL', { EXPORTD_BASE_URL: undefined }],
   ])('has no link %s', (_, more) => {
     const message = JSON.parse(
-      messageBody('slack', notification('run.held'), { ...settings, ...more }),
+      messageBody('slack', notification('run.held'), { ...settings, ...more }, null),
     ) as SlackMessage;
     expect(textsOf(message)[0]).toMatch(/^\*Clicks\*\n/);
   });
@@ -105,10 +105,69 @@ describe('a message for Slack', () => {
   });
 });
 
+describe('a message about an outage', () => {
+  const incident = {
+    id: '7b1d4a52-3c0e-4f7a-9d58-61f2c3a4b5c6',
+    cause: 'destination_unavailable',
+    subject: 'the bucket clicks at s3.example.com',
+    exports: 7,
+    intervals: 1_204,
+    opened_at: '2026-11-01T11:00:00.000Z',
+    closed_at: null,
+  } as const;
+  const condition = {
+    severity: 'error',
+    cause: 'destination_unavailable',
+    summary: 'The bucket does not respond: Refused. 4 intervals wait.',
+    since: null,
+    owner: 'tenant',
+  } as const;
+  const opened = notification('destination.unavailable', { incident, condition, latest_error: 'Refused.' });
+  const closed = notification('destination.recovered', {
+    incident: { ...incident, closed_at: '2026-11-01T12:00:00.000Z' },
+  });
+
+  it('says it once in Slack, with the numbers and a link to all exports', () => {
+    expect(textsOf(slack(opened))).toEqual([
+      '*<https://exportd.example/|The bucket clicks at s3.example.com does not respond: 7 exports, 1,204 intervals wait.>*',
+      '```Refused.```',
+      'destination.unavailable · project 1 · incident 7b1d4a52-3c0e-4f7a-9d58-61f2c3a4b5c6',
+    ]);
+    expect(slack(closed).text).toBe(
+      'The bucket clicks at s3.example.com responds again: 7 exports, 1,204 intervals waited.',
+    );
+  });
+
+  it('has its id as the deduplication key of PagerDuty, which it triggers and resolves', () => {
+    const event = (one: Notification, address: string | null) =>
+      JSON.parse(messageBody('pagerduty', one, settings, address)) as object;
+    const address = 'https://events.pagerduty.com/v2/enqueue?routing_key=R0123';
+    expect(event(opened, address)).toEqual({
+      routing_key: 'R0123',
+      event_action: 'trigger',
+      dedup_key: incident.id,
+      client: 'exportd',
+      client_url: 'https://exportd.example/',
+      payload: {
+        summary: slack(opened).text,
+        source: incident.subject,
+        severity: 'error',
+        timestamp: opened.created_at,
+        custom_details: opened.data,
+      },
+    });
+    expect(event(closed, address)).toMatchObject({ event_action: 'resolve', dedup_key: incident.id });
+    // A test must wake no one, and the log of deliveries has no key.
+    const test: Notification = { ...opened, type: 'test', data: testNotificationData(1) };
+    expect(event(test, address)).toMatchObject({ event_action: 'resolve', dedup_key: opened.id });
+    expect(event(opened, null)).toMatchObject({ routing_key: '…' });
+  });
+});
+
 describe('a plain message', () => {
   it('has the fields of the event, with null for those that it does not have', () => {
     const { id, type, created_at, data } = notification('run.failed', { latest_error: 'Error' });
-    expect(JSON.parse(messageBody('json', { id, type, created_at, data }, settings))).toEqual({
+    expect(JSON.parse(messageBody('json', { id, type, created_at, data }, settings, null))).toEqual({
       id,
       type,
       timestamp: created_at,
@@ -122,6 +181,7 @@ describe('a plain message', () => {
         latest_error: 'Error',
         data_interval_start: '2026-11-01T10:00:00.000Z',
         data_interval_end: '2026-11-01T11:00:00.000Z',
+        incident: null,
         condition: null,
         manifest_key: null,
         generation: null,

@@ -101,7 +101,7 @@ export function addWebhookCommands(program: Command): void {
   serviceCommand(webhooks, 'create', 'send failures, pauses, recoveries and published intervals to a URL')
     .requiredOption('--url <url>', 'URL that receives the messages')
     .option('--events <names>', 'event names, separated by commas; by default all but interval.published')
-    .option('--format <format>', 'json, or slack for an incoming webhook of Slack', 'json')
+    .option('--format <format>', 'json, slack for an incoming webhook of Slack, or pagerduty', 'json')
     .option('--batch-export <id>', 'only of this batch export')
     .action(async (options: Options & CreateOptions) => {
       const { url, format, events, batchExport } = options;
@@ -125,7 +125,7 @@ export function addWebhookCommands(program: Command): void {
     .argument('<id>')
     .option('--url <url>', 'URL that receives the messages')
     .option('--events <names>', 'event names, separated by commas')
-    .option('--format <format>', 'json or slack')
+    .option('--format <format>', 'json, slack or pagerduty')
     .option('--batch-export <id>', 'only of this batch export; "all" for all of the project')
     .option('--enable', 'send messages again')
     .option('--disable', 'send no messages')

@@ -126,7 +126,8 @@ export const conditionSchema = z
     incident: z
       .object({
         id: z.uuid(),
-        summary: z.string().describe('What does not respond, since when and why.'),
+        subject: z.string().describe('What is out, such as `the bucket clicks at s3.example.com`.'),
+        summary: z.string().describe('What is out, since when and why.'),
       })
       .nullable()
       .describe(

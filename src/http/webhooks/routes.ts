@@ -274,7 +274,7 @@ async function readResponse(
   const { format, notification, attempt_log, ...delivery } = found;
   return {
     ...toDeliveryResponse(webhook, delivery),
-    payload: JSON.parse(messageBody(format, notification, settings)) as Record<string, unknown>,
+    payload: JSON.parse(messageBody(format, notification, settings, null)) as Record<string, unknown>,
     attempt_log: [...attempt_log],
   };
 }

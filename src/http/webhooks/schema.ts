@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { deliveryStatuses } from '../../notifications/delivery_log.ts';
-import { notificationTypes, payloadFormats } from '../../notifications/notification.ts';
+import { incidentCauses, notificationTypes, payloadFormats } from '../../notifications/notification.ts';
 import { isWebhookSecret } from '../../notifications/send_webhook.ts';
 import { conditionSchema } from '../batch_exports/schema.ts';
 import {
@@ -21,7 +21,7 @@ const events = z
 const format = z
   .enum(payloadFormats)
   .describe(
-    '`json`: id, type, time and data of the event. `slack`: a message for an incoming webhook of Slack.',
+    '`json`: id, type, time and data of the event. `slack`: a message for an incoming webhook of Slack. `pagerduty`: an event for `https://events.pagerduty.com/v2/enqueue?routing_key=…`, whose `dedup_key` is the id of the incident.',
   );
 
 const batchExport = z.guid('Must be the UUID of a batch export.').toLowerCase();
@@ -206,6 +206,23 @@ export const webhookMessageSchema = z
         latest_error: z.string().nullable(),
         data_interval_start: responseTimestampSchema.nullable(),
         data_interval_end: responseTimestampSchema.nullable(),
+        incident: z
+          .object({
+            id: z.string().describe('The same in all messages about it, from the first to the last.'),
+            cause: z.enum(incidentCauses),
+            subject: z
+              .string()
+              .nullable()
+              .describe(
+                'What is out, which may concern several exports; null for the trouble of one export.',
+              ),
+            exports: z.number().int().describe('Exports of the project that it concerns.'),
+            intervals: z.number().int().describe('Intervals that wait, or waited.'),
+            opened_at: responseTimestampSchema,
+            closed_at: responseTimestampSchema.nullable().describe('Null until it is over.'),
+          })
+          .nullable()
+          .describe('What the message opens or ends; null if it does neither.'),
         condition: conditionSchema
           .pick({ severity: true, cause: true, summary: true, since: true, owner: true })
           .nullable()

@@ -474,7 +474,7 @@ create table exportd.webhooks (
   sealed_url text not null,
   events text[] not null,
   -- The form of its messages.
-  format text not null default 'json' check (format in ('json', 'slack')),
+  format text not null default 'json' check (format in ('json', 'slack', 'pagerduty')),
   -- The sealed secret that signs its messages.
   secret text not null,
   enabled boolean not null default true,
@@ -541,21 +541,32 @@ create table exportd.incidents (
   owner_id uuid not null,
   data_interval_start timestamptz not null,
   data_interval_end timestamptz not null,
+  -- The same for all rows of an owner: every message about them has it.
+  incident_id uuid not null,
   opened_at timestamptz not null default clock_timestamp(),
   primary key (batch_export_id, owner_id, data_interval_start, data_interval_end)
 );
 create index incidents_of_backfills on exportd.incidents (opened_at) where owner_id <> batch_export_id;
 
--- What webhooks were notified of the condition of an export, until it is over. No journal: it follows from outages and from
+-- What webhooks are notified of the condition of an export, until it is over. No journal: it follows from outages and from
 -- the clock.
 create table exportd.notified_conditions (
   batch_export_id uuid not null,
   team_id integer not null,
   cause text not null,
-  -- When the cause began; the same for all exports that one outage concerns. Null if it is not known.
-  since timestamptz,
+  -- The same for all exports that one outage concerns, with what is out.
+  incident_id uuid not null default gen_random_uuid(),
+  subject text,
+  -- The most intervals that it has affected.
+  intervals integer not null,
+  -- When the cause began; if that is not known, when it was first seen.
+  since timestamptz not null default clock_timestamp(),
+  seen_at timestamptz not null default clock_timestamp(),
+  -- False while it is not notified, because it may end by itself.
+  told boolean not null,
   primary key (batch_export_id, cause)
 );
+create index notified_conditions_incident on exportd.notified_conditions (team_id, incident_id);
 
 -- Operator's faults ---------------------------------------------------------------------------------------------------
 

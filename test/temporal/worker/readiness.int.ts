@@ -84,7 +84,7 @@ describe('the readiness of a worker', () => {
     expect(readiness).toEqual({
       status: 'unavailable',
       control_database: 'The control database cannot be reached.',
-      source: 'The source cannot be reached.',
+      source: 'The source refuses connections.',
       temporal: 'Temporal cannot be reached.',
       polling: 'Temporal cannot be reached.',
       needs_newer: null,

@@ -123,6 +123,7 @@ const incidentEvents = allEvents.filter((event) => event !== 'interval.published
 const formats = [
   { value: 'json', label: 'JSON' },
   { value: 'slack', label: 'Slack' },
+  { value: 'pagerduty', label: 'PagerDuty' },
 ];
 
 /** A secret that signs messages, as the server would make one. */
@@ -355,7 +356,7 @@ function WebhookCard({
       </div>
     </div>
     <p class="muted">
-      ${enabled ? '' : 'Disabled. '}${format === 'slack' ? 'Slack' : 'JSON'},
+      ${enabled ? '' : 'Disabled. '}${formats.find(({ value }) => value === format)?.label},
       ${
         batch_export === null
           ? ' every export of the project'

@@ -1,0 +1,200 @@
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { DatabaseError } from 'pg';
+import { readSettings } from '../../src/config/settings.ts';
+import { createPolicies } from '../../src/decisions/policies.ts';
+import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { createCircuitStore } from '../../src/failures/circuits.ts';
+import { createFaultAlarm } from '../../src/failures/operator_faults.ts';
+import { notifyConditionChanges } from '../../src/notifications/condition_changes.ts';
+import {
+  type Notification,
+  type NotificationData,
+  type NotifiedIncident,
+  messageBody,
+  type PagerDutyEvent,
+  type SlackMessage,
+} from '../../src/notifications/notification.ts';
+import { configRules } from '../../src/temporal/capabilities.ts';
+import { s3Settings } from '../destination/bucket_requests.ts';
+import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { createLaggingExport } from '../http/lagging_export.ts';
+import { minuteAgo } from '../setup/minutes.ts';
+import { collectLog } from '../telemetry/collect_log.ts';
+
+let api: ApiHarness;
+beforeAll(async () => {
+  api = await openApiHarness({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+  await api.call('POST', 'webhooks/', { url: 'https://receiver.example/hook' });
+});
+afterAll(() => api.close());
+
+/** An export of each minute with these ended intervals to export; it has no other. */
+const createExport = (name: string, from: number, to: number): Promise<string> =>
+  createLaggingExport(api, minuteAgo(from), { name, end_at: minuteAgo(to).toISOString() });
+
+interface StoredMessage {
+  readonly id: string;
+  readonly type: Notification['type'];
+  readonly created_at: string;
+  readonly data: NotificationData & { readonly incident: NotifiedIncident };
+}
+
+/** What the webhook of the project gets, oldest first, after conditions were compared once more. */
+async function messages(): Promise<StoredMessage[]> {
+  await notifyConditionChanges(api.database.pool);
+  const { rows } = await api.database.pool.query<StoredMessage>(
+    `select notification.id, type, notification.created_at, data from exportd.notifications notification
+     join exportd.webhook_deliveries delivery on delivery.notification_id = notification.id
+     order by notification.created_at`,
+  );
+  return rows;
+}
+
+/** The same without those that were there before. */
+async function messagesAfter(work: () => Promise<unknown>): Promise<StoredMessage[]> {
+  const before = new Set((await messages()).map(({ id }) => id));
+  await work();
+  return (await messages()).filter(({ id }) => !before.has(id));
+}
+
+const settings = { EXPORTD_BASE_URL: 'https://exportd.example', EXPORTD_CONSOLE: true };
+const address = 'https://events.pagerduty.com/v2/enqueue?routing_key=R0123';
+const pagerDuty = (one: StoredMessage | undefined): PagerDutyEvent =>
+  JSON.parse(messageBody('pagerduty', one as Notification, settings, address)) as PagerDutyEvent;
+const slackText = (one: StoredMessage | undefined): string =>
+  (JSON.parse(messageBody('slack', one as Notification, settings, address)) as SlackMessage).text;
+
+/** Deletes the exports of a test, so that they concern no other. */
+async function remove(ids: readonly string[]): Promise<void> {
+  for (const id of ids) await api.call('DELETE', `batch_exports/${id}`);
+}
+
+describe('an outage', () => {
+  it('of a bucket that several exports share is one incident, with one message at its begin and one at its end', async () => {
+    const { pool } = api.database;
+    const ids = [
+      await createExport('Clicks', 3, 1),
+      await createExport('Orders', 2, 1),
+      await createExport('Idle', 1, 1),
+    ];
+    const { rows } = await pool.query<{ circuit: string }>(
+      'select distinct circuit from exportd.destination_configs where batch_export_id = any($1)',
+      [ids],
+    );
+    expect(rows).toHaveLength(1);
+    const log = collectLog();
+    const circuits = createCircuitStore(pool, s3Settings(), log.logger);
+    const circuit = rows[0]?.circuit ?? '';
+    const opened = await messagesAfter(() => circuits.open(circuit, 'The S3 server refused the connection.'));
+    const subject = expect.stringMatching(/^the bucket \S+( at \S+)?$/);
+    const incident = { exports: 2, intervals: 3, subject, cause: 'destination_unavailable', closed_at: null };
+    expect(opened).toMatchObject([{ type: 'destination.unavailable', data: { incident } }]);
+    const id = opened[0]?.data.incident.id ?? '';
+    for (const one of ids.slice(0, 2))
+      expect((await api.call('GET', `batch_exports/${one}/`)).body.condition).toMatchObject({
+        cause: 'destination_unavailable',
+        incident: { id },
+      });
+    // One that joins the outage is no news.
+    ids.push(await createExport('Joins', 2, 1));
+    expect(await messagesAfter(() => circuits.open(circuit, 'Still.'))).toEqual([]);
+
+    const closed = await messagesAfter(() => circuits.close(circuit));
+    expect(closed).toMatchObject([
+      {
+        type: 'destination.recovered',
+        data: { incident: { id, exports: 3, intervals: 4, closed_at: expect.any(String) } },
+      },
+    ]);
+    expect([...opened, ...closed].map(pagerDuty)).toMatchObject([
+      { routing_key: 'R0123', event_action: 'trigger', dedup_key: id },
+      { routing_key: 'R0123', event_action: 'resolve', dedup_key: id },
+    ]);
+    const [begin, end] = [...opened, ...closed].map(slackText);
+    expect(begin).toMatch(/^The bucket \S+.* does not respond: 2 exports, 3 intervals wait\.$/);
+    expect(end).toMatch(/^The bucket \S+.* responds again: 3 exports, 4 intervals waited\.$/);
+    expect(log.lines).toMatchObject([
+      { incident_id: id, exports: 3, msg: expect.stringContaining('does not respond') },
+      { incident_id: id, exports: 4, msg: 'The bucket responds again.' },
+    ]);
+    // Nothing rings after it.
+    expect(await messagesAfter(() => Promise.resolve())).toEqual([]);
+    await remove(ids);
+  });
+
+  it('of the login of the source is one incident too, whatever meets it', async () => {
+    const ids = [await createExport('Locked out', 3, 1), await createExport('Locked out too', 3, 1)];
+    const log = collectLog();
+    const check = async (ping: () => Promise<void>): Promise<void> => {
+      const plain = readSettings({ DATABASE_URL: 'unused' });
+      const alarm = createFaultAlarm(api.database.pool, plain, log.logger, undefined, { ping });
+      alarm.start();
+      await alarm.stop();
+    };
+    const rejected = Object.assign(new DatabaseError('rejected', 0, 'error'), { code: '28P01' });
+    const opened = await messagesAfter(() => check(() => Promise.reject(rejected)));
+    const closed = await messagesAfter(() => check(() => Promise.resolve()));
+    const incident = { subject: 'the source', exports: 2, intervals: 4 };
+    expect([...opened, ...closed]).toMatchObject([
+      {
+        type: 'source.unavailable',
+        data: {
+          incident: { ...incident, closed_at: null },
+          latest_error: expect.stringContaining('The source cannot be read: The database rejected the login'),
+        },
+      },
+      { type: 'source.recovered', data: { incident } },
+    ]);
+    expect(new Set([...opened, ...closed].map(({ data }) => data.incident.id))).toEqual(
+      new Set(log.lines.map(({ incident_id }) => incident_id)),
+    );
+    expect(slackText(opened[0])).toBe('Exportd cannot read the source: 2 exports, 4 intervals wait.');
+    await remove(ids);
+  });
+
+  it('hides that its exports are late, and for a while that they catch up', async () => {
+    const { pool } = api.database;
+    const late = await createExport('Late', 30, 28);
+    const { rows } = await pool.query<{ circuit: string }>(
+      'select circuit from exportd.destination_configs where batch_export_id = $1',
+      [late],
+    );
+    const circuits = createCircuitStore(pool, s3Settings(), collectLog().logger);
+    const circuit = rows[0]?.circuit ?? '';
+    const typesAfter = async (work: () => Promise<unknown>) =>
+      (await messagesAfter(work)).map(({ type }) => type);
+    await circuits.open(circuit, 'Refused.');
+    expect((await messages()).at(-1)?.type).toBe('destination.unavailable');
+    expect(await typesAfter(() => circuits.close(circuit))).toEqual(['destination.recovered']);
+    expect(await typesAfter(() => Promise.resolve())).toEqual([]);
+    // It lasts, so that a person has to know.
+    await pool.query(`update exportd.notified_conditions set seen_at = seen_at - interval '15 minutes'`);
+    expect(await typesAfter(() => Promise.resolve())).toEqual(['export.behind']);
+    await remove([late]);
+  });
+});
+
+describe('the trouble of one export', () => {
+  it('has one id from its first failure to its recovery', async () => {
+    const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules);
+    const id = await createExport('Fails', 3, 1);
+    await api.advanceSchedule(id);
+    const { body } = await api.call('GET', `batch_exports/${id}/runs/?ordering=data_interval_start`);
+    const runs = (body.results as { id: string }[]).map((run) => run.id);
+    const failed = await messagesAfter(async () => {
+      for (const run of runs)
+        await endRun(api.journal, policies, run, {
+          status: 'Failed',
+          latest_error: 'NoSuchBucket: It is gone.',
+        });
+    });
+    expect(failed).toMatchObject(
+      runs.map((_, index) => ({
+        type: 'run.failed',
+        data: { incident: { subject: null, cause: 'failed', exports: 1, intervals: index + 1 } },
+      })),
+    );
+    expect(new Set(failed.map(({ data }) => data.incident.id)).size).toBe(1);
+    expect(failed.map(pagerDuty)).toMatchObject(failed.map(() => ({ event_action: 'trigger' })));
+  });
+});
