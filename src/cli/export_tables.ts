@@ -8,7 +8,7 @@ import type {
   BatchExportReading,
   BatchExportRun,
 } from '../client/client.ts';
-import { compareConditions } from '../domain/condition.ts';
+import { compareConditions, concernOf, incidentsOf, type SharedIncident } from '../domain/condition.ts';
 import { runStatusLabels } from '../domain/run_state.ts';
 import { CliError } from './cli_error.ts';
 import { counted, table } from './output.ts';
@@ -215,21 +215,41 @@ export const needsAttention = (
   (operator_faults ?? []).length > 0 ||
   exports.some(({ condition }) => condition.severity !== 'ok');
 
-/** The cells of each batch export, the most urgent condition first. */
-export const statusRows = (exports: readonly BatchExport[]): unknown[][] =>
-  exports
-    .toSorted((first, second) => compareConditions(first.condition, second.condition))
-    .map(({ condition, lag, ...one }) => {
-      return [
-        condition.severity,
-        condition.cause,
-        one.id,
-        one.name,
-        one.model,
-        one.interval,
-        lag && (lag.intervals === 0 ? 'none' : formatDuration(lag.seconds)),
-        lag?.last_completed_interval_end,
-        condition.severity === 'ok' ? null : condition.summary,
-        condition.coverage?.sentence,
-      ];
-    });
+/** The cells of each batch export, the most urgent condition first. Exports that have one outage in common are one row. */
+export function statusRows(exports: readonly BatchExport[]): unknown[][] {
+  const shared = incidentsOf(exports.map(({ condition }) => condition)).filter((one) => one.exports > 1);
+  const isShared = ({ condition }: BatchExport): boolean =>
+    shared.some(({ id }) => id === condition.incident?.id);
+  const rows = exports
+    .filter((one) => !isShared(one))
+    .map((one) => ({ cause: one.condition.cause, cells: exportCells(one) }));
+  return [...shared.map((incident) => ({ cause: incident.cause, cells: incidentCells(incident) })), ...rows]
+    .sort(compareConditions)
+    .map(({ cells }) => cells);
+}
+
+const incidentCells = ({ severity, cause, summary, ...incident }: SharedIncident): unknown[] => [
+  severity,
+  cause,
+  null,
+  counted(incident.exports, 'export'),
+  null,
+  null,
+  null,
+  null,
+  `${summary} ${concernOf(incident)}.`,
+  null,
+];
+
+const exportCells = ({ condition, lag, ...one }: BatchExport): unknown[] => [
+  condition.severity,
+  condition.cause,
+  one.id,
+  one.name,
+  one.model,
+  one.interval,
+  lag && (lag.intervals === 0 ? 'none' : formatDuration(lag.seconds)),
+  lag?.last_completed_interval_end,
+  condition.severity === 'ok' ? null : condition.summary,
+  condition.coverage?.sentence,
+];

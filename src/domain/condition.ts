@@ -193,6 +193,37 @@ export function conditionOf(facts: ConditionFacts): Condition {
   };
 }
 
+/** An outage with what it concerns. */
+export interface SharedIncident extends Incident, CauseTraits {
+  readonly cause: ConditionCause;
+  readonly exports: number;
+  /** Intervals of these exports that wait. */
+  readonly intervals: number;
+}
+
+/** The outages that are the condition of these exports, the most urgent first. */
+export function incidentsOf(
+  conditions: readonly Pick<Condition, 'severity' | 'owner' | 'cause' | 'incident' | 'affected'>[],
+): SharedIncident[] {
+  const found = new Map<string, SharedIncident>();
+  for (const { severity, owner, cause, incident, affected } of conditions) {
+    if (!incident) continue;
+    const known = found.get(incident.id) ?? { ...incident, severity, owner, cause, exports: 0, intervals: 0 };
+    const { exports, intervals } = known;
+    found.set(incident.id, { ...known, exports: exports + 1, intervals: intervals + affected.intervals });
+  }
+  return [...found.values()].sort(compareConditions);
+}
+
+/** How much an outage concerns, or has concerned: `7 exports, 4 intervals wait`. */
+export function concernOf(
+  { exports, intervals: waiting }: Pick<SharedIncident, 'exports' | 'intervals'>,
+  isOver = false,
+): string {
+  const verb = isOver ? 'waited' : waiting === 1 ? 'waits' : 'wait';
+  return `${exports.toLocaleString('en')} export${exports === 1 ? '' : 's'}, ${intervals(waiting)} ${verb}`;
+}
+
 /** A change of an export, and who made it. */
 interface ExportChange {
   readonly at: string;

@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { type Condition, notifiedCauses } from '../domain/condition.ts';
+import { concernOf, type Condition, notifiedCauses } from '../domain/condition.ts';
 
 /** Types of events that webhooks can subscribe to. */
 export const notificationTypes = [
@@ -142,13 +142,13 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       if (data.data_interval_start === null) return 'no interval of the batch export is held any more';
       return `${data.backfill_id === null ? 'the batch export' : `backfill ${data.backfill_id}`} recovered with the run of ${interval}`;
     case 'source.unavailable':
-      return `exportd cannot read the source${concernOf(data)}`;
+      return `exportd cannot read the source${concern(data)}`;
     case 'source.recovered':
-      return `exportd can read the source again${concernOf(data)}`;
+      return `exportd can read the source again${concern(data)}`;
     case 'destination.unavailable':
-      return `${data.incident?.subject ?? 'the bucket'} does not respond${concernOf(data)}`;
+      return `${data.incident?.subject ?? 'the bucket'} does not respond${concern(data)}`;
     case 'destination.recovered':
-      return `${data.incident?.subject ?? 'the bucket'} responds again${concernOf(data)}`;
+      return `${data.incident?.subject ?? 'the bucket'} responds again${concern(data)}`;
     case 'export.behind':
       return 'intervals of the batch export are late';
     case 'export.caught_up':
@@ -162,15 +162,9 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
   }
 }
 
-/** How much an outage concerns, or has concerned: `: 7 exports, 4 intervals wait`. */
-function concernOf({ incident }: Pick<NotificationData, 'incident'>): string {
-  if (incident === null) return '';
-  const { exports, intervals, closed_at } = incident;
-  const count = (number: number, noun: string): string =>
-    `${number.toLocaleString('en')} ${noun}${number === 1 ? '' : 's'}`;
-  const verb = closed_at !== null ? 'waited' : intervals === 1 ? 'waits' : 'wait';
-  return `: ${count(exports, 'export')}, ${count(intervals, 'interval')} ${verb}`;
-}
+/** How much an outage concerns, as the end of a clause. */
+const concern = ({ incident }: Pick<NotificationData, 'incident'>): string =>
+  incident === null ? '' : `: ${concernOf(incident, incident.closed_at !== null)}`;
 
 /** A message of Slack's incoming webhooks. */
 export interface SlackMessage {

@@ -2,6 +2,7 @@ import { PassThrough } from 'node:stream';
 import { describe, expect, it } from '@jest/globals';
 import { CliError } from '../../src/cli/cli_error.ts';
 import { newDestinationOf } from '../../src/cli/commands/destinations.ts';
+import type { BatchExport } from '../../src/client/client.ts';
 import { formatDuration, lagLines, runTable, statusRows } from '../../src/cli/export_tables.ts';
 import { anExport, aRun } from './api_objects.ts';
 import { confirm, stdoutFlushed } from '../../src/cli/output.ts';
@@ -116,6 +117,36 @@ describe('exportd status', () => {
         ['error', 'held', 'held', 'none', 'It is held.'],
         ['warning', 'behind', 'behind', '3 h', 'It is late.'],
         ['ok', 'ok', 'fine', 'none', null],
+      ]);
+    });
+
+    it('has one line for an outage of a hundred exports, and their own for others', () => {
+      const out = (id: string, summary: string): BatchExport['condition'] => ({
+        ...condition,
+        severity: 'error',
+        cause: 'destination_unavailable',
+        summary: `${summary} 2 intervals wait.`,
+        affected: { intervals: 2, ranges: [] },
+        incident: { id, subject: 'the bucket', summary },
+      });
+      const rows = statusRows([
+        anExport({ name: 'fine' }),
+        ...Array.from({ length: 100 }, (_, index) =>
+          anExport({ name: `out ${index}`, condition: out('one', 'The bucket is gone.') }),
+        ),
+        anExport({ name: 'alone', condition: out('two', 'Another bucket is gone.') }),
+      ]);
+      expect(
+        rows.map(([severity, cause, , name, , , , , detail]) => [severity, cause, name, detail]),
+      ).toEqual([
+        [
+          'error',
+          'destination_unavailable',
+          '100 exports',
+          'The bucket is gone. 100 exports, 200 intervals wait.',
+        ],
+        ['error', 'destination_unavailable', 'alone', 'Another bucket is gone. 2 intervals wait.'],
+        ['ok', 'ok', 'fine', null],
       ]);
     });
   });

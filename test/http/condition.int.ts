@@ -161,7 +161,12 @@ async function surfacesOf(id: string) {
       statusJson: batch_exports.find((one) => one.id === id)?.condition,
     },
     notified: await notifiedCondition(id),
-    status: { code: status.code, line: lineOf(status.stdout) },
+    status: {
+      code: status.code,
+      line:
+        lineOf(status.stdout) ||
+        (status.stdout.split('\n').find((line) => line.includes(condition.incident?.summary ?? id)) ?? ''),
+    },
     show: show.stdout,
     names: lineOf(names.stdout),
     series: series.map(([labels]) => labels),
@@ -183,9 +188,15 @@ async function expectEverywhere(id: string, cause: ConditionCause): Promise<Cond
   expect(found.names).toMatch(new RegExp(` ${cause}$`));
   expect(found.series).toEqual([expect.stringContaining(`cause=${cause},`)]);
   expect(found.series[0]).toContain(`severity=${severity}`);
-  expect(found.status.line).toContain(severity === 'ok' ? ' - ' : summary);
-  expect(found.status.line).toMatch(/ Exported .*\.$| Nothing is exported yet\. .*\.$/);
-  expect(found.status.line.endsWith(coverage?.sentence ?? '')).toBe(true);
+  // The exports that an outage concerns have one line, without what is exported.
+  const isShared = !found.status.line.includes(id);
+  const said =
+    severity === 'ok' ? ' - ' : isShared ? (condition.incident?.summary ?? 'an incident') : summary;
+  expect(found.status.line).toContain(said);
+  expect(found.status.line).toMatch(
+    isShared ? / \d+ exports, \d+ intervals wait\. / : / Exported .*\.$| Nothing is exported yet\. .*\.$/,
+  );
+  expect(found.status.line.endsWith(isShared ? '' : (coverage?.sentence ?? ''))).toBe(true);
   expect(found.show).toContain(coverage?.sentence);
   return condition;
 }

@@ -5,6 +5,7 @@ import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createCircuitStore } from '../../src/failures/circuits.ts';
 import { createFaultAlarm } from '../../src/failures/operator_faults.ts';
+import type { Overview } from '../../src/http/console/pages/schema.ts';
 import { notifyConditionChanges } from '../../src/notifications/condition_changes.ts';
 import {
   type Notification,
@@ -15,15 +16,19 @@ import {
   type SlackMessage,
 } from '../../src/notifications/notification.ts';
 import { configRules } from '../../src/temporal/capabilities.ts';
+import { exportd } from '../cli/command_line.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { createLaggingExport } from '../http/lagging_export.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { collectLog } from '../telemetry/collect_log.ts';
 
 let api: ApiHarness;
+let baseUrl: string;
 beforeAll(async () => {
   api = await openApiHarness({ EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true' });
+  baseUrl = await api.listen();
   await api.call('POST', 'webhooks/', { url: 'https://receiver.example/hook' });
 });
 afterAll(() => api.close());
@@ -95,6 +100,31 @@ describe('an outage', () => {
         cause: 'destination_unavailable',
         incident: { id },
       });
+    // Every list names it once.
+    const line =
+      /The bucket .* does not respond since .*: The S3 server refused the connection\. 2 exports, 3 intervals wait\./;
+    const { text } = await api.call('GET', 'console/overview/');
+    expect((JSON.parse(text) as Overview).incidents).toEqual([{ id, summary: expect.stringMatching(line) }]);
+    const status = await exportd({ EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key }, 'status');
+    expect(status.stdout.split('\n').filter((found) => line.test(found))).toHaveLength(1);
+    expect([status.code, status.stdout]).toEqual([2, expect.not.stringContaining(ids[0] ?? '')]);
+    const environment = {
+      DATABASE_URL: api.database.url,
+      TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
+    };
+    const checksOf = async () => {
+      const { stdout } = await exportd(environment, 'doctor', '--json');
+      return (JSON.parse(stdout) as { check: string }[]).find(({ check }) => check === 'conditions');
+    };
+    expect(await checksOf()).toEqual({
+      check: 'conditions',
+      ok: false,
+      detail: expect.stringMatching(
+        new RegExp(
+          `3 intervals wait \\(incident ${id}\\)\\. 2 of 3 exports need attention, see "exportd status"`,
+        ),
+      ),
+    });
     // One that joins the outage is no news.
     ids.push(await createExport('Joins', 2, 1));
     expect(await messagesAfter(() => circuits.open(circuit, 'Still.'))).toEqual([]);
@@ -117,6 +147,7 @@ describe('an outage', () => {
       { incident_id: id, exports: 3, msg: expect.stringContaining('does not respond') },
       { incident_id: id, exports: 4, msg: 'The bucket responds again.' },
     ]);
+    expect(await checksOf()).toMatchObject({ ok: true, detail: '4 exports, none needs attention' });
     // Nothing rings after it.
     expect(await messagesAfter(() => Promise.resolve())).toEqual([]);
     await remove(ids);

@@ -24,7 +24,9 @@ const minPostgresqlVersion = 150_000;
 export function addDoctorCommand(program: Command): void {
   program
     .command('doctor')
-    .description('check settings, databases, migrations, Temporal and workers')
+    .description(
+      'check settings, databases, migrations, Temporal and workers, and count what needs attention',
+    )
     .option('--json', 'print JSON')
     .action(async (options: { json?: boolean }) => {
       const failed = await runDoctor(options);
@@ -66,6 +68,7 @@ async function runChecks(settings: Settings): Promise<CheckResult[]> {
       await check('query role', () => describeQueryRole(pool, source, settings)),
       await check('Temporal', () => describeWorkers(settings)),
       await check('prefixes', () => describeSharedKeys(pool)),
+      await check('conditions', () => describeConditions(pool)),
     ];
   } finally {
     await Promise.all([pool.end(), source.end()]);
@@ -159,6 +162,39 @@ async function describeSharedKeys(pool: Pool): Promise<string> {
       return `the same keys in ${location}: ${owners.join(', ')}`;
     })
     .join('; ');
+}
+
+/** How many exports need attention. @throws Error that names the outages, if there are any */
+async function describeConditions(pool: Pool): Promise<string> {
+  const [{ concernOf, incidentsOf }, { readStandings }, { readOpenFaults }] = await Promise.all([
+    import('../../domain/condition.ts'),
+    import('../../projections/export_conditions.ts'),
+    import('../../failures/operator_faults.ts'),
+  ]);
+  const { rows } = await pool.query<{ id: string }>('select id from exportd.batch_exports where not deleted');
+  const standings = await readStandings(
+    pool,
+    rows.map(({ id }) => id),
+    () => undefined,
+  );
+  const conditions = [...standings.values()].map(({ condition }) => condition);
+  const incidents = incidentsOf(conditions);
+  const named = new Set(incidents.map(({ id }) => id));
+  // A fault that no export shows.
+  const faults = (await readOpenFaults(pool)).filter(({ incident_id }) => !named.has(incident_id));
+  const urgent = conditions.filter(({ severity }) => severity !== 'ok').length;
+  const attention = `${urgent} of ${counted(conditions.length, 'export')} ${urgent === 1 ? 'needs' : 'need'} attention, see "exportd status"`;
+  if (incidents.length > 0 || faults.length > 0)
+    throw new Error(
+      [
+        ...incidents.map(
+          ({ id, summary, ...incident }) => `${summary} ${concernOf(incident)} (incident ${id}).`,
+        ),
+        ...faults.map(({ incident_id, message }) => `${message} (incident ${incident_id})`),
+        attention,
+      ].join(' '),
+    );
+  return urgent === 0 ? `${counted(conditions.length, 'export')}, none needs attention` : attention;
 }
 
 async function describeRelations(settings: Settings): Promise<string> {

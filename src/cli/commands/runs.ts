@@ -152,8 +152,9 @@ export function addStatusCommand(program: Command): void {
 
 function readinessLines({ status, act, operator_faults }: Readiness): string[] {
   const problem = act === 'ok' || act === undefined ? '' : `: ${act}`;
+  const isWaiting = status === 'ok' && (operator_faults ?? []).length > 0;
   return [
-    `Service: ${status}${problem}`,
+    isWaiting ? 'Service: its operator has to act' : `Service: ${status}${problem}`,
     ...(operator_faults ?? []).map(({ type, message, opened_at, waiting_runs }) =>
       message === undefined
         ? `Waiting for the operator since ${opened_at}: ${type}`

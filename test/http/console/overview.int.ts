@@ -79,7 +79,7 @@ describe('the overview', () => {
     const { exports, ...counts } = await overview('?limit=1');
     expect([exports.map(({ name }) => name), counts]).toEqual([
       ['Failing'],
-      { now: counts.now, count: 5, needing_attention: 3, found: 5 },
+      { now: counts.now, count: 5, needing_attention: 3, found: 5, incidents: [] },
     ]);
   });
 

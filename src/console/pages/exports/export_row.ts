@@ -36,8 +36,14 @@ function Sparkline({ values, label }: { readonly values: readonly number[]; read
   </svg>`;
 }
 
-/** An export in the list of all. */
-export function ExportRow({ item }: { readonly item: OverviewItem }): View {
+/** An export in the list of all. `isNamed`: its trouble is named above the list, once for all exports that have it. */
+export function ExportRow({
+  item,
+  isNamed,
+}: {
+  readonly item: OverviewItem;
+  readonly isNamed: boolean;
+}): View {
   const { id, name, model, interval, destination, condition, behind_intervals: behind } = item;
   const rows = sumOf(item.rows_by_hour);
   const bytes = sumOf(item.bytes_by_hour);
@@ -46,7 +52,7 @@ export function ExportRow({ item }: { readonly item: OverviewItem }): View {
       <a href=${paths.export(id)}>${name}</a>
       <div class="muted">${model}, ${nameOfInterval(interval)}, ${destination}</div>
       <div class="muted" title=${condition.coverage?.sentence}>${condition.coverage?.sentence}</div>
-      ${condition.severity !== 'ok' && html`<div class="export-problem export-problem-${condition.severity}">${messageInWords(condition.summary)}</div>`}
+      ${condition.severity !== 'ok' && !isNamed && html`<div class="export-problem export-problem-${condition.severity}">${messageInWords(condition.summary)}</div>`}
     </td>
     <td data-label="Status">
       <${ConditionBadge} cause=${condition.cause} />

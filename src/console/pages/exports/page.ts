@@ -5,6 +5,7 @@ import type { Overview } from '../../../http/console/pages/schema.ts';
 import { useResource } from '../../api/resource.ts';
 import { may } from '../../api/client.ts';
 import { Button } from '../../components/actions.ts';
+import { messageInWords } from '../../components/in_words.ts';
 import { EmptyState, Loaded, Page } from '../../components/page.ts';
 import { IntervalLegend } from '../../components/interval_cells.ts';
 import { formatQuantity } from '../../formatting/format.ts';
@@ -64,7 +65,7 @@ function summaryOf({ count, needing_attention: urgent }: Overview): string | und
 }
 
 function ExportList({
-  overview: { exports, found },
+  overview: { exports, found, incidents },
   onMore,
 }: {
   readonly overview: Overview;
@@ -91,6 +92,12 @@ function ExportList({
       />
     </div>
     ${
+      incidents.length > 0 &&
+      html`<div class="notice notice-danger" role="status">
+        ${incidents.map(({ id, summary }) => html`<p key=${id}>${messageInWords(summary)}</p>`)}
+      </div>`
+    }
+    ${
       found === 0
         ? html`<${EmptyState} title="No export matches “${text}”">
             <${Button} onClick=${() => setQuery({ search: null })}>Show all<//>
@@ -111,7 +118,7 @@ function ExportList({
                 </tr>
               </thead>
               <tbody>
-                ${exports.map((item) => html`<${ExportRow} key=${item.id} item=${item} />`)}
+                ${exports.map((item) => html`<${ExportRow} key=${item.id} item=${item} isNamed=${incidents.some(({ id }) => id === item.condition.incident?.id)} />`)}
               </tbody>
             </table>
           </div>`

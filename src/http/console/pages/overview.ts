@@ -1,5 +1,5 @@
 import { type Model, type UndecidedRange, undecidedRanges } from '../../../domain/batch_export.ts';
-import { compareConditions } from '../../../domain/condition.ts';
+import { compareConditions, concernOf, incidentsOf } from '../../../domain/condition.ts';
 import {
   type DataInterval,
   intervalContaining,
@@ -232,6 +232,9 @@ async function readOverview(
     count: ranked.length,
     needing_attention: ranked.filter(({ condition }) => condition.severity !== 'ok').length,
     found: found.length,
+    incidents: incidentsOf(ranked.map(({ condition }) => condition))
+      .filter((one) => one.exports > 1)
+      .map(({ id, summary, ...incident }) => ({ id, summary: `${summary} ${concernOf(incident)}.` })),
     exports: await toItems(pool, found.slice(0, limit), now),
   };
 }

@@ -63,6 +63,14 @@ export const overviewSchema = z.object({
   count: z.number().int().describe('All exports of the project.'),
   needing_attention: z.number().int().describe('Those of them that need attention.'),
   found: z.number().int().describe('Those that match the search.'),
+  incidents: z
+    .array(
+      z.object({
+        id: z.string(),
+        summary: z.string().describe('What is out, since when and why, and how much it concerns.'),
+      }),
+    )
+    .describe('Outages that several exports have in common.'),
   exports: z.array(overviewItemSchema).describe('The first that match; those that need attention first.'),
 });
 export type Overview = z.infer<typeof overviewSchema>;
