@@ -14,8 +14,6 @@ export const healthySeries: Readonly<Record<string, string>> = {
   'exportd_export_condition{interval="hour",severity="ok",cause="ok",instance="two"}': constant(3),
   'exportd_export_condition{interval="day",severity="ok",cause="paused",instance="one"}': constant(1),
   'exportd_export_condition{interval="day",severity="error",cause="no_worker",instance="one"}': constant(1),
-  'exportd_runs_total{status="Completed",instance="worker"}': '0+1x30',
-  'exportd_runs_total{status="Failed",instance="worker"}': constant(3),
   'exportd_unavailable_destinations{instance="one"}': constant(0),
   'exportd_unsettled_intervals{interval="hour",instance="one"}': constant(0),
   'exportd_differing_intervals{interval="hour",outcome="rows_missing",instance="one"}': constant(0),
@@ -55,10 +53,13 @@ export const alertCases: readonly AlertCase[] = [
     result: { labels: '{cause="holes", interval="day", severity="warning"}', value: 1 },
   },
   {
-    alert: 'ExportdRunsFailing',
-    when: 'the first run fails',
-    series: { 'exportd_runs_total{status="Failed",instance="worker"}': '0x14 1x16' },
-    result: { labels: '{}', value: 1 },
+    alert: 'ExportdRunsRetried',
+    when: 'runs of an export are retried',
+    series: {
+      'exportd_export_condition{interval="hour",severity="warning",cause="retrying",instance="one"}':
+        constant(1),
+    },
+    result: { labels: '{cause="retrying", interval="hour", severity="warning"}', value: 1 },
   },
   {
     alert: 'ExportdDestinationUnavailable',
@@ -69,7 +70,7 @@ export const alertCases: readonly AlertCase[] = [
   {
     alert: 'ExportdOperatorFault',
     when: 'the source lacks a relation',
-    series: { 'exportd_operator_faults{type="UndefinedTable",instance="one"}': constant(1) },
+    series: { 'exportd_operator_faults{type="UndefinedTable",dependency="",instance="one"}': constant(1) },
     result: { labels: '{type="UndefinedTable"}', value: 1 },
   },
   {
@@ -124,5 +125,94 @@ export const alertCases: readonly AlertCase[] = [
     when: 'a task waits for six minutes',
     series: { 'exportd_queued_task_age_seconds{queue="export",instance="one"}': constant(360) },
     result: { labels: '{queue="export"}', value: 360 },
+  },
+];
+
+/** A fault, the series in which a deployment has it for 20 minutes, and the alerts that ring then: one, or none. */
+interface FaultCase {
+  readonly fault: string;
+  readonly series: Readonly<Record<string, string>>;
+  readonly alerts: readonly string[];
+}
+
+const condition = (severity: string, cause: string, values: string): Readonly<Record<string, string>> => ({
+  [`exportd_export_condition{interval="hour",severity="${severity}",cause="${cause}",instance="one"}`]:
+    values,
+});
+const absent = '_x30';
+
+export const faultCases: readonly FaultCase[] = [
+  {
+    fault: 'the source rejects the login',
+    series: {
+      'exportd_dependency_up{dependency="source",instance="one"}': constant(0),
+      'exportd_operator_faults{type="InvalidAuthorization",dependency="source",instance="one"}': constant(1),
+      ...condition('error', 'source_unavailable', constant(3)),
+    },
+    alerts: ['ExportdDependencyDown'],
+  },
+  {
+    fault: 'Temporal does not respond',
+    series: {
+      'exportd_dependency_up{dependency="temporal",instance="one"}': constant(0),
+      'exportd_operator_faults{type="TemporalUnavailable",dependency="temporal",instance="one"}': constant(1),
+      'exportd_workers{queue="control",instance="one"}': absent,
+      'exportd_reconciler_last_pass_timestamp_seconds{reconciler="runs",instance="worker"}': constant(0),
+      ...condition('error', 'temporal_unavailable', constant(3)),
+    },
+    alerts: ['ExportdDependencyDown'],
+  },
+  {
+    fault: 'the control database does not respond',
+    series: {
+      'exportd_dependency_up{dependency="control_database",instance="one"}': constant(0),
+      'exportd_unavailable_destinations{instance="one"}': absent,
+      ...condition('ok', 'ok', absent),
+    },
+    alerts: ['ExportdDependencyDown'],
+  },
+  {
+    fault: 'no worker runs',
+    series: {
+      'exportd_workers{queue="control",instance="one"}': constant(0),
+      'exportd_operator_faults{type="NoWorker",dependency="workers",instance="one"}': constant(1),
+      'exportd_reconciler_last_pass_timestamp_seconds{reconciler="runs",instance="worker"}': absent,
+      'exportd_queued_task_age_seconds{queue="export",instance="one"}': constant(900),
+      ...condition('error', 'no_worker', constant(3)),
+    },
+    alerts: ['ExportdNoWorker'],
+  },
+  {
+    fault: 'a bucket of a hundred exports does not respond',
+    series: {
+      'exportd_unavailable_destinations{instance="one"}': constant(1),
+      ...condition('error', 'destination_unavailable', constant(100)),
+    },
+    alerts: ['ExportdDestinationUnavailable'],
+  },
+  {
+    fault: 'a run fails for good',
+    series: {
+      'exportd_runs_total{status="Failed",instance="worker"}': '0x5 1x25',
+      ...condition('error', 'failed', '0x5 1x25'),
+    },
+    alerts: ['ExportdExportError'],
+  },
+  {
+    fault: 'a run fails, and succeeds when it is retried',
+    series: {
+      'exportd_runs_total{status="FailedRetryable",instance="worker"}': '0x10 1x20',
+      ...condition('warning', 'retrying', '0x10 1x8 0x12'),
+    },
+    alerts: [],
+  },
+  {
+    fault: 'a bucket and the source do not respond for a minute',
+    series: {
+      'exportd_unavailable_destinations{instance="one"}': '0x18 1x1 0x11',
+      'exportd_dependency_up{dependency="source",instance="one"}': '1x18 0x1 1x11',
+      ...condition('error', 'destination_unavailable', '0x18 1x1 0x11'),
+    },
+    alerts: [],
   },
 ];

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { alertCases, healthySeries } from './alert_cases.ts';
+import { alertCases, faultCases, healthySeries } from './alert_cases.ts';
 import { type MonitoredStack, ruleFile, rules, scrape, startMonitoredStack } from './monitored_stack.ts';
 import { startOwnObjectStore, type OwnObjectStore } from './own_object_store.ts';
 import { startPrometheus } from './prometheus.ts';
@@ -38,6 +38,19 @@ describe('the alert rules', () => {
     ]);
     expect(output).toContain('SUCCESS');
   });
+});
+
+it('one alert rings for each fault, and none for what passes by itself', async () => {
+  const output = await testExpressions(
+    faultCases.map(({ fault, series, alerts }) => ({
+      name: fault,
+      expression: 'group by (alertname) (ALERTS{alertstate="firing"})',
+      series: { ...healthySeries, ...series },
+      expected: alerts.map((alert) => ({ labels: `{alertname="${alert}"}`, value: 1 })),
+    })),
+    ruleFile,
+  );
+  expect(output).toContain('SUCCESS');
 });
 
 describe('the metrics of a deployment', () => {

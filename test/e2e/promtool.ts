@@ -31,11 +31,17 @@ interface ExpressionTest {
   readonly expected: readonly { readonly labels: string; readonly value: number }[];
 }
 
-/** Evaluates expressions. @returns what promtool printed @throws Error with the name of the test and both results */
-export async function testExpressions(tests: readonly ExpressionTest[]): Promise<string> {
+/**
+ * Evaluates expressions.
+ * @param ruleFile rules whose alerts the expressions can read as `ALERTS`
+ * @returns what promtool printed @throws Error with the name of the test and both results
+ */
+export async function testExpressions(tests: readonly ExpressionTest[], ruleFile?: string): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), 'exportd-promtool-'));
   const file = join(folder, 'tests.yaml');
   const content = {
+    rule_files: ruleFile === undefined ? [] : [ruleFile],
+    evaluation_interval: '1m',
     tests: tests.map(({ name, expression, series, expected }) => ({
       name,
       interval: '1m',
