@@ -199,8 +199,9 @@ describe('an outage', () => {
     expect(await typesAfter(() => circuits.close(circuit))).toEqual(['destination.recovered']);
     expect(await typesAfter(() => Promise.resolve())).toEqual([]);
     // It lasts, so that a person has to know.
-    await pool.query(`update exportd.notified_conditions set seen_at = seen_at - interval '15 minutes'`);
-    expect(await typesAfter(() => Promise.resolve())).toEqual(['export.behind']);
+    const age = () =>
+      pool.query(`update exportd.notified_conditions set seen_at = seen_at - interval '15 minutes'`);
+    expect(await typesAfter(age)).toEqual(['export.behind']);
     await remove([late]);
   });
 });
