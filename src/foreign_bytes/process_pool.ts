@@ -33,6 +33,15 @@ export const isOutOfMemory = ({ code, signal }: ProcessEnd): boolean =>
 
 const outsideTask = (): void => undefined;
 
+/** What a process gets of this one's environment. With compiled modules its start takes a third of the CPU time. */
+const environment = (): NodeJS.ProcessEnv =>
+  Object.fromEntries(
+    ['TMPDIR', 'NODE_COMPILE_CACHE'].flatMap((name) => {
+      const value = process.env[name];
+      return value === undefined ? [] : [[name, value]];
+    }),
+  );
+
 /** @param heapBytes maximum heap of a process, which ends when it needs more */
 export function createProcessPool({
   program,
@@ -52,7 +61,7 @@ export function createProcessPool({
     const child = fork(program, {
       execArgv: [`--max-old-space-size=${Math.ceil(heapBytes / 2 ** 20)}`],
       // It has no use for the secrets of this process, and what it prints is not for people.
-      env: process.env.TMPDIR === undefined ? {} : { TMPDIR: process.env.TMPDIR },
+      env: environment(),
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       serialization: 'advanced',
     });

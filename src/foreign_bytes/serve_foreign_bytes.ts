@@ -1,4 +1,5 @@
 import { writeFileSync } from 'node:fs';
+import { flushCompileCache } from 'node:module';
 import type { FromProcess, ToProcess, TransferredError } from './messages.ts';
 
 type Parse = (input: never) => unknown;
@@ -80,6 +81,8 @@ export function serveForeignBytes(
   };
 
   expectToEndFirst();
+  // For the next process: this one may be killed before Node writes what it has compiled.
+  flushCompileCache();
   // Its parent has ended.
   process.on('disconnect', () => process.exit());
   process.on('message', (message: ToProcess) => {
