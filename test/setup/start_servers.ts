@@ -1,4 +1,4 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs';
+import { mkdirSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 import { cacheFolder, openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { createChildProcesses, stopRecordedProcesses } from '../../src/local_stack/child_processes.ts';
@@ -7,9 +7,8 @@ import { createReport } from '../../src/local_stack/report.ts';
 import { startServers } from '../../src/local_stack/servers/start_servers.ts';
 import { writeWorkflowBundle } from '../../src/temporal/worker/bundle.ts';
 import { killAll, processesOf } from './left_processes.ts';
+import { deleteDatabases, deleteRun, openDatabasesFolder, runsFolder } from './run_folder.ts';
 import { createTemplateDatabase } from './template_database.ts';
-
-const runsFolder = join(import.meta.dirname, '../../.exportd-test');
 
 /** Ends the processes of killed runs and deletes their data. Runs in progress hold a lock and are left alone. */
 async function clearDeadRuns(): Promise<void> {
@@ -23,7 +22,7 @@ async function clearDeadRuns(): Promise<void> {
     }
     killAll(processesOf(folder.path));
     await stopRecordedProcesses(folder);
-    rmSync(folder.path, { recursive: true, force: true });
+    deleteRun(folder.path);
   }
 }
 
@@ -41,13 +40,15 @@ export default async function setUp(): Promise<void> {
   process.once('exit', () => {
     killAll(processesOf(path));
     children.killAll();
+    deleteDatabases(path);
   });
   for (const name of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) process.once(name, () => process.exit(130));
   const report = createReport();
   // Tests start about a hundred exportd processes.
   process.env.NODE_COMPILE_CACHE = cacheFolder('compiled');
   const workflowBundle = join(path, 'workflows.js');
-  const servers = await startServers(folder, children, { durable: false, useEnvironment: false }, report);
+  const options = { durable: false, useEnvironment: false, databases: openDatabasesFolder(folder) };
+  const servers = await startServers(folder, children, options, report);
   const templated = servers.postgresql.then(createTemplateDatabase);
   const [databaseUrl, temporal, objectStore] = await Promise.all([
     servers.postgresql,

@@ -1,7 +1,7 @@
-import { rmSync } from 'node:fs';
 import { stopRecordedProcesses } from '../../src/local_stack/child_processes.ts';
 import { openDataFolder } from '../../src/local_stack/data_folder.ts';
 import { endProcessesOf } from './left_processes.ts';
+import { deleteRun } from './run_folder.ts';
 
 /** Stops the servers of this run of Jest and deletes their data. Fails the run if a test has left a process. */
 export default async function tearDown(): Promise<void> {
@@ -9,7 +9,7 @@ export default async function tearDown(): Promise<void> {
   if (path === undefined) return;
   const left = await endProcessesOf(path);
   await stopRecordedProcesses(openDataFolder(path));
-  rmSync(path, { recursive: true, force: true });
+  deleteRun(path);
   if (left.length === 0) return;
   // Not an error, with which Jest writes no results.
   process.exitCode = 1;

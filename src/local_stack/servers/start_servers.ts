@@ -44,6 +44,8 @@ interface ServerOptions {
   readonly durable: boolean;
   /** Whether to use the servers that the environment names (`DATABASE_URL` and so on) instead of starting them. */
   readonly useEnvironment: boolean;
+  /** Where PostgreSQL keeps its data; by default with all else. */
+  readonly databases?: DataFolder;
   /** Called with each started process, to supervise it. */
   readonly onStarted?: (child: Child) => void;
 }
@@ -57,7 +59,7 @@ export async function startServers(
   options: ServerOptions,
   report: Report,
 ): Promise<Servers> {
-  const { durable } = options;
+  const { durable, databases = folder } = options;
   const environment = options.useEnvironment ? process.env : {};
   const names = ['postgresql', 'temporal', 'temporalUi', 's3'] as const;
   const ports = await assignPorts(folder.inside('ports.json'), names);
@@ -73,7 +75,7 @@ export async function startServers(
     const given = environment.DATABASE_URL;
     if (given) return given;
     const { postgresqlPassword: password } = secrets;
-    const program = await postgresqlProgram(folder, ports.postgresql, password, durable, { report });
+    const program = await postgresqlProgram(databases, ports.postgresql, password, durable, { report });
     await startProgram(program, () => isPostgresqlReady(ports.postgresql, password));
     report(`PostgreSQL listens on 127.0.0.1:${ports.postgresql}`);
     return postgresqlUrl(ports.postgresql, password);
