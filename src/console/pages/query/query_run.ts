@@ -1,6 +1,7 @@
 import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import { stringifyJson } from '../../../client/client.ts';
+import { csvRow, withoutFormula } from '../../../client/csv.ts';
 import { api, type ExportdError, toFailure } from '../../api/client.ts';
 
 /** What the query endpoint returns for a query in the dialect. */
@@ -26,10 +27,7 @@ export function valueKindOf(type: string): ValueKind {
 export const textOfValue = (value: unknown): string =>
   typeof value === 'string' ? value : stringifyJson(value);
 
-/**
- * A result as CSV (RFC 4180). Null is an empty field. A text that spreadsheets would run as a formula begins with `'`: visitors of
- * a site choose values of events.
- */
+/** A result as CSV. Null is an empty field. Only numbers may begin as a formula does. */
 export function csvOf({
   columns,
   types,
@@ -38,15 +36,14 @@ export function csvOf({
   const fieldOf = (value: unknown, isNumber: boolean): string => {
     if (value === null || value === undefined) return '';
     const text = textOfValue(value);
-    const safe = !isNumber && typeof value === 'string' && /^[=+\-@\t\r]/.test(text) ? `'${text}` : text;
-    return /[",\r\n]/.test(safe) ? `"${safe.replaceAll('"', '""')}"` : safe;
+    return !isNumber && typeof value === 'string' ? withoutFormula(text) : text;
   };
   const isNumber = types.map(([, type]) => valueKindOf(type) === 'number');
   const lines = [
     columns.map((name) => fieldOf(name, false)),
     ...results.map((row) => row.map((value, column) => fieldOf(value, isNumber[column] ?? false))),
   ];
-  return lines.map((fields) => `${fields.join(',')}\r\n`).join('');
+  return lines.map(csvRow).join('');
 }
 
 /** The rows sorted by a column: numbers by value, nulls last. */
