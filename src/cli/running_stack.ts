@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import type { Command } from 'commander';
 import { startCommand } from '../config/installation.ts';
 import type { Settings } from '../config/settings.ts';
+import type { FieldChange } from '../journal/audit.ts';
 import type { Pool } from '../journal/database.ts';
 import { dataFolderPath, readStack } from '../local_stack/data_folder.ts';
 import { parseId } from './arguments.ts';
@@ -122,11 +123,13 @@ interface AuditedChange<Result> {
   readonly team_id?: number | undefined;
   /** The path of the object, such as `users/1`. */
   readonly object?: string | ((result: Result) => string);
+  /** The fields of the object that were set to another value. */
+  readonly changes?: (result: Result, pool: Pool) => Promise<readonly FieldChange[]> | readonly FieldChange[];
 }
 
 /** Runs `work` as `withPool` does, and records in the audit trail that it has changed something. */
 export const withAudit = <Result>(
-  { action, team_id, object }: AuditedChange<Result>,
+  { action, team_id, object, changes }: AuditedChange<Result>,
   work: (pool: Pool) => Promise<Result>,
 ): Promise<Result> =>
   withPool(async (pool) => {
@@ -143,7 +146,7 @@ export const withAudit = <Result>(
       outcome: 'done',
       status: null,
       detail: null,
-      changes: [],
+      changes: [...((await changes?.(result, pool)) ?? [])],
     });
     return result;
   });

@@ -1,20 +1,10 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isTimeZone } from '../domain/intervals.ts';
-import type { Pool } from '../journal/database.ts';
+import { type FieldChange, fieldChanges } from '../journal/audit.ts';
+import { inTransaction, type Pool } from '../journal/database.ts';
 import type { RestrictionLevel } from './dashboards/access_levels.ts';
-
-/** The scopes that a key can have. Write does not imply read. */
-export const scopes = [
-  'batch_export:read',
-  'batch_export:write',
-  'dashboard:read',
-  'query:read',
-  'key:admin',
-  'audit:read',
-  'source:read',
-  'installation:admin',
-] as const;
-export type Scope = (typeof scopes)[number];
+import { nameText } from './schemas.ts';
+import { isScope, type Preset, presetOf, type Scope, scopes } from './scopes.ts';
 
 /** Lets secret scanners recognize a key of exportd. */
 const keyPrefix = 'exk_';
@@ -30,8 +20,6 @@ export const isKey = (text: string): boolean => /^exk_[\w-]{43}$/.test(text);
 
 /** The hash that is stored of a key. A plain SHA-256 is enough because keys are random. */
 export const hashOfKey = (key: string): Buffer => createHash('sha256').update(key).digest();
-
-const isScope = (text: string): text is Scope => (scopes as readonly string[]).includes(text);
 
 /** Invalid input for a user, project or API key; the message names the value at fault. */
 export class InvalidAccount extends Error {
@@ -49,6 +37,16 @@ export interface User {
   readonly is_email_verified: boolean;
   readonly mascot_config: Readonly<Record<string, unknown>>;
   readonly role_at_organization: string;
+}
+
+/** A user as who administers the installation sees it. */
+export interface InstallationUser extends User {
+  /** Null: not disabled. */
+  readonly disabled_at: string | null;
+  /** How many active keys the user owns. */
+  readonly active_keys: number;
+  /** How many active keys of other users the user has created. */
+  readonly active_keys_of_others: number;
 }
 
 /** The days on which a project's weeks can start. */
@@ -85,6 +83,8 @@ export interface ApiKey {
   readonly created_by: KeyUser | null;
   readonly projects: readonly number[];
   readonly scopes: readonly Scope[];
+  /** The preset that has these scopes today; null if none has. */
+  readonly preset: Preset | null;
   readonly status: KeyStatus;
   readonly created_at: string;
   readonly expires_at: string | null;
@@ -104,6 +104,9 @@ export const userColumns = `id, uuid, distinct_id, first_name, last_name, email,
   role_at_organization`;
 const projectColumns = 'id, name, timezone, week_start_day, external_id';
 
+/** SQL condition: a row `key` authenticates. */
+export const isActiveKey = `(key.revoked_at is null and (key.expires_at is null or key.expires_at > clock_timestamp()))`;
+
 /** What an e-mail address of a user looks like. */
 export const addressPattern = /^[^\s@]+@[^\s@]+$/;
 
@@ -111,15 +114,16 @@ export const addressPattern = /^[^\s@]+@[^\s@]+$/;
 export async function createUser(
   pool: Pool,
   given: { readonly email: string } & Partial<Omit<User, 'id' | 'uuid' | 'email'>>,
-): Promise<User> {
+): Promise<InstallationUser> {
   if (!addressPattern.test(given.email))
     throw new InvalidAccount(`"${given.email}" is not an e-mail address.`);
-  const { rows } = await pool.query<User>(
+  const { rows } = await pool.query<InstallationUser>(
     `insert into exportd.users (email, first_name, last_name, distinct_id, is_email_verified, mascot_config,
        role_at_organization)
      select $1, $2, $3, coalesce($4, gen_random_uuid()::text), $5, $6, $7
      where not exists (select from exportd.users where lower(email) = lower($1))
-     on conflict do nothing returning ${userColumns}`,
+     on conflict do nothing
+     returning ${userColumns}, disabled_at, 0 as active_keys, 0 as active_keys_of_others`,
     [
       given.email,
       given.first_name ?? '',
@@ -138,9 +142,17 @@ export async function createUser(
   return user;
 }
 
+const selectUsers = `with active as (
+    select key.user_id, key.created_by from exportd.api_keys key where ${isActiveKey}),
+  owned as (select user_id, count(*)::int as keys from active group by user_id),
+  given as (select created_by, count(*)::int as keys from active where created_by <> user_id group by created_by)
+  select ${userColumns}, disabled_at, coalesce(owned.keys, 0) as active_keys,
+    coalesce(given.keys, 0) as active_keys_of_others
+  from exportd.users left join owned on owned.user_id = id left join given on given.created_by = id`;
+
 /** All users, oldest first. */
-export const listUsers = async (pool: Pool): Promise<User[]> =>
-  (await pool.query<User>(`select ${userColumns} from exportd.users order by id`)).rows;
+export const listUsers = async (pool: Pool): Promise<InstallationUser[]> =>
+  (await pool.query<InstallationUser>(`${selectUsers} order by id`)).rows;
 
 /** The users who own an active key of a project, oldest first, with the number of these keys. */
 export async function listProjectUsers(
@@ -158,30 +170,122 @@ export async function listProjectUsers(
 }
 
 /** The user with this id. */
-export const findUser = async (pool: Pool, id: number): Promise<User | undefined> =>
-  (await pool.query<User>(`select ${userColumns} from exportd.users where id = $1`, [id])).rows[0];
+export const findUser = async (pool: Pool, id: number): Promise<InstallationUser | undefined> =>
+  (await pool.query<InstallationUser>(`${selectUsers} where id = $1`, [id])).rows[0];
+
+/** A user as a proxy names it. */
+interface NamedUser {
+  readonly id: number;
+  readonly is_disabled: boolean;
+}
 
 /**
- * The id of the user with an e-mail address, in any case of its letters; creates the user if there is none.
+ * The user with an e-mail address, in any case of its letters; creates the user if there is none.
  * @param email has the form of one
  */
-export async function requireUserId(pool: Pool, email: string): Promise<number> {
-  const { rows } = await pool.query<{ id: number }>({
+export async function requireUser(pool: Pool, email: string): Promise<NamedUser> {
+  const { rows } = await pool.query<NamedUser>({
     name: 'require-user',
-    text: `with found as (select id from exportd.users where lower(email) = $1 order by id limit 1),
+    text: `with found as (
+          select id, disabled_at is not null as is_disabled from exportd.users where lower(email) = $1 order by id limit 1),
         created as (
           insert into exportd.users (email, distinct_id) select $1, gen_random_uuid()::text
-          where not exists (select from found) on conflict do nothing returning id)
-      select id from found union all select id from created`,
+          where not exists (select from found) on conflict do nothing returning id, false as is_disabled)
+      select * from found union all select * from created`,
     values: [email.toLowerCase()],
   });
   // Another request is creating the same user.
-  return rows[0]?.id ?? requireUserId(pool, email);
+  return rows[0] ?? requireUser(pool, email);
+}
+
+/** A user, and what was changed. */
+interface ChangedUser {
+  readonly user: InstallationUser;
+  readonly changes: readonly FieldChange[];
+}
+
+/** The user is the last one who can administer the installation. */
+export class LastOwner extends InvalidAccount {
+  constructor(user: string) {
+    super(
+      `${user} is the only user with an active key that has installation:admin. Create such a key for another user first.`,
+    );
+  }
+}
+
+/**
+ * Disables a user, and revokes the keys that the user owns: enabling the user does not bring them back. Sessions end with
+ * their keys. Keys that the user created for others stay.
+ * @returns undefined when there is no such user
+ * @throws LastOwner
+ */
+export const disableUser = (
+  pool: Pool,
+  id: number,
+): Promise<(ChangedUser & { readonly revokedKeys: number }) | undefined> =>
+  inTransaction(pool, async (connection) => {
+    // Of two owners who disable each other, the second waits here and then has no key.
+    await connection.query('lock table exportd.users in share row exclusive mode');
+    const { rows } = await connection.query<{
+      readonly email: string;
+      readonly disabled: boolean;
+      readonly is_owner: boolean;
+      readonly is_last: boolean;
+    }>(
+      `with administrator as (
+         select distinct key.user_id from exportd.api_keys key
+         where 'installation:admin' = any(key.scopes) and ${isActiveKey})
+       select email, disabled_at is not null as disabled, exists (select from administrator where user_id = users.id) as is_owner,
+         not exists (select from administrator where user_id <> users.id) as is_last
+       from exportd.users where id = $1`,
+      [id],
+    );
+    const [found] = rows;
+    if (!found) return undefined;
+    if (found.is_owner && found.is_last) throw new LastOwner(found.email);
+    // Waits for keys of the user that are being created, which the next statement then sees.
+    await connection.query(
+      'update exportd.users set disabled_at = coalesce(disabled_at, clock_timestamp()) where id = $1',
+      [id],
+    );
+    const { rowCount } = await connection.query(
+      `update exportd.api_keys key set revoked_at = clock_timestamp() where key.user_id = $1 and ${isActiveKey}`,
+      [id],
+    );
+    const { rows: users } = await connection.query<InstallationUser>(`${selectUsers} where id = $1`, [id]);
+    const revokedKeys = rowCount ?? 0;
+    const before = { disabled: found.disabled, active_keys: revokedKeys };
+    return (
+      users[0] && {
+        user: users[0],
+        changes: fieldChanges(before, { disabled: true, active_keys: 0 }),
+        revokedKeys,
+      }
+    );
+  });
+
+/** Lets keys be created for a user again. @returns undefined when there is no such user */
+export async function enableUser(pool: Pool, id: number): Promise<ChangedUser | undefined> {
+  const { rowCount } = await pool.query(
+    'update exportd.users set disabled_at = null where id = $1 and disabled_at is not null',
+    [id],
+  );
+  const user = await findUser(pool, id);
+  return user && { user, changes: fieldChanges({ disabled: rowCount === 1 }, { disabled: false }) };
+}
+
+/** The name of a project. */
+export const projectName = nameText(200);
+
+/** @throws InvalidAccount */
+function requireProjectName(name: string): void {
+  const problem = projectName.safeParse(name).error?.issues[0]?.message;
+  if (problem !== undefined) throw new InvalidAccount(`The name of the project: ${problem}`);
 }
 
 /**
  * Creates a project, and gives a key access to it at once.
- * @throws InvalidAccount when the time zone is unknown or the id is already used.
+ * @throws InvalidAccount when the name is blank, the time zone is unknown or the id is already used.
  */
 export async function createProject(
   pool: Pool,
@@ -197,6 +301,7 @@ export async function createProject(
     readonly key_id?: string | undefined;
   },
 ): Promise<Project> {
+  requireProjectName(given.name);
   const timezone = given.timezone ?? 'UTC';
   if (!isTimeZone(timezone))
     throw new InvalidAccount(`Unknown time zone "${timezone}". Use an IANA name such as Europe/Berlin.`);
@@ -229,6 +334,29 @@ export async function createProject(
   return createProject(pool, given);
 }
 
+/**
+ * Gives a project another name.
+ * @returns undefined when there is no such project
+ * @throws InvalidAccount when the name is blank
+ */
+export async function renameProject(
+  pool: Pool,
+  id: number,
+  name: string,
+): Promise<{ readonly project: Project; readonly changes: readonly FieldChange[] } | undefined> {
+  requireProjectName(name);
+  const { rows } = await pool.query<Project & { readonly former_name: string }>(
+    `with former as (select id as former_id, name as former_name from exportd.projects where id = $1 for update)
+     update exportd.projects set name = $2 from former where id = former_id
+     returning ${projectColumns}, former_name`,
+    [id, name],
+  );
+  const [row] = rows;
+  if (!row) return undefined;
+  const { former_name, ...project } = row;
+  return { project, changes: fieldChanges({ name: former_name }, { name: project.name }) };
+}
+
 /** All projects, by id. */
 export const listProjects = async (pool: Pool): Promise<Project[]> =>
   (await pool.query<Project>(`select ${projectColumns} from exportd.projects order by id`)).rows;
@@ -241,9 +369,6 @@ export const findProjects = async (pool: Pool, ids: readonly number[]): Promise<
       [ids],
     )
   ).rows;
-
-/** SQL condition: a row `key` authenticates. */
-export const isActiveKey = `(key.revoked_at is null and (key.expires_at is null or key.expires_at > clock_timestamp()))`;
 
 interface NewKey {
   readonly user_id: number;
@@ -266,7 +391,8 @@ interface CreatedKey {
 /**
  * Creates a personal API key of a user.
  * @param maxLifetimeMs EXPORTD_KEY_MAX_LIFETIME
- * @throws InvalidAccount when a scope, the user or a project does not exist, or when it would live for too long.
+ * @throws InvalidAccount when a scope, the user or a project does not exist, when the user is disabled, or when it would live
+ * for too long.
  */
 export async function createKey(pool: Pool, given: NewKey, maxLifetimeMs?: number): Promise<CreatedKey> {
   const unknown = given.scopes.find((scope) => !isScope(scope));
@@ -283,8 +409,9 @@ export async function createKey(pool: Pool, given: NewKey, maxLifetimeMs?: numbe
        least(coalesce($8, clock_timestamp() + $9 * interval '1 millisecond'),
          (select expires_at from exportd.api_keys where id = $10))
      from exportd.users
-     where users.id = $1 and (select count(*) from exportd.projects where id = any($2)) = cardinality($2)
-     returning id`,
+     where users.id = $1 and users.disabled_at is null
+       and (select count(*) from exportd.projects where id = any($2)) = cardinality($2)
+     for share of users returning id`,
     [
       given.user_id,
       projectIds,
@@ -299,6 +426,8 @@ export async function createKey(pool: Pool, given: NewKey, maxLifetimeMs?: numbe
     ],
   );
   const [stored] = rows;
+  if (!stored && (await findUser(pool, given.user_id))?.disabled_at)
+    throw new InvalidAccount(`User ${given.user_id} is disabled. Enable the user first.`);
   if (!stored)
     throw new InvalidAccount(`User ${given.user_id} or project ${projectIds.join(' or ')} does not exist.`);
   return { id: stored.id, key };
@@ -352,7 +481,7 @@ const valuesOf = ({ project_id, id, statuses }: KeyFilter): unknown[] => [
 ];
 
 async function selectKeys(pool: Pool, filter: KeyFilter, rest = '', more: unknown[] = []): Promise<ApiKey[]> {
-  const { rows } = await pool.query<ApiKey>(
+  const { rows } = await pool.query<Omit<ApiKey, 'preset'>>(
     `select key.id, key.name, key.prefix, json_build_object('id', owner.id, 'email', owner.email) as user,
        case when creator.id is not null then json_build_object('id', creator.id, 'email', creator.email) end as created_by,
        array(select id from unnest(key.project_ids) id where $4::integer[] is null or id = any($4) order by id) as projects,
@@ -361,7 +490,7 @@ async function selectKeys(pool: Pool, filter: KeyFilter, rest = '', more: unknow
      ${fromKeys} order by key.created_at desc, key.id ${rest}`,
     [...valuesOf(filter), filter.visible ?? null, ...more],
   );
-  return rows;
+  return rows.map((row) => ({ ...row, preset: presetOf(row.scopes) }));
 }
 
 /** All API keys, or those of a project, newest first, revoked ones included. */
@@ -388,6 +517,12 @@ export const findKey = async (
   filter: Required<Omit<KeyFilter, 'statuses'>>,
 ): Promise<ApiKey | undefined> => (await selectKeys(pool, filter))[0];
 
+/** What the audit trail says of a new key. */
+export const keyFields = ({ name, user, scopes, expires_at, rotated_from }: ApiKey): readonly FieldChange[] =>
+  fieldChanges({}, { name, user: user.email, scopes, expires_at, rotated_from }).filter(
+    ({ after }) => after !== '',
+  );
+
 /**
  * Creates the successor of an active key, with its name, scopes, projects and lifetime. The old one works for `overlapMs`
  * more, unless it expires sooner.
@@ -405,7 +540,13 @@ export async function rotateKey(
 ): Promise<CreatedKey | undefined> {
   const key = newApiKey();
   const { rows } = await pool.query<{ id: string }>(
-    `with old as (select * from exportd.api_keys key where id::text = $1 and ${isActiveKey} for update),
+    // Locks first the user and then the key, as disabling the user does.
+    `with owner as materialized (
+         select id from exportd.users
+         where id = (select user_id from exportd.api_keys where id::text = $1) and disabled_at is null for share),
+       old as (
+         select key.* from owner join exportd.api_keys key on key.user_id = owner.id
+         where key.id::text = $1 and ${isActiveKey} for update of key),
        shortened as (
          update exportd.api_keys set
            expires_at = least(api_keys.expires_at, clock_timestamp() + $2 * interval '1 millisecond')

@@ -25,6 +25,7 @@ import { auditNameRoutes } from './console/pages/audit_names.ts';
 import { coverageRoutes } from './console/pages/coverage.ts';
 import { overviewRoutes } from './console/pages/overview.ts';
 import { runStepRoutes } from './console/pages/run_steps.ts';
+import { scopeRoutes } from './console/pages/scopes.ts';
 import { sameTroubleRoutes } from './console/pages/same_trouble.ts';
 import { timelineRoutes } from './console/pages/timeline.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
@@ -81,6 +82,7 @@ export const consoleResources: readonly ProjectRoutes[] = [
   runStepRoutes,
   coverageRoutes,
   auditNameRoutes,
+  scopeRoutes,
 ];
 
 /** What the document of the API shows of their operations, by method and path below the project. */

@@ -9,7 +9,8 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import pg from 'pg';
-import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createChildProcesses, stopRecordedProcesses } from '../../src/local_stack/child_processes.ts';
 import { type DataFolder, LaunchError, openDataFolder } from '../../src/local_stack/data_folder.ts';

@@ -8,7 +8,8 @@ import {
   createClient,
   ExportdError,
 } from '../../src/client/client.ts';
-import { createKey, scopes } from '../../src/http/accounts.ts';
+import { createKey } from '../../src/http/accounts.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { type ApiHarness, exportBody, openApiHarness } from '../http/api_harness.ts';
 
 let api: ApiHarness;

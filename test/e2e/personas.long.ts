@@ -7,7 +7,8 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { createKey, scopes } from '../../src/http/accounts.ts';
+import { createKey } from '../../src/http/accounts.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { exportd } from '../cli/command_line.ts';
 import {

@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { revokeKey, type Scope, scopes } from '../../src/http/accounts.ts';
+import { revokeKey } from '../../src/http/accounts.ts';
+import { type Scope, scopes } from '../../src/http/scopes.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { casesOf } from '../setup/effort.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
-import { type Scope, scopes } from '../../src/http/accounts.ts';
+import { type Scope, scopes } from '../../src/http/scopes.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { openApiHarness, type ApiHarness, type ApiResponse } from './api_harness.ts';
 import { createServerlessApp } from '../../src/http/serverless_app.ts';
@@ -118,6 +118,7 @@ const operations: Readonly<Record<string, Expected>> = {
   'POST batch_exports/:id/estimate': writes,
   'GET console/query/vocabulary': queries,
   'GET console/query/names': queries,
+  'GET console/scopes': administersKeys,
   'POST console/query/check': queries,
 };
 
@@ -148,7 +149,14 @@ const publicOperations = [
 ];
 const ofAnyKey = ['GET /api/projects'];
 /** Those that reach beyond the projects of a key: they need `installation:admin`. */
-const ofInstallation = ['GET /api/users', 'POST /api/users', 'POST /api/projects'];
+const ofInstallation = [
+  'GET /api/users',
+  'POST /api/users',
+  'POST /api/users/:id/disable',
+  'POST /api/users/:id/enable',
+  'POST /api/projects',
+  'PATCH /api/projects/:id',
+];
 
 /** The ids of an object of every kind, of one project. */
 interface Ids {
@@ -284,7 +292,7 @@ async function stateOfVictim(): Promise<string> {
 const stateOfInstallation = async (): Promise<unknown> => {
   const { pool } = api.database;
   return [
-    (await pool.query('select id, email from exportd.users order by id')).rows,
+    (await pool.query('select id, email, disabled_at from exportd.users order by id')).rows,
     (await pool.query('select id, name from exportd.projects order by id')).rows,
   ];
 };
@@ -409,12 +417,20 @@ describe('a key', () => {
     const statuses: Record<string, number> = {};
     for (const operation of ofInstallation) {
       const [method = '', path = ''] = operation.split(' ');
-      statuses[operation] = (await attack(key, method, path)).status;
+      statuses[operation] = (await attack(key, method, path.replace(':id', '4711'))).status;
     }
+    const allowed = {
+      'GET /api/users': 200,
+      'POST /api/users': 400,
+      'POST /api/users/:id/disable': 404,
+      'POST /api/users/:id/enable': 404,
+      'POST /api/projects': 400,
+      'PATCH /api/projects/:id': 400,
+    };
     expect(statuses).toEqual(
       scope === 'installation:admin'
-        ? { 'GET /api/users': 200, 'POST /api/users': 400, 'POST /api/projects': 400 }
-        : { 'GET /api/users': 403, 'POST /api/users': 403, 'POST /api/projects': 403 },
+        ? allowed
+        : Object.fromEntries(ofInstallation.map((operation) => [operation, 403])),
     );
     expect(await stateOfInstallation()).toEqual(before);
   });
@@ -428,6 +444,8 @@ describe('a key', () => {
     expect([created.status, created.body.attr]).toEqual([400, 'projects']);
     expect([taken.status, taken.body.attr]).toEqual([400, 'id']);
     expect(read.status).toBe(404);
+    const renamed = await attack(key, 'PATCH', `/api/projects/${api.projectId}/`, { name: 'Mine' });
+    expect(renamed.status).toBe(404);
   });
 
   it('is needed by every operation of a project', async () => {

@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import type { AccessLevel } from '../../src/http/dashboards/access_levels.ts';
 import { createDashboard, type NewDashboard } from '../../src/http/dashboards/dashboards.ts';
 import type { DashboardResponse } from '../../src/http/dashboards/schema.ts';

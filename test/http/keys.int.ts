@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '../setup/wait_for.ts';
+import { presets } from '../../src/http/scopes.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
@@ -58,6 +59,7 @@ describe('a key', () => {
       created_by: { id: api.userId, email: 'ada@example.com' },
       projects: [api.projectId],
       scopes: ['batch_export:read'],
+      preset: null,
       status: 'active',
       created_at: expect.any(String),
       expires_at: null,
@@ -97,6 +99,11 @@ describe('a key', () => {
   it.each<[string, Record<string, unknown>, string]>([
     ['no name', { name: ' ' }, 'name'],
     ['no scope', { scopes: [] }, 'scopes'],
+    ['neither scopes nor a preset', { scopes: undefined }, 'scopes'],
+    ['both scopes and a preset', { preset: 'viewer' }, 'preset'],
+    ['an unknown preset', { scopes: undefined, preset: 'admin' }, 'preset'],
+    ['a preset that is a property of every object', { scopes: undefined, preset: 'toString' }, 'preset'],
+    ['a scope that is a property of every object', { scopes: ['constructor'] }, 'scopes__0'],
     ['an unknown scope', { scopes: ['batch_export:read', 'everything'] }, 'scopes__1'],
     ['a project that the creating key does not cover', { projects: [2] }, 'projects'],
     ['a project that does not exist', { projects: [4711] }, 'projects'],
@@ -115,6 +122,39 @@ describe('a key', () => {
     const response = await api.call('POST', 'keys/', body, bearer(admin.key));
     expect([response.status, response.body.attr]).toEqual([400, 'scopes']);
     expect(response.body.detail).toContain('batch_export:write');
+  });
+
+  it.each([
+    ['viewer', [200, 403, 403, 403]],
+    ['editor', [200, 400, 403, 403]],
+    ['owner', [200, 400, 200, 200]],
+  ] as const)('of the preset %s does what the preset says', async (preset, expected) => {
+    const { id, key } = await createKey({ scopes: undefined, preset });
+    expect(await retrieve(id)).toMatchObject({ preset, scopes: presets[preset].scopes });
+    const statuses = [
+      await statusWith(key, 'batch_exports/'),
+      (await api.call('POST', 'batch_exports/', {}, bearer(key))).status,
+      await statusWith(key, 'keys/'),
+      await statusWith(key, '/api/users/'),
+    ];
+    expect(statuses).toEqual(expected);
+  });
+
+  it('keeps its scopes when a preset grows, and then has none', async () => {
+    const { id } = await createKey({ scopes: undefined, preset: 'viewer' });
+    await api.database.pool.query('update exportd.api_keys set scopes = $2 where id = $1', [
+      id,
+      ['batch_export:read', 'query:read'],
+    ]);
+    expect(await retrieve(id)).toMatchObject({ preset: null, scopes: ['batch_export:read', 'query:read'] });
+  });
+
+  it.each(['editor', 'owner'])('cannot create one of the preset %s without its scopes', async (preset) => {
+    const admin = await createKey({ scopes: ['key:admin', ...presets.viewer.scopes] });
+    const create = (more: object) => api.call('POST', 'keys/', { name: 'More', ...more }, bearer(admin.key));
+    const refused = await create({ preset });
+    expect([refused.status, refused.body.attr]).toEqual([400, 'preset']);
+    expect((await create({ preset: 'viewer' })).status).toBe(201);
   });
 
   it('stops at its expiry', async () => {

@@ -185,14 +185,14 @@ export const capabilities: readonly Capability[] = [
   },
   {
     name: 'users',
-    api: ['listUsers', 'listAllUsers', 'createUser'],
-    cli: ['user list', 'user create'],
+    api: ['listUsers', 'listAllUsers', 'createUser', 'disableUser', 'enableUser'],
+    cli: ['user list', 'user create', 'user disable', 'user enable'],
     console: { at: 'page of keys', file: 'pages/keys/installation.ts', uses: "'/api/users/'" },
   },
   {
     name: 'projects',
-    api: ['listProjects', 'createProject'],
-    cli: ['project list', 'project create'],
+    api: ['listProjects', 'createProject', 'renameProject'],
+    cli: ['project list', 'project create', 'project rename'],
     console: {
       at: 'choice of the project, page of keys',
       file: 'pages/keys/installation.ts',

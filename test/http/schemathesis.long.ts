@@ -3,7 +3,8 @@ import { createServer, request as sendRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { createKey, scopes } from '../../src/http/accounts.ts';
+import { createKey } from '../../src/http/accounts.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { fromSetUp } from '../setup/environment.ts';

@@ -11,7 +11,7 @@ import {
   storeResumption,
 } from '../../src/failures/operator_faults.ts';
 import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
-import { scopes } from '../../src/http/accounts.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { createPool, isDatabaseUnavailable } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { quickPolicies } from '../decisions/commander.ts';

@@ -1,5 +1,6 @@
 /** A project of a stack with its own user and keys. */
-import { createKey, createProject, createUser, type Scope } from '../../src/http/accounts.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import type { Scope } from '../../src/http/scopes.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import type { Stack } from '../e2e/stack.ts';
 import type { TestBucket } from '../setup/bucket.ts';

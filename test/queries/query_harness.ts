@@ -1,6 +1,7 @@
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
-import { createKey, createProject, createUser, scopes } from '../../src/http/accounts.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
+import { scopes } from '../../src/http/scopes.ts';
 import { createApp } from '../../src/http/app.ts';
 import { optionalResources } from '../../src/http/resources.ts';
 import { createServerMonitor } from '../../src/http/monitoring.ts';

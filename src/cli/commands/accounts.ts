@@ -3,19 +3,26 @@ import {
   type ApiKey,
   createKey,
   findKey,
+  type InstallationUser,
+  keyFields,
   createProject,
   createUser,
+  disableUser,
+  enableUser,
   listKeys,
   listProjects,
   listUsers,
   type Project,
+  renameProject,
   revokeKey,
   rotateKey,
-  scopes,
   type User,
   weekStartDays,
 } from '../../http/accounts.ts';
 import type { RestrictionLevel } from '../../http/dashboards/access_levels.ts';
+import { type Preset, presetNames, presets, scopes } from '../../http/scopes.ts';
+import { type FieldChange, fieldChanges } from '../../journal/audit.ts';
+import type { Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
 import {
   parseCount,
@@ -46,7 +53,7 @@ interface UserOptions extends KeyOptions {
   readonly roleAtOrganization?: string;
 }
 
-/** `user create|list`. */
+/** `user create|list|disable|enable`. */
 export function addUserCommands(program: Command): void {
   const user = program
     .command('user')
@@ -61,7 +68,7 @@ export function addUserCommands(program: Command): void {
     .option('--distinct-id <id>', `random by default; ${onlyDatabase}`)
     .option('--email-verified', `mark the address as verified; ${onlyDatabase}`)
     .option('--mascot-config <JSON>', `a JSON object; ${onlyDatabase}`, parseJsonObject)
-    .option('--role-at-organization <role>')
+    .option('--role-at-organization <role>', 'job title; it grants nothing')
     .action(async (options: UserOptions) => {
       const { email, firstName, lastName, distinctId, emailVerified, mascotConfig, roleAtOrganization } =
         options;
@@ -77,13 +84,19 @@ export function addUserCommands(program: Command): void {
             '--email-verified': emailVerified,
             '--mascot-config': mascotConfig,
           }).post('/api/users', { body })
-        : await withAudit({ action: 'user.create', object: ({ id }: User) => `users/${id}` }, (pool) =>
-            createUser(pool, {
-              ...body,
-              ...optional('distinct_id', distinctId),
-              ...optional('is_email_verified', emailVerified),
-              ...optional('mascot_config', mascotConfig),
-            }),
+        : await withAudit(
+            {
+              action: 'user.create',
+              object: ({ id }: User) => `users/${id}`,
+              changes: () => fieldChanges({}, body),
+            },
+            (pool) =>
+              createUser(pool, {
+                ...body,
+                ...optional('distinct_id', distinctId),
+                ...optional('is_email_verified', emailVerified),
+                ...optional('mascot_config', mascotConfig),
+              }),
           );
       printer(options)(created, () => userTable([created]));
     });
@@ -96,7 +109,57 @@ export function addUserCommands(program: Command): void {
         : await withPool(listUsers);
       printList(options)<PrintedUser>(users, userTable);
     });
+
+  keyCommand(
+    user,
+    'disable',
+    'disable a user: the keys and sessions of the user end at once and permanently',
+    null,
+  )
+    .argument('<id>', 'id of the user, from "user list --all"', parseId)
+    .action(async (id: number, options: KeyOptions) => {
+      const disabled = usesService(options)
+        ? await openService(options, things).post('/api/users/{id}/disable', { path: { id: String(id) } })
+        : await withChanges(
+            { action: 'user.disable', object: `users/${id}` },
+            async (pool) => (await disableUser(pool, id)) ?? unknownUser(id),
+          ).then(({ user: found, revokedKeys }) => ({ ...found, revoked_keys: revokedKeys }));
+      const { email, revoked_keys, active_keys_of_others: others } = disabled;
+      printer(options)(disabled, () => [
+        `Disabled ${email}. Keys that ended: ${revoked_keys}.`,
+        ...(others === 0
+          ? []
+          : [`Active keys that ${email} created for other users: ${others}. "key list" shows them.`]),
+      ]);
+    });
+
+  keyCommand(user, 'enable', 'let keys be created for a user again; those that ended stay revoked', null)
+    .argument('<id>', 'id of the user, from "user list --all"', parseId)
+    .action(async (id: number, options: KeyOptions) => {
+      const enabled = usesService(options)
+        ? await openService(options, things).post('/api/users/{id}/enable', { path: { id: String(id) } })
+        : await withChanges(
+            { action: 'user.enable', object: `users/${id}` },
+            async (pool) => (await enableUser(pool, id)) ?? unknownUser(id),
+          ).then(({ user: found }) => found);
+      printer(options)(enabled, () => [
+        `Enabled ${enabled.email}. Keys that ended stay revoked: create another with "key create --user ${id}".`,
+      ]);
+    });
 }
+
+/** Runs `work` as `withAudit` does. It returns what it has changed. */
+const withChanges = <Result extends { readonly changes: readonly FieldChange[] }>(
+  change: { readonly action: string; readonly team_id?: number; readonly object: string },
+  work: (pool: Pool) => Promise<Result>,
+): Promise<Result> => withAudit({ ...change, changes: (result: Result) => result.changes }, work);
+
+/** What messages call what these commands are about. */
+const things = { users: ['user', 'user list --all'], projects: ['project', 'project list'] } as const;
+
+const unknownUser = (id: number): never => {
+  throw new CliError(`There is no user ${id}. "exportd user list" lists what there is.`);
+};
 
 interface ProjectOptions extends KeyOptions {
   readonly id?: number;
@@ -107,7 +170,7 @@ interface ProjectOptions extends KeyOptions {
   readonly dashboardRestrictionLevel?: RestrictionLevel;
 }
 
-/** `project create|list`. */
+/** `project create|list|rename`. */
 export function addProjectCommands(program: Command): void {
   const project = program
     .command('project')
@@ -137,7 +200,11 @@ export function addProjectCommands(program: Command): void {
             '--dashboard-restriction-level': dashboardRestrictionLevel,
           }).post('/api/projects', { body })
         : await withAudit(
-            { action: 'project.create', object: ({ id }: Project) => `projects/${id}` },
+            {
+              action: 'project.create',
+              object: ({ id }: Project) => `projects/${id}`,
+              changes: () => fieldChanges({}, body),
+            },
             (pool) =>
               createProject(pool, {
                 ...body,
@@ -156,7 +223,27 @@ export function addProjectCommands(program: Command): void {
       printList(options)<PrintedProject>(projects, projectTable);
     },
   );
+
+  keyCommand(project, 'rename', 'give a project another name; its id stays', null)
+    .argument('<id>', 'id of the project, from "project list"', parseId)
+    .argument('<name>', 'the new name')
+    .action(async (id: number, name: string, options: KeyOptions) => {
+      const renamed = usesService(options)
+        ? await openService(options, things).patch('/api/projects/{id}', {
+            path: { id: String(id) },
+            body: { name },
+          })
+        : await withChanges(
+            { action: 'project.rename', team_id: id, object: `projects/${id}` },
+            async (pool) => (await renameProject(pool, id, name)) ?? unknownProject(id),
+          ).then(({ project: found }) => found);
+      printer(options)(renamed, () => projectTable([renamed]));
+    });
 }
+
+const unknownProject = (id: number): never => {
+  throw new CliError(`There is no project ${id}. "exportd project list" lists what there is.`);
+};
 
 interface KeyOptions extends ServiceCommandOptions {
   /** Work on the database also if the environment has an API key. */
@@ -167,7 +254,8 @@ interface CreateKeyOptions extends Omit<KeyOptions, 'project'> {
   readonly name?: string;
   readonly user?: number;
   readonly project?: readonly number[];
-  readonly scopes: string;
+  readonly preset?: Preset;
+  readonly scopes?: string;
   readonly expiresAt?: string;
 }
 
@@ -215,17 +303,28 @@ export function addKeyCommands(program: Command): void {
       'owner of the key; by default the user of the API key, which otherwise needs installation:admin, or with the database the first user',
       parseId,
     )
-    .requiredOption('--scopes <list>', `all, or these, separated by commas: ${scopes.join(', ')}`)
+    .addOption(
+      new Option(
+        '--preset <preset>',
+        presetNames.map((name) => `${name}: ${presets[name].description}`).join(' '),
+      )
+        .choices(presetNames)
+        .conflicts('scopes'),
+    )
+    .option('--scopes <list>', `instead of --preset: ${scopes.join(', ')}, separated by commas`)
     .option('--expires-at <time>', 'ISO 8601; by default it does not expire')
     .action(async (options: CreateKeyOptions) => {
-      const { name, project, expiresAt: expires_at } = options;
-      const list = options.scopes === 'all' ? scopes : options.scopes.split(',').map((scope) => scope.trim());
+      const { name, project, preset, expiresAt: expires_at } = options;
+      const list = options.scopes?.split(',').map((scope) => scope.trim());
+      if (list === undefined && preset === undefined)
+        throw new CliError(`Pass --preset ${presetNames.join('|')}, or --scopes with a list.`);
       if (usesService(options)) {
         const service = openService({ ...options, project: project?.[0] });
         const created = await service.post('/keys', {
           body: asWritten({
             name: name ?? 'Command line',
-            scopes: list,
+            ...optional('scopes', list),
+            ...optional('preset', preset),
             ...optional('projects', project),
             ...optional('user_id', options.user),
             ...optional('expires_at', expires_at),
@@ -239,13 +338,15 @@ export function addKeyCommands(program: Command): void {
         action: 'key.create',
         team_id: project[0],
         object: ({ id }: { readonly id: string }) => `keys/${id}`,
+        changes: changesOfKey,
       };
       const created = await withAudit(change, async (pool) => {
         const user_id = await resolveUser(pool, options.user);
         const maxLifetimeMs = (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME;
+        const ofPreset = preset === undefined ? [] : presets[preset].scopes;
         return createKey(
           pool,
-          { user_id, project_ids: project, scopes: list, name, expires_at },
+          { user_id, project_ids: project, scopes: list ?? ofPreset, name, expires_at },
           maxLifetimeMs,
         );
       });
@@ -271,16 +372,19 @@ export function addKeyCommands(program: Command): void {
       if (!usesService(options)) requireNoProject(options);
       const created = usesService(options)
         ? await openService(options).post('/keys/{id}/rotate', { path: { id }, body: { overlap_seconds } })
-        : await withAudit({ action: 'key.rotate', object: `keys/${id}` }, async (pool) => {
-            const successor = await rotateKey(pool, id, {
-              overlapMs: overlap_seconds * 1_000,
-              maxLifetimeMs: (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME,
-              createdBy: null,
-              createdWith: null,
-            });
-            if (successor) return successor;
-            throw new CliError(`There is no active key ${id}.`);
-          });
+        : await withAudit(
+            { action: 'key.rotate', object: `keys/${id}`, changes: changesOfKey },
+            async (pool) => {
+              const successor = await rotateKey(pool, id, {
+                overlapMs: overlap_seconds * 1_000,
+                maxLifetimeMs: (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME,
+                createdBy: null,
+                createdWith: null,
+              });
+              if (successor) return successor;
+              throw new CliError(`There is no active key ${id}.`);
+            },
+          );
       printer(options)(created, () => keyLines(created));
     });
 
@@ -302,6 +406,12 @@ export function addKeyCommands(program: Command): void {
     });
 }
 
+/** What the audit trail says of a key that a command has created. */
+const changesOfKey = async ({ id }: { readonly id: string }, pool: Pool): Promise<readonly FieldChange[]> => {
+  const found = await findKey(pool, { id, project_id: undefined, visible: null });
+  return found ? keyFields(found) : [];
+};
+
 interface RevokeOptions extends KeyOptions {
   readonly descendants?: true;
 }
@@ -317,7 +427,8 @@ async function revokeByService(id: string, options: RevokeOptions): Promise<numb
 
 async function revokeInDatabase(id: string, options: RevokeOptions): Promise<number> {
   requireNoProject(options);
-  return withAudit({ action: 'key.revoke', object: `keys/${id}` }, async (pool) => {
+  const changes = () => fieldChanges({ status: 'active' }, { status: 'revoked' });
+  return withAudit({ action: 'key.revoke', object: `keys/${id}`, changes }, async (pool) => {
     const revocation = options.descendants === true ? 'descendants' : 'key';
     if ((await revokeKey(pool, id, undefined, revocation)) === 0)
       throw new CliError(`There is no active key ${id}.`);
@@ -339,6 +450,7 @@ type PrintedKey = Pick<
   | 'user'
   | 'projects'
   | 'scopes'
+  | 'preset'
   | 'status'
   | 'created_at'
   | 'created_with'
@@ -354,7 +466,7 @@ const keyTable = (keys: readonly PrintedKey[]): string[] =>
       'prefix',
       'user',
       'projects',
-      'scopes',
+      'preset or scopes',
       'status',
       'created',
       'created with',
@@ -367,7 +479,7 @@ const keyTable = (keys: readonly PrintedKey[]): string[] =>
       one.prefix,
       one.user.email,
       one.projects.join(','),
-      one.scopes.join(','),
+      one.preset ?? one.scopes.join(','),
       one.status,
       one.created_at,
       one.created_with,
@@ -383,12 +495,20 @@ const optional = <Name extends string, Value>(
 ): Partial<Record<Name, Value>> =>
   value === undefined ? {} : ({ [name]: value } as Partial<Record<Name, Value>>);
 
-type PrintedUser = Pick<User, 'id' | 'email' | 'first_name' | 'last_name'> & Partial<Pick<User, 'uuid'>>;
+type PrintedUser = Pick<User, 'id' | 'email' | 'first_name' | 'last_name'> &
+  Partial<Pick<InstallationUser, 'active_keys' | 'disabled_at'>>;
 
 const userTable = (users: readonly PrintedUser[]): string[] =>
   table(
-    ['id', 'email', 'first name', 'last name', 'uuid'],
-    users.map((user) => [user.id, user.email, user.first_name, user.last_name, user.uuid]),
+    ['id', 'email', 'first name', 'last name', 'active keys', 'disabled'],
+    users.map((user) => [
+      user.id,
+      user.email,
+      user.first_name,
+      user.last_name,
+      user.active_keys,
+      user.disabled_at,
+    ]),
   );
 
 type PrintedProject = Pick<Project, 'id' | 'name' | 'timezone' | 'week_start_day' | 'external_id'>;

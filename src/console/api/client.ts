@@ -1,6 +1,6 @@
 import { computed, signal } from '@preact/signals';
 import { ApiError, ConnectionError, createClient, ExportdError } from '../../client/client.ts';
-import type { Scope } from '../../http/accounts.ts';
+import type { Scope } from '../../http/scopes.ts';
 import type { Session } from '../../http/projects/schema.ts';
 import { basePath, serverPath } from '../router/paths.ts';
 

@@ -1,6 +1,6 @@
 import { signal, useSignal } from '@preact/signals';
 import { useEffect, useId, useRef } from 'preact/hooks';
-import type { Scope } from '../../http/accounts.ts';
+import type { Scope } from '../../http/scopes.ts';
 import { type ActionRequest, curlLine, exportdLine, may, send, toFailure } from '../api/client.ts';
 import { type Content, html, type View } from '../html.ts';
 

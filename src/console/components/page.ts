@@ -1,5 +1,5 @@
 import { useEffect, useRef } from 'preact/hooks';
-import type { Scope } from '../../http/accounts.ts';
+import type { Scope } from '../../http/scopes.ts';
 import { type ExportdError, type ListOf, may, projectId, session, timezone } from '../api/client.ts';
 import type { Resource } from '../api/resource.ts';
 import { withLocalTimes } from '../formatting/format.ts';

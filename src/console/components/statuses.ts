@@ -96,9 +96,10 @@ const otherLooks: Readonly<Record<string, StatusLook>> = {
   verified: { label: 'No findings', tone: 'good', shape: 'full' },
   findings: { label: 'Findings', tone: 'danger', shape: 'cross' },
   dropped: { label: 'Dropped', tone: 'attention', shape: 'hollow' },
-  // API keys and events of the audit trail
+  // API keys, users and events of the audit trail
   active: { label: 'Active', tone: 'good', shape: 'full' },
   revoked: { label: 'Revoked', tone: 'neutral', shape: 'cross' },
+  disabled: { label: 'Disabled', tone: 'neutral', shape: 'hollow' },
   done: { label: 'Done', tone: 'good', shape: 'full' },
   accepted: { label: 'Accepted', tone: 'running', shape: 'lowerHalf' },
 };

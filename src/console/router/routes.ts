@@ -1,5 +1,5 @@
 import type { ComponentType } from 'preact';
-import type { Scope } from '../../http/accounts.ts';
+import type { Scope } from '../../http/scopes.ts';
 import type { PageProps } from './paths.ts';
 
 /** The module of a page: `pages/<name>/page.ts`, whose default export is its component. */

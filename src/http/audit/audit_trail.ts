@@ -1,6 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { basePathOf, type Settings } from '../../config/settings.ts';
-import { type NewAuditEvent, recordAuditEvent } from '../../journal/audit.ts';
+import { type FieldChange, fieldChanges, type NewAuditEvent, recordAuditEvent } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { ApiError } from '../api_error.ts';
@@ -37,8 +37,20 @@ const commonActions: Readonly<Record<string, string>> = {
   'DELETE /keys/:id': 'key.revoke',
   'POST /keys/:id/rotate': 'key.rotate',
   'POST /api/users': 'user.create',
+  'POST /api/users/:id/disable': 'user.disable',
+  'POST /api/users/:id/enable': 'user.enable',
   'POST /api/projects': 'project.create',
+  'PATCH /api/projects/:id': 'project.rename',
 };
+
+/** Actions whose bodies are small and hold no secret: the trail has their fields. */
+const recordedBodies: ReadonlySet<string> = new Set([
+  'batch_export.retry_failed',
+  'batch_export.unpause',
+  'backfill.create',
+  'interval.acknowledge',
+  'run.retry',
+]);
 
 /** Operations with a body that only read. */
 const readingOperations: ReadonlySet<string> = new Set([
@@ -102,7 +114,7 @@ export function addAuditHooks(
       outcome: status >= 500 ? 'failed' : status === 202 ? 'accepted' : 'done',
       status,
       detail: errorCodes.get(request) ?? null,
-      changes: [...(request.changedFields ?? [])],
+      changes: [...(request.changedFields ?? bodyFields(request, action))],
     };
     try {
       await recordAuditEvent(pool, event);
@@ -133,6 +145,9 @@ export function addAuditHooks(
 const isDryRun = ({ body }: FastifyRequest): boolean =>
   typeof body === 'object' && body !== null && 'dry_run' in body && body.dry_run === true;
 
+const bodyFields = ({ body }: FastifyRequest, action: string): readonly FieldChange[] =>
+  recordedBodies.has(action) && typeof body === 'object' && body !== null ? fieldChanges({}, body) : [];
+
 /** The path of the object below its project: what was created, else what the path names. */
 function objectOf(request: FastifyRequest, reply: FastifyReply, action: string, basePath: string): string {
   if (request.createdObject !== null) return request.createdObject;
@@ -160,5 +175,6 @@ const clientQueryIdOf = ({ body }: FastifyRequest): string | undefined => {
 const pathInProject = (path: string): string =>
   path
     .replace(/^\/api\/(projects|environments)\/[^/]+\//, '')
+    .replace(/^\/api\//, '')
     .replace(/^console\//, '')
     .replace(/\/+$/, '');

@@ -54,7 +54,7 @@ export function sessionRoutes(
         throw new ApiError(
           401,
           'authentication_failed',
-          'This API key is unknown, expired or revoked. "npx exportd key create --database --project 1 --scopes all" makes another.',
+          'This API key is unknown, expired or revoked. "npx exportd key create --database --project 1 --preset owner" makes another.',
           { attr: 'key' },
         );
       await startSession(pool, settings, caller.key_id, request, reply);

@@ -1,16 +1,19 @@
 import type { FastifyRequest } from 'fastify';
+import { fieldChanges } from '../../journal/audit.ts';
 import {
   type ApiKey,
   createKey,
   expiryProblem,
   findKey,
   findUser,
+  keyFields,
   keyStatuses,
   listProjectKeys,
   revokeKey,
   rotateKey,
 } from '../accounts.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
+import { type Preset, presets, type Scope } from '../scopes.ts';
 import { type Caller, callerOf } from '../plugins/authentication.ts';
 import { parseChoices } from '../requests.ts';
 import { type ProjectRoutes } from '../route_context.ts';
@@ -26,7 +29,7 @@ import {
   rotateKeyBody,
 } from './schema.ts';
 
-const administersKeys = { config: { scope: 'key:admin' } } as const;
+export const administersKeys = { config: { scope: 'key:admin' } } as const;
 
 type KeyResponse = Omit<ApiKey, 'projects' | 'scopes'> & {
   projects: number[];
@@ -38,6 +41,27 @@ const toResponse = (key: ApiKey): KeyResponse => ({
   projects: [...key.projects],
   scopes: [...key.scopes],
 });
+
+/**
+ * The scopes that a body asks for, all of them scopes of the caller.
+ * @throws ApiError 400
+ */
+function requestedScopes(
+  {
+    scopes,
+    preset,
+  }: { readonly scopes?: readonly Scope[] | undefined; readonly preset?: Preset | undefined },
+  caller: Caller,
+): readonly Scope[] {
+  const attr = preset === undefined ? 'scopes' : 'preset';
+  if ((scopes === undefined) === (preset === undefined))
+    throw invalid('Pass `scopes`, or the name of a `preset` instead of them.', attr);
+  const requested = scopes ?? (preset === undefined ? [] : presets[preset].scopes);
+  const lacking = requested.find((scope) => !caller.scopes.includes(scope));
+  if (lacking !== undefined)
+    throw invalid(`A key grants scopes that it has itself, and this one lacks '${lacking}'.`, attr);
+  return requested;
+}
 
 const forbidden = (detail: string, attr: string | null = null): ApiError =>
   new ApiError(403, 'permission_denied', detail, { attr });
@@ -57,7 +81,9 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
   const requireOwner = async (userId: number, { scopes }: Caller): Promise<void> => {
     if (!scopes.includes('installation:admin'))
       throw forbidden("Keys of other users need the scope 'installation:admin'.", 'user_id');
-    if (!(await findUser(pool, userId))) throw invalid('There is no user with this id.', 'user_id');
+    const owner = await findUser(pool, userId);
+    if (!owner) throw invalid('There is no user with this id.', 'user_id');
+    if (owner.disabled_at !== null) throw invalid('The user is disabled. Enable the user first.', 'user_id');
   };
   /** Says that the calling key expires before this time; undefined if it does not. */
   const outlives = async (request: FastifyRequest, expiresAt: string | null): Promise<string | undefined> => {
@@ -72,10 +98,12 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
     const lifetimeMs = expires_at === null ? Infinity : Date.parse(expires_at) - Date.parse(created_at);
     return Date.now() + Math.min(lifetimeMs, maxLifetimeMs ?? Infinity);
   };
-  const createdResponse = async (request: FastifyRequest, { id, key }: { id: string; key: string }) => ({
-    ...toResponse(await requireKey(request, id)),
-    key,
-  });
+  /** Also says in the audit trail what was created; not for which other projects, whose ids its readers may not know. */
+  const createdResponse = async (request: FastifyRequest, { id, key }: { id: string; key: string }) => {
+    const created = await requireKey(request, id);
+    request.changedFields = keyFields(created);
+    return { ...toResponse(created), key };
+  };
 
   app.get(
     '/keys',
@@ -112,11 +140,9 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
     },
     async (request, reply) => {
       const caller = callerOf(request);
-      const { name, scopes, projects = [caller.project_id], expires_at = null } = request.body;
+      const { name, projects = [caller.project_id], expires_at = null } = request.body;
       const { user_id = caller.user_id } = request.body;
-      const lacking = scopes.find((scope) => !caller.scopes.includes(scope));
-      if (lacking !== undefined)
-        throw invalid(`A key grants scopes that it has itself, and this one lacks '${lacking}'.`, 'scopes');
+      const scopes = requestedScopes(request.body, caller);
       if (!projects.includes(caller.project_id))
         throw invalid(`Must contain ${caller.project_id}, the project of the path.`, 'projects');
       const foreign = projects.find((id) => !caller.project_ids.includes(id));
@@ -221,9 +247,10 @@ export const keyRoutes: ProjectRoutes = (app, { pool, settings }) => {
       },
     },
     async (request, reply) => {
-      const { id } = await requireKey(request, request.params.id);
+      const { id, status } = await requireKey(request, request.params.id);
       const revocation = request.query.descendants === 'true' ? 'descendants' : 'key';
       await revokeKey(pool, id, callerOf(request).project_ids, revocation);
+      request.changedFields = fieldChanges({ status }, { status: 'revoked' });
       return reply.code(204).send();
     },
   );

@@ -1,9 +1,21 @@
 import * as z from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
-import { keyStatuses, scopes } from '../accounts.ts';
+import { keyStatuses } from '../accounts.ts';
+import { presetNames, presets, scopeDescriptions, scopes } from '../scopes.ts';
 import { listQuery, nameText, pathId, repeatable, responseTimestampSchema } from '../schemas.ts';
 
-const scope = z.enum(scopes).meta({ id: 'Scope' });
+/** A list of names with what each means, for a description. */
+const described = (names: Readonly<Record<string, string>>): string =>
+  Object.entries(names)
+    .map(([name, text]) => `- \`${name}\`: ${text}`)
+    .join('\n');
+
+const scope = z.enum(scopes).meta({ id: 'Scope', description: described(scopeDescriptions) });
+
+const preset = z.enum(presetNames).meta({
+  id: 'Preset',
+  description: described(Object.fromEntries(presetNames.map((name) => [name, presets[name].description]))),
+});
 
 const keyUser = z.object({ id: z.number().int(), email: z.string() });
 
@@ -17,6 +29,11 @@ export const keySchema = z
     created_by: keyUser.nullable().describe('Null for a key that was created on the command line.'),
     projects: z.array(z.number().int()).describe('Its projects, of those that the calling key covers.'),
     scopes: z.array(scope),
+    preset: preset
+      .nullable()
+      .describe(
+        'The preset that has exactly these scopes; null if none has. A preset that grows gives existing keys nothing.',
+      ),
     status: z.enum(keyStatuses),
     created_at: responseTimestampSchema,
     expires_at: responseTimestampSchema.nullable().describe('Null if it does not expire.'),
@@ -46,7 +63,15 @@ export const createdKeySchema = keySchema
 export const createKeyBody = z
   .strictObject({
     name: nameText(100).describe('What the key is for.'),
-    scopes: z.array(scope).min(1).max(scopes.length).describe('Scopes of the calling key.'),
+    scopes: z
+      .array(scope)
+      .min(1)
+      .max(scopes.length)
+      .optional()
+      .describe('Scopes of the calling key. Required without `preset`.'),
+    preset: preset
+      .optional()
+      .describe('Instead of `scopes`: the scopes that the preset has now, which the calling key has too.'),
     projects: z
       .array(z.number().int())
       .min(1)

@@ -8,8 +8,9 @@ import { basePathOf, type Settings } from '../../config/settings.ts';
 import type { FieldChange } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { hashOfKey, isActiveKey, isKey, requireUserId, type Scope } from '../accounts.ts';
+import { hashOfKey, isActiveKey, isKey, requireUser } from '../accounts.ts';
 import { ApiError, invalid, notFound, retryAfter } from '../api_error.ts';
+import type { Scope } from '../scopes.ts';
 import { clientOf, type FailedAuthentication, type Refusals } from './refusals.ts';
 
 /** The owner of the API key, and what it grants. */
@@ -17,7 +18,10 @@ export interface Caller {
   readonly key_id: string;
   /** The owner, whose rights the request has. */
   readonly user_id: number;
-  /** Who sends it: the user whom a trusted proxy names, else the owner. Recorded, never a reason to grant anything. */
+  /**
+   * Who sends it: the user whom a trusted proxy names, else the owner. Recorded, never a reason to grant anything; a disabled
+   * one is refused.
+   */
   readonly actor_id: number;
   /** The project in the path; the first of the key where the path has none. */
   readonly project_id: number;
@@ -34,7 +38,7 @@ declare module 'fastify' {
     caller: Caller | null;
     /** What was created, for the audit trail, where no `Location` says it. */
     createdObject: string | null;
-    /** The fields that the request has set to another value, for the audit trail. */
+    /** The fields that the request has set to another value, for the audit trail; by default those of some bodies. */
     changedFields: readonly FieldChange[] | null;
   }
   interface FastifyContextConfig {
@@ -65,7 +69,7 @@ export interface Authentication {
   authenticate(request: FastifyRequest): Promise<void>;
   /**
    * The owner of an API key that a request sent; undefined if it is unknown, expired or revoked.
-   * @throws ApiError 429
+   * @throws ApiError 429; 403 when a proxy names a disabled user
    */
   callerOfKey(request: FastifyRequest, key: string): Promise<Caller | undefined>;
   /** Who sends a request that needs no key; undefined without a valid key or session. @throws ApiError 429 */
@@ -145,8 +149,10 @@ function createAuthentication({
     const [project_id] = rest.project_ids;
     if (project_id === undefined) throw new Error(`API key ${rest.key_id} has no project.`);
     const named = namedUser(request);
-    const actor_id = named === undefined ? rest.user_id : await requireUserId(authenticationPool, named);
-    return { ...rest, project_id, actor_id };
+    const actor = named === undefined ? undefined : await requireUser(authenticationPool, named);
+    if (actor?.is_disabled === true)
+      throw new ApiError(403, 'permission_denied', 'The user whom the proxy names is disabled.');
+    return { ...rest, project_id, actor_id: actor?.id ?? rest.user_id };
   };
 
   const findKey = async (key: string): Promise<FoundKey | undefined> => {

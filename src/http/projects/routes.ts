@@ -1,18 +1,32 @@
+import { fieldChanges } from '../../journal/audit.ts';
 import {
   createProject,
   createUser,
+  disableUser,
+  enableUser,
   findProjects,
   InvalidAccount,
+  LastOwner,
   listProjectUsers,
   listUsers,
+  renameProject,
 } from '../accounts.ts';
-import { invalid } from '../api_error.ts';
+import { ApiError, invalid, notFound } from '../api_error.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { offsetPage } from '../paging.ts';
 import { type HttpApp, type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { teamOf } from '../requests.ts';
-import { errorResponses, listQuery, pageOf, userSchema } from '../schemas.ts';
-import { createProjectBody, createUserBody, projectSchema, projectUserSchema } from './schema.ts';
+import { emptyBody, errorResponses, listQuery, pageOf } from '../schemas.ts';
+import {
+  createProjectBody,
+  createUserBody,
+  disabledUserSchema,
+  installationUserSchema,
+  numberPath,
+  projectSchema,
+  projectUserSchema,
+  renameProjectBody,
+} from './schema.ts';
 
 /** List the projects of the caller's key. */
 export function projectRoutes(app: HttpApp, { pool, settings }: RouteContext): void {
@@ -43,7 +57,7 @@ const notTaken = (attr: string, detail: string) => (error: unknown) => {
   throw error instanceof InvalidAccount ? invalid(detail, attr) : error;
 };
 
-/** List and create users, and create projects, of the whole installation. */
+/** List, create and disable users, and create and rename projects, of the whole installation. */
 export function installationRoutes(app: HttpApp, { pool, settings }: RouteContext): void {
   app.get(
     '/api/users',
@@ -53,7 +67,7 @@ export function installationRoutes(app: HttpApp, { pool, settings }: RouteContex
         summary: 'List all users',
         description: 'The users of all projects, oldest first.',
         querystring: listQuery,
-        response: { 200: pageOf(userSchema), ...errorResponses },
+        response: { 200: pageOf(installationUserSchema), ...errorResponses },
       },
     },
     async (request) => {
@@ -74,7 +88,7 @@ export function installationRoutes(app: HttpApp, { pool, settings }: RouteContex
         summary: 'Create user',
         description: 'A user has rights through keys alone: create one with `user_id`.',
         body: createUserBody,
-        response: { 201: userSchema, ...errorResponses },
+        response: { 201: installationUserSchema, ...errorResponses },
       },
     },
     async (request, reply) => {
@@ -82,7 +96,53 @@ export function installationRoutes(app: HttpApp, { pool, settings }: RouteContex
         notTaken('email', 'A user with this address exists.'),
       );
       request.createdObject = `users/${user.id}`;
+      request.changedFields = fieldChanges({}, request.body).filter(({ after }) => after !== '');
       return reply.code(201).send(user);
+    },
+  );
+
+  app.post(
+    '/api/users/:id/disable',
+    {
+      ...administersInstallation,
+      schema: {
+        summary: 'Disable user',
+        description:
+          'Ends the keys and sessions of the user at once and permanently, and no key can be created for the user until ' +
+          '`enable`. Keys that the user created for others stay (`active_keys_of_others`). The last user with an active key ' +
+          'that has `installation:admin` cannot be disabled.',
+        params: numberPath,
+        body: emptyBody.optional(),
+        response: { 200: disabledUserSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const disabled = await disableUser(pool, Number(request.params.id)).catch((error: unknown) => {
+        throw error instanceof LastOwner ? new ApiError(409, 'conflict', error.message) : error;
+      });
+      if (!disabled) throw notFound();
+      request.changedFields = disabled.changes;
+      return { ...disabled.user, revoked_keys: disabled.revokedKeys };
+    },
+  );
+
+  app.post(
+    '/api/users/:id/enable',
+    {
+      ...administersInstallation,
+      schema: {
+        summary: 'Enable user',
+        description: 'Keys can be created for the user again. Those that ended stay revoked.',
+        params: numberPath,
+        body: emptyBody.optional(),
+        response: { 200: installationUserSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const enabled = await enableUser(pool, Number(request.params.id));
+      if (!enabled) throw notFound();
+      request.changedFields = enabled.changes;
+      return enabled.user;
     },
   );
 
@@ -103,7 +163,33 @@ export function installationRoutes(app: HttpApp, { pool, settings }: RouteContex
         key_id: callerOf(request).key_id,
       }).catch(notTaken('id', 'A project with this id exists.'));
       request.createdObject = `projects/${project.id}`;
+      request.changedFields = fieldChanges({}, request.body);
       return reply.code(201).send(project);
+    },
+  );
+
+  app.patch(
+    '/api/projects/:id',
+    {
+      ...administersInstallation,
+      schema: {
+        summary: 'Rename project',
+        description: 'A project of the calling key. Its id, which rows of the source name, stays.',
+        params: numberPath,
+        body: renameProjectBody,
+        response: { 200: projectSchema, ...errorResponses },
+      },
+    },
+    async (request) => {
+      const caller = callerOf(request);
+      const id = Number(request.params.id);
+      if (!caller.project_ids.includes(id)) throw notFound();
+      // The trail of this project has it.
+      request.caller = { ...caller, project_id: id };
+      const renamed = await renameProject(pool, id, request.body.name);
+      if (!renamed) throw notFound();
+      request.changedFields = renamed.changes;
+      return renamed.project;
     },
   );
 }

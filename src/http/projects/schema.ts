@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { isTimeZone } from '../../domain/intervals.ts';
-import { addressPattern, weekStartDays } from '../accounts.ts';
+import { addressPattern, projectName, weekStartDays } from '../accounts.ts';
 import { maxAddressLength } from '../plugins/authentication.ts';
-import { lineText, nameText } from '../schemas.ts';
+import { lineText, responseTimestampSchema, userSchema } from '../schemas.ts';
 
 /** A project in a response. */
 export const projectSchema = z
@@ -28,6 +28,31 @@ export const projectUserSchema = z
   })
   .meta({ id: 'ProjectUser' });
 
+/** A user in responses to who administers the installation. */
+export const installationUserSchema = userSchema
+  .extend({
+    disabled_at: responseTimestampSchema.nullable().describe('Null if the user is not disabled.'),
+    active_keys: z.number().int().describe('Active keys that the user owns.'),
+    active_keys_of_others: z
+      .number()
+      .int()
+      .describe('Active keys that the user created and others own. They stay when the user is disabled.'),
+  })
+  .meta({ id: 'InstallationUser' });
+
+/** The id of a user or a project in a path. */
+export const numberPath = z.object({
+  id: z
+    .string()
+    .regex(/^[1-9]\d{0,9}$/)
+    .refine((text) => Number(text) <= 2_147_483_647),
+});
+
+/** What was done to a user. */
+export const disabledUserSchema = installationUserSchema
+  .extend({ revoked_keys: z.number().int().describe('Keys that ended now.') })
+  .meta({ id: 'DisabledUser' });
+
 const maxNameLength = 200;
 
 export const createUserBody = z
@@ -39,13 +64,15 @@ export const createUserBody = z
       .describe('No other user has it, in any case of its letters.'),
     first_name: lineText(maxNameLength).default(''),
     last_name: lineText(maxNameLength).default(''),
-    role_at_organization: lineText(maxNameLength).default(''),
+    role_at_organization: lineText(maxNameLength)
+      .default('')
+      .describe('A job title. It grants nothing: keys do.'),
   })
   .meta({ id: 'UserCreate' });
 
 export const createProjectBody = z
   .strictObject({
-    name: nameText(maxNameLength),
+    name: projectName,
     id: z
       .number()
       .int()
@@ -60,6 +87,8 @@ export const createProjectBody = z
     week_start_day: z.enum(weekStartDays).default('sunday'),
   })
   .meta({ id: 'ProjectCreate' });
+
+export const renameProjectBody = z.strictObject({ name: projectName }).meta({ id: 'ProjectRename' });
 
 /** Who is signed in to the console, and what the key may do. */
 const sessionSchema = z.object({

@@ -117,7 +117,9 @@ create table exportd.users (
   is_email_verified boolean not null default false,
   mascot_config jsonb not null default '{}',
   role_at_organization text not null default '',
-  created_at timestamptz not null default clock_timestamp()
+  created_at timestamptz not null default clock_timestamp(),
+  -- Since when the user owns no key that works, and no key can be created for the user; null: not disabled.
+  disabled_at timestamptz
 );
 
 -- A proxy names users by their address.

@@ -7,8 +7,8 @@ import {
   listKeys,
   listProjects,
   listUsers,
-  scopes,
 } from '../../http/accounts.ts';
+import { scopes } from '../../http/scopes.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { type DataFolder, writeFileAtomically } from '../data_folder.ts';
 

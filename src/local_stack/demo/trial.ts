@@ -82,6 +82,6 @@ export async function fillTrial(trial: Trial, report: Report): Promise<void> {
 
 const filledInstructions = (consoleUrl: string, projectId: number): string => `
   Console   ${consoleUrl}, sign in with the key that the first start printed, or with another:
-            docker compose exec server exportd key create --project ${String(projectId)} --scopes all
+            docker compose exec server exportd key create --project ${String(projectId)} --preset owner
 
 `;

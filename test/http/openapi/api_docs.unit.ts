@@ -39,7 +39,7 @@ describe('the page of the OpenAPI document', () => {
     expect(shown).toContain('/api/projects/{project_id}/batch_exports');
     expect(shown.filter((path) => path.startsWith('/api/environments'))).toEqual([]);
     // The document itself is unchanged.
-    const ofProject = shown.filter((path) => path.startsWith('/api/projects/{'));
+    const ofProject = shown.filter((path) => path.startsWith('/api/projects/{project_id}'));
     expect(Object.keys(all.paths)).toHaveLength(shown.length + ofProject.length);
     expect(shown).toEqual(expect.arrayContaining(['/healthz', '/livez', '/readyz', '/api/users']));
   });

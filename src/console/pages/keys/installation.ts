@@ -1,11 +1,14 @@
 import { useSignal } from '@preact/signals';
-import type { Project, User } from '../../../http/accounts.ts';
-import { api, type ListOf, readSession } from '../../api/client.ts';
+import type { InstallationUser, Project } from '../../../http/accounts.ts';
+import { api, type ListOf, readSession, session } from '../../api/client.ts';
 import { type Resource, useRequest } from '../../api/resource.ts';
-import { Button, CommandLines, Dialog } from '../../components/actions.ts';
+import { type Action, ActionButton, Button, CommandLines, Dialog } from '../../components/actions.ts';
 import { TextField } from '../../components/field.ts';
+import { Moment } from '../../components/moment.ts';
 import { Loaded, Section } from '../../components/page.ts';
+import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Table } from '../../components/table.ts';
+import { formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 
 /** A field of a form. An empty one is not sent. */
@@ -25,6 +28,9 @@ interface Form {
   readonly fields: readonly FormField[];
 }
 
+/** What a dialog is open for: something new, or a project that gets another name. */
+type Opened = keyof typeof forms | Project | undefined;
+
 const forms = {
   user: {
     title: 'New user',
@@ -34,7 +40,6 @@ const forms = {
       { name: 'email', label: 'E-mail address', required: true, type: 'email' },
       { name: 'first_name', label: 'First name' },
       { name: 'last_name', label: 'Last name' },
-      { name: 'role_at_organization', label: 'Role' },
     ],
   },
   project: {
@@ -50,12 +55,20 @@ const forms = {
   },
 } as const satisfies Readonly<Record<string, Form>>;
 
-/** The users of all projects, and forms that create users and projects: for keys with `installation:admin`. */
-export function Installation({ users }: { readonly users: Resource<ListOf<User>> }): View {
-  const opened = useSignal<keyof typeof forms | undefined>(undefined);
+/** The users of all projects and the projects of the key, for keys with `installation:admin`: who ends, and what is created and renamed. */
+export function Installation({
+  users,
+  reload,
+}: {
+  readonly users: Resource<ListOf<InstallationUser>>;
+  /** Reads users and keys again. */
+  readonly reload: () => Promise<void>;
+}): View {
+  const opened = useSignal<Opened>(undefined);
   const created = useSignal('');
-  const open = (kind: keyof typeof forms) => () => (opened.value = kind);
-  const afterCreation = async (what: User | Project) => {
+  const open = (kind: Opened) => () => (opened.value = kind);
+  const close = open(undefined);
+  const afterCreation = async (what: InstallationUser | Project) => {
     created.value =
       'email' in what
         ? `${what.email} was created, and has rights once a key is: choose the owner of a new key.`
@@ -63,37 +76,146 @@ export function Installation({ users }: { readonly users: Resource<ListOf<User>>
     await ('email' in what ? users.reload() : readSession());
   };
   return html`<${Section}
-    title="Users of all projects"
-    actions=${html`<${Button} onClick=${open('user')}>New user…<//>
-      <${Button} onClick=${open('project')}>New project…<//>`}
-  >
-    ${created.value !== '' && html`<p role="status">${created.value}</p>`}
-    <${Loaded} resource=${users}>
-      ${(page: ListOf<User>) =>
-        html`<${Table}
-          caption="Users"
-          columns=${columns}
-          rows=${page.results}
-          rowKey=${({ id }: User) => id}
-        />`}
+      title="Users of all projects"
+      actions=${html`<${Button} onClick=${open('user')}>New user…<//>`}
+    >
+      ${created.value !== '' && html`<p role="status">${created.value}</p>`}
+      <div class="keys">
+        <${Loaded} resource=${users}>
+          ${(page: ListOf<InstallationUser>) =>
+            html`<${Table}
+              caption="Users"
+              columns=${userColumns(reload)}
+              rows=${page.results}
+              rowKey=${({ id }: InstallationUser) => id}
+            />`}
+        <//>
+      </div>
+    <//>
+    <${Section}
+      title="Projects of this key"
+      actions=${html`<${Button} onClick=${open('project')}>New project…<//>`}
+    >
+      <div class="keys">
+        <${Table}
+          caption="Projects"
+          columns=${projectColumns((found) => (opened.value = found))}
+          rows=${session.value?.projects ?? []}
+          rowKey=${({ id }: Project) => id}
+        />
+      </div>
     <//>
     ${
-      opened.value !== undefined &&
-      html`<${FormDialog}
-        form=${forms[opened.value]}
-        onClose=${() => (opened.value = undefined)}
-        onCreated=${afterCreation}
-      />`
+      typeof opened.value === 'string' &&
+      html`<${FormDialog} form=${forms[opened.value]} onClose=${close} onCreated=${afterCreation} />`
     }
-  <//>`;
+    ${typeof opened.value === 'object' && html`<${RenameDialog} found=${opened.value} onClose=${close} />`}`;
 }
 
-const columns: readonly Column<User>[] = [
+const userColumns = (reload: () => Promise<void>): readonly Column<InstallationUser>[] => [
   { header: 'Id', render: ({ id }) => id },
   { header: 'E-mail address', render: ({ email }) => email },
   { header: 'Name', render: ({ first_name, last_name }) => `${first_name} ${last_name}`.trim() },
-  { header: 'Role', render: ({ role_at_organization: role }) => (role === '' ? '–' : role) },
+  {
+    header: 'Status',
+    render: ({ disabled_at }) =>
+      disabled_at === null
+        ? html`<${StatusBadge} status="active" />`
+        : html`<${StatusBadge} status="disabled" /> <${Moment} at=${disabled_at} />`,
+  },
+  { header: 'Active keys', align: 'right', render: ({ active_keys }) => active_keys },
+  {
+    header: 'Actions',
+    render: (user) =>
+      html`<div class="page-actions">
+        <${ActionButton}
+          action=${user.disabled_at === null ? disableAction(user, reload) : enableAction(user, reload)}
+        />
+      </div>`,
+  },
 ];
+
+const disableAction = (
+  { id, email, active_keys: keys, active_keys_of_others: others }: InstallationUser,
+  reload: () => Promise<void>,
+): Action => ({
+  label: 'Disable',
+  kind: 'danger',
+  scope: 'installation:admin',
+  method: 'POST',
+  path: `/api/users/${id}/disable/`,
+  command: ['user', 'disable', String(id)],
+  confirm: {
+    title: `Disable ${email}?`,
+    text: html`<p>
+        ${keys === 0 ? 'The user has no active key.' : `${formatQuantity(keys, 'active key')} of the user and all sessions end at once and permanently: programs that use them are refused from now on.`}
+        ${' '}No key can be created for the user until you enable the user again. Keys that ended stay
+        revoked.
+      </p>
+      ${
+        others > 0 &&
+        html`<p>
+          ${formatQuantity(others, 'active key')} that ${email} created for other users
+          ${others === 1 ? 'stays' : 'stay'}. Revoke what ${email} may still know.
+        </p>`
+      }
+      ${id === session.value?.user.id && html`<p>This console is signed in as this user: you are signed out.</p>`}`,
+  },
+  done: 'The user was disabled.',
+  onDone: reload,
+});
+
+const enableAction = ({ id }: InstallationUser, reload: () => Promise<void>): Action => ({
+  label: 'Enable',
+  scope: 'installation:admin',
+  method: 'POST',
+  path: `/api/users/${id}/enable/`,
+  command: ['user', 'enable', String(id)],
+  done: 'The user was enabled. Create a key for the user.',
+  onDone: reload,
+});
+
+const projectColumns = (rename: (found: Project) => void): readonly Column<Project>[] => [
+  { header: 'Id', render: ({ id }) => id },
+  { header: 'Name', render: ({ name }) => name },
+  { header: 'Time zone', render: ({ timezone }) => timezone },
+  {
+    header: 'Actions',
+    render: (found) =>
+      html`<div class="page-actions">
+        <${Button} label="Rename ${found.name}" onClick=${() => rename(found)}>Rename…<//>
+      </div>`,
+  },
+];
+
+/** Asks for another name of a project. */
+function RenameDialog({ found, onClose }: { readonly found: Project; readonly onClose: () => void }): View {
+  const name = useSignal(found.name);
+  const path = `/api/projects/${found.id}/`;
+  const body = { name: name.value.trim() };
+  const { failure, isBusy, run } = useRequest(async () => {
+    await api.patch<Project>(path, body);
+    await readSession();
+    onClose();
+  });
+  return html`<${Dialog}
+    title="Rename “${found.name}”"
+    onClose=${onClose}
+    actions=${html`<${Button} onClick=${onClose}>Close<//>
+      <${Button} kind="primary" busy=${isBusy} onClick=${() => void run()}>Rename<//>`}
+  >
+    <${TextField}
+      label="Name"
+      required
+      value=${name.value}
+      onInput=${(value: string) => (name.value = value)}
+      error=${failure?.message}
+    />
+    <${CommandLines}
+      request=${{ method: 'PATCH', path, body, command: ['project', 'rename', String(found.id), body.name] }}
+    />
+  <//>`;
+}
 
 /** Asks for the fields of a form, and sends them. */
 function FormDialog({
@@ -103,7 +225,7 @@ function FormDialog({
 }: {
   readonly form: Form;
   readonly onClose: () => void;
-  readonly onCreated: (created: User | Project) => Promise<void>;
+  readonly onCreated: (created: InstallationUser | Project) => Promise<void>;
 }): View {
   const values = useSignal<Readonly<Record<string, string>>>({});
   const given = fields.flatMap((field) => {
@@ -114,7 +236,7 @@ function FormDialog({
     given.map(({ name, type, value }) => [name, type === 'number' ? Number(value) : value]),
   );
   const { failure, isBusy, run } = useRequest(async () => {
-    await onCreated(await api.post<User | Project>(path, body));
+    await onCreated(await api.post<InstallationUser | Project>(path, body));
     onClose();
   });
   const isOfField = fields.some(({ name }) => name === failure?.attr);

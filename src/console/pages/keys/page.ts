@@ -1,6 +1,8 @@
 import '../../components/shared.ts';
 import { type Signal, useSignal } from '@preact/signals';
-import type { ApiKey, Scope, User } from '../../../http/accounts.ts';
+import type { ApiKey, InstallationUser } from '../../../http/accounts.ts';
+import type { ScopesResponse } from '../../../http/console/pages/schema.ts';
+import type { Preset, Scope } from '../../../http/scopes.ts';
 import { api, type ListOf, may, project, session, timezone } from '../../api/client.ts';
 import { useRequest, useResource } from '../../api/resource.ts';
 import {
@@ -17,7 +19,7 @@ import { EmptyState, Loaded, OffsetPages, Page } from '../../components/page.ts'
 import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Table } from '../../components/table.ts';
 import { momentOfClocks } from '../../formatting/format.ts';
-import { html, type View } from '../../html.ts';
+import { type Content, html, type View } from '../../html.ts';
 import { useShortcut } from '../../keyboard.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
 import { Installation } from './installation.ts';
@@ -42,9 +44,14 @@ export default function KeysPage(): View {
     query: { limit: pageSize, offset, status: status === '' ? 'active' : status },
     keepsData: true,
   });
-  const users = useResource<ListOf<User>>(may('installation:admin') ? '/api/users/' : null, {
+  const users = useResource<ListOf<InstallationUser>>(may('installation:admin') ? '/api/users/' : null, {
     query: { limit: 1_000 },
   });
+  const choices = useResource<ScopesResponse>('console/scopes/');
+  /** Also how many keys users have. */
+  const reload = async () => {
+    await Promise.all([keys.reload(), users.reload()]);
+  };
   const create = () => (opened.value = 'new');
   const close = () => (opened.value = undefined);
   useShortcut('c', 'Create a key', create);
@@ -66,7 +73,7 @@ export default function KeysPage(): View {
         html`<div class="keys">
             <${Table}
               caption="API keys"
-              columns=${columnsOf({ reload: keys.reload, rotate: (key) => (opened.value = key) })}
+              columns=${columnsOf({ reload, rotate: (key) => (opened.value = key) })}
               rows=${page.results}
               rowKey=${({ id }: ApiKey) => id}
               empty=${html`<${EmptyState} title="No key has this status" />`}
@@ -76,12 +83,20 @@ export default function KeysPage(): View {
     <//>
     ${
       opened.value === 'new' &&
-      html`<${NewKeyDialog} users=${users.data?.results ?? []} onClose=${close} onCreated=${keys.reload} />`
+      html`<${Loaded} resource=${choices}>
+        ${(found: ScopesResponse) =>
+          html`<${NewKeyDialog}
+            choices=${found}
+            users=${users.data?.results.filter(({ disabled_at }) => disabled_at === null) ?? []}
+            onClose=${close}
+            onCreated=${reload}
+          />`}
+      <//>`
     }
-    ${may('installation:admin') && html`<${Installation} users=${users} />`}
+    ${may('installation:admin') && html`<${Installation} users=${users} reload=${reload} />`}
     ${
       typeof opened.value === 'object' &&
-      html`<${RotateDialog} found=${opened.value} onClose=${close} onCreated=${keys.reload} />`
+      html`<${RotateDialog} found=${opened.value} onClose=${close} onCreated=${reload} />`
     }
   <//>`;
 }
@@ -111,10 +126,13 @@ const columnsOf = ({
   { header: 'Status', render: ({ status }) => html`<${StatusBadge} status=${status} />` },
   {
     header: 'Scopes',
-    render: ({ scopes }) =>
-      html`<ul class="key-scopes">
-        ${scopes.map((scope) => html`<li key=${scope}><code>${scope}</code></li>`)}
-      </ul>`,
+    render: ({ preset, scopes }) =>
+      preset === null
+        ? html`<${ScopeList} scopes=${scopes} />`
+        : html`<details>
+            <summary>${labelOfPreset(preset)}</summary>
+            <${ScopeList} scopes=${scopes} />
+          </details>`,
   },
   {
     header: 'Projects',
@@ -160,6 +178,13 @@ const columnsOf = ({
       </div>`,
   },
 ];
+
+const ScopeList = ({ scopes }: Pick<ApiKey, 'scopes'>): View =>
+  html`<ul class="key-scopes">
+    ${scopes.map((scope) => html`<li key=${scope}><code>${scope}</code></li>`)}
+  </ul>`;
+
+const labelOfPreset = (preset: Preset): string => preset.charAt(0).toUpperCase() + preset.slice(1);
 
 const nameOf = ({ name, prefix }: ApiKey): string => (name === '' ? prefix : name);
 
@@ -232,7 +257,7 @@ function Checks<Value extends string | number>({
   readonly chosen: Signal<readonly Value[]>;
   /** Stays checked. */
   readonly fixed?: Value | undefined;
-  readonly nameOf?: (value: Value) => string;
+  readonly nameOf?: (value: Value) => Content;
 }): View {
   const toggle = (value: Value) => () => {
     const isChosen = chosen.value.includes(value);
@@ -255,20 +280,64 @@ function Checks<Value extends string | number>({
   </fieldset>`;
 }
 
+/** What a key may do: one of the presets whose scopes this key has, or scopes of this key. */
+function PermissionFields({
+  offered,
+  choices,
+  preset,
+  scopes,
+}: {
+  readonly offered: ScopesResponse['presets'];
+  readonly choices: ScopesResponse['scopes'];
+  readonly preset: Signal<Preset | undefined>;
+  readonly scopes: Signal<readonly Scope[]>;
+}): View {
+  const descriptions = new Map(choices.map(({ name, description }) => [name, description]));
+  const option = (value: Preset | undefined, label: string, description: string) =>
+    html`<label key=${label} class="check">
+      <input
+        type="radio"
+        name="permissions"
+        checked=${preset.value === value}
+        onChange=${() => (preset.value = value)}
+      />
+      <span>${label} <span class="muted">${description}</span></span>
+    </label>`;
+  return html`<fieldset class="checks">
+      <legend>Permissions</legend>
+      ${offered.map(({ name, description }) => option(name, labelOfPreset(name), description))}
+      ${option(undefined, 'Custom', 'Has the scopes that you choose.')}
+    </fieldset>
+    ${
+      preset.value === undefined &&
+      html`<${Checks}
+        legend="Scopes"
+        values=${choices.map(({ name }) => name).filter(may)}
+        chosen=${scopes}
+        nameOf=${(scope: Scope) =>
+          html`<code>${scope}</code> <span class="muted">${descriptions.get(scope)}</span>`}
+      />`
+    }`;
+}
+
 /** Asks for the fields of a key, creates it, and shows it once. */
 function NewKeyDialog({
+  choices,
   users,
   onClose,
   onCreated,
 }: {
+  readonly choices: ScopesResponse;
   /** Whom the key may be for, besides who creates it. */
-  readonly users: readonly User[];
+  readonly users: readonly InstallationUser[];
   readonly onClose: () => void;
   readonly onCreated: () => unknown;
 }): View {
-  const { scopes: grantable = [], projects = [] } = session.value ?? {};
+  const { projects = [] } = session.value ?? {};
   const current = project.value?.id;
   const name = useSignal('');
+  const offered = choices.presets.filter((one) => one.scopes.every(may));
+  const preset = useSignal<Preset | undefined>(offered[0]?.name);
   const scopes = useSignal<readonly Scope[]>([]);
   const inProjects = useSignal<readonly number[]>(current === undefined ? [] : [current]);
   const expires = useSignal('');
@@ -278,7 +347,7 @@ function NewKeyDialog({
   const expires_at = momentOfClocks(expires.value, timezone.value);
   const body = {
     name: name.value.trim(),
-    scopes: scopes.value,
+    ...(preset.value === undefined ? { scopes: scopes.value } : { preset: preset.value }),
     ...(projects.length > 1 ? { projects: inProjects.value } : {}),
     ...(isForOther ? { user_id: owner.value } : {}),
     ...(expires_at === undefined ? {} : { expires_at }),
@@ -313,13 +382,13 @@ function NewKeyDialog({
       users.length > 0 &&
       html`<${SelectField}
         label="Owner"
-        hint="The key acts with the rights of this user."
+        hint="The audit trail names the user, and the key ends when the user is disabled."
         value=${String(owner.value)}
         options=${users.map(({ id, email }) => ({ value: String(id), label: email }))}
         onChange=${(value: string) => (owner.value = Number(value))}
       />`
     }
-    <${Checks} legend="Scopes" values=${grantable} chosen=${scopes} />
+    <${PermissionFields} offered=${offered} choices=${choices.scopes} preset=${preset} scopes=${scopes} />
     ${
       projects.length > 1 &&
       html`<${Checks}
@@ -349,8 +418,7 @@ function NewKeyDialog({
           'create',
           '--name',
           body.name,
-          '--scopes',
-          scopes.value.join(','),
+          ...(preset.value === undefined ? ['--scopes', scopes.value.join(',')] : ['--preset', preset.value]),
           ...(projects.length > 1 ? ['--project', inProjects.value.join(',')] : []),
           ...(isForOther ? ['--user', String(owner.value)] : []),
           ...(expires_at === undefined ? [] : ['--expires-at', expires_at]),

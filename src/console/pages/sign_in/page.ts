@@ -46,7 +46,7 @@ export function SignInPage(): View {
         </p>
         <${CopyLine}
           label="command that creates a key"
-          text="npx exportd key create --database --project 1 --scopes all"
+          text="npx exportd key create --database --project 1 --preset owner"
         />
       </div>
     </form>

@@ -5,6 +5,7 @@ import { intervalStatuses } from '../../intervals/schema.ts';
 import { listTime } from '../../paging.ts';
 import { runSchema } from '../../runs/schema.ts';
 import { limitParameter, responseTimestampSchema } from '../../schemas.ts';
+import { presetNames, scopes } from '../../scopes.ts';
 
 /** The letters of interval statuses in `cells.statuses`; `missing` is what nothing has exported. */
 export const intervalLetters = {
@@ -238,6 +239,15 @@ export const projectNamesSchema = z.object({
   person_properties: z.array(z.string()),
 });
 export type ProjectNamesResponse = z.infer<typeof projectNamesSchema>;
+
+/** What a key can be created with. */
+export const scopesSchema = z.object({
+  presets: z.array(
+    z.object({ name: z.enum(presetNames), description: z.string(), scopes: z.array(z.enum(scopes)) }),
+  ),
+  scopes: z.array(z.object({ name: z.enum(scopes), description: z.string() })),
+});
+export type ScopesResponse = z.infer<typeof scopesSchema>;
 
 /** The text of a query that is checked and not run. */
 export const checkQueryBody = z.strictObject({ query: z.string().max(262_144) });
