@@ -49,6 +49,8 @@ export interface ServiceClient extends Pick<Client, 'get' | 'post' | 'patch' | '
     path: Path,
     ...options: ArgumentOf<OptionsOf<Verb, Path>>
   ): Promise<CommandOutcome>;
+  /** Reads a list of the project as CSV. */
+  csv(path: string, query: UntypedRequest['query']): Promise<string>;
   /** Reads all batch exports of the project, newest first. */
   exports(): Promise<BatchExport[]>;
 }
@@ -110,6 +112,7 @@ export function openService(options: ServiceOptions, things: NamedThings = {}): 
     post: call('POST'),
     patch: call('PATCH'),
     delete: call('DELETE'),
+    csv: async (path, query) => String((await request('GET', path, { query, accept: 'text/csv' })).body),
     command: async (method: Method, path: string, options?: UntypedRequest) => {
       const { status, location } = await request(method, path, options);
       return { applied: status !== 202, location };
@@ -148,10 +151,9 @@ function describeMissing(
   }));
   if (!outer?.named) return error;
   const owner = `${outer.named[0]} "${outer.id}"`;
+  const within = path.startsWith('/api/') ? '' : ' in the project';
   if (!inner?.named)
-    return new CliError(
-      `There is no ${owner} in the project. "exportd ${outer.named[1]}" lists what there is.`,
-    );
+    return new CliError(`There is no ${owner}${within}. "exportd ${outer.named[1]}" lists what there is.`);
   return new CliError(
     `There is no ${inner.named[0]} "${inner.id}" of a ${owner}. "exportd ${inner.named[1]} ${outer.id}" lists what there is.`,
   );

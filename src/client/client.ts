@@ -55,12 +55,14 @@ export interface UntypedRequest extends RequestOptions {
   readonly path?: Readonly<Record<string, string | number>>;
   readonly query?: Readonly<Record<string, QueryValue>> | undefined;
   readonly body?: unknown;
+  /** The media type of the response, by default JSON. A body of another type is a text. */
+  readonly accept?: string;
 }
 
 /** A response of 2xx. */
 export interface ApiResponse {
   readonly status: number;
-  /** Parsed; null without one. */
+  /** Parsed, if it is JSON; null without one. */
   readonly body: unknown;
   /** URL of what the request created. */
   readonly location: string | null;
@@ -155,12 +157,12 @@ export function createClient({
   const requestUrl = async (
     method: Method,
     url: string,
-    { body, signal, idempotencyKey }: UntypedRequest,
+    { body, signal, idempotencyKey, accept = 'application/json' }: UntypedRequest,
   ): Promise<ApiResponse> => {
     const response = await send(url, {
       method,
       headers: {
-        accept: 'application/json',
+        accept,
         ...(key !== undefined && { authorization: `Bearer ${key}` }),
         ...(body !== undefined && { 'content-type': 'application/json' }),
         ...(idempotencyKey !== undefined && { 'idempotency-key': idempotencyKey }),
@@ -177,7 +179,10 @@ export function createClient({
       );
     });
     const { ok, status } = response;
-    const parsed = parseBody(await response.text());
+    const type = response.headers.get('content-type') ?? '';
+    const isText = ok && accept !== 'application/json' && type.startsWith(accept);
+    const text = await response.text();
+    const parsed = isText ? { value: text } : parseBody(text);
     if (!ok) throw errorOf(status, parsed?.value);
     if (!parsed) throw new ConnectionError(status, notExportd);
     return { status, body: parsed.value, location: response.headers.get('location') };

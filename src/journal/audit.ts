@@ -62,10 +62,13 @@ export interface NewAuditEvent {
   readonly changes: FieldChange[];
 }
 
-/** An event of the trail as read, with the names of its user and its key. */
-export interface AuditEvent extends Omit<NewAuditEvent, 'user_id' | 'key_id'> {
+/** An event of the trail as read, with the names of what it is about. */
+export interface AuditEvent extends Omit<NewAuditEvent, 'user_id' | 'key_id' | 'team_id'> {
   readonly id: string;
   readonly at: string;
+  readonly project: { readonly id: number; readonly name: string } | null;
+  /** What the export, key, user or project is called now that the object is or is part of; null of others. */
+  readonly object_name: string | null;
   readonly user: { readonly id: number; readonly email: string } | null;
   readonly key: { readonly id: string; readonly name: string; readonly prefix: string } | null;
 }
@@ -105,6 +108,7 @@ interface AuditFilter {
   readonly user?: number | undefined;
   readonly key?: string | undefined;
   readonly actions?: readonly string[] | undefined;
+  readonly excluded_actions?: readonly string[] | undefined;
   /** The path of an object, whose parts are included. */
   readonly object?: string | undefined;
   readonly outcomes?: readonly string[] | undefined;
@@ -118,33 +122,96 @@ const conditions = `($1::integer is null or event.team_id = $1) and ($2::integer
   and ($3::uuid is null or event.key_id = $3) and ($4::text[] is null or event.action = any($4))
   and ($5::text is null or event.object = $5 or starts_with(event.object, $5 || '/'))
   and ($6::text[] is null or event.outcome = any($6)) and ($7::timestamptz is null or event.recorded_at >= $7)
-  and ($8::timestamptz is null or event.recorded_at < $8)`;
+  and ($8::timestamptz is null or event.recorded_at < $8)
+  and ($9::text[] is null or event.action <> all($9))`;
+
+const valuesOf = (filter: AuditFilter): unknown[] => {
+  const { team_id, user, key, actions, object, outcomes, since, until, excluded_actions } = filter;
+  return [team_id, user, key, actions, object, outcomes, since, until, excluded_actions].map(
+    (value) => value ?? null,
+  );
+};
+
+/** SQL: the id in a path such as `keys/<id>`; null where the path has another form. */
+const idIn = (resource: string, pattern: string): string =>
+  `substring(event.object from '^${resource}/(${pattern})(?:/|$)')`;
+const uuid = '[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}';
+const integer = '[1-9][0-9]{0,8}';
+
+// A request that failed may have named what the project does not have.
+const objectName = `case split_part(event.object, '/', 1)
+  when 'batch_exports' then (select export.name from exportd.batch_exports export
+    where export.id = ${idIn('batch_exports', uuid)}::uuid and export.team_id = event.team_id)
+  when 'keys' then (select coalesce(nullif(named.name, ''), named.prefix) from exportd.api_keys named
+    where named.id = ${idIn('keys', uuid)}::uuid
+      and (event.outcome <> 'failed' or event.team_id = any(named.project_ids)))
+  when 'users' then (select named.email from exportd.users named where named.id = ${idIn('users', integer)}::integer)
+  when 'projects' then (select named.name from exportd.projects named
+    where named.id = ${idIn('projects', integer)}::integer)
+  end`;
+
+const selection = `select event.id::text, event.recorded_at as at, event.address, event.client, event.action,
+    event.object, ${objectName} as object_name, event.outcome, event.status, event.detail,
+    coalesce(event.changes, '[]') as changes,
+    case when project.id is not null then json_build_object('id', project.id, 'name', project.name) end as project,
+    case when users.id is not null then json_build_object('id', users.id, 'email', users.email) end as user,
+    case when key.id is not null
+      then json_build_object('id', key.id, 'name', key.name, 'prefix', key.prefix) end as key
+  from exportd.audit_events event
+  left join exportd.projects project on project.id = event.team_id
+  left join exportd.users on users.id = event.user_id
+  left join exportd.api_keys key on key.id = event.key_id
+  where ${conditions}`;
 
 /** Reads a page of the trail, newest first. */
 export async function readAuditEvents(
   pool: Pool,
-  { team_id, user, key, actions, object, outcomes, since, until }: AuditFilter,
+  filter: AuditFilter,
   window: { readonly limit: number; readonly offset: number },
 ): Promise<{ count: number; results: AuditEvent[] }> {
-  const values = [team_id, user, key, actions, object, outcomes, since, until].map((value) => value ?? null);
+  const values = valuesOf(filter);
   const counted = await pool.query<{ count: number }>(
     `select count(*) as count from exportd.audit_events event where ${conditions}`,
     values,
   );
-  const { rows } = await pool.query<AuditEvent>(
-    `select event.id::text, event.recorded_at as at, event.team_id, event.address, event.client, event.action,
-       event.object, event.outcome, event.status, event.detail, coalesce(event.changes, '[]') as changes,
-       case when users.id is not null then json_build_object('id', users.id, 'email', users.email) end as user,
-       case when key.id is not null
-         then json_build_object('id', key.id, 'name', key.name, 'prefix', key.prefix) end as key
-     from exportd.audit_events event
-     left join exportd.users on users.id = event.user_id
-     left join exportd.api_keys key on key.id = event.key_id
-     where ${conditions} order by event.id desc limit $9 offset $10`,
-    [...values, window.limit, window.offset],
-  );
+  const { rows } = await pool.query<AuditEvent>(`${selection} order by event.id desc limit $10 offset $11`, [
+    ...values,
+    window.limit,
+    window.offset,
+  ]);
   return { count: counted.rows[0]?.count ?? 0, results: rows };
 }
+
+/** How many events are read at once of a trail that is read as a whole. */
+const streamedEvents = 500;
+
+/** Reads the trail page by page, newest first, each page as it is needed. What is recorded meanwhile is not in it. */
+export async function* streamAuditEvents(
+  pool: Pool,
+  filter: AuditFilter,
+  limit = Infinity,
+): AsyncGenerator<readonly AuditEvent[], void, undefined> {
+  let before: string | null = null;
+  for (let left = limit; left > 0; left -= streamedEvents) {
+    const size = Math.min(left, streamedEvents);
+    const { rows }: { rows: AuditEvent[] } = await pool.query<AuditEvent>(
+      `${selection} and ($10::bigint is null or event.id < $10) order by event.id desc limit $11`,
+      [...valuesOf(filter), before, size],
+    );
+    yield rows;
+    if (rows.length < size) return;
+    before = rows.at(-1)?.id ?? null;
+  }
+}
+
+/** `name: "Clicks" → "Signups"` of each field; without a former value only the new one. Secrets are named alone. */
+export const formatChanges = (changes: readonly FieldChange[]): string =>
+  changes
+    .map(({ field, before, after, secret }) => {
+      if (secret) return `${field} (secret)`;
+      return `${field}: ${before === null ? '' : `${JSON.stringify(before)} → `}${JSON.stringify(after)}`;
+    })
+    .join(', ');
 
 /** Who has changed fields of an object, and which. */
 interface ChangedFields {

@@ -103,15 +103,14 @@ describe('exportd', () => {
     );
     expect(project).toMatchObject({ name, timezone: 'Europe/Berlin', week_start_day: 'monday' });
     const { id } = project as { id: number };
-    const scopes = 'batch_export:read,query:read';
     const created = await jsonOutputOf(
       database,
       'key',
       'create',
       '--project',
       String(id),
-      '--scopes',
-      scopes,
+      '--preset',
+      'viewer',
     );
     const key = created as { id: string; key: string };
     expect(Object.keys(key)).toEqual(['id', 'key']);
@@ -138,7 +137,9 @@ describe('exportd', () => {
       action: 'user.create',
       object: expect.stringMatching(/^users\/\d+$/),
       outcome: 'done',
-      team_id: null,
+      object_name: 'trail@example.com',
+      project: null,
+      changes: [{ field: 'email', before: null, after: 'trail@example.com', secret: false }],
       client: expect.stringMatching(/^exportd .+@/),
     });
     await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/' });
@@ -149,6 +150,69 @@ describe('exportd', () => {
     const printed = await exportd(service, 'audit', '--since', '2026-01-01T00:00:00Z');
     expect([printed.code, printed.stdout]).toEqual([0, expect.stringContaining('webhook.create')]);
   });
+
+  it('prints the audit trail as CSV, of the service and of the database', async () => {
+    for (const environment of [service, database]) {
+      const { code, stdout, stderr } = await exportd(environment, 'audit', '--csv', '--exclude-action', 'x');
+      expect([code, stderr]).toEqual([0, '']);
+      const [header, ...lines] = stdout.trimEnd().split('\r\n');
+      expect(header).toMatch(/^time,user,api_key,project,action,/);
+      expect(lines.some((line) => line.includes('webhook.create'))).toBe(true);
+      const one = await exportd(environment, 'audit', '--csv', '--limit', '1');
+      expect(one.stdout.trimEnd().split('\r\n')).toHaveLength(2);
+      const none = await exportd(environment, 'audit', '--csv', '--until', '2020-01-01T00:00:00Z');
+      expect([none.code, none.stdout]).toEqual([0, `${header}\r\n`]);
+    }
+    expect((await exportd(service, 'audit', '--csv', '--json')).code).toBe(1);
+    const wrong = await exportd(service, 'audit', '--csv', '--since', 'yesterday');
+    expect([wrong.code, wrong.stderr]).toEqual([1, expect.stringContaining('since: Must be an ISO 8601')]);
+  });
+
+  it.each(['service', 'database'] as const)(
+    'disables and enables a user, and renames a project, with the %s',
+    async (place) => {
+      const environment = { service, database }[place];
+      const email = `leaver-${place}@example.com`;
+      const { id } = (await jsonOutputOf(environment, 'user', 'create', '--email', email)) as { id: number };
+      const project = String(api.projectId);
+      const create = ['key', 'create', '--project', project, '--user', String(id), '--preset', 'editor'];
+      const key = (await jsonOutputOf(database, ...create)) as { key: string };
+      const status = async () =>
+        (await api.call('GET', 'batch_exports/', undefined, { authorization: `Bearer ${key.key}` })).status;
+      expect(await status()).toBe(200);
+      const disabled = await exportd(environment, 'user', 'disable', String(id));
+      expect([disabled.code, disabled.stdout]).toEqual([0, `Disabled ${email}. Keys that ended: 1.\n`]);
+      expect(await status()).toBe(401);
+      const listed = await exportd(database, 'user', 'list');
+      expect(listed.stdout).toMatch(new RegExp(`${email} .* 0 +\\d{4}-\\d\\d-\\d\\dT`));
+      const refused = await exportd(database, ...create);
+      expect([refused.code, refused.stderr]).toEqual([1, expect.stringContaining(`User ${id} is disabled.`)]);
+      expect((await exportd(environment, 'user', 'enable', String(id))).stdout).toContain('stay revoked');
+      expect(await status()).toBe(401);
+      expect((await exportd(database, ...create)).code).toBe(0);
+
+      const name = `Shop of the ${place}`;
+      const renamed = await exportd(environment, 'project', 'rename', project, name);
+      expect([renamed.code, renamed.stdout]).toEqual([0, expect.stringContaining(name)]);
+      const trail = await jsonOutputOf(database, 'audit', '--action', 'project.rename', '--limit', '1');
+      const changes = [expect.objectContaining({ field: 'name', after: name })];
+      const event = { project: { id: api.projectId, name }, object_name: name, changes };
+      expect(trail).toMatchObject({ results: [event] });
+      await jsonOutputOf(environment, 'project', 'rename', project, 'Shop');
+      for (const [command, message] of [
+        [['user', 'disable', '4711'], 'There is no user'],
+        [['user', 'enable', '4711'], 'There is no user'],
+        [['user', 'disable', 'ada'], 'positive whole number'],
+        [['project', 'rename', '4711', 'x'], 'There is no project'],
+        [['project', 'rename', project, ' '], 'may not be blank'],
+      ] as const) {
+        const wrong = await exportd(environment, ...command);
+        expect([command, wrong.code, wrong.stderr]).toEqual([command, 1, expect.stringContaining(message)]);
+      }
+      const last = await exportd(environment, 'user', 'disable', String(api.userId));
+      expect([last.code, last.stderr]).toEqual([1, expect.stringContaining('is the only user')]);
+    },
+  );
 
   it('works on the database with --database, although there is an API key', async () => {
     const bootstrap = { ...database, ...service };
@@ -413,5 +477,13 @@ describe('exportd', () => {
     }
     const scope = await exportd(database, 'key', 'create', '--project', '1', '--scopes', 'everything');
     expect([scope.code, scope.stderr]).toEqual([1, expect.stringContaining('Unknown scope "everything".')]);
+    const neither = await exportd(database, 'key', 'create', '--project', '1');
+    expect([neither.code, neither.stderr]).toEqual([
+      1,
+      expect.stringContaining('--preset viewer|editor|owner'),
+    ]);
+    const twice = ['--preset', 'viewer', '--scopes', 'query:read'];
+    expect((await exportd(database, 'key', 'create', '--project', '1', ...twice)).code).toBe(1);
+    expect((await exportd(database, 'key', 'create', '--project', '1', '--preset', 'god')).code).toBe(1);
   });
 });

@@ -159,8 +159,10 @@ describe('a command calls its operation and prints the response', () => {
       ['webhook', 'resend', id, inner],
       ['audit', '--action', 'webhook.create', '--since', start],
       ['audit', '--object', `batch_exports/${id}`, '--limit', '1'],
+      ['audit', '--exclude-action', 'session.sign_in', '--until', end],
       ['key', 'create', '--name', 'CI', '--scopes', 'query:read'],
       ['key', 'create', '--name', 'CI', '--scopes', 'query:read', '--expires-at', '2040-01-01T00:00:00Z'],
+      ['key', 'create', '--name', 'CI', '--preset', 'editor'],
       ['key', 'list'],
       ['key', 'rotate', id, '--overlap', '60'],
       ['key', 'revoke', id, '--descendants'],
@@ -169,6 +171,9 @@ describe('a command calls its operation and prints the response', () => {
       ['user', 'list', '--all'],
       ['project', 'create', '--name', 'Films'],
       ['project', 'list'],
+      ['project', 'rename', '2', 'Webshop'],
+      ['user', 'disable', '2'],
+      ['user', 'enable', '2'],
     ]),
   )('$title', async ({ command }) => {
     await expectOutcome(command);

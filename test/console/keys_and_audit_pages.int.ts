@@ -119,6 +119,11 @@ describe('the page of keys', () => {
     await button(page, 'Create key').click();
     await dialog.locator('.field-invalid', { hasText: 'may not be blank' }).waitFor();
     await dialog.getByLabel('Name').fill('Nightly job');
+    expect(await dialog.getByRole('radio', { name: /^Viewer/ }).isChecked()).toBe(true);
+    expect(await dialog.getByLabel('exportd command', { exact: true }).inputValue()).toBe(
+      "npx exportd key create --name 'Nightly job' --preset viewer",
+    );
+    await dialog.getByRole('radio', { name: /^Custom/ }).check();
     await dialog.getByLabel('batch_export:read').check();
     await dialog.getByLabel('Expires (Asia/Tokyo)').fill('2040-01-01T09:00');
     expect(await dialog.getByLabel('exportd command', { exact: true }).inputValue()).toBe(
@@ -145,7 +150,7 @@ describe('the page of keys', () => {
     expect(problems).toEqual([]);
   });
 
-  it('adds a user, who then owns a key, and a project, for keys with installation:admin', async () => {
+  it('adds a user, who then owns a key, and a project, which is renamed, and disables the user, for keys with installation:admin', async () => {
     const { key } = await api.newKey(api.projectId);
     const own = await openConsole(browser, baseUrl, { key });
     const { page, problems } = own;
@@ -166,18 +171,41 @@ describe('the page of keys', () => {
     await users.getByRole('row').filter({ hasText: 'lin@example.com' }).waitFor();
     await button(page, 'New key…').click();
     await dialog.getByLabel('Name').fill('Laptop of Lin');
-    await dialog.getByLabel('Owner').selectOption('lin@example.com');
-    await dialog.getByLabel('batch_export:read').check();
+    await dialog.getByLabel('Owner', { exact: true }).selectOption('lin@example.com');
+    await dialog.getByRole('radio', { name: /^Editor/ }).check();
     await button(page, 'Create key').click();
     await button(page, 'Done').click();
     await rowOf(page, 'Laptop of Lin').getByText('for lin@example.com').waitFor();
+    await rowOf(page, 'Laptop of Lin').getByText('Editor', { exact: true }).waitFor();
     await button(page, 'New project…').click();
     await dialog.getByLabel('Name').fill('Tokyo');
     await dialog.getByLabel('Time zone').fill('Asia/Tokyo');
     await button(page, 'Create').click();
-    await page.getByLabel('Project', { exact: true }).getByRole('option', { name: 'Tokyo' }).waitFor({
-      state: 'attached',
-    });
+    const choice = page.getByLabel('Project', { exact: true });
+    await choice.getByRole('option', { name: 'Tokyo' }).waitFor({ state: 'attached' });
+    const projects = page.getByRole('table', { name: 'Projects' });
+    await button(projects, 'Rename Tokyo').click();
+    await dialog.getByLabel('Name').fill(' ');
+    await button(dialog, 'Rename').click();
+    await dialog.locator('.field-invalid', { hasText: 'may not be blank' }).waitFor();
+    await dialog.getByLabel('Name').fill('Tokyo and Osaka');
+    expect(await findViolations(page)).toEqual([]);
+    await button(dialog, 'Rename').click();
+    await projects.getByRole('cell', { name: 'Tokyo and Osaka', exact: true }).waitFor();
+    await choice.getByRole('option', { name: 'Tokyo and Osaka' }).waitFor({ state: 'attached' });
+    const lin = users.getByRole('row').filter({ hasText: 'lin@example.com' });
+    await button(lin, 'Disable').click();
+    await dialog.getByText('1 active key of the user and all sessions end at once').waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await button(dialog, 'Disable').click();
+    await lin.getByText('Disabled', { exact: true }).waitFor();
+    await rowOf(page, 'Laptop of Lin').waitFor({ state: 'detached' });
+    await button(page, 'New key…').click();
+    const owners = dialog.getByLabel('Owner', { exact: true }).getByRole('option');
+    expect(await owners.allInnerTexts()).not.toContain('lin@example.com');
+    await page.keyboard.press('Escape');
+    await button(lin, 'Enable').click();
+    await lin.getByText('Active', { exact: true }).waitFor();
     expect(problems).toEqual([]);
     await own.close();
   });
@@ -271,6 +299,13 @@ describe('the page of the audit trail', () => {
       expect.stringContaining('Clicks'),
       expect.stringContaining('Clicks by day'),
     ]);
+    await page.getByRole('cell').getByRole('link', { name: 'Clicks by day' }).waitFor();
+    const download = page.waitForEvent('download');
+    await page.getByRole('link', { name: 'Download CSV' }).click();
+    const file = await (await download).createReadStream();
+    const text = Buffer.concat(await file.toArray()).toString('utf8');
+    expect(text.trimEnd().split('\r\n')).toHaveLength(2);
+    expect(text).toContain(',batch_export.update,Clicks by day,');
     await page.getByRole('cell').getByTitle('Show only these').filter({ hasText: 'batch_exports/' }).click();
     await page.getByLabel('Action').selectOption('All');
     await listed(['batch_export.update', 'batch_export.create']);
@@ -279,6 +314,11 @@ describe('the page of the audit trail', () => {
     await listed(['batch_export.update', 'batch_export.create']);
     await page.getByLabel('From', { exact: true }).fill(tomorrow);
     await page.getByText('No event matches').waitFor();
+    await page.getByRole('search').getByRole('button', { name: 'Show all' }).click();
+    await page.getByRole('cell', { name: 'session.sign_in' }).first().waitFor();
+    await page.getByLabel('Action').selectOption('All but sign-ins');
+    await page.getByRole('cell', { name: 'session.sign_in' }).first().waitFor({ state: 'detached' });
+    expect(new URL(page.url()).searchParams.get('exclude_action')).toContain('session.sign_in');
   });
 
   it('is read page by page', async () => {
@@ -454,7 +494,6 @@ describe('a key of several projects', () => {
       await button(page, 'New key…').click();
       const dialog = page.getByRole('dialog');
       await dialog.getByLabel('Name').fill('Both');
-      await dialog.getByLabel('batch_export:read').check();
       expect(await dialog.getByLabel('Other').isDisabled()).toBe(true);
       await dialog.getByLabel('Shop').check();
       await button(page, 'Create key').click();

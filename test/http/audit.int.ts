@@ -13,6 +13,8 @@ interface AuditEvent {
   readonly id: string;
   readonly action: string;
   readonly object: string | null;
+  readonly object_name: string | null;
+  readonly project: { readonly id: number; readonly name: string } | null;
   readonly outcome: string;
   readonly status: number | null;
   readonly detail: string | null;
@@ -175,6 +177,9 @@ describe('the trail', () => {
       ],
       ['batch_export.create', expect.any(Array)],
     ]);
+    expect(trail.map(({ object_name, project }) => [object_name, project])).toEqual(
+      trail.map(() => ['Renamed', { id: api.projectId, name: 'Shop' }]),
+    );
     const created = trail.at(-1)?.changes;
     expect(created).toContainEqual({ field: 'paused', before: null, after: true, secret: false });
     expect(created).toContainEqual({
@@ -197,6 +202,43 @@ describe('the trail', () => {
     const text = JSON.stringify(await readAll('true'));
     for (const secret of [...Object.values(plantedSecrets), rotated, '/token'])
       expect(text).not.toContain(secret);
+  });
+
+  it('says what a request asked for, a key grants and a user lost', async () => {
+    const newest = async () => {
+      const [event] = await read('?limit=1');
+      return [event?.action, event?.object_name, event?.changes.map(({ field, after }) => [field, after])];
+    };
+    const id = await api.createExport({ name: '=Clicks' });
+    const range = { start_at: minutesAgo(3), end_at: minutesAgo(1) };
+    await api.call('POST', `batch_exports/${id}/backfills/`, range);
+    const [action, name, asked] = await newest();
+    expect([action, name]).toEqual(['backfill.create', '=Clicks']);
+    expect(asked).toEqual(expect.arrayContaining(Object.entries(range)));
+    const { body } = await api.call('POST', 'keys/', { name: 'Reports', preset: 'viewer' });
+    const fields = [
+      ['name', 'Reports'],
+      ['user', 'ada@example.com'],
+      ['scopes', ['batch_export:read', 'dashboard:read', 'query:read']],
+    ];
+    expect(await newest()).toEqual(['key.create', 'Reports', fields]);
+    await api.call('POST', `keys/${String(body.id)}/rotate/`, { overlap_seconds: 0 });
+    const rotated = [...fields, ['rotated_from', body.id]];
+    expect(await newest()).toEqual(['key.rotate', 'Reports', rotated]);
+    await api.call('DELETE', `keys/${String(body.id)}/`);
+    expect((await read('?limit=1'))[0]?.changes).toEqual([
+      { field: 'status', before: 'expired', after: 'revoked', secret: false },
+    ]);
+    const user = await api.call('POST', '/api/users/', { email: 'eve@example.com', first_name: 'Eve' });
+    const created = [
+      ['email', 'eve@example.com'],
+      ['first_name', 'Eve'],
+    ];
+    expect(await newest()).toEqual(['user.create', 'eve@example.com', created]);
+    await api.call('POST', `/api/users/${String(user.body.id)}/disable/`);
+    expect(await newest()).toEqual(['user.disable', 'eve@example.com', [['disabled', true]]]);
+    await api.call('DELETE', `batch_exports/${id}/`);
+    expect(await newest()).toEqual(['batch_export.delete', '=Clicks', []]);
   });
 
   it('cannot be changed, and new events cannot be deleted', async () => {
@@ -307,5 +349,111 @@ describe('GET audit', () => {
     };
     expect(results.map(({ action }) => action)).toContain('webhook.create');
     expect((await read('?limit=1000')).map(({ id }) => id)).not.toContain(results[0]?.id);
+  });
+});
+
+describe('GET audit as CSV', () => {
+  const csv = async (query = 'format=csv', headers: Readonly<Record<string, string>> = {}) => {
+    const { status, text, headers: sent } = await api.call('GET', `audit/?${query}`, undefined, headers);
+    return { status, sent, lines: text.trimEnd().split('\r\n') };
+  };
+
+  it('has a line for each event of the filters, by format or Accept', async () => {
+    const { key, id } = await api.newKey(api.projectId);
+    const export_ = await api.createExport({ name: '=HYPERLINK("http://evil.example")' });
+    const client = { ...bearer(key), 'user-agent': '@SUM(1), "two"' };
+    await api.call('PATCH', `batch_exports/${export_}/`, { name: '-2+3' }, client);
+    const { status, sent, lines } = await csv(`format=csv&key=${id}`);
+    expect([status, sent['content-type'], sent['content-disposition'], sent.vary]).toEqual([
+      200,
+      'text/csv; charset=utf-8; header=present',
+      expect.stringMatching(/^attachment; filename="audit-\d{4}-\d\d-\d\d\.csv"$/),
+      expect.stringMatching(/accept/i),
+    ]);
+    const [header, line = '', ...more] = lines;
+    expect(header).toBe(
+      'time,user,api_key,project,action,object_name,object,changes,outcome,status,detail,address,client',
+    );
+    expect(more).toEqual([]);
+    const [time, ...fields] = line.split(',');
+    expect(time).toMatch(/^\d{4}-\d\d-\d\dT[\d:.]+Z$/);
+    expect(fields.join(',')).toBe(
+      [
+        'ada@example.com',
+        `${key.slice(0, 8)}…`,
+        'Shop',
+        'batch_export.update',
+        "'-2+3",
+        `batch_exports/${export_}`,
+        String.raw`"name: ""=HYPERLINK(\""http://evil.example\"")"" → ""-2+3"""`,
+        'done',
+        '200',
+        '',
+        '127.0.0.1',
+        `"'@SUM(1), ""two"""`,
+      ].join(','),
+    );
+    const accepted = await csv(`key=${id}`, { accept: 'text/csv' });
+    expect(accepted.lines).toEqual(lines);
+    const json = await api.call('GET', `audit/?key=${id}&format=json`, undefined, { accept: 'text/csv' });
+    expect(json.body.count).toBe(1);
+    expect((await csv(`format=csv&key=${id}&until=-1h`)).lines).toEqual([header]);
+  });
+
+  it('reads a long trail page by page, whole, each event once and none of another project', async () => {
+    const { pool } = api.database;
+    const events = 1_234;
+    await pool.query(
+      `insert into exportd.audit_events (team_id, object, action, outcome, changes)
+       select team, 'test/' || n, 'test', 'done',
+         jsonb_build_array(jsonb_build_object('field', 'secret_key', 'before', null, 'after', null, 'secret', true))
+       from generate_series(1, $3) n, unnest(array[$1::integer, $2]) team order by n`,
+      [api.projectId, api.otherProjectId, events],
+    );
+    const objects = Array.from({ length: events }, (_, index) => `test/${events - index}`);
+    const { lines } = await csv('format=csv&action=test');
+    expect(lines.slice(1).map((line) => line.split(',')[6])).toEqual(objects);
+    expect(lines[1]).toContain(',secret_key (secret),');
+    expect((await csv('format=csv&action=test&limit=600')).lines).toHaveLength(601);
+    const { key } = await api.newKey(api.projectId, ['audit:read']);
+    const foreign = `/api/projects/${api.otherProjectId}/audit/?format=csv`;
+    expect((await api.call('GET', foreign, undefined, bearer(key))).status).toBe(404);
+    const narrow = await api.newKey(api.projectId, ['batch_export:read']);
+    expect((await csv('format=csv', bearer(narrow.key))).status).toBe(403);
+  });
+
+  it('leaves actions out, as the list does', async () => {
+    const shown = async (query: string) => (await read(query)).map(({ action }) => action);
+    const excluded = 'exclude_action=test,webhook.create';
+    expect(await shown('?limit=1000&action=key.create&exclude_action=no.such')).toContain('key.create');
+    expect(await shown(`?limit=1000&${excluded}`)).not.toContain('webhook.create');
+    const { lines } = await csv(`format=csv&${excluded}`);
+    expect(lines.filter((line) => line.includes(',webhook.create,'))).toEqual([]);
+  });
+
+  it.each([
+    ['an unknown format', 'format=xml', 'format'],
+    ['two formats', 'format=csv&format=json', 'format'],
+    ['an offset', 'format=csv&offset=5', 'offset'],
+    ['no limit', 'format=csv&limit=0', 'limit'],
+    ['a limit that is no number', 'format=csv&limit=all', 'limit'],
+    ['a time that is none', 'format=csv&since=yesterday', 'since'],
+  ])('rejects %s', async (_, query, attr) => {
+    const { status, body } = await api.call('GET', `audit/?${query}`);
+    expect([status, body.attr]).toEqual([400, attr]);
+  });
+
+  it('names nothing of another project that a failed request has named', async () => {
+    const { id } = await api.newKey(api.otherProjectId);
+    const { pool } = api.database;
+    await pool.query(`update exportd.api_keys set name = 'Foreign' where id = $1`, [id]);
+    await pool.query(
+      `insert into exportd.audit_events (team_id, action, object, outcome)
+       values ($1, 'key.revoke', $2, 'failed'), ($1, 'batch_export.update', 'batch_exports/x', 'failed'),
+         ($1, 'user.disable', 'users/99999999999', 'failed')`,
+      [api.projectId, `keys/${id}`],
+    );
+    const named = await read('?limit=3');
+    expect(named.map(({ object_name }) => object_name)).toEqual([null, null, null]);
   });
 });

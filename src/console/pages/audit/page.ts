@@ -1,6 +1,6 @@
 import '../../components/shared.ts';
 import type { AuditEvent, AuditNames } from '../../../journal/audit.ts';
-import { type ListOf, timezone } from '../../api/client.ts';
+import { apiPath, type ListOf, timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { Button } from '../../components/actions.ts';
 import { SelectField, TextField } from '../../components/field.ts';
@@ -12,12 +12,21 @@ import { type Column, Table } from '../../components/table.ts';
 import { formatQuantity, momentOfClocks, toClocks } from '../../formatting/format.ts';
 import { html, type Content, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
-import { paths } from '../../router/paths.ts';
+import { paths, serverPath } from '../../router/paths.ts';
 
 const pageSize = 50;
 
 /** Filters by their name in the address and in the API. */
-const filterNames = ['user', 'key', 'action', 'outcome', 'object', 'since', 'until'] as const;
+const filterNames = [
+  'user',
+  'key',
+  'action',
+  'exclude_action',
+  'outcome',
+  'object',
+  'since',
+  'until',
+] as const;
 type FilterName = (typeof filterNames)[number];
 
 const filterOf = (name: FilterName): string | null => currentQuery.value.get(name);
@@ -40,7 +49,10 @@ export default function AuditPage(): View {
   return html`<${Page}
     title="Audit trail"
     subtitle="Changes, newest first. Reads are not recorded."
-    actions=${html`<${Button} onClick=${() => void events.reload()}>Refresh<//>`}
+    actions=${html`<${Button} href=${serverPath(apiPath('audit/', { ...filters, format: 'csv' }))}
+        >Download CSV<//
+      >
+      <${Button} onClick=${() => void events.reload()}>Refresh<//>`}
   >
     <${Filters} isFiltered=${isFiltered} />
     <${Loaded} resource=${events}>
@@ -85,6 +97,28 @@ function Choice({
   />`;
 }
 
+const signIns = 'session.sign_in,session.sign_out';
+
+/** Chooses one action, or all but those that hide the others by their number. */
+function ActionChoice({ actions }: { readonly actions: readonly string[] }): View {
+  const excluded = filterOf('exclude_action');
+  const withoutSignIns = { value: `!${signIns}`, label: 'All but sign-ins' };
+  const value = excluded === null ? (filterOf('action') ?? '') : `!${excluded}`;
+  const options = [{ value: '', label: 'All' }, withoutSignIns, ...actions.map(toChoice)];
+  if (!options.some((option) => option.value === value)) options.push(toChoice(value));
+  return html`<${SelectField}
+    label="Action"
+    value=${value}
+    options=${options}
+    onChange=${(chosen: string) =>
+      setQuery({
+        action: chosen.startsWith('!') ? null : chosen,
+        exclude_action: chosen.startsWith('!') ? chosen.slice(1) : null,
+        offset: null,
+      })}
+  />`;
+}
+
 const toChoice = (value: string) => ({ value, label: value });
 
 function Filters({ isFiltered }: { readonly isFiltered: boolean }): View {
@@ -110,7 +144,7 @@ function Filters({ isFiltered }: { readonly isFiltered: boolean }): View {
         name="key"
         choices=${keys.map(({ id, name, prefix }) => ({ value: id, label: `${name} ${prefix}…`.trim() }))}
       />
-      <${Choice} label="Action" name="action" choices=${actions.map(toChoice)} />
+      <${ActionChoice} actions=${actions} />
       <${Choice} label="Outcome" name="outcome" choices=${outcomes.map(toChoice)} />
       <${TextField}
         label="Object"
@@ -159,8 +193,8 @@ const columns: readonly Column<AuditEvent>[] = [
   { header: 'Action', render: ({ action }) => filtering('action', action, action) },
   {
     header: 'Object',
-    render: ({ object, changes }) =>
-      html`${object === null ? none() : html`<${ObjectOf} path=${object} />`}
+    render: ({ object, object_name: name, changes }) =>
+      html`${object === null ? none() : html`<${ObjectOf} path=${object} name=${name} />`}
         <${Changes} changes=${changes} />`,
   },
   {
@@ -193,10 +227,10 @@ function Changes({ changes }: Pick<AuditEvent, 'changes'>): View {
   </details>`;
 }
 
-/** The path of an object; that of an export, also above its parts, leads to its page. */
-function ObjectOf({ path }: { readonly path: string }): View {
+/** The name and the path of an object; the name of an export, also above its parts, leads to its page. */
+function ObjectOf({ path, name }: { readonly path: string; readonly name: string | null }): View {
   const id = /^batch_exports\/([0-9a-f-]{36})(?:\/|$)/.exec(path)?.[1];
-  return html`<div class="audit-object">
-    ${filtering('object', path, path)} ${id !== undefined && html`<a href=${paths.export(id)}>Open</a>`}
-  </div>`;
+  const shown = name ?? (id === undefined ? null : 'Open');
+  return html`${shown !== null && html`<div>${id === undefined ? shown : html`<a href=${paths.export(id)}>${shown}</a>`}</div>`}
+    <div class="audit-object">${filtering('object', path, path)}</div>`;
 }
