@@ -164,9 +164,6 @@ interface ExportInput {
   readonly run_id: string;
 }
 
-/** An attempt without progress for so many milliseconds, because it waits for a server, yields its slot. */
-const yieldAfterMs = 10_000;
-
 export interface ExportActivityDependencies extends ExportDependencies {
   /** Slots of the worker that runs them. */
   readonly slots: YieldableSlots;
@@ -183,24 +180,20 @@ export type ExportActivities = ReturnType<typeof createExportActivities>;
  * `recorder`, which rejects an attempt that a newer one has replaced.
  */
 export function createExportActivities(dependencies: ExportActivityDependencies) {
-  const { logger, recorder, outages, settings, context } = dependencies;
-  const slots = {
-    yieldSlot: () => dependencies.slots.yieldSlot(),
-    yieldAfterMs,
-  };
+  const { logger, recorder, outages, settings, slots, context } = dependencies;
   /**
    * The call of one attempt. Its destination reports failed requests. While the attempt waits for a retry or for the probe of
    * its destination, another one uses its slot.
    */
   const callOf = (attempt: StepAttempt, runId: string): ExportCall => {
-    const { signal, progress } = attempt;
+    const { signal, progress, slot } = attempt;
     return {
       dependencies: {
         ...dependencies,
         // Other attempts of the export delay this one, which is no failure of it.
         perExportLimit: {
           acquire: (id, waiting) =>
-            attempt.withoutSpending(() => dependencies.perExportLimit.acquire(id, waiting)),
+            attempt.withoutSpending(() => dependencies.perExportLimit.acquire(id, waiting, slot)),
         },
         openDestination: (spec, onError) =>
           dependencies.openDestination(
@@ -209,7 +202,7 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
               attempt.requestFailed(failure);
               onError(failure);
             },
-            { signal, runId, yieldSlot: slots.yieldSlot },
+            { signal, runId, yieldSlot: () => slot.yieldSlot() },
           ),
       },
       runId,

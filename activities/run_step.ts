@@ -5,7 +5,11 @@ import { budgetExceededDetails, isOperatorFault, tooSlowDetails } from '../src/c
 import type { RunRecorder } from '../src/decisions/run_recorder.ts';
 import type { DestinationError } from '../src/destination/destination.ts';
 import { destinationUnavailable } from '../src/domain/circuit.ts';
-import { type YieldableSlots, yieldSlotWhileStalled } from '../src/export/yieldable_slots.ts';
+import {
+  type YieldableSlot,
+  type YieldableSlots,
+  yieldSlotWhileStalled,
+} from '../src/export/yieldable_slots.ts';
 import type { Outages } from '../src/failures/circuits.ts';
 import { operatorFaultOf, stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
@@ -142,7 +146,7 @@ export interface StepOptions {
   /** Where the run of a step waits for the operator, and with `slots` for its destination. */
   readonly outages?: Outages;
   /** The slots of the queue of exports. Its tasks may wait for one for hours, which a retry budget does not count. */
-  readonly slots?: YieldableSlots & { readonly yieldAfterMs: number };
+  readonly slots?: YieldableSlots;
 }
 
 /** A running attempt of a step, as its work sees it. */
@@ -155,6 +159,8 @@ export interface StepAttempt {
   readonly heartbeat: () => void;
   /** Does not count the time of `wait` towards the retry budget. */
   readonly withoutSpending: RetryBudget['withoutSpending'];
+  /** Its slot, to be yielded while it waits. */
+  readonly slot: YieldableSlots;
   /** A request to the destination failed. While it is retried, another attempt uses the slot. */
   readonly requestFailed: (failure: DestinationError) => void;
 }
@@ -189,6 +195,9 @@ export function wrapActivities<Works extends Readonly<Record<string, Work>>>(
 /** All steps of a run have its id in their input. */
 const runIdOf = ([input]: readonly (Partial<Record<'run_id', string>> | undefined)[]): string =>
   input?.run_id ?? '';
+
+/** Of a step that has none to yield. */
+const noSlot: YieldableSlot = { yieldSlot: () => undefined, stalled: () => undefined };
 
 /** An activity by name, and the run that it is a step of; empty if it is of none. */
 interface Step {
@@ -226,21 +235,20 @@ async function runStep<Result>(
   const { attempt: number = 1, isLocal = false } = context.info ?? {};
 
   const withSlot = (progress: { rows: number }, signal: AbortSignal, heartbeat: () => void) => {
-    const workWith = (onStall: () => void) =>
+    const workWith = (slot: YieldableSlot) =>
       work({
         signal,
         progress,
         heartbeat,
         withoutSpending: budget.withoutSpending,
+        slot,
         requestFailed: (failure) => {
           if (!failure.transient) return;
-          onStall();
+          slot.stalled();
           report.requestFailed(failure);
         },
       });
-    return slots
-      ? yieldSlotWhileStalled(slots, slots.yieldAfterMs, () => progress.rows, workWith)
-      : workWith(() => undefined);
+    return slots ? yieldSlotWhileStalled(slots, () => progress.rows, workWith) : workWith(noSlot);
   };
   const withHeartbeats = async (): Promise<Result> => {
     const progress = { rows: 0 };

@@ -60,7 +60,6 @@ function createStep({
         trace.push('yield the slot');
         return () => trace.push('reclaim the slot');
       },
-      yieldAfterMs: 60_000,
     },
     ...more,
   };

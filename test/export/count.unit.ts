@@ -242,7 +242,11 @@ describe('the limit per export', () => {
         yielded -= 1;
       };
     };
-    return { ...createPerExportLimit(perExport, { yieldSlot }), yielded: () => yielded };
+    const { acquire } = createPerExportLimit(perExport);
+    return {
+      acquire: (id: string, signal: AbortSignal) => acquire(id, signal, { yieldSlot }),
+      yielded: () => yielded,
+    };
   }
   const never = new AbortController().signal;
 
@@ -283,41 +287,56 @@ describe('the limit per export', () => {
 });
 
 describe('a slot', () => {
-  it('is yielded at once when the work reports a stall, and reclaimed after progress and at the end', async () => {
-    let [rows, yielded] = [0, 0];
-    const slots = {
-      yieldSlot: () => {
-        yielded += 1;
-        return () => {
-          yielded -= 1;
-        };
-      },
+  /** Slots of which some are yielded, and rows of an attempt. */
+  function openSlots() {
+    const state = { rows: 0, yielded: 0 };
+    const yieldSlot = () => {
+      state.yielded += 1;
+      return () => {
+        state.yielded -= 1;
+      };
     };
-    const seen: number[] = [];
-    await yieldSlotWhileStalled(
-      slots,
-      60_000,
-      () => rows,
-      (onStall) => {
-        onStall();
-        onStall();
-        seen.push(yielded);
-        return Promise.resolve();
-      },
-    );
-    expect([seen, yielded]).toEqual([[1], 0]);
+    return { state, slots: { yieldSlot }, progress: () => state.rows };
+  }
 
+  it('is yielded at once when the work reports a stall, and reclaimed at the end', async () => {
+    const { state, slots, progress } = openSlots();
+    await yieldSlotWhileStalled(slots, progress, ({ stalled }) => {
+      stalled();
+      stalled();
+      expect(state.yielded).toBe(1);
+      return Promise.resolve();
+    });
+    expect(state.yielded).toBe(0);
+  });
+
+  it('is yielded without progress, and reclaimed after progress and at the end', async () => {
+    const { state, slots, progress } = openSlots();
     await yieldSlotWhileStalled(
       slots,
-      100,
-      () => rows,
-      async (onStall) => {
-        onStall();
-        rows += 1;
-        await waitFor(() => yielded === 0, 'the slot is reclaimed');
-        await waitFor(() => yielded === 1, 'the slot is yielded when the work makes no progress');
+      progress,
+      async ({ stalled }) => {
+        stalled();
+        state.rows += 1;
+        await waitFor(() => state.yielded === 0, 'the slot is reclaimed');
+        await waitFor(() => state.yielded === 1, 'the slot is yielded when the work makes no progress');
       },
+      100,
     );
-    expect(yielded).toBe(0);
+    expect(state.yielded).toBe(0);
+  });
+
+  it('is yielded once, as long as there is a reason', async () => {
+    const { state, slots, progress } = openSlots();
+    await yieldSlotWhileStalled(slots, progress, ({ stalled, yieldSlot }) => {
+      const [first, second] = [yieldSlot(), yieldSlot()];
+      stalled();
+      first?.();
+      first?.();
+      second?.();
+      expect(state.yielded).toBe(1);
+      return Promise.resolve();
+    });
+    expect(state.yielded).toBe(0);
   });
 });

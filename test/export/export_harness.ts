@@ -95,7 +95,7 @@ export async function createExportHarness(of?: TestBucket) {
       encoders,
       memory,
       slots: createExportSlots(settings),
-      perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
+      perExportLimit: createPerExportLimit(Infinity),
       openDestination,
       openLocation,
       mayShrink,

@@ -9,6 +9,8 @@ import {
 const slots = 2;
 /** Runs of the project whose attempts hang. */
 const hanging = 20;
+/** Of its attempts at a time: half of those that may have yielded their slot. */
+const mostOfProject = 6;
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
@@ -29,27 +31,40 @@ const projectOf = async (runId: string): Promise<number | undefined> => {
   return rows[0]?.team_id;
 };
 
-it('runs of a project that take all slots and do not end delay no run of another project', async () => {
+it('attempts of a project that hang keep no run of another project waiting', async () => {
   const started: (number | undefined)[] = [];
-  const { promise: released, resolve: release } = Promise.withResolvers<undefined>();
+  const [released, met] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
+  const ofOthers = () => started.filter((project) => project !== 2).length;
   stack.behaviour.duringExport = async (runId) => {
     const project = await projectOf(runId);
     started.push(project);
-    if (project === 2) await released;
+    if (project === 2) await released.promise;
+    // All slots are free for them at the same time.
+    if (ofOthers() > slots) met.resolve(undefined);
+    if (project !== 2) await met.promise;
   };
   const hostile = await stack.createExport({}, 2);
   await stack.command(hostile, 'backfill', lastHours(hanging), 2);
   await waitFor(() => started.length === slots, 'all slots are used by the single project');
-  for (const project of [1, 3]) {
+  const others: string[] = [];
+  for (const [project, hours] of [
+    [1, slots],
+    [3, 1],
+  ] as const) {
     const other = await stack.createExport({}, project);
-    await stack.command(other, 'backfill', lastHours(1), project);
-    await stack.waitForRun(other, 'Completed');
+    await stack.command(other, 'backfill', lastHours(hours), project);
+    others.push(other);
   }
-  expect(started.toSorted()).toEqual([1, 2, 2, 3]);
-  release(undefined);
+  for (const other of others) await stack.waitForRun(other, 'Completed');
+  await waitFor(() => started.length - ofOthers() === mostOfProject, 'the project uses its share');
+  const later = await stack.createExport({}, 4);
+  await stack.command(later, 'backfill', lastHours(1), 4);
+  await stack.waitForRun(later, 'Completed');
+  expect(started.length - ofOthers()).toBe(mostOfProject);
+  released.resolve(undefined);
   await waitFor(
     async () => (await stack.runsOf(hostile)).every(({ status }) => status === 'Completed'),
     'the runs of the first project complete too',
   );
-  expect(started).toHaveLength(hanging + 2);
+  expect(started.length - ofOthers()).toBe(hanging);
 });

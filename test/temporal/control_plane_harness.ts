@@ -151,9 +151,12 @@ export async function createControlPlaneHarness(
   const journal = openJournal(pool, { subscribers: capabilities.subscribers });
   const recorder = createRunRecorder(journal);
   const behaviour = createBehaviour();
+  let exportSlots = createExportSlots(settings);
   const data = makeDataPlane?.(database, settings, recorder) ?? {
     source: fakeSource(behaviour),
-    exportActivities: fakeExportActivities(recorder, behaviour, logger),
+    exportActivities: fakeExportActivities(recorder, behaviour, logger, {
+      yieldSlot: () => exportSlots.yieldSlot(),
+    }),
   };
   const outages = createOutages(pool, settings, logger);
   // A run's input is created from these settings when it starts.
@@ -246,6 +249,7 @@ export async function createControlPlaneHarness(
         metrics: createMetrics('worker'),
       });
       const jobSlots = createJobSlots();
+      exportSlots = createExportSlots(settings);
       const workers = await createWorkers({
         connection,
         workflowBundle: bundle,
@@ -265,7 +269,7 @@ export async function createControlPlaneHarness(
           query: createQueryActivities(queries),
           jobs: createJobActivities({ pool, handlers, slots: jobSlots, settings, logger }),
         },
-        exportSlots: createExportSlots(settings),
+        exportSlots,
         capabilitySlots: capabilities.activitySlots,
         querySlots: queries.slots,
         jobSlots,

@@ -7,6 +7,7 @@ import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint, encodeBuckets } from '../../src/domain/fingerprint.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';
+import type { YieldableSlots } from '../../src/export/yieldable_slots.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
 import type { RowFinder, Source } from '../../src/source/source.ts';
 import type { UnsettledBarrier } from '../../src/domain/barrier.ts';
@@ -122,6 +123,7 @@ export function fakeExportActivities(
   recorder: RunRecorder,
   behaviour: Behaviour,
   logger: Logger,
+  slots: YieldableSlots,
 ): ExportActivities {
   const publish = async (run_id: string) => {
     const { generation } = await recorder.readActive(run_id);
@@ -133,7 +135,7 @@ export function fakeExportActivities(
     return { generation, rows: 7, manifest_key: 'manifest.json' };
   };
   return wrapActivities(
-    { logger, slots: { yieldSlot: () => undefined, yieldAfterMs: 60_000 } },
+    { logger, slots },
     {
       checkReplacement: async (_, { run_id }: { run_id: string }) => {
         await behaviour.checkReplacement(run_id);

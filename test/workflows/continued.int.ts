@@ -64,7 +64,7 @@ beforeAll(async () => {
         encoders,
         memory,
         slots: createExportSlots(settings),
-        perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
+        perExportLimit: createPerExportLimit(Infinity),
         openDestination,
         openLocation: createLocationOpener(database.pool, keyRing, settings),
         mayShrink: createMayShrink(database.pool),

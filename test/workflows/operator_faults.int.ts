@@ -78,7 +78,7 @@ beforeAll(async () => {
         encoders,
         memory: createMemoryBudget(settings.EXPORTD_MEMORY_BUDGET),
         slots: createExportSlots(settings),
-        perExportLimit: createPerExportLimit(Infinity, createExportSlots(settings)),
+        perExportLimit: createPerExportLimit(Infinity),
         openDestination: (...given) => createDestinationOpener(pool, keyRings(), settings)(...given),
         openLocation: createLocationOpener(pool, keyRing, settings),
         mayShrink: createMayShrink(pool),

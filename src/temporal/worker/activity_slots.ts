@@ -98,16 +98,16 @@ export function createActivitySlots(slots: number, maxYielded: number): Activity
 const keptSlots = 1;
 
 /**
- * Creates slots that projects share. A project may use all of them. One more is kept for a project that uses none, so that
- * none waits until an activity of another one has ended. Slots that a project has yielded count as used by it: it may yield
- * half of them, however many of its activities hang.
+ * Creates slots that projects share. A project may use all of them, those included that it has yielded, or half of what may be
+ * yielded if that is more: however many activities of two projects hang, all slots are free for others once they are yielded.
+ * One more is kept for a project that uses none, which does not even wait for that.
  */
 export function createFairActivitySlots(slots: number, maxYielded: number): FairActivitySlots {
   const total = slots + keptSlots;
   const reserved = createActivitySlots(total, maxYielded);
   const shares = createKeyedSemaphore<string>({
     total,
-    perKey: slots + Math.floor(maxYielded / 2),
+    perKey: Math.max(slots, Math.floor(maxYielded / 2)),
     keepsLast: true,
     lendable: maxYielded,
   });

@@ -188,7 +188,7 @@ async function serve(
   const exporting = {
     slots: exportSlots,
     outages,
-    perExportLimit: createPerExportLimit(settings.EXPORTD_SLOTS_PER_EXPORT ?? Infinity, exportSlots),
+    perExportLimit: createPerExportLimit(settings.EXPORTD_SLOTS_PER_EXPORT ?? Infinity),
     recorder: control.recorder,
     source,
     encoders,

@@ -124,8 +124,8 @@ describe('the slots that projects share', () => {
   });
 
   it.each([
-    [1, 10],
-    [2, 8],
+    [1, 6],
+    [2, 6],
   ])('serve others while all activities of %i projects hang, %i of one', async (projects, most) => {
     const { offer, running, yieldSlot } = openWorker(4, 12);
     const hanging = Array.from({ length: projects }, (_, index) => `b${index}`);
