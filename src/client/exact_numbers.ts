@@ -59,10 +59,23 @@ export function parseJson(text: string): unknown {
     if (found.startsWith('"') || typeof exactNumber(found) === 'number') return found;
     return `"${mark}${found}"`;
   });
-  if (marked === text) return JSON.parse(text);
-  return JSON.parse(marked, (_key, value: unknown) =>
-    typeof value === 'string' && value.startsWith(mark) ? new ExactNumber(value.slice(mark.length)) : value,
-  );
+  const parsed: unknown = JSON.parse(marked);
+  return marked === text ? parsed : restored(parsed);
+}
+
+/** A parsed value whose marked strings are numbers. A reviver, or a list of all entries, would take more memory than the value. */
+function restored(value: unknown): unknown {
+  if (typeof value === 'string' && value.startsWith(mark)) return new ExactNumber(value.slice(mark.length));
+  if (Array.isArray(value))
+    for (let index = 0; index < value.length; index += 1) value[index] = restored(value[index]);
+  else if (typeof value === 'object' && value !== null)
+    for (const key of Object.keys(value)) {
+      const inner: unknown = value[key as keyof typeof value];
+      const changed = restored(inner);
+      // An assignment to `__proto__` would be another thing.
+      if (changed !== inner) Object.defineProperty(value, key, { value: changed });
+    }
+  return value;
 }
 
 /** JSON that `write` makes with `JSON.stringify`, where each ExactNumber is a number with all of its digits. */

@@ -10,7 +10,7 @@ export const queries = {
     'Maximum size of the results in a response.',
   ),
   EXPORTD_QUERY_THREAD_MEMORY: size('512MiB', { min: '64MiB', max: '16GiB' }).describe(
-    'Maximum heap of a thread that computes a query (`result_too_large` beyond it). There are as many threads as slots.',
+    'Maximum heap of a thread that computes a query (`result_too_large` beyond it), at least 32 times `EXPORTD_QUERY_MAX_RESULT_SIZE`. There are as many threads as slots.',
   ),
   EXPORTD_QUERY_WORK_MEM: size('32MiB', { min: '64KiB', max: '1024GiB' }).describe(
     "PostgreSQL's `work_mem` for queries. A statement with more than 8 sorts, hash tables and aggregates gives each less.",

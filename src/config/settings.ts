@@ -120,6 +120,12 @@ const otherVariables = new Set([
 ]);
 
 /**
+ * How much more memory a thread has than a result has bytes: JSON takes up to 24 times its bytes once it is parsed (`[{},{}]`),
+ * which is one call. Within it V8 cannot end the thread, and would abort the process.
+ */
+const memoryOfResult = 32;
+
+/**
  * Reads the settings from an environment. A variable that is empty is not set.
  * @throws SettingsError for the first invalid setting or unknown `EXPORTD_` variable.
  */
@@ -145,6 +151,11 @@ export function readSettings(environment: Record<string, string | undefined>): S
   if (data.EXPORTD_BUILD_ID !== undefined && data.EXPORTD_DEPLOYMENT_NAME === undefined)
     throw new SettingsError(
       'EXPORTD_BUILD_ID needs EXPORTD_DEPLOYMENT_NAME, without which workers are unversioned.',
+    );
+  const leastMemory = data.EXPORTD_QUERY_MAX_RESULT_SIZE * memoryOfResult;
+  if (data.EXPORTD_QUERY_THREAD_MEMORY < leastMemory)
+    throw new SettingsError(
+      `EXPORTD_QUERY_THREAD_MEMORY is too small for EXPORTD_QUERY_MAX_RESULT_SIZE: it must be at least ${memoryOfResult} times as large, ${leastMemory / 2 ** 20} MiB.`,
     );
   const profile = readTemporalProfile(given);
   return {

@@ -16,6 +16,10 @@ describe('JSON', () => {
     ['a long decimal', '{"a":0.12345678901234567890123}'],
     ['a number that is too large', '[1e400,{"deep":[123456789012345678901234567890]}]'],
     ['a number beside strings with digits', '["9007199254740993",9007199254740993,"\\"9007199254740993"]'],
+    [
+      'a number named as a prototype',
+      '{"__proto__":9007199254740993,"a":{"__proto__":{"b":9007199254740993}}}',
+    ],
     ['the same number as a key', '{"9007199254740993":9007199254740993}'],
   ])('keeps %s', (_, text) => {
     expect(stringifyJson(parseJson(text))).toBe(text);

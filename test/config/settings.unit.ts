@@ -224,6 +224,14 @@ describe('the configuration', () => {
       expect(read({ ...proxies, EXPORTD_USER_HEADER: 'X-User' }).EXPORTD_USER_HEADER).toBe('x-user');
     });
 
+    it('reject results that a thread of queries has no memory for', () => {
+      expect(() => read({ EXPORTD_QUERY_MAX_RESULT_SIZE: '17MiB' })).toThrow(
+        'EXPORTD_QUERY_THREAD_MEMORY is too small for EXPORTD_QUERY_MAX_RESULT_SIZE: it must be at least 32 times as large, 544 MiB.',
+      );
+      const more = { EXPORTD_QUERY_MAX_RESULT_SIZE: '17MiB', EXPORTD_QUERY_THREAD_MEMORY: '544MiB' };
+      expect(read(more)).toMatchObject({ EXPORTD_QUERY_THREAD_MEMORY: 544 * 2 ** 20 });
+    });
+
     it('reject a Build ID without a deployment, and names that Temporal rejects', () => {
       const deployment = { EXPORTD_DEPLOYMENT_NAME: 'exportd' };
       expect(() => read({ EXPORTD_BUILD_ID: '1' })).toThrow('EXPORTD_BUILD_ID needs EXPORTD_DEPLOYMENT_NAME');

@@ -56,6 +56,15 @@ describe('a thread', () => {
     });
   });
 
+  it.each(['{}', '{"a":[{}]}', '[[[[]]]]'])(
+    'that parses JSON of many %s with a long number fails its query at most, not the process',
+    async (value) => {
+      const program = join(import.meta.dirname, 'costly_query.ts');
+      const { stdout } = await promisify(execFile)(process.execPath, [program, value]);
+      expect(['completed', 'result_too_large']).toContain(stdout);
+    },
+  );
+
   it('that parses long queries takes those of projects in turn', async () => {
     const executor = shared;
     const parsed: number[] = [];
