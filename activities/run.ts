@@ -234,9 +234,12 @@ export function createExportActivities(dependencies: ExportActivityDependencies)
     {
       /**
        * Checks that the source still has every row of the manifest that the run would replace. It fails the run otherwise,
-       * so that nothing that was exported leaves the bucket.
+       * so that nothing that was exported leaves the bucket. `unchanged`: it has completed the run, which publishes nothing.
        */
-      checkReplacement: async (attempt, { run_id }: ExportInput): Promise<ReplacementOutcome | null> => {
+      checkReplacement: async (
+        attempt,
+        { run_id }: ExportInput,
+      ): Promise<ReplacementOutcome | 'unchanged' | null> => {
         attempt.heartbeat();
         return checkRun(callOf(attempt, run_id));
       },

@@ -234,7 +234,7 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
     : await countSettledRows(source, input);
   if (check_replacement) {
     setCurrentDetails('Comparing the source with the rows that were exported before');
-    await data.checkReplacement({ run_id });
+    if ((await data.checkReplacement({ run_id })) === 'unchanged') return undefined;
   }
   if (rows > 0) {
     showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);

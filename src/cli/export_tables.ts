@@ -43,6 +43,21 @@ export const exportTable = (exports: readonly BatchExport[]): string[] =>
     exports.map((one) => [one.id, one.name, one.model, one.interval, one.paused, one.condition.cause]),
   );
 
+/** Formats batch exports with what is exported of their time. */
+export const exportListTable = (exports: readonly BatchExport[]): string[] =>
+  table(
+    ['id', 'name', 'model', 'interval', 'paused', 'condition', 'coverage'],
+    exports.map(({ condition: { cause, coverage }, ...one }) => [
+      one.id,
+      one.name,
+      one.model,
+      one.interval,
+      one.paused,
+      cause,
+      coverage?.sentence,
+    ]),
+  );
+
 /** Formats a condition: what it is, who has to act since when, the commands that cure it, and what is exported. */
 export const conditionLines = (condition: BatchExportCondition): string[] => {
   const { severity, cause, summary, since, owner, actions } = condition;
@@ -79,11 +94,18 @@ export const runTable = (runs: readonly BatchExportRun[]): string[] =>
 /** Formats backfills with their progress. */
 export const backfillTable = (backfills: readonly BatchExportBackfill[]): string[] =>
   table(
-    ['id', 'start', 'end', 'status', 'runs', 'failed', 'rows'],
-    backfills.map(({ id, start_at, end_at, status, progress }) => {
-      const runs = progress && `${progress.finished_runs} of ${progress.total_runs}`;
-      return [id, start_at, end_at, status, runs, progress?.failed_runs, progress?.records_completed];
-    }),
+    ['id', 'start', 'end', 'status', 'runs', 'unchanged', 'failed', 'rows', 'done about'],
+    backfills.map(({ id, start_at, end_at, status, progress }) => [
+      id,
+      start_at,
+      end_at,
+      status,
+      progress && `${progress.finished_runs} of ${progress.total_runs}`,
+      progress?.unchanged_runs,
+      progress?.failed_runs,
+      progress?.records_completed,
+      progress?.done_at,
+    ]),
   );
 
 /** Formats the fields of one object, a line for each; objects and lists as JSON. */

@@ -4,6 +4,7 @@ import {
   type BackfillState,
   decideCompletion,
   type ExistingBackfill,
+  nextInParts,
   plannedRuns,
 } from '../domain/backfill.ts';
 import { batchExportDecider, type BatchExportState, type LiveBatchExport } from '../domain/batch_export.ts';
@@ -134,7 +135,11 @@ async function findNextRun(
   if (state.spec.plan.kind === 'repair')
     return takeRepair(connection, live, { id: backfill.id, batch_export_id: state.spec.batch_export_id });
   const next = await findNextInterval(connection, state);
-  const purpose = { kind: 'backfill', backfill_id: backfill.id } as const;
+  const { plan, allow_shrink } = state.spec;
+  // Who removes what the source has lost wants new files, also where rows were only changed.
+  const isKept = plan.kind === 'range' && plan.rewrites !== true && !allow_shrink;
+  const keeps = isKept && ({ keeps_unchanged: true } as const);
+  const purpose = { kind: 'backfill', backfill_id: backfill.id, ...keeps } as const;
   return next && { ...next, purpose, identity: [next.interval.start] };
 }
 
@@ -154,7 +159,9 @@ async function findNextInterval(
   switch (plan.kind) {
     case 'range': {
       const source = { batchExportId: batch_export_id, revisions: plan.revisions };
-      return activeRunOf(await findIntervalFrom(connection, source, remaining.start));
+      const start = plan.parts ? nextInParts(plan.parts, remaining.start) : remaining.start;
+      if (start === null) return undefined;
+      return activeRunOf(await findIntervalFrom(connection, source, start));
     }
     case 'retry':
       return activeRunOf(plan.interval);

@@ -3,6 +3,7 @@
  * in the ledger and in manifests: an interval that is cut elsewhere would export rows of another one again.
  */
 import type { BackfillRange } from '../domain/backfill.ts';
+import { CommandRejected } from '../domain/errors.ts';
 import {
   countIntervals,
   type DataInterval,
@@ -79,6 +80,47 @@ export async function toRecordedRange(
     0,
   );
   return { start, end, intervals };
+}
+
+/** Parts of a range that a backfill keeps with its state, which is stored with each of its steps. */
+const maxParts = 500;
+
+/**
+ * Finds the parts of a range that have no files, oldest first, whatever the export owes. What has expired had files.
+ * @param range whole intervals, by the ledger
+ * @returns the parts, and the range from the first to the last of them with the number of their intervals
+ * @throws CommandRejected when nothing is missing, or in too many parts
+ */
+export async function requireMissing(
+  database: Connection | Pool,
+  source: IntervalSource,
+  { start, end }: DataInterval,
+): Promise<{ readonly range: BackfillRange; readonly parts: readonly DataInterval[] }> {
+  const { rows: parts } = await database.query<DataInterval>(
+    `select ${isoOf('starts')} as start, ${isoOf('ends')} as end from (
+       select lag(data_interval_end, 1, $2) over in_order as starts, data_interval_start as ends
+       from (select data_interval_start, data_interval_end from exportd.intervals
+         where batch_export_id = $1 and manifest_run_id is not null
+           and data_interval_start >= $2 and data_interval_end <= $3
+         union all select $3, $3) as exported window in_order as (order by data_interval_start)
+     ) part where starts < ends order by starts limit ${maxParts + 1}`,
+    [source.batchExportId, start, end],
+  );
+  const [first, last] = [parts[0], parts.at(-1)];
+  if (!first || !last)
+    throw new CommandRejected('invalid_input', 'Every interval of this range is exported.', 'only');
+  if (parts.length > maxParts)
+    throw new CommandRejected(
+      'invalid_input',
+      `More than ${maxParts} parts of this range are missing. Split the range.`,
+      'only',
+    );
+  let intervals = 0;
+  for (const part of parts) {
+    const counted = { ...part, intervals: 0, start_at: part.start, end_at: part.end };
+    intervals += (await toRecordedRange(database, source, counted)).intervals;
+  }
+  return { range: { start: first.start, end: last.end, intervals }, parts };
 }
 
 /** SQL: the interval of export $1 in the ledger that contains an instant, as JSON; null if none does. */

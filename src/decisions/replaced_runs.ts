@@ -11,6 +11,7 @@ import { runDecider } from '../domain/run.ts';
 import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { type Journal, readState } from '../journal/journal.ts';
+import { checkedIntervals, differsNow } from '../projections/interval_checks.ts';
 import { readFiles, readReplacedFiles } from './read_files.ts';
 
 /** Decides which files of earlier generations stay when a run publishes. @throws ConfigVersionNotFound */
@@ -38,11 +39,27 @@ export async function readEarlierGenerations(
   });
 }
 
-/** Whether a run is a Completed one of the interval. */
+/** Whether a comparison or a check has found since the interval was exported that its files differ from the source. */
+export async function isKnownToDiffer(
+  pool: Pool,
+  spec: RunInterval,
+  manifestRunId: string,
+): Promise<boolean> {
+  const { rowCount } = await pool.query(
+    `select from exportd.interval_comparisons where run_id = $4 and outcome in ('rows_added', 'rows_missing', 'both')
+     union all
+     select from ${checkedIntervals}
+     where ${differsNow} and batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
+    [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end, manifestRunId],
+  );
+  return rowCount !== 0;
+}
+
+/** Whether a run has published a manifest of the interval. */
 export async function hasPublished(pool: Pool, spec: RunInterval, runId: string): Promise<boolean> {
   const { rowCount } = await pool.query(
     `select from exportd.batch_export_runs where id::text = $1 and batch_export_id = $2 and data_interval_start = $3
-     and data_interval_end = $4 and status = 'Completed'`,
+     and data_interval_end = $4 and manifest_key is not null`,
     [runId, spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
   );
   return rowCount === 1;
@@ -81,7 +98,7 @@ export async function findReplacedRun(
 ): Promise<ReplacedRun | null> {
   const { rows } = await journal.pool.query<{ id: string }>(
     `select id from exportd.batch_export_runs where batch_export_id = $1 and data_interval_start = $2
-     and data_interval_end = $3 and (status = 'Completed' or adopted_generation is not null)
+     and data_interval_end = $3 and (manifest_key is not null or adopted_generation is not null)
      order by position desc limit 1`,
     [spec.batch_export_id, spec.data_interval_start, spec.data_interval_end],
   );

@@ -41,6 +41,7 @@ import {
   findReplacedRun,
   hasPublished,
   isCollapsedRun,
+  isKnownToDiffer,
   mayHavePublished,
   readEarlierGenerations,
 } from './replaced_runs.ts';
@@ -170,6 +171,28 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
   },
 });
 
+/** Records that a run leaves its interval as it is. */
+const createUnchangedRecorder = (journal: Journal, { step }: RunSteps) => ({
+  /** Whether the files of the manifest are known to differ from the source, whatever their rows are now. */
+  isKnownToDiffer: ({ spec }: ExistingRun, { run_id }: ReplacedRun) =>
+    isKnownToDiffer(journal.pool, spec, run_id),
+  /** Completes a run that publishes nothing: bucket and source have the rows of the current manifest. */
+  completeUnchanged: (runId: string, replaced: ReplacedRun) =>
+    step(runId, async (stream, { connection }) => {
+      const run = requireActive(stream.state());
+      const { generation } = replaced.run;
+      await stream.append('ended', [
+        { type: 'RunUnchanged', data: { manifest_run_id: replaced.run_id, generation } },
+      ]);
+      const { data_interval_start: start, data_interval_end: end } = run.spec;
+      await writeLogLine(connection, {
+        ...logIdsOf(run, runId),
+        level: 'INFO',
+        message: `Nothing was published of ${start} to ${end}: the source has the same ${run.records_total_count ?? 0} rows as generation ${generation}, whose files are in the bucket.`,
+      });
+    }),
+});
+
 /** What a run that was allowed to shrink its interval removes; null if it has as many rows as the former generation. */
 function describeRemovedRows({ replacement, rejected_file }: ExistingRun, rows: number): string | null {
   if (replacement?.outcome !== 'shrink_allowed') return null;
@@ -237,6 +260,7 @@ export function createRunRecorder(journal: Journal) {
   return {
     ...createFileRecorder(steps),
     ...createPublishRecorder(journal, steps),
+    ...createUnchangedRecorder(journal, steps),
     /** Reads the run, whatever its status. */
     read: async (runId: string): Promise<ExistingRun> => {
       const state = await readState(journal, runDecider, runId);

@@ -53,14 +53,23 @@ export function requireBackfillRange(
   return { ...range, intervals };
 }
 
+/** What of a range a backfill exports. */
+export interface BackfillScope {
+  /** `missing`: only intervals that have no files. */
+  readonly only?: 'missing' | undefined;
+  /** Whether it also writes intervals anew whose files have the rows of the source. */
+  readonly rewrite?: boolean | undefined;
+}
+
 /** Requests a backfill of a past range. */
 export function decideBackfill(
   state: BatchExportState,
-  command: { readonly backfill_id: string; readonly allow_shrink: boolean } & RangeRequest,
+  command: { readonly backfill_id: string; readonly allow_shrink: boolean } & RangeRequest & BackfillScope,
 ): BatchExportEvent[] {
   requireBackfillRange(requireLive(state), command);
-  const { backfill_id, start_at, end_at, allow_shrink } = command;
-  return [{ type: 'BackfillRequested', data: { backfill_id, start_at, end_at, allow_shrink } }];
+  const { backfill_id, start_at, end_at, allow_shrink, only, rewrite } = command;
+  const scope = { ...(only && { only }), ...(rewrite === true && { rewrite }) };
+  return [{ type: 'BackfillRequested', data: { backfill_id, start_at, end_at, allow_shrink, ...scope } }];
 }
 
 /** Requests another run for each interval whose run failed; nothing if there is none. */
@@ -104,8 +113,17 @@ export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';
 
 /** Which intervals a backfill exports. */
 export type BackfillPlan =
-  /** All of a range, as the schedule revisions of the request cut it. */
-  | { readonly kind: 'range'; readonly range: BackfillRange; readonly revisions: readonly ScheduleRevision[] }
+  /**
+   * A range, as the schedule revisions of the request cut it: only the `parts` of it that nothing had exported, if they are given.
+   * `rewrites`: also intervals whose files have the rows of the source.
+   */
+  | {
+      readonly kind: 'range';
+      readonly range: BackfillRange;
+      readonly revisions: readonly ScheduleRevision[];
+      readonly parts?: readonly DataInterval[];
+      readonly rewrites?: true;
+    }
   /** That of a run, once more. */
   | { readonly kind: 'retry'; readonly run_id: string; readonly interval: DataInterval }
   /** Those of a range whose run failed then. `range.intervals` is their number. */
@@ -216,6 +234,13 @@ function evolve(state: BackfillState, event: Recorded<BackfillEvent>): BackfillS
     case 'BackfillCompleted':
       return { ...state, status: 'Completed' };
   }
+}
+
+/** Where the next interval of a backfill of parts may begin: at or after a time; null if none is left. */
+export function nextInParts(parts: readonly DataInterval[], start: string): string | null {
+  const next = parts.find(({ end }) => Date.parse(end) > Date.parse(start));
+  if (!next) return null;
+  return Date.parse(next.start) > Date.parse(start) ? next.start : start;
 }
 
 const nonEmpty = (time: DataInterval | null): DataInterval | null =>

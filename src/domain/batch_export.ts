@@ -153,7 +153,14 @@ export type BatchExportEvent =
   | { type: 'IntervalsSkipped'; data: SkippedRange }
   | {
       type: 'BackfillRequested';
-      data: { backfill_id: string; start_at: string; end_at: string; allow_shrink: boolean };
+      data: {
+        backfill_id: string;
+        start_at: string;
+        end_at: string;
+        allow_shrink: boolean;
+        only?: 'missing';
+        rewrite?: true;
+      };
     }
   | {
       type: 'RunRetryRequested';

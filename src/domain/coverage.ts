@@ -8,7 +8,7 @@ type CoverageState = (typeof coverageStates)[number];
 
 /**
  * Why. Exported time has a reason if its newest run failed or is held. What is owed is `due` by the schedule, or by a `backfill`,
- * or was `failed` or `held`. What is not owed precedes the schedule, or is what the schedule skipped.
+ * or was `failed` or `held`. What is not owed precedes the schedule, is what the schedule skipped, or has `expired` in the bucket.
  */
 export const coverageReasons = [
   'failed',
@@ -19,6 +19,7 @@ export const coverageReasons = [
   'paused',
   'before start_at',
   'after end_at',
+  'expired',
 ] as const;
 export type CoverageReason = (typeof coverageReasons)[number];
 
@@ -78,6 +79,8 @@ export interface CoverageFacts {
   /** What the ledger has entries of. Apart from `entries`, they are exported. */
   readonly covered: readonly DataInterval[];
   readonly entries: readonly LedgerRange[];
+  /** Exported intervals whose files a rule of the bucket has deleted by now. */
+  readonly expired: readonly DataInterval[];
   /** What the schedule has recorded nothing about. */
   readonly undecided: readonly UndecidedRange[];
   readonly backfills: readonly OpenBackfill[];
@@ -120,7 +123,7 @@ export function coverageOf(facts: CoverageFacts): Coverage {
  * Puts what is known over what follows from the schedule. A backfill exports what the schedule skipped, and no run has ended
  * without an entry.
  */
-function spansOf({ until, covered, entries, undecided, backfills }: CoverageFacts): Span[] {
+function spansOf({ until, covered, entries, expired, undecided, backfills }: CoverageFacts): Span[] {
   const isSkip = ({ state }: LedgerRange): boolean => state === 'not_owed';
   const exported = subtract(
     covered.map((range) => spanOf(range, 'exported', null)),
@@ -141,6 +144,7 @@ function spansOf({ until, covered, entries, undecided, backfills }: CoverageFact
       ...backfills.map(({ remaining }) => (remaining ? [spanOf(remaining, 'owed', 'backfill')] : [])),
       exported,
       entries.filter((entry) => !isSkip(entry)).map(toSpan),
+      expired.map((range) => spanOf(range, 'not_owed', 'expired')),
     ].reduce(overlay, [base]),
   );
 }
@@ -197,19 +201,25 @@ function progressOf(open: readonly OpenBackfill[]): BackfillProgress | null {
   const backfills = open.filter(({ finished, total }) => finished < total);
   if (backfills.length === 0) return null;
   const running = backfills.filter(({ is_paused }) => !is_paused);
-  // One that has not finished a run has no pace.
-  const ends = running.map(({ finished, total, created_at, last_updated_at }) =>
-    finished === 0
-      ? Number.NaN
-      : Date.parse(created_at) + ((Date.parse(last_updated_at) - Date.parse(created_at)) * total) / finished,
-  );
-  const last = Math.max(...ends);
+  const last = Math.max(...running.map((backfill) => Date.parse(doneAt(backfill) ?? '')));
   return {
     finished: sum(backfills.map(({ finished }) => finished)),
     total: sum(backfills.map(({ total }) => total)),
     done_at: Number.isFinite(last) ? new Date(last).toISOString() : null,
     is_paused: running.length === 0,
   };
+}
+
+/** When a backfill is done at the pace so far, ISO 8601. Null before its first run has ended, which is no pace, and at its end. */
+export function doneAt({
+  finished,
+  total,
+  created_at,
+  last_updated_at,
+}: Pick<OpenBackfill, 'finished' | 'total' | 'created_at' | 'last_updated_at'>): string | null {
+  if (finished === 0 || finished >= total) return null;
+  const start = Date.parse(created_at);
+  return new Date(start + ((Date.parse(last_updated_at) - start) * total) / finished).toISOString();
 }
 
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
@@ -280,19 +290,22 @@ export function sentenceOf(
   const until = ranges.at(-1)?.end ?? next_end ?? '';
   const format = formatterOf(timezone, until);
   const zoned = (time: string): string => `${format(time)} ${timezone}`;
-  const exported = joined(ranges, 'exported');
+  const exported = joined(ranges.filter(({ state }) => state === 'exported'));
+  const expired = joined(ranges.filter(({ reason }) => reason === 'expired'));
   const owed = joined(
-    ranges.filter(({ reason }) => reason !== 'backfill' || backfills === null),
-    'owed',
+    ranges.filter(({ state, reason }) => state === 'owed' && (reason !== 'backfill' || backfills === null)),
   );
   const span = ({ start, end }: DataInterval): string => `${format(start)} – ${format(end)}`;
   const named = (found: readonly DataInterval[]): string => listOf(found, span, is_complete);
-  const last = exported.at(-1);
+  const hasExported = exported.length > 0;
+  const hasExpired = expired.length > 0;
   const sentences = [
-    last
-      ? `Exported ${named(exported)} ${timezone}.`
-      : nothingExported(owed.length > 0 || backfills !== null ? null : next_end, zoned),
-    owed.length > 0 && `Owed: ${named(owed)}${last ? '' : ` ${timezone}`}.`,
+    hasExported && `Exported ${named(exported)} ${timezone}.`,
+    hasExpired && `Expired in the bucket: ${named(expired)}${hasExported ? '' : ` ${timezone}`}.`,
+    !hasExported &&
+      !hasExpired &&
+      nothingExported(owed.length > 0 || backfills !== null ? null : next_end, zoned),
+    owed.length > 0 && `Owed: ${named(owed)}${hasExported || hasExpired ? '' : ` ${timezone}`}.`,
     backfills && progressSentence(backfills, format),
     notOwedSentence(ranges, { until, format, is_complete, source }),
   ];
@@ -328,7 +341,7 @@ function notOwedSentence(
   { until, format, is_complete, source }: SentenceContext,
 ): string | null {
   const parts = ranges.flatMap(({ start, end, state, reason, rows = null }): (() => string)[] => {
-    if (state !== 'not_owed' || reason === null) return [];
+    if (state !== 'not_owed' || reason === null || reason === 'expired') return [];
     if (start === null) return beforeSentence(end, format, source);
     const goesOn = end === until && reason !== 'before creation';
     const timeOf = (): string => (goesOn ? `since ${format(start)}` : `${format(start)} – ${format(end)}`);
@@ -363,11 +376,11 @@ function beforeSentence(
   return [() => `${format(first_row_at)} – ${format(end)}${quantityOf(rows)}, ${reason}`];
 }
 
-/** The ranges of a state, whatever their reason. */
-function joined(ranges: readonly NamedRange[], wanted: CoverageState): DataInterval[] {
+/** Joins adjacent ranges, whatever their reason. */
+function joined(ranges: readonly NamedRange[]): DataInterval[] {
   const found: DataInterval[] = [];
-  for (const { start, end, state } of ranges) {
-    if (state !== wanted || start === null) continue;
+  for (const { start, end } of ranges) {
+    if (start === null) continue;
     const last = found.at(-1);
     if (last?.end === start) found[found.length - 1] = { start: last.start, end };
     else found.push({ start, end });

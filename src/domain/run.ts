@@ -154,6 +154,8 @@ export type RunEvent =
       type: 'RunCompleted';
       data: { manifest_key: string; expires_at: string | null; covers: number | null };
     }
+  /** The run completed without publishing: bucket and source have the rows of the manifest of this run, which stays current. */
+  | { type: 'RunUnchanged'; data: { manifest_run_id: string; generation: number } }
   /** `held`: the source lacks rows of the current manifest, which stays. */
   | { type: 'RunFailed'; data: { latest_error: string; held?: MissingRows } }
   /** `in_outage`: its destination did not respond in its time, so that its retry does not count. */
@@ -331,6 +333,8 @@ function evolve(state: RunState, event: Recorded<RunEvent>): RunState {
         source_fingerprint: null,
         read_since: finishedOf(state)?.fingerprint?.all_events ? sourceBefore(state) : null,
       };
+    case 'RunUnchanged':
+      return { ...state, status: 'Completed', source_fingerprint: null };
     case 'RunFailed':
       return { ...state, status: 'Failed' };
     case 'RunFailedRetryable':

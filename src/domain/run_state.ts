@@ -61,8 +61,8 @@ export const isActiveStatus = (status: RunStatus): boolean => status === 'Starti
 export type RunPurpose =
   /** It is one of the schedule. */
   | { readonly kind: 'interval' }
-  /** A person asked for it. */
-  | { readonly kind: 'backfill'; readonly backfill_id: string }
+  /** A person asked for it. `keeps_unchanged`: nothing is published if the bucket has the rows of the source already. */
+  | { readonly kind: 'backfill'; readonly backfill_id: string; readonly keeps_unchanged?: true }
   /**
    * exportd itself exports it again, in the repair of the export, because rows arrived late. `definition`: whether model and
    * config are those of the manifest that it replaces, or the export's current ones.

@@ -5,6 +5,8 @@
  */
 import { bounds } from '../config/bounds.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
+import { DestinationError } from '../destination/destination.ts';
+import { parseManifest } from '../destination/manifest.ts';
 import {
   type BaseFiles,
   bucketsToCompare,
@@ -27,6 +29,7 @@ import {
 } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
+  earlierGenerationsOf,
   type ExistingRun,
   exportedFingerprint,
   filesOf,
@@ -36,7 +39,13 @@ import {
 import { filesHaveKeys } from '../source/read_ranges.ts';
 import { allRows } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
-import { type ExportCall, type ExportDependencies, withPermit } from './export_context.ts';
+import {
+  type ExportCall,
+  type ExportDependencies,
+  noEncoder,
+  type OpenedCall,
+  withPermit,
+} from './export_context.ts';
 import { formatInterval, intervalOf, rowRangeOf } from './run_interval.ts';
 import {
   areKeysUnreadable,
@@ -78,11 +87,21 @@ const maxLateRows = 10_000;
 /**
  * Checks a run before it exports; see `checkReplacement`. It reads as much as an export, so it takes one of the export's
  * permits, and it opens the destination: rows that were compared are useless while they cannot be sent.
- * @returns the outcome; null if the run replaces no manifest
+ * @returns the outcome; null if the run replaces no manifest; `unchanged` if it has completed without publishing
+ * @throws RowsMissingInSource, RunEnded
  */
-export async function checkRun(call: ExportCall): Promise<ReplacementOutcome | null> {
-  const checked = await withPermit(call, (run) => checkReplacement(call, run));
-  return checked.replacement?.outcome ?? null;
+export async function checkRun(call: ExportCall): Promise<ReplacementOutcome | 'unchanged' | null> {
+  const { recorder } = call.dependencies;
+  return withPermit(call, async (run, destination) => {
+    const replaced = await recorder.findReplaced(run);
+    const checked = replaced ? await checkAgainst(call, run, replaced) : run;
+    if (replaced && (await isUnchanged({ ...call, destination }, checked, replaced))) {
+      await recorder.completeUnchanged(call.runId, replaced);
+      return 'unchanged';
+    }
+    await beginExport(recorder, call.runId, checked);
+    return checked.replacement?.outcome ?? null;
+  });
 }
 
 /**
@@ -90,11 +109,6 @@ export async function checkRun(call: ExportCall): Promise<ReplacementOutcome | n
  * the result; a repeated call returns what was recorded.
  * @throws RowsMissingInSource, RunEnded
  */
-async function checkReplacement(call: ReplacementCall, run: ExistingRun): Promise<ExistingRun> {
-  const replaced = await call.dependencies.recorder.findReplaced(run);
-  return replaced ? checkAgainst(call, run, replaced) : run;
-}
-
 async function checkAgainst(
   call: ReplacementCall,
   run: ExistingRun,
@@ -201,14 +215,15 @@ export async function needsCheck(
 ): Promise<boolean> {
   const replaced = await recorder.findReplaced(run);
   if (!replaced) return false;
-  if (isChecked(run, replaced)) return run.replacement?.outcome === 'rows_missing';
+  if (isChecked(run, replaced))
+    return run.replacement?.outcome === 'rows_missing' || mayBeUnchanged(run, replaced);
   const isSame =
     !counted.all_events &&
     haveSameRows(exportedFingerprint(replaced.run), counted) &&
     (await hasSameSelection(readSelection, run.spec, replaced.run.spec));
   if (!isSame) return true;
   const rows = rowsOfFingerprint(counted);
-  await recorder.recordReplacement(runId, {
+  const checked = await recorder.recordReplacement(runId, {
     replaced: { run_id: replaced.run_id, generation: replaced.run.generation },
     outcome: 'same_rows',
     missing_rows: 0,
@@ -217,7 +232,75 @@ export async function needsCheck(
     source: counted,
     generation: null,
   });
-  return false;
+  return mayBeUnchanged(checked, replaced);
+}
+
+/**
+ * Whether a run publishes nothing if the bucket has what the manifest names: a person asked for its range and not for new files,
+ * and it would write the same rows as before, with the same config. Persons may have another state under the same fingerprint.
+ */
+const mayBeUnchanged = (run: ExistingRun, replaced: ReplacedRun): boolean =>
+  keepsUnchanged(run) &&
+  isChecked(run, replaced) &&
+  run.replacement?.outcome === 'same_rows' &&
+  run.settled &&
+  run.generation === 0 &&
+  run.spec.model === 'events' &&
+  replaced.adopted_by === null &&
+  replaced.run.spec.config_version === run.spec.config_version &&
+  earlierGenerationsOf(replaced.run).kept.length === 0;
+
+/** Whether a run may end without publishing. */
+export const keepsUnchanged = ({ spec: { purpose } }: ExistingRun): boolean =>
+  purpose.kind === 'backfill' && purpose.keeps_unchanged === true;
+
+/**
+ * Whether a run publishes nothing: the manifest that it would replace is in the bucket with all its files, a table has them, and
+ * nothing was found since that differs.
+ */
+async function isUnchanged(
+  { dependencies, destination, progress, signal }: ExportCall & Pick<OpenedCall, 'destination'>,
+  run: ExistingRun,
+  replaced: ReplacedRun,
+): Promise<boolean> {
+  const { recorder, targets } = dependencies;
+  if (!mayBeUnchanged(run, replaced) || (await recorder.isKnownToDiffer(run, replaced))) return false;
+  const haveIt = await Promise.all(targets.map((target) => target.hasFilesOf(replaced, run)));
+  if (haveIt.includes(false)) return false;
+  const stored = await destination.getManifest(destination.manifestKey(run.spec), signal);
+  const manifest = stored.state === 'present' ? parseManifest(stored.text) : undefined;
+  if (manifest?.run_id !== replaced.run_id || manifest.generation !== replaced.run.generation) return false;
+  for (const { key, bytes } of [
+    ...manifest.files,
+    ...(manifest.rejected_file ? [manifest.rejected_file] : []),
+  ]) {
+    const file = await destination.openObject(key, signal).catch((error: unknown) => {
+      // Without s3:ListBucket, a server denies reading what is missing.
+      if (error instanceof DestinationError && !error.transient) return null;
+      throw error;
+    });
+    file?.close();
+    if (file?.bytes !== bytes) return false;
+    progress.rows += 1;
+  }
+  return true;
+}
+
+/**
+ * Reserves what the export of a counted run begins with: a generation without files for an interval without rows, and one that
+ * all ranges of a split interval share.
+ */
+export async function beginExport(
+  recorder: Pick<ReplacementDependencies['recorder'], 'recordEmpty' | 'reserveGeneration'>,
+  runId: string,
+  run: ExistingRun,
+): Promise<ExistingRun> {
+  const { records_total_count: rows, source_fingerprint: fingerprint, settled } = run;
+  if (rows === 0 && fingerprint)
+    return recorder.recordEmpty(runId, { fingerprint, settled, encoder: noEncoder });
+  if (run.ranges.length > 1 && run.phase.name === 'exporting' && run.generation === 0)
+    return recorder.reserveGeneration(runId);
+  return run;
 }
 
 /** Whether two runs select the same rows of the same model. */

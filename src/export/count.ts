@@ -16,7 +16,7 @@ import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import type { BackfillBarriers } from './backfill_barriers.ts';
 import { noEncoder } from './export_context.ts';
 import { rowRangeOf } from './run_interval.ts';
-import { needsCheck } from './check_replacement.ts';
+import { beginExport, keepsUnchanged, needsCheck } from './check_replacement.ts';
 
 /** Dependencies of counting. */
 export interface CountDependencies {
@@ -131,7 +131,7 @@ export async function countExistingRun(
   const size = rangeSizeOf(rows, settings);
   const split_keys = canSplit ? await splitInterval(source, range, fingerprint, size, signal) : [];
   const run =
-    rows === 0
+    rows === 0 && !keepsUnchanged(loaded)
       ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder })
       : await recorder.recordCount(run_id, {
           records_total_count: rows,
@@ -152,16 +152,10 @@ export async function countExistingRun(
   if (recorded === null && (await recorder.isFirst(run, run_id)))
     for (const { message } of (await source.strayRows(range, signal)).flatMap(describeStrayRows))
       await recorder.log(run, run_id, 'WARNING', `The source has ${message}`);
-  const counted = {
-    rows,
-    ranges: run.ranges.length,
-    publish_empty: rows === 0,
-    check_replacement: await needsCheck({ recorder, readSelection }, run_id, run, fingerprint),
-  };
+  const check_replacement = await needsCheck({ recorder, readSelection }, run_id, run, fingerprint);
   // Reserved here, so that ranges which start at the same time write the same generation.
-  if (counted.ranges > 1 && run.phase.name === 'exporting' && run.generation === 0)
-    await recorder.reserveGeneration(run_id);
-  return counted;
+  if (!(check_replacement && keepsUnchanged(run))) await beginExport(recorder, run_id, run);
+  return { rows, ranges: run.ranges.length, publish_empty: rows === 0, check_replacement };
 }
 
 /** How an interval is split. */

@@ -206,6 +206,8 @@ export const commandBodySchemas = {
     start_at: timestampSchema,
     end_at: timestampSchema,
     allow_shrink: z.boolean().optional(),
+    only: z.literal('missing').optional(),
+    rewrite: z.boolean().optional(),
   }),
   retry: z.object({ run_id: z.uuid(), allow_shrink: z.boolean().optional() }),
   delete: z.object({}),

@@ -69,9 +69,9 @@ const ownerOf = ({
   backfill_id,
 }: Pick<NewNotification, 'batch_export_id' | 'backfill_id'>): string => backfill_id ?? batch_export_id;
 
-/** A run that completed its interval. */
+/** A run that completed its interval, and what it published; null if that was unchanged. */
 type Completion = Omit<NewIntervalNotification, 'type' | 'manifest' | 'incident'> & {
-  readonly manifest: PublishedManifest;
+  readonly manifest: PublishedManifest | null;
 };
 
 /**
@@ -104,7 +104,7 @@ export async function notifyOfCompletion(
   const [found] = rows;
   if (!found) throw new RangeError('A statement without FROM returns one row.');
   const tellsOfRecovery = await resolveIncidents(connection, notification, found.owners);
-  if (!found.is_subscribed) return tellsOfRecovery;
+  if (!found.is_subscribed || manifest === null) return tellsOfRecovery;
   const tellsOfManifest = await storeNotification(connection, {
     ...notification,
     type: 'interval.published',

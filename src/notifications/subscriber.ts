@@ -77,6 +77,8 @@ async function reportRun(
         manifest: { manifest_key, generation: run.generation, rows, bytes, files },
       });
     }
+    case 'RunUnchanged':
+      return notifyOfCompletion(connection, { ...notification, status: 'Completed', manifest: null });
     case 'RunFailed': {
       const { latest_error, held } = stored.data;
       const ended = { ...notification, status: 'Failed', latest_error };

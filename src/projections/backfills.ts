@@ -3,7 +3,7 @@ import type { RunStatus } from '../domain/run_state.ts';
 import type { StoredStreamEvent } from '../journal/journal.ts';
 import { type Projection } from './projection.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
-import { runsTable } from './runs.ts';
+import { type RunRow, runsTable } from './runs.ts';
 
 /** SQL condition: the run of a row of backfill_runs is not yet counted in the backfill's row. */
 export const isUncounted = (row = 'backfill_runs'): string =>
@@ -19,6 +19,7 @@ interface BackfillRow {
   readonly status: string;
   readonly total_runs: number;
   readonly completed_runs: number;
+  readonly unchanged_runs: number;
   readonly failed_runs: number;
   readonly cancelled_runs: number;
   readonly records_completed: number;
@@ -26,6 +27,8 @@ interface BackfillRow {
   readonly retry_of_run_id: string | null;
   readonly kind: BackfillPlan['kind'];
   readonly allow_shrink: boolean;
+  readonly only_missing: boolean;
+  readonly rewrites: boolean;
   readonly created_at: string;
   readonly finished_at: string | null;
   readonly last_updated_at: string;
@@ -45,6 +48,10 @@ const backfillRunsTable: CachedTable<BackfillRunRow> = {
   lookups: { backfill: { columns: ['backfill_id'] } },
 };
 
+/** Whether a run completed without publishing. */
+const isUnchanged = ({ status, manifest_key }: Pick<RunRow, 'status' | 'manifest_key'>): boolean =>
+  status === 'Completed' && manifest_key === null;
+
 /** The statuses with which a run is counted. */
 const finalStatuses: ReadonlySet<RunStatus> = new Set(['Completed', 'Failed', 'Terminated', 'Cancelled']);
 
@@ -56,7 +63,7 @@ const finalStatuses: ReadonlySet<RunStatus> = new Set(['Completed', 'Failed', 'T
  */
 export const backfillsProjection: Projection = {
   name: 'backfills',
-  version: 8,
+  version: 9,
   reads: ['runs'],
   owns: ['exportd.backfill_runs', 'exportd.backfills'],
   tables: `
@@ -71,6 +78,8 @@ export const backfillsProjection: Projection = {
       total_runs integer not null,
       -- Counts of the runs whose final end is recorded.
       completed_runs integer not null default 0,
+      -- Those of them that published nothing.
+      unchanged_runs integer not null default 0,
       failed_runs integer not null default 0,
       cancelled_runs integer not null default 0,
       records_completed bigint not null default 0,
@@ -80,6 +89,9 @@ export const backfillsProjection: Projection = {
       -- The run that a retry retries.
       retry_of_run_id uuid,
       allow_shrink boolean not null,
+      -- Whether it exports only what nothing had exported, and whether it also writes what is unchanged.
+      only_missing boolean not null,
+      rewrites boolean not null,
       created_at timestamptz not null,
       finished_at timestamptz,
       last_updated_at timestamptz not null
@@ -155,6 +167,7 @@ function foldBackfill(rows: RowCache, stored: StoredStreamEvent<'backfill'>): vo
         status: 'Running',
         total_runs: plannedRuns(plan),
         completed_runs: 0,
+        unchanged_runs: 0,
         failed_runs: 0,
         cancelled_runs: 0,
         records_completed: 0,
@@ -162,6 +175,8 @@ function foldBackfill(rows: RowCache, stored: StoredStreamEvent<'backfill'>): vo
         kind: plan.kind,
         retry_of_run_id: plan.kind === 'retry' ? plan.run_id : null,
         allow_shrink,
+        only_missing: plan.kind === 'range' && plan.parts !== undefined,
+        rewrites: plan.kind === 'range' && plan.rewrites === true,
         created_at: recorded_at,
         finished_at: null,
         last_updated_at: recorded_at,
@@ -192,6 +207,7 @@ function foldBackfill(rows: RowCache, stored: StoredStreamEvent<'backfill'>): vo
       const isFailed = run.status === 'Failed' || run.status === 'Terminated';
       rows.change(backfillsTable, backfill, {
         completed_runs: backfill.completed_runs + (run.status === 'Completed' ? 1 : 0),
+        unchanged_runs: backfill.unchanged_runs + (isUnchanged(run) ? 1 : 0),
         failed_runs: backfill.failed_runs + (isFailed ? 1 : 0),
         cancelled_runs: backfill.cancelled_runs + (run.status === 'Cancelled' ? 1 : 0),
         records_completed: backfill.records_completed + run.records_completed,

@@ -203,6 +203,7 @@ function wantedBy(
     case 'RunPublishStarted':
     case 'RunPublishWithdrawn':
     case 'RunCancelled':
+    case 'RunUnchanged':
     case 'RunFailed':
     case 'RunTerminated':
     case 'RunRetryCancelled':
@@ -311,6 +312,7 @@ function foldRun(rows: RowCache, stored: StoredStreamEvent<'run'>, state: Folded
       );
       markObsolete();
       return;
+    case 'RunUnchanged':
     case 'RunFailed':
     case 'RunTerminated':
     case 'RunRetryCancelled':

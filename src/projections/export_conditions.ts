@@ -409,7 +409,10 @@ async function readDiffering(
 }
 
 /** What the ledger and the unfinished backfills say of the time of an export. */
-interface TimeFacts extends Pick<CoverageFacts, 'covered' | 'entries' | 'backfills' | 'known_from'> {
+interface TimeFacts extends Pick<
+  CoverageFacts,
+  'covered' | 'entries' | 'expired' | 'backfills' | 'known_from'
+> {
   readonly id: string;
 }
 
@@ -427,6 +430,21 @@ const ledgerEntries = `select batch_export_id as id, data_interval_start as star
   from exportd.intervals
   where batch_export_id = any($1) and status <> 'exported'
     and not (${isExported} and status in ('running', 'unsettled'))`;
+
+/**
+ * SQL: the intervals whose files a rule of the bucket has deleted by now, as `isExpiredInterval` decides. Only exports that have such
+ * a rule have rows to read.
+ */
+const expiredIntervals = `select interval.batch_export_id as id, interval.data_interval_start as starts,
+    interval.data_interval_end as ends
+  from exportd.intervals interval
+  where interval.batch_export_id = any($1) and interval.manifest_run_id is not null
+    and interval.expires_at <= statement_timestamp()
+  union
+  select interval.batch_export_id, interval.data_interval_start, interval.data_interval_end
+  from exportd.batch_exports export join exportd.intervals interval on interval.batch_export_id = export.id
+  where export.id = any($1) and export.retention_days is not null and interval.manifest_run_id is not null
+    and interval.completed_at + make_interval(days => export.retention_days) <= statement_timestamp()`;
 
 /** SQL: the ranges of a relation with `id` and `starts` as JSON, the newest first and one more than is shown. */
 const newestOf = (relation: string, columns: string): string =>
@@ -452,8 +470,16 @@ async function readTime(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap
        select id, state, reason, min(starts) as starts, max(ends) as ends from numbered group by id, number, state, reason
      ), covered as (
        select batch_export_id as id, starts, ends from exportd.covered_ranges where batch_export_id = any($1)
+     ), expired_interval as (${expiredIntervals}
+     ), expired_number as (
+       select *, count(*) filter (where is_first) over (partition by id order by starts) as number from (
+         select *, (lag(ends) over (partition by id order by starts) = starts) is not true as is_first
+         from expired_interval) found
+     ), expired as materialized (
+       select id, min(starts) as starts, max(ends) as ends from expired_number group by id, number
      )
      select export.id, ${newestOf('ledger', `${bounds}, state, reason`)} as entries, ${newestOf('covered', bounds)} as covered,
+       ${newestOf('expired', bounds)} as expired,
        coalesce(backfills.found, '[]') as backfills
      from unnest($1::uuid[]) as export (id)
      left join (
@@ -476,14 +502,15 @@ async function readTime(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap
     [ids],
   );
   return new Map(
-    rows.map(({ entries, covered, ...row }) => {
-      const from = [entries, covered].flatMap((ranges) => ranges[maxTimeRanges]?.end ?? []);
+    rows.map(({ entries, covered, expired, ...row }) => {
+      const from = [entries, covered, expired].flatMap((ranges) => ranges[maxTimeRanges]?.end ?? []);
       return [
         row.id,
         {
           ...row,
           entries: entries.slice(0, maxTimeRanges),
           covered: covered.slice(0, maxTimeRanges),
+          expired: expired.slice(0, maxTimeRanges),
           known_from: from.toSorted().at(-1) ?? null,
         },
       ];
@@ -504,6 +531,7 @@ function coverageOfSchedule(
     until: intervalContaining(state.revisions, now).start,
     covered: time?.covered ?? [],
     entries: time?.entries ?? [],
+    expired: time?.expired ?? [],
     backfills: time?.backfills ?? [],
     known_from: time?.known_from ?? null,
     undecided,

@@ -163,7 +163,7 @@ export const digestEntry = (replaced: Readonly<Record<string, string>>): string 
  */
 export const intervalsProjection: Projection = {
   name: 'intervals',
-  version: 3,
+  version: 4,
   reads: ['stream_states'],
   owns: ['exportd.intervals', 'exportd.covered_ranges'],
   tables: `
@@ -211,6 +211,7 @@ export const intervalsProjection: Projection = {
     create index intervals_not_exported on exportd.intervals (batch_export_id, data_interval_start)
       where status <> 'exported';
     create index intervals_skipped on exportd.intervals (batch_export_id, data_interval_start) where run_id is null;
+    create index intervals_expiring on exportd.intervals (batch_export_id, expires_at) where expires_at is not null;
     create index intervals_with_history on exportd.intervals (batch_export_id, completed_at, data_interval_start)
       where ${hasHistory};
     create table exportd.covered_ranges (
@@ -331,6 +332,7 @@ const changesInterval = ({ type }: RunEvent): boolean => changingEvents.has(type
 
 const changingEvents: ReadonlySet<RunEvent['type']> = new Set<RunEvent['type']>([
   'RunCompleted',
+  'RunUnchanged',
   'RunSettled',
   'RunKeyTaken',
   'RunFailed',
@@ -355,6 +357,10 @@ function foldRun(rows: RowCache, stored: StoredStreamEvent<'run'>, state: Folded
   switch (stored.type) {
     case 'RunCompleted':
       rows.change(table, row, manifestColumns(run, stored, stored.data.expires_at));
+      return;
+    case 'RunUnchanged':
+      if (row.run_id === id)
+        rows.change(table, row, { status: statusOfManifest(row), reason: null, held: null });
       return;
     case 'RunSettled':
       // What followed once the transactions had ended that the run of the manifest did not wait for.
@@ -415,6 +421,13 @@ const earliest = (times: readonly (string | null)[]): string | null =>
   times.filter((time) => time !== null).toSorted((one, other) => Date.parse(one) - Date.parse(other))[0] ??
   null;
 
+/** The status of an interval that only its manifest decides. */
+const statusOfManifest = ({
+  settled,
+  settling_outcome,
+}: Pick<IntervalRow, 'settled' | 'settling_outcome'>): 'exported' | 'unsettled' =>
+  settled || settling_outcome !== null ? 'exported' : 'unsettled';
+
 /** What a run sets that ended without a manifest. */
 function endColumns(
   row: IntervalRow,
@@ -430,7 +443,7 @@ function endColumns(
     if (held !== null) return 'held';
     if (row.manifest_run_id === null) return 'gap';
     if (!isDeliberate) return 'failed';
-    return row.settled || row.settling_outcome !== null ? 'exported' : 'unsettled';
+    return statusOfManifest(row);
   };
   const after = status();
   return { status: after, held, reason: after === 'failed' || after === 'gap' ? run.status : null };

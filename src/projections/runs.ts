@@ -45,7 +45,8 @@ const writtenColumns = (run: RunProgress) => ({
 /** SQL: the active statuses as literals, so that PostgreSQL uses the index of active runs. */
 export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
-interface RunRow extends Omit<RunSpec, 'continues_run_id' | 'purpose'> {
+/** A run as `runsProjection` stores it. */
+export interface RunRow extends Omit<RunSpec, 'continues_run_id' | 'purpose'> {
   readonly id: string;
   readonly position: number;
   readonly backfill_id: string | null;
@@ -80,7 +81,7 @@ export const runsTable: CachedTable<RunRow> = {
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 21,
+  version: 22,
   reads: ['stream_states'],
   owns: ['exportd.batch_export_runs'],
   tables: `
@@ -106,6 +107,7 @@ export const runsProjection: Projection = {
       bytes bigint not null default 0,
       files integer not null default 0,
       generation integer not null default 0,
+      -- Null of a Completed run that found its interval unchanged.
       manifest_key text,
       -- The generation of a manifest that the run found in the bucket and the journal did not know.
       adopted_generation integer,
@@ -190,6 +192,7 @@ const effects: Readonly<Record<RunEvent['type'], 'creates' | 'sets' | 'ends' | '
   RunTargetPlanned: 'nothing',
   RunTargetCommitted: 'nothing',
   RunCompleted: 'ends',
+  RunUnchanged: 'ends',
   RunFailed: 'ends',
   RunFailedRetryable: 'ends',
   RunTimedOut: 'ends',
@@ -259,6 +262,8 @@ function changesOf({ stored: event, before, state }: FoldedEvent<'run'>): Partia
         manifest_key: event.data.manifest_key,
         latest_error: null,
       };
+    case 'RunUnchanged':
+      return { status: 'Completed', finished_at: at, latest_error: null };
     case 'RunFailed':
       return { ...ended('Failed', event.data.latest_error), ...(event.data.held && { held: true }) };
     case 'RunTerminated':

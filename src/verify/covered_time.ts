@@ -8,7 +8,7 @@ import {
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { readStandings } from '../projections/export_conditions.ts';
-import { type Expirations, sortIntervals, type TimeRange } from './gaps.ts';
+import { sortIntervals, type TimeRange } from './gaps.ts';
 import { currentRange, type RangeContext } from './locations.ts';
 import { intersect, subtract } from './owed_time.ts';
 import type { CoveredTime, Finding } from './report.ts';
@@ -17,7 +17,6 @@ import type { SourceRows } from './source_rows.ts';
 /** Dependencies for comparing a time with its manifests. */
 interface CoverageContext extends RangeContext {
   readonly source: Pick<SourceRows, 'count'>;
-  readonly expirations: Expirations;
 }
 
 /** What is exported of a time, and the rows of the source that are not. */
@@ -58,13 +57,11 @@ export async function findCoverage(
   const not_exported: (DataInterval & { rows: number; reason: string })[] = [];
   for (const part of parts) {
     const rows = await count(part);
-    const isExpired =
-      part.state === 'exported' && (await context.expirations.expiredIntervals(part)).length > 0;
-    const reason = isExpired ? 'expired' : part.reason;
+    const { start, end, reason } = part;
     // What the ledger takes for exported has lost its manifest.
-    const state = part.state === 'not_owed' || reason === 'expired' ? 'not_owed' : 'owed';
-    named.push({ start: part.start, end: part.end, state, reason, rows });
-    not_exported.push({ start: part.start, end: part.end, rows, reason: reason ?? 'no manifest' });
+    const state = part.state === 'not_owed' ? 'not_owed' : 'owed';
+    named.push({ start, end, state, reason, rows });
+    not_exported.push({ start, end, rows, reason: reason ?? 'no manifest' });
   }
   const ranges = sortIntervals(named);
   const sentence = sentenceOf(

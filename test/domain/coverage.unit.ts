@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { type CoverageFacts, coverageOf, holesOf, sentenceOf } from '../../src/domain/coverage.ts';
 import { randomCases } from '../setup/effort.ts';
+import { disagreements } from './coverage_sentence.ts';
 
 const at = (hour: number): string => new Date(Date.UTC(2026, 10, 22, hour)).toISOString();
 const hours = (start: number, end: number) => ({ start: at(start), end: at(end) });
@@ -11,6 +12,7 @@ const fine: CoverageFacts = {
   until: at(10),
   covered: [hours(6, 10)],
   entries: [],
+  expired: [],
   undecided: [],
   backfills: [],
   known_from: null,
@@ -89,6 +91,11 @@ describe('the coverage of an export', () => {
         '8-10 exported ',
       ],
     ],
+    [
+      'what the bucket has deleted by now as not owed, whatever became of a newer run',
+      { expired: [hours(6, 8)], entries: [{ ...hours(7, 8), state: 'exported', reason: 'failed' }] },
+      ['-6 not_owed before creation', '6-8 not_owed expired', '8-10 exported '],
+    ],
     ['only what is known', { known_from: at(8) }, ['8-10 exported ']],
   ])('has %s', (_what, facts, ranges) => {
     expect(covered(facts)).toEqual(ranges);
@@ -154,6 +161,16 @@ describe('the sentence', () => {
         until: at(12),
       },
       `Exported 22 Nov 06:00 – 22 Nov 10:00 UTC. Owed: 22 Nov 10:00 – 22 Nov 11:00. Not exported: anything before 22 Nov 06:00, ${created}; since 22 Nov 11:00, while it was paused.`,
+    ],
+    [
+      'of what has expired',
+      { expired: [hours(6, 8)] },
+      `Exported 22 Nov 08:00 – 22 Nov 10:00 UTC. Expired in the bucket: 22 Nov 06:00 – 22 Nov 08:00. Not exported: anything before 22 Nov 06:00, ${created}.`,
+    ],
+    [
+      'of an export of which all has expired',
+      { expired: [hours(6, 10)] },
+      `Expired in the bucket: 22 Nov 06:00 – 22 Nov 10:00 UTC. Not exported: anything before 22 Nov 06:00, ${created}.`,
     ],
     [
       'of an export that has ended',
@@ -226,6 +243,7 @@ describe('for any facts', () => {
         ),
       ),
     ),
+    expired: apart,
     undecided: apart.chain((ranges) =>
       fc.tuple(...ranges.map((one) => reasons.map((reason) => ({ ...one, reason })))),
     ),
@@ -237,14 +255,21 @@ describe('for any facts', () => {
     next_end: fc.constant(null),
   });
 
-  it('ranges leave neither a gap nor an overlap, and each hour has what the strongest fact says of it', () => {
+  it('ranges leave neither a gap nor an overlap, and each hour has what the strongest fact says of it, also in words', () => {
     const covers =
       (hour: number) =>
       ({ start, end }: { start: string; end: string }): boolean =>
         Date.parse(start) <= Date.parse(at(hour)) && Date.parse(at(hour)) < Date.parse(end);
     fc.assert(
       fc.property(facts, (some) => {
-        const { ranges } = coverageOf(some);
+        const coverage = coverageOf(some);
+        const { ranges } = coverage;
+        expect(
+          disagreements(
+            coverage,
+            Array.from({ length: 60 }, (_, hour) => Date.parse(at(hour))),
+          ),
+        ).toEqual([]);
         expect(ranges[0]?.start).toBeNull();
         expect(ranges.map(({ end }) => end)).toEqual(
           ranges.map((_, index) => ranges[index + 1]?.start ?? at(60)),
@@ -253,6 +278,7 @@ describe('for any facts', () => {
           const entry = some.entries.find(covers(hour));
           const undecided = some.undecided.find(covers(hour));
           const expected = (): string => {
+            if (some.expired.some(covers(hour))) return 'not_owed';
             if (entry && entry.state !== 'not_owed') return entry.state;
             if (!entry && some.covered.some(covers(hour))) return 'exported';
             if (some.backfills.some(({ remaining }) => remaining !== null && covers(hour)(remaining)))

@@ -1,3 +1,4 @@
+import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '../setup/wait_for.ts';
 import { makeMinutesDue } from './due_minutes.ts';
@@ -23,8 +24,14 @@ const hourRange = (from: number, to: number) => ({
 });
 
 /** Requests a backfill and waits until it is Completed. @returns its runs. */
-async function runBackfill(exportId: string, from: number, to: number): Promise<RunResponse[]> {
-  const response = await stack.call('POST', `/batch_exports/${exportId}/backfill/`, hourRange(from, to));
+async function runBackfill(
+  exportId: string,
+  from: number,
+  to: number,
+  scope: Readonly<Record<string, unknown>> = {},
+): Promise<RunResponse[]> {
+  const body = { ...hourRange(from, to), ...scope };
+  const response = await stack.call('POST', `/batch_exports/${exportId}/backfill/`, body);
   expect(response.status).toBe(200);
   expect(response.text).toBe('');
   const backfillId = response.headers.get('location')?.split('/').at(-2);
@@ -82,6 +89,63 @@ describe('a batch export controlled over HTTP', () => {
     const kept = await keysUnder(stack.bucket, 'retried/');
     for (const { key } of [...before.files, ...after.files]) expect(kept).toContain(key);
     expect(after.files.map(({ key }) => key)).not.toEqual(before.files.map(({ key }) => key));
+  });
+
+  it('publishes nothing of what is unchanged, unless its files are lost, or new ones are asked for', async () => {
+    const id = await stack.createExport({}, { prefix: 'unchanged' });
+    const [first, empty] = [...(await runBackfill(id, 3, 2)), ...(await runBackfill(id, 50, 49))];
+    const key = first?.manifest_key ?? '';
+    const before = await readManifest(stack.bucket, key);
+    const objects = async () => (await keysUnder(stack.bucket, 'unchanged/')).toSorted();
+    const stored = await objects();
+
+    for (const [from, to] of [
+      [3, 2],
+      [50, 49],
+    ] as const) {
+      const [again] = await runBackfill(id, from, to);
+      expect(again).toMatchObject({ status: 'Completed', manifest_key: null, latest_error: null });
+      expect(again?.status_detail).toContain('Unchanged: nothing was published');
+    }
+    expect(empty).toMatchObject({ status: 'Completed', records_completed: 0 });
+    expect(await objects()).toEqual(stored);
+    const interval = await stack.call(
+      'GET',
+      `/batch_exports/${id}/intervals/?after=${hourAgo(3).toISOString()}&before=${hourAgo(2).toISOString()}`,
+    );
+    expect(interval.body.results).toMatchObject([{ status: 'exported', generation: 1, rows: rowsPerHour }]);
+    const { results } = (await stack.call('GET', `/batch_exports/${id}/backfills/`)).body as {
+      results: { progress: Record<string, unknown> }[];
+    };
+    expect(results[0]?.progress).toMatchObject({ completed_runs: 1, unchanged_runs: 1, done_at: null });
+
+    await stack.bucket.client.send(
+      new DeleteObjectCommand({ Bucket: stack.bucket.bucket, Key: before.files[0]?.key ?? '' }),
+    );
+    await runBackfill(id, 3, 2);
+    const cured = await readManifest(stack.bucket, key);
+    expect(cured.generation).toBeGreaterThan(before.generation);
+    expect(await exportedUuids(stack.bucket, key)).toHaveLength(rowsPerHour);
+
+    await runBackfill(id, 3, 2, { rewrite: true });
+    expect((await readManifest(stack.bucket, key)).generation).toBeGreaterThan(cured.generation);
+  });
+
+  it('backfills only what is missing, from the first row on', async () => {
+    const id = await stack.createExport({}, { prefix: 'missing' });
+    await runBackfill(id, 24, 22);
+    await runBackfill(id, 20, 19);
+    const range = { start_at: null, end_at: hourAgo(18).toISOString(), only: 'missing' };
+    const planned = await stack.call('POST', `/batch_exports/${id}/backfill/`, { ...range, dry_run: true });
+    // The first rows were inserted 25 hours ago.
+    expect(planned.body).toMatchObject({ intervals: 4, rows: 4 * rowsPerHour });
+    expect(planned.body.seconds).toBeGreaterThan(0);
+    const runs = await runBackfill(id, 24, 18, range);
+    const hoursOf = (run: RunResponse) =>
+      Math.round((hourAgo(0).getTime() - Date.parse(run.data_interval_start)) / 3_600_000);
+    expect(runs.map(hoursOf).toSorted((one, other) => one - other)).toEqual([19, 21, 22, 25]);
+    const nothing = await stack.call('POST', `/batch_exports/${id}/backfill/`, range);
+    expect([nothing.status, nothing.body.attr]).toEqual([400, 'only']);
   });
 
   it('exports persons, one row for each distinct id', async () => {

@@ -31,6 +31,7 @@ export interface ApiResponse {
 export interface RunResponse {
   readonly id: string;
   readonly status: string;
+  readonly status_detail: string | null;
   readonly records_completed: number;
   readonly records_total_count: number | null;
   readonly latest_error: string | null;

@@ -185,7 +185,8 @@ async function expectEverywhere(id: string, cause: ConditionCause): Promise<Cond
   expect(found.notified).toEqual({ severity, cause, summary, since, owner });
   expect(found.status.line).toMatch(new RegExp(`^${severity} +${cause} `));
   expect(found.show).toContain(`Condition: ${cause} (${severity}): ${summary}`);
-  expect(found.names).toMatch(new RegExp(` ${cause}$`));
+  expect(found.names).toMatch(new RegExp(` ${cause} `));
+  expect(found.names.endsWith(coverage?.sentence ?? '')).toBe(true);
   expect(found.series).toEqual([expect.stringContaining(`cause=${cause},`)]);
   expect(found.series[0]).toContain(`severity=${severity}`);
   // The exports that an outage concerns have one line, without what is exported.

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { Coverage } from '../../src/domain/coverage.ts';
 import { readStandings } from '../../src/projections/export_conditions.ts';
+import { disagreements } from '../domain/coverage_sentence.ts';
 import { randomCases } from '../setup/effort.ts';
 import { anyLifecycle, type Lifecycle, startLifecycle } from './random_lifecycle.ts';
 
@@ -31,7 +32,7 @@ function openBucket({ database: { pool } }: Lifecycle) {
     list: async () => {
       const { rows } = await pool.query<{ start: string; end: string }>(
         `select data_interval_start as start, data_interval_end as end from exportd.batch_export_runs
-         where status = 'Completed'`,
+         where manifest_key is not null`,
       );
       for (const { start, end } of rows) manifests.set(start, [Date.parse(start), Date.parse(end)]);
       return [...manifests.values()];
@@ -49,8 +50,9 @@ async function readCoverage({ database: { pool }, batchExportId }: Lifecycle): P
   return standing?.coverage ?? undefined;
 }
 
-/** Expects the ranges to be adjacent, and the sentence to name what readers see. */
-function expectWhole({ ranges, sentence }: Coverage): void {
+/** Expects the ranges to be adjacent, and the sentence to say the same of each moment. */
+function expectWhole({ ranges, sentence }: Coverage, moments: readonly number[]): void {
+  expect(disagreements({ ranges, sentence }, moments)).toEqual([]);
   expect(ranges[0]?.start).toBeNull();
   expect(ranges.slice(1).map(({ start }) => start)).toEqual(ranges.slice(0, -1).map(({ end }) => end));
   const has = (state: string): boolean => ranges.some((range) => range.state === state);
@@ -71,9 +73,10 @@ describe('for random lives of an export', () => {
         const compare = async (): Promise<Coverage | undefined> => {
           const coverage = await readCoverage(lifecycle);
           if (!coverage) return undefined;
-          expectWhole(coverage);
+          const minutes = momentsOf(coverage);
+          expectWhole(coverage, minutes);
           const manifests = await bucket.list();
-          for (const moment of momentsOf(coverage))
+          for (const moment of minutes)
             expect([moment, stateAt(coverage, moment)?.state === 'exported']).toEqual([
               moment,
               overlapsAny(moment, manifests),

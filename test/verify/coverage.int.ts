@@ -7,6 +7,7 @@ import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { readStandings } from '../../src/projections/export_conditions.ts';
 import { exportd } from '../cli/command_line.ts';
 import { quickPolicies } from '../decisions/commander.ts';
+import { disagreements } from '../domain/coverage_sentence.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { randomCases } from '../setup/effort.ts';
 import { createVerifyHarness, teamId, type VerifyHarness } from './verify_harness.ts';
@@ -70,6 +71,35 @@ async function failHour(batchExportId: string, hour: number): Promise<void> {
   });
 }
 
+/** Does what a lifecycle rule of the bucket does with the objects of an hour, and records that its server had told when. */
+async function expireHour(batchExportId: string, hour: number): Promise<boolean> {
+  const { pool } = harness.database;
+  const manifest = (await harness.keysBelow(`${batchExportId}/_manifests/`)).find((key) =>
+    key.includes(`T${hour}0000Z-`),
+  );
+  if (manifest === undefined) return false;
+  await harness.deleteObject(manifest);
+  const connection = await pool.connect();
+  try {
+    // Nothing but a server's reply says it, and events do not change.
+    await connection.query("set session_replication_role = 'replica'");
+    const { rows } = await connection.query<{ run_id: string }>(
+      `update exportd.intervals set expires_at = statement_timestamp()
+       where batch_export_id = $1 and data_interval_start = $2 returning manifest_run_id as run_id`,
+      [batchExportId, at(hour)],
+    );
+    await connection.query(
+      `update exportd.journal_events set data = data || jsonb_build_object('expires_at', now())
+       where stream_type = 'run' and stream_id = $1 and event_type = 'RunCompleted'`,
+      [rows[0]?.run_id],
+    );
+    await connection.query("set session_replication_role = 'origin'");
+  } finally {
+    connection.release();
+  }
+  return true;
+}
+
 /** What a reader finds that knows only bucket and source: ids of rows by hour. */
 async function read(batchExportId: string) {
   const files = new Map<number, string[]>();
@@ -94,6 +124,8 @@ async function read(batchExportId: string) {
   return { files, source: new Map(rows.map(({ hour, ids }) => [hour, ids])) };
 }
 
+const middleOf = (hour: number): number => Date.parse(at(hour)) + 1_800_000;
+
 const sum = (values: readonly number[]): number => values.reduce((total, value) => total + value, 0);
 
 const hour = fc.constantFrom(...hoursOfDay);
@@ -102,7 +134,7 @@ const action = fc.oneof(
   {
     weight: 1,
     arbitrary: fc.record({
-      kind: fc.constantFrom('late' as const, 'remove' as const, 'fail' as const),
+      kind: fc.constantFrom('late' as const, 'remove' as const, 'fail' as const, 'expire' as const),
       hour,
     }),
   },
@@ -117,6 +149,7 @@ describe('the coverage', () => {
         const id = await createExport();
         /** Hours whose newest run has failed, exported ones too. A run that is held has another reason. */
         const failed = new Set<number>();
+        const expired = new Set<number>();
         // Before noon the export owes only what a run was created for.
         const owes = (one: number): boolean => one >= createdAt || failed.has(one);
         for (const { kind, hour: of } of actions) {
@@ -130,18 +163,22 @@ describe('the coverage', () => {
           }
           if (kind === 'late') await insert(of, 2);
           if (kind === 'remove') await removeOne(of);
+          if (kind === 'expire' && (await expireHour(id, of))) expired.add(of);
           const coverage = (await readStandings(harness.database.pool, [id], () => undefined)).get(
             id,
           )?.coverage;
+          expect(coverage && disagreements(coverage, hoursOfDay.map(middleOf))).toEqual([]);
           const { files } = await read(id);
+          for (const one of files.keys()) expired.delete(one);
           const found = hoursOfDay.map((one) =>
             coverage?.ranges.find(({ start, end }) => (start === null || start <= at(one)) && at(one) < end),
           );
+          const stateOf = (one: number): string => {
+            if (files.has(one)) return 'exported';
+            return owes(one) && !expired.has(one) ? 'owed' : 'not_owed';
+          };
           expect(found.map((range) => [range?.state, range?.reason === 'failed'])).toEqual(
-            hoursOfDay.map((one) => [
-              files.has(one) ? 'exported' : owes(one) ? 'owed' : 'not_owed',
-              failed.has(one),
-            ]),
+            hoursOfDay.map((one) => [stateOf(one), failed.has(one) && !expired.has(one)]),
           );
         }
         const { files, source } = await read(id);
@@ -160,7 +197,7 @@ describe('the coverage', () => {
           parts.flatMap(({ start, end }) => hoursOfDay.filter((one) => start <= at(one) && at(one) < end)),
         ).toEqual(unexported);
         const isComplete =
-          unexported.every((one) => !owes(one) && rowsOf(one).length === 0) &&
+          unexported.every((one) => expired.has(one) || (!owes(one) && rowsOf(one).length === 0)) &&
           [...files].every(([one, ids]) => JSON.stringify(ids) === JSON.stringify(rowsOf(one)));
         expect([report.ok, report.findings.length === 0]).toEqual([isComplete, isComplete]);
       }),

@@ -7,7 +7,9 @@ import {
   conditionLines,
   coverageLines,
   definitionLines,
+  exportListTable,
   exportTable,
+  formatDuration,
   fieldTable,
   intervalTable,
   lagLines,
@@ -196,6 +198,8 @@ type Options = ServiceCommandOptions;
 interface RangeOptions {
   readonly startAt: string;
   readonly endAt: string;
+  readonly only?: 'missing';
+  readonly rewrite?: boolean;
   readonly dryRun?: boolean;
 }
 
@@ -303,7 +307,7 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'list', 'list the batch exports of the project').action(
     async (options: Options) => {
       const exports = await openService(options).exports();
-      printList(options)(exports, exportTable);
+      printList(options)(exports, exportListTable);
     },
   );
 
@@ -380,11 +384,16 @@ export function addExportCommands(program: Command): void {
       'ISO 8601 with a time zone offset, or "first" for the first row of the source',
     )
     .requiredOption('--end-at <time>', 'ISO 8601 with a time zone offset')
+    .addOption(
+      new Option('--only <what>', '"missing": only the intervals that have no files').choices(['missing']),
+    )
+    .option('--rewrite', 'also write intervals anew whose files have the rows of the source')
     .option(...allowShrinkOption)
     .option('--dry-run', 'only print what it would export')
     .action(async (id: string, options: ShrinkOptions & RangeOptions) => {
       const start_at = options.startAt === 'first' ? null : options.startAt;
-      const range = { start_at, end_at: options.endAt };
+      const { endAt: end_at, only, rewrite } = options;
+      const range = { start_at, end_at, ...given({ only, rewrite }) };
       const path = { id };
       if (!options.dryRun) {
         const body = { ...range, ...allowsShrink(options) };
@@ -399,8 +408,16 @@ export function addExportCommands(program: Command): void {
       printer(options)(planned, () => [
         ...('dry_run' in planned
           ? table(
-              ['interval start', 'interval end', 'intervals', 'rows'],
-              [[planned.start_at, planned.end_at, planned.intervals, planned.rows]],
+              ['interval start', 'interval end', 'intervals', 'rows', 'takes about'],
+              [
+                [
+                  planned.start_at,
+                  planned.end_at,
+                  planned.intervals,
+                  planned.rows,
+                  planned.seconds && formatDuration(planned.seconds),
+                ],
+              ],
             )
           : []),
         ...(planned.detail === null ? [] : [planned.detail]),

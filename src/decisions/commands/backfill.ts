@@ -1,6 +1,7 @@
 import {
   backfillDecider,
   type BackfillRange,
+  type BackfillScope,
   type BackfillSpec,
   decideBackfill,
   requireBackfillRange,
@@ -9,7 +10,7 @@ import { requireLive } from '../../domain/batch_export.ts';
 import { CommandRejected } from '../../domain/errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { createBackfillRuns } from '../advance_backfill.ts';
-import { toRecordedRange } from '../ledger_boundaries.ts';
+import { requireMissing, toRecordedRange } from '../ledger_boundaries.ts';
 import { type CommandContext, type CommandEffect, createEffect } from './command_context.ts';
 
 /** First key of the advisory lock on a project's backfills; the second is the project's id. */
@@ -18,7 +19,7 @@ const projectBackfillsLock = 5_140_518;
 /** Requests a backfill of a range and creates its first runs. */
 export async function applyBackfill(
   context: CommandContext,
-  body: { start_at: string; end_at: string; allow_shrink?: boolean | undefined },
+  body: { start_at: string; end_at: string; allow_shrink?: boolean | undefined } & BackfillScope,
 ): Promise<CommandEffect> {
   const { batchExport, commandId, cause } = context;
   const request = {
@@ -26,6 +27,8 @@ export async function applyBackfill(
     start_at: new Date(body.start_at).toISOString(),
     end_at: new Date(body.end_at).toISOString(),
     allow_shrink: body.allow_shrink ?? false,
+    only: body.only,
+    rewrite: body.rewrite,
   };
   const bounded = { ...request, ...backfillLimits(context) };
   await batchExport.append(cause, decideBackfill(batchExport.state(), bounded));
@@ -43,10 +46,13 @@ type BackfillRequest = Pick<BackfillSpec, 'start_at' | 'end_at' | 'allow_shrink'
   readonly backfill_id: string;
 };
 
-/** Creates a requested backfill over the whole intervals of its range, if the project has capacity. */
+/**
+ * Creates a requested backfill over the whole intervals of its range, if the project has capacity.
+ * @throws CommandRejected when it exports only what is missing, and nothing is
+ */
 export async function startBackfill(
   context: CommandContext,
-  request: BackfillRequest,
+  { only, rewrite, ...request }: BackfillRequest & BackfillScope,
   range: BackfillRange,
 ): Promise<CommandEffect> {
   const { batchExport, transaction } = context;
@@ -55,7 +61,11 @@ export async function startBackfill(
   const source = { batchExportId: batchExport.id, revisions };
   const { start_at, end_at } = request;
   const recorded = await toRecordedRange(transaction.connection, source, { ...range, start_at, end_at });
-  return createBackfill(context, { ...request, plan: { kind: 'range', range: recorded, revisions } });
+  const scope =
+    only === 'missing'
+      ? await requireMissing(transaction.connection, source, recorded)
+      : { range: recorded, ...(rewrite === true && { rewrites: rewrite }) };
+  return createBackfill(context, { ...request, plan: { kind: 'range', ...scope, revisions } });
 }
 
 /** Creates a backfill and its first runs, whatever the number of those that the project has. */

@@ -1,8 +1,8 @@
 import pg from 'pg';
 import type { Settings } from '../../config/settings.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
-import { toRecordedRange } from '../../decisions/ledger_boundaries.ts';
-import { requireBackfillRange } from '../../domain/backfill.ts';
+import { requireMissing, toRecordedRange } from '../../decisions/ledger_boundaries.ts';
+import { type BackfillScope, requireBackfillRange } from '../../domain/backfill.ts';
 import { type BatchExportState, requireLive } from '../../domain/batch_export.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { RowFinder, RowRange, Source } from '../../source/source.ts';
@@ -10,6 +10,7 @@ import type { Logger } from '../../telemetry/logger.ts';
 import { notFound } from '../api_error.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { sourceError } from '../plugins/errors.ts';
+import { readRunSeconds, secondsOfBackfill } from './pace.ts';
 import type { DryRunResponse } from './schema.ts';
 
 /** What a dry run needs. */
@@ -30,7 +31,7 @@ const statementCancelled = '57014';
 export async function dryRun(
   service: DryRunService,
   request: { readonly team_id: number; readonly batch_export_id: string },
-  range: { readonly start_at: string; readonly end_at: string },
+  { only, ...range }: { readonly start_at: string; readonly end_at: string } & Pick<BackfillScope, 'only'>,
 ): Promise<DryRunResponse> {
   const { team_id, batch_export_id } = request;
   const batchExport = await requireBatchExport(service.pool, team_id, batch_export_id);
@@ -41,18 +42,26 @@ export async function dryRun(
     now,
     maxIntervals: service.settings.EXPORTD_MAX_BACKFILL_INTERVALS,
   });
-  const { start, end, intervals } = await toRecordedRange(
-    service.pool,
-    { batchExportId: batch_export_id, revisions: live.revisions },
-    { ...requested, ...range },
+  const intervalSource = { batchExportId: batch_export_id, revisions: live.revisions };
+  const recorded = await toRecordedRange(service.pool, intervalSource, { ...requested, ...range });
+  const { range: planned, parts } =
+    only === 'missing'
+      ? await requireMissing(service.pool, intervalSource, recorded)
+      : { range: recorded, parts: [recorded] };
+  const { start, end, intervals } = planned;
+  const selection = selectionOfConfig(batchExport);
+  const counted = await countRows(
+    service,
+    parts.map((part) => ({
+      model: batchExport.model,
+      team_id,
+      interval: { start: part.start, end: part.end },
+      selection,
+    })),
   );
-  const counted = await countRows(service, {
-    model: batchExport.model,
-    team_id,
-    interval: { start, end },
-    selection: selectionOfConfig(batchExport),
-  });
-  return { dry_run: true, start_at: start, end_at: end, intervals, ...counted };
+  const runSeconds = await readRunSeconds(service.pool, batch_export_id);
+  const seconds = secondsOfBackfill(intervals, runSeconds, service.settings);
+  return { dry_run: true, start_at: start, end_at: end, intervals, ...counted, seconds };
 }
 
 async function stateOf(pool: Pool, batchExportId: string): Promise<{ state: BatchExportState; now: Date }> {
@@ -68,12 +77,14 @@ async function stateOf(pool: Pool, batchExportId: string): Promise<{ state: Batc
 
 async function countRows(
   { source, settings, logger }: DryRunService,
-  range: RowRange,
+  ranges: readonly RowRange[],
 ): Promise<Pick<DryRunResponse, 'rows' | 'detail'>> {
   const timeoutMs = settings.EXPORTD_DRY_RUN_TIMEOUT;
   const signal = AbortSignal.timeout(timeoutMs);
   try {
-    return { rows: await source.countRows(range, signal), detail: null };
+    let rows = 0;
+    for (const range of ranges) rows += await source.countRows(range, signal);
+    return { rows, detail: null };
   } catch (error) {
     const cancelled = error instanceof pg.DatabaseError && error.code === statementCancelled;
     if (signal.aborted || cancelled)

@@ -30,14 +30,18 @@ export async function requestBackfill(
   body: z.infer<typeof createBackfillBody>,
 ): Promise<RequestedBackfill> {
   const start = body.start_at ?? (await findFirstStart(context, request, batchExportId));
-  const range = { start_at: toUtc(start), end_at: toUtc(body.end_at) };
+  const only = body.only === 'missing' && { only: body.only };
+  const range = { start_at: toUtc(start), end_at: toUtc(body.end_at), ...only };
   if (body.dry_run === true) {
     const target = { team_id: teamOf(request), batch_export_id: batchExportId };
     return { kind: 'preview', preview: await dryRun(context, target, range) };
   }
   const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
     await requireBatchExport(connection, teamOf(request), batchExportId);
-    return { batch_export_id: batchExportId, body: { ...range, ...allowsShrink(body) } };
+    return {
+      batch_export_id: batchExportId,
+      body: { ...range, ...allowsShrink(body), ...(body.rewrite === true && { rewrite: true }) },
+    };
   });
   if (!submitted.decided) return { kind: 'pending' };
   const id = submitted.outcome.backfill_id ?? '';

@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import { doneAt } from '../../domain/coverage.ts';
 import type { Connection, Pool } from '../../journal/database.ts';
 import { isUncounted } from '../../projections/backfills.ts';
 import { notFound } from '../api_error.ts';
@@ -22,7 +23,7 @@ import {
 
 /** A backfill as stored in the read model, with its counts. */
 type BackfillRow = Omit<BackfillResponse, 'batch_export' | 'progress'> &
-  Omit<NonNullable<BackfillResponse['progress']>, 'progress' | 'retrying_runs'> & {
+  Omit<NonNullable<BackfillResponse['progress']>, 'progress' | 'retrying_runs' | 'done_at'> & {
     readonly batch_export_id: string;
   };
 
@@ -35,10 +36,12 @@ const selection = `
       select count(*) from exportd.interval_repairs repair where repair.batch_export_id = backfill.batch_export_id)::int
       else 0 end as total_runs,
     backfill.retry_of_run_id, backfill.kind = 'failed' as retries_failed, backfill.kind = 'repair' as is_repair,
-    backfill.allow_shrink, backfill.created_at, backfill.finished_at,
+    backfill.allow_shrink, case when backfill.only_missing then 'missing' end as only, backfill.rewrites as rewrite,
+    backfill.created_at, backfill.finished_at,
     backfill.last_updated_at,
     backfill.completed_runs + backfill.failed_runs + backfill.cancelled_runs + uncounted.finished_runs as finished_runs,
     backfill.completed_runs + uncounted.completed_runs as completed_runs,
+    backfill.unchanged_runs + uncounted.unchanged_runs as unchanged_runs,
     backfill.failed_runs + uncounted.failed_runs as failed_runs,
     backfill.cancelled_runs + uncounted.cancelled_runs as cancelled_runs,
     backfill.records_completed + uncounted.records_completed as records_completed,
@@ -46,6 +49,7 @@ const selection = `
   from exportd.backfills backfill cross join lateral (
     select count(*) filter (where run.finished_at is not null) as finished_runs,
       count(*) filter (where outcome.status = 'Completed') as completed_runs,
+      count(*) filter (where outcome.status = 'Completed' and outcome.manifest_key is null) as unchanged_runs,
       count(*) filter (where outcome.status in ('Failed', 'Terminated')
         or outcome.status in ('FailedRetryable', 'TimedOut') and outcome.retry_at is null) as failed_runs,
       count(*) filter (where outcome.status = 'Cancelled') as cancelled_runs,
@@ -61,24 +65,27 @@ const selection = `
       order by retry.position desc limit 1) retry on true
     cross join lateral (
       select coalesce(retry.status, run.status) as status, coalesce(retry.retry_at, run.retry_at) as retry_at,
+        case when retry.id is null then run.manifest_key else retry.manifest_key end as manifest_key,
         coalesce(retry.records_completed, run.records_completed) as records_completed,
         coalesce(retry.records_total_count, run.records_total_count) as records_total_count) outcome
     where uncounted_run.backfill_id = backfill.id) uncounted
   where backfill.batch_export_id = $1`;
 
 function toBackfillResponse(row: BackfillRow): BackfillResponse {
-  const { batch_export_id, total_runs, finished_runs, completed_runs, failed_runs, ...others } = row;
-  const { cancelled_runs, records_completed, records_total_count, ...fields } = others;
+  const { batch_export_id, total_runs, finished_runs, completed_runs, unchanged_runs, ...others } = row;
+  const { failed_runs, cancelled_runs, records_completed, records_total_count, ...fields } = others;
   const progress = {
     total_runs,
     finished_runs,
     completed_runs,
+    unchanged_runs,
     failed_runs,
     cancelled_runs,
     retrying_runs: finished_runs - completed_runs - failed_runs - cancelled_runs,
     progress: total_runs === 0 ? 1 : finished_runs / total_runs,
     records_completed,
     records_total_count,
+    done_at: row.status === 'Running' ? doneAt({ ...row, finished: finished_runs, total: total_runs }) : null,
   };
   return { ...fields, batch_export: batch_export_id, progress: row.status === 'Cancelled' ? null : progress };
 }

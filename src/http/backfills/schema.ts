@@ -27,6 +27,13 @@ export const backfillSchema = z
     allow_shrink: z
       .boolean()
       .describe('Whether its runs may remove rows from the bucket that the source no longer has.'),
+    only: z
+      .literal('missing')
+      .nullable()
+      .describe('`missing`: it exports only the intervals that had no files when it was requested.'),
+    rewrite: z
+      .boolean()
+      .describe('Whether it also writes intervals anew whose files have the rows of the source.'),
     created_at: responseTimestampSchema,
     finished_at: responseTimestampSchema.nullable(),
     last_updated_at: responseTimestampSchema,
@@ -35,6 +42,10 @@ export const backfillSchema = z
         total_runs: z.number().int(),
         finished_runs: z.number().int().describe('Completed, failed, cancelled and retrying runs.'),
         completed_runs: z.number().int(),
+        unchanged_runs: z
+          .number()
+          .int()
+          .describe('Completed runs that published nothing, because the bucket had the rows of the source.'),
         failed_runs: z
           .number()
           .int()
@@ -46,6 +57,9 @@ export const backfillSchema = z
         progress: z.number().describe('Fraction of the runs that have ended, from 0 to 1.'),
         records_completed: z.number().int(),
         records_total_count: z.number().int().describe('Total records of the runs created so far.'),
+        done_at: responseTimestampSchema
+          .nullable()
+          .describe('When it is done at the pace so far; null while that is not known, and unless it runs.'),
       })
       .meta({ id: 'BatchExportBackfillProgress' })
       .nullable()
@@ -70,9 +84,24 @@ export const backfillStart = timestampSchema
   .nullable()
   .describe('Null: with the interval of the first row that the source has of the model.');
 
+/** What of its range a requested backfill exports. */
+export const backfillScope = {
+  only: z
+    .literal('missing')
+    .nullish()
+    .describe('`missing`: only the intervals of the range that have no files, whatever the export owes.'),
+  rewrite: z
+    .boolean()
+    .nullish()
+    .describe(
+      'Also write intervals anew whose files have the rows that the source has. Without it, and without `allow_shrink`, their runs publish nothing.',
+    ),
+};
+
 export const createBackfillBody = z.strictObject({
   start_at: backfillStart,
   end_at: timestampSchema,
+  ...backfillScope,
   allow_shrink: allowShrinkField,
   dry_run: dryRunField,
 });
@@ -89,6 +118,11 @@ export const dryRunSchema = z
       .int()
       .nullable()
       .describe('Rows that the source has for these intervals now; null when counting timed out.'),
+    seconds: z
+      .number()
+      .int()
+      .nullable()
+      .describe('How long it takes at the pace of the newest runs; null before the first one.'),
     detail: z.string().nullable().describe('Why the rows were not counted, or null.'),
   })
   .meta({ id: 'BatchExportDryRun' });

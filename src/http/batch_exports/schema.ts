@@ -6,7 +6,7 @@ import { conditionCauses, conditionSeverities } from '../../domain/condition.ts'
 import { coverageReasons, coverageStates } from '../../domain/coverage.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
-import { backfillStart, dryRunField } from '../backfills/schema.ts';
+import { backfillScope, backfillStart, dryRunField } from '../backfills/schema.ts';
 import { allowShrinkField, runSchema, runStatuses } from '../runs/schema.ts';
 import { nameText, pathId, readOnly, responseTimestampSchema } from '../schemas.ts';
 
@@ -343,11 +343,12 @@ export const unpauseBody = z.strictObject({
     .describe('Also backfill the intervals missed since the export was paused.'),
 });
 
-/** The documented body of backfill; only the range, `allow_shrink` and `dry_run` have an effect. */
+/** The documented body of backfill; only the range, its scope, `allow_shrink` and `dry_run` have an effect. */
 export const backfillBody = z.strictObject({
   ...writable,
   start_at: backfillStart,
   end_at: timestampSchema,
+  ...backfillScope,
   allow_shrink: allowShrinkField,
   dry_run: dryRunField,
 });

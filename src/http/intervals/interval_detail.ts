@@ -54,7 +54,7 @@ async function readCompletedRuns(
   const { rows } = await pool.query<RunRow & { readonly state: unknown }>(
     `select completed.*, run_state.state from (
        select ${runColumns} from exportd.batch_export_runs
-       where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and status = 'Completed'
+       where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and manifest_key is not null
        order by position desc limit ${maxGenerations}) completed
      join exportd.stream_states run_state on run_state.stream_type = 'run' and run_state.stream_id = completed.id
      order by completed.position desc`,

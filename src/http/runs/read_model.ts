@@ -53,6 +53,10 @@ export function describeWait({ open_circuit, operator_fault }: WaitColumns): str
 const cancelRequested =
   'CancelRequested: The run was publishing. It is cancelled once the bucket shows that its manifest is not there, and completes otherwise.';
 
+/** What a run says that has published nothing. */
+const unchanged =
+  'Unchanged: nothing was published. The bucket has these rows already; a backfill with `rewrite` writes them anew.';
+
 /** Returns the URL of a run's workflow in the Temporal UI; null when no UI is configured. */
 export type RunLink = (run: RunRow) => string | null;
 /** Returns the URL of the list of an export's workflows in the Temporal UI; null when no UI is configured. */
@@ -77,11 +81,11 @@ export const toRunResponse = (run: RunRow, linkOf: RunLink): RunResponse => {
   const { batch_export_id, open_circuit, operator_fault, cancel_requested, ...fields } = run;
   const wait = describeWait({ open_circuit, operator_fault });
   const isCancelling = cancel_requested && isActiveStatus(run.status);
-  const status_detail = isCancelling ? `${cancelRequested}${wait === null ? '' : ` ${wait}`}` : wait;
+  const waits = isCancelling ? `${cancelRequested}${wait === null ? '' : ` ${wait}`}` : wait;
   return {
     ...fields,
-    status_detail,
-    latest_error: status_detail ?? run.latest_error,
+    status_detail: run.status === 'Completed' && run.manifest_key === null ? unchanged : waits,
+    latest_error: waits ?? run.latest_error,
     batch_export: batch_export_id,
     generation: run.generation === 0 ? null : run.generation,
     temporal_ui: linkOf(run),

@@ -20,7 +20,9 @@ export const runSchema = z
     status_detail: z
       .string()
       .nullable()
-      .describe('What an active run waits for, such as an unavailable bucket; null when it does not wait.'),
+      .describe(
+        'What an active run waits for, such as an unavailable bucket. Of a completed one: that nothing was published, since the bucket had its rows already. Else null.',
+      ),
     records_completed: z.number().int().describe('Number of records exported so far.'),
     latest_error: z
       .string()

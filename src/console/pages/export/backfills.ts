@@ -1,4 +1,5 @@
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
+
 import type { BackfillResponse, DryRunResponse } from '../../../http/backfills/schema.ts';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import type { CoverageResponse } from '../../../http/console/pages/schema.ts';
@@ -21,21 +22,20 @@ import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Facts, Table } from '../../components/table.ts';
 import {
   formatCount,
+  formatDuration,
   formatInterval,
+  formatMoment,
   formatQuantity,
   momentOfClocks,
   toClocks,
   withLocalTimes,
 } from '../../formatting/format.ts';
-import { html, type View } from '../../html.ts';
-import { coverageFrom, durationOf, type TimeRange } from './coverage.ts';
+import { type Content, html, type View } from '../../html.ts';
+import { coverageFrom, type TimeRange } from './coverage.ts';
 import type { PartProps } from './export_actions.ts';
 
-/** What a backfill exports: the range of the fields, every range that nothing has exported, or what failed. */
+/** What a backfill exports: the range of the fields, all that nothing has exported, or what failed. */
 type Choice = 'range' | 'missing' | 'failed';
-
-/** The ranges that "only what is missing" starts backfills of, the newest first. */
-const maxMissing = 20;
 
 /**
  * Asks what a backfill exports, in the time zone of the export, counts its intervals and rows by a dry run, and starts it.
@@ -64,52 +64,35 @@ export function BackfillDialog({
   const start = useSignal(toClocks(given?.start ?? null, zone));
   const end = useSignal(toClocks(given?.end ?? null, zone));
   const allowsShrink = useSignal(false);
-  const preview = useSignal<DryRunTotals | undefined>(undefined);
+  const rewrites = useSignal(false);
+  const preview = useSignal<DryRunResponse | undefined>(undefined);
   const failure = useSignal<ExportdError | undefined>(undefined);
   const busy = useSignal<'preview' | 'start' | undefined>(undefined);
 
   const parts = coverage ? coverageFrom(coverage, firstRow, found.start_at) : [];
-  const missing = parts
-    .filter(({ kind }) => kind === 'missing' || kind === 'paused')
-    .toReversed()
-    .slice(0, maxMissing);
+  const missing = parts.filter(({ kind }) => kind === 'missing' || kind === 'paused');
+  const [oldest, latest] = [missing[0], missing.at(-1)];
   const failed = parts.filter(({ kind }) => kind === 'failed');
-  const ranges: readonly TimeRange[] =
-    choice.value === 'missing'
-      ? missing
-      : [{ start: momentOfClocks(start.value, zone) ?? '', end: momentOfClocks(end.value, zone) ?? '' }];
-  const requests = choice.value === 'failed' ? [retryFailedRequest(id)] : ranges.map(requestOf);
-  const [first] = requests;
-
-  function requestOf({ start: start_at, end: end_at }: TimeRange): ActionRequest {
-    const shrink = allowsShrink.value;
-    return {
-      method: 'POST',
-      path: `batch_exports/${id}/backfills/`,
-      body: { start_at, end_at, ...(shrink ? { allow_shrink: true } : {}) },
-      command: [
-        'export',
-        'backfill',
-        id,
-        '--start-at',
-        start_at,
-        '--end-at',
-        end_at,
-        ...(shrink ? ['--allow-shrink'] : []),
-      ],
-    };
-  }
+  const isMissing = choice.value === 'missing';
+  const chosen: TimeRange =
+    isMissing && oldest && latest
+      ? { start: oldest.start, end: latest.end }
+      : { start: momentOfClocks(start.value, zone) ?? '', end: momentOfClocks(end.value, zone) ?? '' };
+  const backfill = backfillRequest(id, chosen, {
+    only: isMissing ? 'missing' : undefined,
+    rewrite: !isMissing && rewrites.value,
+    allow_shrink: allowsShrink.value,
+  });
+  const request = choice.value === 'failed' ? retryFailedRequest(id) : backfill;
   const submit = async (what: 'preview' | 'start') => {
     busy.value = what;
     failure.value = undefined;
     try {
       if (what === 'preview') {
-        preview.value = await countAll(id, ranges);
+        preview.value = await api.post<DryRunResponse>(backfill.path, { ...backfill.body, dry_run: true });
       } else {
-        for (const { method, path, body } of requests) await send(method, path, { body });
-        toast(
-          requests.length === 1 ? 'The backfill has started.' : `${requests.length} backfills have started.`,
-        );
+        await send(request.method, request.path, { body: request.body });
+        toast('The backfill has started.');
         await onStarted();
         onClose();
       }
@@ -119,8 +102,8 @@ export function BackfillDialog({
       busy.value = undefined;
     }
   };
-  const choose = (chosen: Choice, chosenRange?: TimeRange) => {
-    choice.value = chosen;
+  const choose = (choiceNow: Choice, chosenRange?: TimeRange) => {
+    choice.value = choiceNow;
     if (chosenRange)
       [start.value, end.value] = [toClocks(chosenRange.start, zone), toClocks(chosenRange.end, zone)];
     preview.value = undefined;
@@ -162,7 +145,8 @@ export function BackfillDialog({
       >`}
   >
     <p class="muted">
-      Exports each whole interval that overlaps the range, including intervals already exported.
+      Exports each whole interval that overlaps the range. Of one that is exported, and whose rows are
+      unchanged, nothing is published.
     </p>
     ${
       presets.length > 0 &&
@@ -205,24 +189,74 @@ export function BackfillDialog({
     }
     ${choice.value === 'failed' && html`<p class="muted">Retries the newest run of each interval that failed, also of intervals that are not shown.</p>`}
     ${
+      choice.value === 'range' &&
+      html`<${Check} value=${rewrites}>
+        Write anew what is unchanged: rows were changed in the source, or files in the bucket
+      <//>`
+    }
+    ${
       choice.value !== 'failed' &&
-      html`<label class="check">
-        <input
-          type="checkbox"
-          checked=${allowsShrink.value}
-          onChange=${(event: Event) => {
-            allowsShrink.value = (event.currentTarget as HTMLInputElement).checked;
-          }}
-        />
-        <span>Allow fewer rows: delete rows from the bucket that the source no longer has</span>
-      </label>`
+      html`<${Check} value=${allowsShrink}>
+        Allow fewer rows: delete rows from the bucket that the source no longer has
+      <//>`
     }
     <div aria-live="polite">
-      ${preview.value && html`<${Preview} totals=${preview.value} coverage=${coverage} zone=${zone} />`}
+      ${preview.value && html`<${Preview} totals=${preview.value} zone=${zone} />`}
       ${failure.value && !isFieldError && html`<p class="tone-danger" role="alert">${message}</p>`}
     </div>
-    ${first && html`<${CommandLines} request=${first} />`}
+    <${CommandLines} request=${request} />
   <//>`;
+}
+
+function Check({ value, children }: { readonly value: Signal<boolean>; readonly children: Content }): View {
+  return html`<label class="check">
+    <input
+      type="checkbox"
+      checked=${value.value}
+      onChange=${(event: Event) => {
+        value.value = (event.currentTarget as HTMLInputElement).checked;
+      }}
+    />
+    <span>${children}</span>
+  </label>`;
+}
+
+function backfillRequest(
+  id: string,
+  { start: start_at, end: end_at }: TimeRange,
+  {
+    only,
+    rewrite,
+    allow_shrink,
+  }: {
+    readonly only: 'missing' | undefined;
+    readonly rewrite: boolean;
+    readonly allow_shrink: boolean;
+  },
+): ActionRequest & { readonly body: Readonly<Record<string, unknown>> } {
+  return {
+    method: 'POST',
+    path: `batch_exports/${id}/backfills/`,
+    body: {
+      start_at,
+      end_at,
+      ...(only ? { only } : {}),
+      ...(rewrite ? { rewrite } : {}),
+      ...(allow_shrink ? { allow_shrink } : {}),
+    },
+    command: [
+      'export',
+      'backfill',
+      id,
+      '--start-at',
+      start_at,
+      '--end-at',
+      end_at,
+      ...(only ? ['--only', only] : []),
+      ...(rewrite ? ['--rewrite'] : []),
+      ...(allow_shrink ? ['--allow-shrink'] : []),
+    ],
+  };
 }
 
 const retryFailedRequest = (id: string): ActionRequest => ({
@@ -232,46 +266,18 @@ const retryFailedRequest = (id: string): ActionRequest => ({
   command: ['export', 'retry', id, '--failed'],
 });
 
-/** What dry runs of several ranges have counted. `rows` is null if one of them was not counted. */
-type DryRunTotals = Pick<DryRunResponse, 'intervals' | 'rows' | 'detail' | 'start_at' | 'end_at'>;
-
-async function countAll(exportId: string, ranges: readonly TimeRange[]): Promise<DryRunTotals | undefined> {
-  let totals: DryRunTotals | undefined;
-  for (const { start: start_at, end: end_at } of ranges) {
-    const one = await api.post<DryRunResponse>(`batch_exports/${exportId}/backfills/`, {
-      start_at,
-      end_at,
-      dry_run: true,
-    });
-    totals = totals
-      ? {
-          intervals: totals.intervals + one.intervals,
-          rows: totals.rows === null || one.rows === null ? null : totals.rows + one.rows,
-          detail: totals.detail ?? one.detail,
-          // The ranges are the newest first.
-          start_at: one.start_at,
-          end_at: totals.end_at,
-        }
-      : one;
-  }
-  return totals;
-}
-
 /** What a backfill would export, and how long that takes at the pace of the newest runs. */
 function Preview({
-  totals: { intervals, rows, detail, start_at, end_at },
-  coverage,
+  totals: { intervals, rows, seconds, detail, start_at, end_at },
   zone,
 }: {
-  readonly totals: DryRunTotals;
-  readonly coverage: CoverageResponse | undefined;
+  readonly totals: DryRunResponse;
   readonly zone: string;
 }): View {
-  const duration = coverage ? durationOf(intervals, coverage) : null;
   const facts = [
     ['Intervals', formatQuantity(intervals, 'interval')],
     ['Rows in the source', rows === null ? 'not counted' : formatQuantity(rows, 'row')],
-    ...(duration === null ? [] : [['Takes about', duration]]),
+    ...(seconds === null ? [] : [['Takes about', formatDuration(seconds)]]),
     [`Whole intervals (${zone})`, formatInterval(start_at, end_at, zone)],
     ...(detail === null ? [] : [['Remark', detail]]),
   ];
@@ -325,20 +331,38 @@ const columnsOf = (reload: () => unknown): readonly Column<BackfillResponse>[] =
   },
 ];
 
-const kindOf = ({ retry_of_run_id, retries_failed, is_repair, allow_shrink }: BackfillResponse): string => {
+const kindOf = ({
+  retry_of_run_id,
+  retries_failed,
+  is_repair,
+  only,
+  rewrite,
+  allow_shrink,
+}: BackfillResponse): string => {
   if (is_repair) return 'Late rows';
   const kind = retry_of_run_id !== null ? 'Retry' : retries_failed ? 'Retry of failed runs' : 'Backfill';
-  return allow_shrink ? `${kind}, may remove rows` : kind;
+  return [
+    kind,
+    only === 'missing' && 'only what was missing',
+    rewrite && 'writes anew',
+    allow_shrink && 'may remove rows',
+  ]
+    .filter((part) => typeof part === 'string')
+    .join(', ');
 };
 
 function Progress({ backfill: { progress } }: { readonly backfill: BackfillResponse }): View {
   if (!progress) return html`<span class="muted">–</span>`;
-  const { total_runs, finished_runs, failed_runs, retrying_runs, records_completed } = progress;
+  const { total_runs, finished_runs, unchanged_runs, failed_runs, retrying_runs, records_completed } =
+    progress;
+  const { done_at } = progress;
   const remarks = [
     `${formatCount(finished_runs)} of ${formatQuantity(total_runs, 'interval')}`,
     formatQuantity(records_completed, 'row'),
+    unchanged_runs > 0 && `${formatCount(unchanged_runs)} unchanged`,
     failed_runs > 0 && `${formatCount(failed_runs)} failed`,
     retrying_runs > 0 && `${formatCount(retrying_runs)} retrying`,
+    done_at !== null && `done about ${formatMoment(done_at, timezone.value)}`,
   ].filter((remark) => typeof remark === 'string');
   return html`<div class="backfill-progress">
     <progress class="progress" max="1" value=${progress.progress} aria-label="Finished intervals" />

@@ -33,6 +33,7 @@ const looks: Readonly<Record<CoverageKind, IntervalLook>> = {
   missing: 'missing',
   paused: 'paused',
   excluded: 'excluded',
+  expired: 'expired',
 };
 
 /** The coverage from the first row of the source, if that is older than what the export knows. */

@@ -6,6 +6,7 @@ import { allRows } from '../../../source/row_selection.ts';
 import { ApiError } from '../../api_error.ts';
 import type { DryRunService } from '../../backfills/dry_run.ts';
 import { findFirstRow, firstRowTimeoutMs } from '../../backfills/first_row.ts';
+import { readRunSeconds } from '../../backfills/pace.ts';
 import { backfillsPath } from '../../backfills/schema.ts';
 import { type BatchExportRow, requireBatchExport } from '../../batch_exports/read_model.ts';
 import { disconnectSignal, readsExports, teamOf } from '../../requests.ts';
@@ -28,7 +29,7 @@ const kindOf = ({ state, reason }: Coverage['ranges'][number]): CoverageKind => 
   if (reason === 'failed' || reason === 'held') return reason;
   if (state !== 'not_owed') return state;
   if (reason === 'before creation') return 'missing';
-  return reason === 'paused' ? 'paused' : 'excluded';
+  return reason === 'paused' || reason === 'expired' ? reason : 'excluded';
 };
 
 /** The ranges of the bar: what the export knows of, adjacent ones of a kind as one. */
@@ -47,13 +48,6 @@ function segmentsOf(
   }
   return segments.map((segment) => ({ ...segment, intervals: countIntervals(revisions, segment) }));
 }
-
-/** SQL: how long the newest runs of an export have taken, in seconds: those of backfills if there are any. */
-const pace = `select coalesce(percentile_cont(0.5) within group (order by seconds) filter (where backfill_id is not null),
-    percentile_cont(0.5) within group (order by seconds)) as seconds
-  from (select backfill_id, extract(epoch from finished_at - created_at)::float8 as seconds
-    from exportd.batch_export_runs where batch_export_id = $1 and status = 'Completed'
-    order by position desc limit 200) newest`;
 
 /** The end of the time of which the export knows nothing; null if it knows all, or if older ranges were left out. */
 const unknownUntil = ({ ranges: [first] }: Pick<Coverage, 'ranges'>): string | null =>
@@ -134,14 +128,13 @@ export const coverageRoutes: ProjectRoutes = (app, context) => {
       const { batch_export_id: id } = request.params;
       await requireBatchExport(pool, teamOf(request), id);
       const { state, now, coverage } = await requireStanding(pool, id);
-      const { rows } = await pool.query<{ readonly seconds: number | null }>(pace, [id]);
       const { start: until } = intervalContaining(state.revisions, new Date(now));
       return {
         now,
         segments: segmentsOf(coverage, state.revisions),
         is_complete: coverage.is_complete,
         sentence: sentenceOf(coverage, state.definition.timezone, sourceOf(coverage, request.query)),
-        run_seconds: rows[0]?.seconds ?? null,
+        run_seconds: await readRunSeconds(pool, id),
         newest_interval: intervalContaining(state.revisions, new Date(Date.parse(until) - 1)),
         next_run_at: coverage.next_end,
         concurrent_runs: settings.EXPORTD_BACKFILL_CONCURRENCY,

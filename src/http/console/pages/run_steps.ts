@@ -104,6 +104,10 @@ function describeStep(event: RunEvent): StepDescription {
     }
     case 'RunCompleted':
       return { summary: 'Published the manifest', detail: event.data.manifest_key };
+    case 'RunUnchanged':
+      return {
+        summary: `Unchanged: nothing was published, and generation ${event.data.generation} stays`,
+      };
     case 'RunFailed':
       return {
         summary: event.data.held ? 'Held, because rows are missing in the source' : 'Failed',

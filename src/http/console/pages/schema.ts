@@ -150,7 +150,16 @@ export const timelineQuery = z.strictObject({
 });
 
 /** What a range of the coverage is. `paused` and `missing` ranges have no run; `owed` ones have one that waits or is active. */
-const coverageKinds = ['exported', 'held', 'failed', 'owed', 'missing', 'paused', 'excluded'] as const;
+const coverageKinds = [
+  'exported',
+  'held',
+  'failed',
+  'owed',
+  'missing',
+  'paused',
+  'excluded',
+  'expired',
+] as const;
 export type CoverageKind = (typeof coverageKinds)[number];
 
 const coverageSegment = z.object({
