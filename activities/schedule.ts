@@ -121,10 +121,7 @@ interface BackfillActivityDependencies {
 }
 
 /** The result of a backfill's step. */
-export interface BackfillStepOutcome extends Pick<
-  BackfillStep,
-  'ended' | 'status' | 'runs_created' | 'total_runs'
-> {
+export interface BackfillStepOutcome extends Omit<BackfillStep, 'start_runs'> {
   /** Runs that wait for another run of their interval to close. */
   readonly blocked_runs: number;
   /** After how many steps the workflow continues as new. */
@@ -141,11 +138,10 @@ export function createBackfillActivities(dependencies: BackfillActivityDependenc
     {
       /** Records the runs that ended, creates the next ones and starts their executions. */
       advanceBackfill: async (_, input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
-        const step = await advanceBackfill(journal, policies, input.backfill_id);
-        const { ended, status, runs_created, total_runs } = step;
-        const blocked_runs = await runs.startAll(step.start_runs);
+        const { start_runs, ...step } = await advanceBackfill(journal, policies, input.backfill_id);
+        const blocked_runs = await runs.startAll(start_runs);
         const continue_after = settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS;
-        return { ended, status, runs_created, total_runs, blocked_runs, continue_after };
+        return { ...step, blocked_runs, continue_after };
       },
     },
   );

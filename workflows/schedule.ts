@@ -216,12 +216,14 @@ function createDetailsPublisher(): (step: ScheduleStepOutcome) => void {
 }
 
 /** What the Temporal UI says of a backfill. A repair finds out as it goes how many intervals it has. */
-function progressOf({ runs_created, total_runs, status }: BackfillStepOutcome): string {
-  const intervals =
-    total_runs > 0
-      ? `${runs_created} of ${total_runs} intervals`
-      : `${runs_created} ${runs_created === 1 ? 'interval' : 'intervals'}`;
-  return `${intervals} started${status === 'Paused' ? ', paused' : ''}`;
+function progressOf({ runs_created, runs_ended, total_runs, done_at, status }: BackfillStepOutcome): string {
+  if (total_runs === 0) return `${runs_created} ${runs_created === 1 ? 'interval' : 'intervals'} started`;
+  const done = `${runs_ended} of ${total_runs} intervals`;
+  if (status === 'Paused') return `${done}, paused`;
+  // Not in histories that were recorded before.
+  return typeof done_at === 'string'
+    ? `${done}, done about ${done_at.slice(0, 16).replace('T', ' ')} UTC`
+    : done;
 }
 
 const backfillActivities = proxyLocalActivities<BackfillActivities>(journalOptions);

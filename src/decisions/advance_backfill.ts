@@ -8,6 +8,7 @@ import {
   plannedRuns,
 } from '../domain/backfill.ts';
 import { batchExportDecider, type BatchExportState, type LiveBatchExport } from '../domain/batch_export.ts';
+import { doneAt } from '../domain/coverage.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { isActiveStatus, type RunStatus } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
@@ -37,9 +38,12 @@ export interface BackfillStep {
   readonly ended: boolean;
   readonly status: BackfillState['status'];
   readonly start_runs: readonly StartableRun[];
-  /** How many of `total_runs` intervals have a run, for the summary in the Temporal UI. */
+  /** How many of `total_runs` intervals have a run, and how many of these have ended, for the details in the Temporal UI. */
   readonly runs_created: number;
+  readonly runs_ended: number;
   readonly total_runs: number;
+  /** When it is done at the pace so far, ISO 8601; null while that is not known, and unless it runs. */
+  readonly done_at: string | null;
 }
 
 /** Records the backfill's ended runs, creates as many new ones as its concurrency allows, and completes it at the end. */
@@ -49,17 +53,19 @@ export async function advanceBackfill(
   backfillId: string,
 ): Promise<BackfillStep> {
   const step = await journal.transaction(async (transaction): Promise<Omit<BackfillStep, 'start_runs'>> => {
-    const { rows } = await transaction.connection.query<{ batch_export_id: string }>(
-      'select batch_export_id from exportd.backfills where id = $1',
+    const { rows } = await transaction.connection.query<{ batch_export_id: string; created_at: string }>(
+      'select batch_export_id, created_at from exportd.backfills where id = $1',
       [backfillId],
     );
-    const batchExportId = rows[0]?.batch_export_id;
+    const { batch_export_id: batchExportId, created_at = '' } = rows[0] ?? {};
     if (batchExportId === undefined)
       return {
         ended: true,
         status: 'Absent',
         runs_created: 0,
+        runs_ended: 0,
         total_runs: 0,
+        done_at: null,
       };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
     const backfill = await transaction.lock(backfillDecider, backfillId);
@@ -71,11 +77,19 @@ export async function advanceBackfill(
       decideCompletion(backfill.state(), await hasRepairs(transaction.connection, batchExportId)),
     );
     const state = backfill.state();
+    const { status } = state;
+    const [runs_created, runs_ended, total_runs] =
+      status === 'Absent'
+        ? [0, 0, 0]
+        : [state.runs_created, state.runs_created - state.active.length, plannedRuns(state.spec.plan)];
+    const pace = { created_at, last_updated_at: transaction.now.toISOString() };
     return {
-      ended: state.status === 'Completed' || state.status === 'Cancelled' || state.status === 'Absent',
-      status: state.status,
-      runs_created: state.status === 'Absent' ? 0 : state.runs_created,
-      total_runs: state.status === 'Absent' ? 0 : plannedRuns(state.spec.plan),
+      ended: status === 'Completed' || status === 'Cancelled' || status === 'Absent',
+      status,
+      runs_created,
+      runs_ended,
+      total_runs,
+      done_at: status === 'Running' ? doneAt({ ...pace, finished: runs_ended, total: total_runs }) : null,
     };
   });
   return { ...step, start_runs: await readStartableRuns(journal.pool, { backfill_id: backfillId }) };

@@ -12,6 +12,7 @@ export const notificationTypes = [
   'batch_export.paused',
   'batch_export.recovered',
   'backfill.paused',
+  'backfill.completed',
   'source.unavailable',
   'source.recovered',
   'destination.unavailable',
@@ -24,7 +25,9 @@ export const notificationTypes = [
 export type NotificationType = (typeof notificationTypes)[number];
 
 /** What a webhook receives that subscribes to nothing in particular: a person reads these. */
-export const incidentTypes = notificationTypes.filter((type) => type !== 'interval.published');
+export const incidentTypes = notificationTypes.filter(
+  (type) => type !== 'interval.published' && type !== 'backfill.completed',
+);
 
 /** The manifest that `interval.published` is about. */
 export interface PublishedManifest {
@@ -48,6 +51,16 @@ export const noManifest: ManifestFields = {
   bytes: null,
   files: null,
 };
+
+/** The intervals of the backfill that `backfill.completed` is about, by how their runs ended, and the rows that were exported. */
+export interface CompletedBackfill {
+  readonly intervals: number;
+  readonly exported: number;
+  /** Of these nothing was published: the bucket had their rows. */
+  readonly unchanged: number;
+  readonly failed: number;
+  readonly rows: number;
+}
 
 /** What a message says of the condition of its export. */
 export type NotifiedCondition = Pick<Condition, 'severity' | 'cause' | 'summary' | 'since' | 'owner'>;
@@ -78,11 +91,13 @@ export interface NotificationData extends ManifestFields {
   readonly batch_export_name: string | null;
   readonly backfill_id: string | null;
   readonly run_id: string | null;
-  /** Status of the run, or `Paused`. */
+  /** Status of the run or the backfill, or `Paused`. */
   readonly status: string | null;
   readonly latest_error: string | null;
   readonly data_interval_start: string | null;
   readonly data_interval_end: string | null;
+  /** Null unless the message is `backfill.completed`, whose range the two times are. */
+  readonly backfill: CompletedBackfill | null;
   /** Null in a message that opens none and ends none. */
   readonly incident: NotifiedIncident | null;
   /** As it was when the message was first sent. Null before, in a test, and for `interval.published`. */
@@ -104,6 +119,7 @@ export const testNotificationData = (projectId: number): NotificationData => ({
   batch_export_id: null,
   batch_export_name: null,
   ...withoutRun,
+  backfill: null,
   incident: null,
   condition: null,
   ...noManifest,
@@ -138,6 +154,8 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       return 'the batch export was paused after repeated failures';
     case 'backfill.paused':
       return `backfill ${data.backfill_id ?? '?'} was paused after repeated failures`;
+    case 'backfill.completed':
+      return `the backfill of ${interval} is done${data.backfill === null ? '' : `: ${describeBackfill(data.backfill)}`}`;
     case 'batch_export.recovered':
       if (data.data_interval_start === null) return 'no interval of the batch export is held any more';
       return `${data.backfill_id === null ? 'the batch export' : `backfill ${data.backfill_id}`} recovered with the run of ${interval}`;
@@ -165,6 +183,18 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
 /** How much an outage concerns, as the end of a clause. */
 const concern = ({ incident }: Pick<NotificationData, 'incident'>): string =>
   incident === null ? '' : `: ${concernOf(incident, incident.closed_at !== null)}`;
+
+/** How the intervals of a backfill ended, as the end of a sentence. */
+function describeBackfill({ intervals, exported, unchanged, failed, rows }: CompletedBackfill): string {
+  const count = (value: number): string => value.toLocaleString('en');
+  return [
+    `${count(exported)} of ${count(intervals)} intervals exported with ${count(rows)} rows`,
+    unchanged > 0 && `${count(unchanged)} unchanged`,
+    failed > 0 && `${count(failed)} not exported`,
+  ]
+    .filter((part) => typeof part === 'string')
+    .join(', ');
+}
 
 /** A message of Slack's incoming webhooks. */
 export interface SlackMessage {

@@ -2,6 +2,7 @@ import type { Connection } from '../journal/database.ts';
 import { deterministicId } from '../journal/journal.ts';
 import { maxPendingDeliveries } from './deliveries.ts';
 import {
+  type CompletedBackfill,
   noManifest,
   type NotificationData,
   type NotificationType,
@@ -11,7 +12,7 @@ import {
 /** A notification to store. */
 export interface NewNotification extends Omit<
   NotificationData,
-  'project_id' | 'batch_export_id' | 'batch_export_name' | 'condition' | keyof PublishedManifest
+  'project_id' | 'batch_export_id' | 'batch_export_name' | 'backfill' | 'condition' | keyof PublishedManifest
 > {
   readonly type: NotificationType;
   /** Identifies what it reports: each cause is notified once. */
@@ -20,6 +21,8 @@ export interface NewNotification extends Omit<
   readonly batch_export_id: string;
   /** Only of `interval.published`. */
   readonly manifest?: PublishedManifest;
+  /** Only of `backfill.completed`. */
+  readonly backfill?: CompletedBackfill;
   /** Leaves out the webhooks of the project, which have got the same message about another export. */
   readonly onlyOwnWebhooks?: boolean;
 }
@@ -52,6 +55,7 @@ export async function storeNotification(
     team_id,
     batch_export_id,
     manifest,
+    backfill = null,
     onlyOwnWebhooks = false,
     ...fields
   } = notification;
@@ -60,6 +64,7 @@ export async function storeNotification(
     batch_export_id,
     ...fields,
     latest_error: fields.latest_error?.slice(0, maxErrorLength) ?? null,
+    backfill,
     ...(manifest ?? noManifest),
   };
   const { rowCount } = await connection.query({

@@ -1,3 +1,4 @@
+import type { ExistingBackfill } from '../domain/backfill.ts';
 import type { AutoPause } from '../domain/batch_export.ts';
 import { withBase } from '../domain/run.ts';
 import { backfillOf, type ExistingRun, filesOf } from '../domain/run_state.ts';
@@ -6,6 +7,7 @@ import type { AppendedEvent, Subscriber } from '../journal/journal.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { notifyOfHold } from './condition_changes.ts';
 import { notifyOfCompletion, openIncident } from './incidents.ts';
+import { type CompletedBackfill, withoutRun } from './notification.ts';
 import { storeNotification } from './store_notification.ts';
 
 /** Starts every delivery of an export that has not been attempted. */
@@ -40,13 +42,43 @@ async function reportEvent(connection: Connection, event: AppendedEvent): Promis
     case 'batch_export':
       return reportBatchExport(connection, event);
     case 'backfill':
-      if (event.before.status === 'Absent' || event.stored.type !== 'BackfillPaused') return null;
-      return reportPause(
-        connection,
-        { ...event.before.spec, backfill_id: event.stored.stream_id },
-        event.stored.data,
-      );
+      return event.before.status === 'Absent' ? null : reportBackfill(connection, event, event.before);
   }
+}
+
+async function reportBackfill(
+  connection: Connection,
+  { stored }: Extract<AppendedEvent, { stream_type: 'backfill' }>,
+  { spec }: ExistingBackfill,
+): Promise<string | null> {
+  const owner = { ...spec, backfill_id: stored.stream_id };
+  if (stored.type === 'BackfillPaused') return reportPause(connection, owner, stored.data);
+  // A retry is one run, and a repair is asked for by no person.
+  const isAskedFor = spec.plan.kind === 'range' || spec.plan.kind === 'failed';
+  if (stored.type !== 'BackfillCompleted' || !isAskedFor) return null;
+  const { batch_export_id, team_id, start_at, end_at } = spec;
+  const { rows } = await connection.query<CompletedBackfill>(
+    `select total_runs as intervals, completed_runs - unchanged_runs as exported, unchanged_runs as unchanged,
+       total_runs - completed_runs as failed, records_completed as rows
+     from exportd.backfills where id = $1`,
+    [stored.stream_id],
+  );
+  const [backfill] = rows;
+  if (!backfill) throw new RangeError(`The row of the backfill ${stored.stream_id} is missing.`);
+  const hasDelivery = await storeNotification(connection, {
+    ...withoutRun,
+    type: 'backfill.completed',
+    cause: stored.stream_id,
+    team_id,
+    batch_export_id,
+    backfill_id: stored.stream_id,
+    status: 'Completed',
+    data_interval_start: start_at,
+    data_interval_end: end_at,
+    incident: null,
+    backfill,
+  });
+  return hasDelivery ? batch_export_id : null;
 }
 
 /** @returns whether there is a delivery */

@@ -117,6 +117,7 @@ describe('a command calls its operation and prints the response', () => {
       ['export', 'unpause', id, '--backfill'],
       ['export', 'backfill', id, '--start-at', start, '--end-at', end, '--dry-run'],
       ['export', 'backfill', id, '--start-at', start, '--end-at', end, '--allow-shrink'],
+      ['export', 'backfill', id, '--start-at', 'first', '--end-at', end, '--only', 'missing', '--rewrite'],
       ['export', 'retry', id, inner, '--allow-shrink'],
       ['export', 'retry', '--failed', '--since', '-1h'],
       ['export', 'retry', id, '--failed', '--since', '-1h'],

@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { notifyOfCompletion } from '../../src/notifications/incidents.ts';
+import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import { inTransaction, type Connection } from '../../src/journal/database.ts';
@@ -110,6 +111,43 @@ describe('notifications', () => {
     expect(runs.length).toBeGreaterThan(1);
     expect(await one.news()).toEqual([{ type: 'run.key_taken', run_id: runs[0] }]);
     expect(await one.receivers()).toHaveLength(1);
+  });
+
+  it('report a backfill that is done to those who subscribe to it, with its intervals, rows and failures', async () => {
+    const one = await createExport();
+    await webhook({ batch_export: one.id });
+    const subscribed = await webhook({ batch_export: one.id, events: ['backfill.completed'] });
+    const { backfillId, runs } = await one.backfill(3);
+    const recorder = createRunRecorder(journal);
+    await (
+      await one.complete(runs[0])
+    )();
+    await one.end(runs[1], 'Failed');
+    const unchanged = await recorder.readActive(runs[2] ?? '');
+    await recorder.completeUnchanged(runs[2] ?? '', {
+      run_id: runs[0] ?? '',
+      run: unchanged,
+      adopted_by: null,
+    });
+    await advanceBackfill(journal, quickPolicies(), backfillId);
+    const { rows } = await database.pool.query<{ data: Record<string, unknown>; webhook_id: string }>(
+      `select data, webhook_id from exportd.notifications notification
+       join exportd.webhook_deliveries delivery on delivery.notification_id = notification.id
+       where notification.batch_export_id = $1 and type = 'backfill.completed'`,
+      [one.id],
+    );
+    const minute = minuteBefore(20).end_at;
+    expect(rows).toEqual([
+      {
+        webhook_id: subscribed.id,
+        data: expect.objectContaining({
+          backfill_id: backfillId,
+          data_interval_start: new Date(Date.parse(minute) - 180_000).toISOString(),
+          data_interval_end: new Date(minute).toISOString(),
+          backfill: { intervals: 3, exported: 1, unchanged: 1, failed: 1, rows: expect.any(Number) },
+        }) as unknown,
+      },
+    ]);
   });
 
   it('report a held run as such; there is nothing to recover from', async () => {
@@ -276,6 +314,8 @@ describe('notifications', () => {
       latest_error: null,
       data_interval_start,
       data_interval_end,
+      backfill: null,
+      incident: null,
       condition: null,
       manifest_key: 'the manifest',
       generation: 1,

@@ -93,14 +93,14 @@ describe('a batch export controlled over HTTP', () => {
 
   it('publishes nothing of what is unchanged, unless its files are lost, or new ones are asked for', async () => {
     const id = await stack.createExport({}, { prefix: 'unchanged' });
-    const [first, empty] = [...(await runBackfill(id, 3, 2)), ...(await runBackfill(id, 50, 49))];
+    const [first, empty] = [...(await runBackfill(id, 10, 9)), ...(await runBackfill(id, 50, 49))];
     const key = first?.manifest_key ?? '';
     const before = await readManifest(stack.bucket, key);
     const objects = async () => (await keysUnder(stack.bucket, 'unchanged/')).toSorted();
     const stored = await objects();
 
     for (const [from, to] of [
-      [3, 2],
+      [10, 9],
       [50, 49],
     ] as const) {
       const [again] = await runBackfill(id, from, to);
@@ -111,7 +111,7 @@ describe('a batch export controlled over HTTP', () => {
     expect(await objects()).toEqual(stored);
     const interval = await stack.call(
       'GET',
-      `/batch_exports/${id}/intervals/?after=${hourAgo(3).toISOString()}&before=${hourAgo(2).toISOString()}`,
+      `/batch_exports/${id}/intervals/?after=${hourAgo(10).toISOString()}&before=${hourAgo(9).toISOString()}`,
     );
     expect(interval.body.results).toMatchObject([{ status: 'exported', generation: 1, rows: rowsPerHour }]);
     const { results } = (await stack.call('GET', `/batch_exports/${id}/backfills/`)).body as {
@@ -122,12 +122,12 @@ describe('a batch export controlled over HTTP', () => {
     await stack.bucket.client.send(
       new DeleteObjectCommand({ Bucket: stack.bucket.bucket, Key: before.files[0]?.key ?? '' }),
     );
-    await runBackfill(id, 3, 2);
+    await runBackfill(id, 10, 9);
     const cured = await readManifest(stack.bucket, key);
     expect(cured.generation).toBeGreaterThan(before.generation);
     expect(await exportedUuids(stack.bucket, key)).toHaveLength(rowsPerHour);
 
-    await runBackfill(id, 3, 2, { rewrite: true });
+    await runBackfill(id, 10, 9, { rewrite: true });
     expect((await readManifest(stack.bucket, key)).generation).toBeGreaterThan(cured.generation);
   });
 

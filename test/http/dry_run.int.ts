@@ -51,6 +51,7 @@ describe('a dry run of a backfill', () => {
         end_at: new Date(start + 180_000).toISOString(),
         intervals: 3,
         rows: 4,
+        seconds: null,
         detail: null,
       });
     }

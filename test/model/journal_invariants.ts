@@ -20,6 +20,7 @@ interface CreatedRunData {
 /** The events that end a run. */
 export const endEvents = [
   'RunCompleted',
+  'RunUnchanged',
   'RunFailed',
   'RunFailedRetryable',
   'RunTimedOut',

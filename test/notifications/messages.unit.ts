@@ -181,6 +181,7 @@ describe('a plain message', () => {
         latest_error: 'Error',
         data_interval_start: '2026-11-01T10:00:00.000Z',
         data_interval_end: '2026-11-01T11:00:00.000Z',
+        backfill: null,
         incident: null,
         condition: null,
         manifest_key: null,

@@ -253,6 +253,11 @@ export async function startLifecycle() {
         if (rows % 3 === 1) await recorder.withdrawPublish(id, claimed);
         else if (choice % 4 > 0) await recorder.complete(id, generation, `${id}/${generation}/manifest`);
       }),
+    unchanged: (choice: number) =>
+      withRun(choice, async (id, run) => {
+        const replaced = await recorder.findReplaced(run);
+        if (replaced) await recorder.completeUnchanged(id, replaced);
+      }),
     end: (choice: number, status: Parameters<typeof endRun>[3]['status']) =>
       withRun(choice, (id) => endRun(journal, policies, id, { status, latest_error: 'Test: a reason.' })),
     adopt: (choice: number, generation: number) =>
@@ -343,12 +348,19 @@ const command = fc.oneof(
   ),
   labelled(
     'backfill',
-    fc.tuple(fc.integer({ min: 2, max: 9 }), fc.integer({ min: 0, max: 4 }), fc.boolean()),
-    (lifecycle, [from, to, allow_shrink]) =>
+    fc.tuple(
+      fc.integer({ min: 2, max: 9 }),
+      fc.integer({ min: 0, max: 4 }),
+      fc.record(
+        { allow_shrink: fc.boolean(), rewrite: fc.boolean(), only: fc.constant('missing') },
+        { requiredKeys: [] },
+      ),
+    ),
+    (lifecycle, [from, to, scope]) =>
       lifecycle.command('backfill', {
         start_at: minutesAgo(from + to),
         end_at: minutesAgo(to),
-        allow_shrink,
+        ...scope,
       }),
   ),
   labelled(
@@ -387,6 +399,7 @@ const runStep = fc.oneof(
     fc.tuple(choice, fc.constantFrom('Failed', 'FailedRetryable', 'TimedOut', 'Terminated', 'Cancelled')),
     (lifecycle, value) => lifecycle.end(...value),
   ),
+  labelled('unchanged', choice, (lifecycle, value) => lifecycle.unchanged(value)),
   labelled('adopt', fc.tuple(choice, fc.integer({ min: 1, max: 4 })), (lifecycle, value) =>
     lifecycle.adopt(...value),
   ),

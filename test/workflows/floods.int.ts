@@ -233,7 +233,7 @@ describe('the backfill workflow', () => {
       'the runs that had started',
     );
     expect(await stack.runsOf(id)).toHaveLength(3);
-    await waitForDetails(backfill_id, /^3 of 10 intervals started, paused$/);
+    await waitForDetails(backfill_id, /^3 of 10 intervals, paused$/);
     await stack.command(id, 'cancelBackfill', { backfill_id });
     await stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfill_id)).result();
     expect(await statusOf(backfill_id)).toBe('Cancelled');
@@ -247,11 +247,11 @@ describe('the backfill workflow', () => {
     // Enough that some have not started when the third has failed.
     const { outcome } = await stack.command(id, 'backfill', lastHours(12));
     const backfill_id = outcome?.backfill_id ?? '';
-    await waitForDetails(backfill_id, /^[3-8] of 12 intervals started, paused$/);
+    await waitForDetails(backfill_id, /^[3-8] of 12 intervals, paused$/);
     stack.behaviour.duringExport = defaultExport;
     await stack.command(id, 'unpauseBackfill', { backfill_id });
     await stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfill_id)).result();
-    await waitForDetails(backfill_id, /^12 of 12 intervals started$/);
+    await waitForDetails(backfill_id, /^12 of 12 intervals$/);
     expect(await statusOf(backfill_id)).toBe('Completed');
   });
 });

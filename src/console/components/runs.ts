@@ -96,6 +96,7 @@ export function RunTable({
         html`<div class="run-status">
           <${StatusBadge} status=${run.status} />
           ${run.latest_error !== null && html`<p class="run-error">${messageInWords(run.latest_error)}</p>`}
+          ${run.status === 'Completed' && run.status_detail !== null && html`<p class="muted">${run.status_detail}</p>`}
         </div>`,
     },
     { header: 'Generation', align: 'right', secondary: true, render: (run) => run.generation ?? '–' },

@@ -206,6 +206,16 @@ export const webhookMessageSchema = z
         latest_error: z.string().nullable(),
         data_interval_start: responseTimestampSchema.nullable(),
         data_interval_end: responseTimestampSchema.nullable(),
+        backfill: z
+          .object({
+            intervals: z.number().int(),
+            exported: z.number().int(),
+            unchanged: z.number().int().describe('Nothing was published of them: the bucket had their rows.'),
+            failed: z.number().int().describe('Failed, cancelled, or waiting for another automatic retry.'),
+            rows: z.number().int(),
+          })
+          .nullable()
+          .describe('How the intervals of the backfill ended. Null unless it is `backfill.completed`.'),
         incident: z
           .object({
             id: z.string().describe('The same in all messages about it, from the first to the last.'),

@@ -105,6 +105,7 @@ const webhookEvents: Readonly<Record<WebhookEvent, string>> = {
   'batch_export.paused': 'the export was paused after failures',
   'batch_export.recovered': 'it works again',
   'backfill.paused': 'a backfill was paused after failures',
+  'backfill.completed': 'a backfill is done',
   'source.unavailable': 'the source cannot be read',
   'source.recovered': 'the source can be read again',
   'destination.unavailable': 'the bucket does not respond',
@@ -118,7 +119,9 @@ const webhookEvents: Readonly<Record<WebhookEvent, string>> = {
 const allEvents = Object.keys(webhookEvents) as WebhookEvent[];
 
 /** What a new webhook receives by default: what a person has to know. */
-const incidentEvents = allEvents.filter((event) => event !== 'interval.published');
+const incidentEvents = allEvents.filter(
+  (event) => event !== 'interval.published' && event !== 'backfill.completed',
+);
 
 const formats = [
   { value: 'json', label: 'JSON' },
