@@ -49,9 +49,12 @@ function schemaOf(
     );
   };
   const parts = { path: parametersIn('path'), query: parametersIn('query') };
-  const results = Object.entries(responses).flatMap(([status, { content }]): Schema[] =>
-    status.startsWith('2') ? [content?.[jsonType]?.schema ?? { type: 'null' }] : [],
-  );
+  const results = Object.entries(responses).flatMap(([status, { content }]): Schema[] => {
+    const schema = content?.[jsonType]?.schema ?? { type: 'null' };
+    // The client waits for jobs.
+    const isAwaited = status === '202' && schema.$ref === '#/components/schemas/Job';
+    return status.startsWith('2') && !isAwaited ? [schema] : [];
+  });
   const [first = {}, ...others] = results.filter(
     ({ $ref }, index) => $ref === undefined || results.findIndex((one) => one.$ref === $ref) === index,
   );

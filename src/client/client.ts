@@ -1,6 +1,6 @@
 // The package's `exportd/client`, which browsers load too: it imports nothing of other folders.
 import { ExactNumber, parseJson, stringifyJson } from './exact_numbers.ts';
-import type { Operations } from './operations.ts';
+import type { Job, Operations } from './operations.ts';
 
 export type * from './operations.ts';
 export { ExactNumber, parseJson, stringifyJson };
@@ -117,7 +117,10 @@ export interface ClientOptions {
   readonly fetch?: typeof fetch;
 }
 
-/** Client of the HTTP API. Each function throws an ApiError or a ConnectionError. */
+/**
+ * Client of the HTTP API. Each function throws an ApiError or a ConnectionError. A job that the service answers with 202 is
+ * polled, and its result returned; it throws an ExportdError if it fails.
+ */
 export interface Client {
   get<Path extends PathOf<'GET'>>(
     path: Path,
@@ -154,7 +157,7 @@ export function createClient({
 }: ClientOptions): Client {
   const base = baseUrl.replace(/\/+$/, '');
 
-  const requestUrl = async (
+  const sendRequest = async (
     method: Method,
     url: string,
     { body, signal, idempotencyKey, accept = 'application/json' }: UntypedRequest,
@@ -186,6 +189,34 @@ export function createClient({
     if (!ok) throw errorOf(status, parsed?.value);
     if (!parsed) throw new ConnectionError(status, notExportd);
     return { status, body: parsed.value, location: response.headers.get('location') };
+  };
+
+  /** Polls a job that a request has started below the same project. @throws ExportdError why it failed */
+  const waitForJob = async (
+    startUrl: string,
+    { id }: Job,
+    { signal }: UntypedRequest,
+  ): Promise<ApiResponse> => {
+    // Not `Location`: the service may know itself by another name, and by another path.
+    const projectPath = startUrl.slice(base.length).split('/', 4).join('/');
+    for (;;) {
+      await new Promise((resolve) => setTimeout(resolve, jobPollMs));
+      const { status, body } = await sendRequest('GET', `${base}${projectPath}/jobs/${id}/`, { signal });
+      const job = body as Job;
+      if (job.status === 'completed') return { status, body: job.result, location: null };
+      if (job.status === 'failed')
+        throw new ExportdError(
+          status,
+          { code: 'job_failed', detail: job.error ?? 'The job failed.' },
+          { body },
+        );
+    }
+  };
+
+  const requestUrl = async (method: Method, url: string, options: UntypedRequest): Promise<ApiResponse> => {
+    const response = await sendRequest(method, url, options);
+    const { status, body } = response;
+    return status === 202 && isJob(body) ? waitForJob(url, body, options) : response;
   };
 
   let only: Promise<number> | undefined;
@@ -244,6 +275,13 @@ export function createClient({
     request,
   };
 }
+
+/** How often a job is polled, in milliseconds. */
+const jobPollMs = 1_000;
+
+/** Whether a body of 202 is a job. That of a command has `detail` alone, that of a verification no `result`. */
+const isJob = (body: unknown): body is Job =>
+  typeof body === 'object' && body !== null && 'status' in body && 'result' in body;
 
 const notExportd = {
   code: 'not_exportd',

@@ -194,6 +194,9 @@ export const httpApi = {
   EXPORTD_COMMAND_TIMEOUT: duration('10s').describe(
     'How long the API waits for the outcome of a command before it responds with 202.',
   ),
+  EXPORTD_JOB_WAIT_TIMEOUT: duration('50s').describe(
+    'How long the API waits for a worker, such as for the check of a table, before it responds with 202. A proxy has to wait longer.',
+  ),
   EXPORTD_DRY_RUN_TIMEOUT: duration('30s', { min: '100ms' }).describe(
     'How long a dry run of a backfill may count rows. After that it responds without row counts.',
   ),

@@ -19,6 +19,7 @@ import { createCommandOutcomes } from './command_outcomes.ts';
 import { createCommandService, type ScheduleSignaller } from './command_service.ts';
 import { consoleRoutes } from './console/console_routes.ts';
 import { sessionRoutes } from './console/session_routes.ts';
+import { jobRoutes } from './jobs/routes.ts';
 import { monitoringRoutes, type ServerMonitor } from './monitoring.ts';
 import { addApiDocs, documentOptions } from './openapi/openapi.ts';
 import { addAuthentication } from './plugins/authentication.ts';
@@ -32,7 +33,7 @@ import { paceConnections } from './plugins/pacing.ts';
 import { addRefusals } from './plugins/refusals.ts';
 import { addRequestSpans } from './plugins/spans.ts';
 import { createRequestShares } from './request_shares.ts';
-import { consoleResources, projectResources, wholeResources } from './resources.ts';
+import { consoleResources, jobOperations, projectResources, wholeResources } from './resources.ts';
 import type { Resource } from './resource.ts';
 import type { HttpApp, RouteContext } from './route_context.ts';
 import { createTemporalLinks } from './temporal_links.ts';
@@ -109,7 +110,11 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
     scope.addHook('onRequest', (request) => authentication.authenticate(request));
     addConnectionShares(scope);
     for (const addRoutes of wholeResources) addRoutes(scope, context);
-    const routes = [...projectResources, ...resources.flatMap((one) => one.routes)];
+    const routes = [
+      ...projectResources,
+      jobRoutes([...jobOperations, ...resources.flatMap(({ jobs = [] }) => jobs)]),
+      ...resources.flatMap((one) => one.routes),
+    ];
     if (settings.EXPORTD_CONSOLE)
       routes.push(...consoleResources, ...resources.flatMap((one) => one.pages ?? []));
     for (const prefix of projectRoots)

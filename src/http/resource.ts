@@ -1,3 +1,4 @@
+import type { JobOperation } from './jobs/answer_job.ts';
 import type { ErrorOf } from './plugins/errors.ts';
 import type { ProjectRoutes } from './route_context.ts';
 
@@ -7,6 +8,8 @@ export interface Resource {
   readonly routes: readonly ProjectRoutes[];
   /** What only pages of the console read. */
   readonly pages?: readonly ProjectRoutes[];
+  /** Its operations that jobs carry out. */
+  readonly jobs?: readonly JobOperation[];
   /** What the audit trail calls its operations that change something, by method and path below the project. */
   readonly actions?: Readonly<Record<string, string>>;
   readonly errorOf?: ErrorOf;

@@ -6,6 +6,7 @@ import verifications from './verifications/examples.json' with { type: 'json' };
 import previews from './previews/examples.json' with { type: 'json' };
 import source from './source/examples.json' with { type: 'json' };
 import tables from './tables/examples.json' with { type: 'json' };
+import jobs from './jobs/examples.json' with { type: 'json' };
 import webhooks from './webhooks/examples.json' with { type: 'json' };
 import dashboards from './dashboards/examples.json' with { type: 'json' };
 import keys from './keys/examples.json' with { type: 'json' };
@@ -18,6 +19,7 @@ import {
   batchExportActionRoutes,
   batchExportCheckRoutes,
   batchExportRoutes,
+  destinationTest,
   destinationTestRoutes,
 } from './batch_exports/routes.ts';
 import { activeRunRoutes } from './console/pages/active_runs.ts';
@@ -31,6 +33,7 @@ import { timelineRoutes } from './console/pages/timeline.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
 import { intervalDetailRoutes } from './intervals/detail_routes.ts';
 import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts';
+import type { JobOperation } from './jobs/answer_job.ts';
 import { keyRoutes } from './keys/routes.ts';
 import { previewRoutes } from './previews/routes.ts';
 import { installationRoutes, projectRoutes, projectUserRoutes } from './projects/routes.ts';
@@ -40,8 +43,8 @@ import type { Resource } from './resource.ts';
 import type { ProjectRoutes } from './route_context.ts';
 import { failedRunRoutes, runRoutes } from './runs/routes.ts';
 import { sourceRoutes } from './source/routes.ts';
-import { tableRoutes } from './tables/routes.ts';
-import { verificationRoutes } from './verifications/routes.ts';
+import { tableOperations, tableRoutes } from './tables/routes.ts';
+import { verificationOperation, verificationRoutes } from './verifications/routes.ts';
 import type { ServerParts, StartedResource } from './server_parts.ts';
 import { startWebhooks, webhookResource } from './webhooks/webhook_resource.ts';
 
@@ -73,6 +76,13 @@ export const projectResources: readonly ProjectRoutes[] = [
   auditRoutes,
 ];
 
+/** Their operations that jobs carry out. */
+export const jobOperations: readonly JobOperation[] = [
+  destinationTest,
+  verificationOperation,
+  ...tableOperations,
+];
+
 /** What only the pages of the console read. */
 export const consoleResources: readonly ProjectRoutes[] = [
   overviewRoutes,
@@ -95,6 +105,7 @@ export const resourceExamples = {
   ...previews,
   ...source,
   ...tables,
+  ...jobs,
   ...webhooks,
   ...dashboards,
   ...keys,
@@ -112,6 +123,7 @@ export const resourceTags = [
     name: 'Intervals and logs',
     prefixes: ['/batch_exports/{batch_export_id}/intervals', '/batch_exports/{id}/logs'],
   },
+  { name: 'Jobs', prefixes: ['/jobs'] },
   { name: 'Webhooks', prefixes: ['/webhooks'] },
   { name: 'Source', prefixes: ['/source'] },
   { name: 'Queries', prefixes: ['/query'] },

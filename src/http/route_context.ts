@@ -5,7 +5,7 @@ import type { KeyRing } from '../config/key_ring.ts';
 import type { EncoderPool } from '../encoding/encoder.ts';
 import type { DryRunService } from './backfills/dry_run.ts';
 import type { CommandService } from './command_service.ts';
-import type { JobService } from './jobs.ts';
+import type { JobService } from './jobs/answer_job.ts';
 import type { RequestShares } from './request_shares.ts';
 import type { ExportLink, RunLink } from './runs/read_model.ts';
 

@@ -30,7 +30,7 @@ export interface JobKind<Parameters extends object, Result extends object> {
   readonly attempts: number;
   /** How long an attempt may take, in milliseconds. */
   readonly timeoutMs: (settings: Settings) => number;
-  /** Whether it is read after the request that has waited for it. Otherwise it is deleted with that request. */
+  /** Whether it is listed later. Otherwise it is deleted with the request that has waited for it, or an hour after its time. */
   readonly isKept: boolean;
   /** Never set: the types of its parameters and of its result. */
   readonly types?: readonly [Parameters, Result];
@@ -44,7 +44,7 @@ export interface JobRequest<Parameters extends object> {
   readonly target: string;
   /** What else there is to know, without secrets. */
   readonly parameters: Parameters;
-  /** Sealed for the target. They are deleted with the answer, or after an hour. */
+  /** Sealed for the target. They are deleted with the answer, or an hour after its time. */
   readonly secrets?: Readonly<Record<string, string>>;
 }
 
@@ -87,8 +87,8 @@ const columns = `id, kind, team_id, user_id, target, parameters, secrets, result
     case when ${isUnfinished} then 'pending' when result is null then 'failed' else 'completed' end as status`;
 const selection = `select ${columns} from exportd.jobs`;
 
-/** SQL: jobs whose request is over, so that their secrets are not needed. */
-const isAbandoned = `not is_kept and created_at < clock_timestamp() - interval '1 hour'`;
+/** SQL: jobs that clients had an hour to read, and whose secrets are not needed. */
+const isAbandoned = `not is_kept and ends_before < clock_timestamp() - interval '1 hour'`;
 
 /** Jobs with their answers, which name rows by their ids. */
 export const jobRows: StoredRows = {
@@ -169,6 +169,15 @@ export async function findJob<Parameters extends object, Result extends object>(
     `${selection} where id = $1 and kind = $2 and not withdrawn`,
     [id, name],
   );
+  return rows[0];
+}
+
+/** Reads a job of any kind of a project; undefined if it does not exist, or no longer. */
+export async function findJobOfProject(pool: Pool, teamId: number, id: string): Promise<Job | undefined> {
+  const { rows } = await pool.query<Job>(`${selection} where id = $1 and team_id = $2 and not withdrawn`, [
+    id,
+    teamId,
+  ]);
   return rows[0];
 }
 

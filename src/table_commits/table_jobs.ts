@@ -36,12 +36,17 @@ export const tableDescriptionJob: JobKind<Nothing, TableDescription> = {
 };
 
 /** Which versions: so many, before this one. */
-interface HistoryParameters {
+export interface HistoryParameters {
   readonly before: number | null;
   readonly limit: number;
 }
 
-export const tableHistoryJob: JobKind<HistoryParameters, { readonly versions: readonly TableVersion[] }> = {
+/** Its versions, the newest first. */
+export interface TableHistory {
+  readonly versions: readonly TableVersion[];
+}
+
+export const tableHistoryJob: JobKind<HistoryParameters, TableHistory> = {
   ...reading,
   name: names.history,
   workflowType: 'batchExportTableHistory',

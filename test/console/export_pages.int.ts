@@ -27,6 +27,8 @@ beforeAll(async () => {
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
     EXPORTD_S3_RETRY_BUDGET: '1s',
     EXPORTD_BACKFILL_CONCURRENCY: '10',
+    // What is not done at once is polled.
+    EXPORTD_JOB_WAIT_TIMEOUT: '0s',
   });
   baseUrl = await api.listen();
   browser = await launchBrowser();
@@ -383,6 +385,25 @@ describe('with a mouse', () => {
     await page.locator('.destination-test').getByRole('button', { name: 'Test destination' }).click();
     await page.getByText('Passed').first().waitFor();
     expect(await findViolations(page)).toEqual([]);
+  });
+
+  it('the check of a table that takes longer than its request is waited for', async () => {
+    const { page, problems } = opened;
+    const config = configOf(bucket, { file_format: 'Parquet', compression: 'zstd', table_format: 'delta' });
+    const table = await api.createExport({ name: 'Table', destination: { type: 'S3', config } });
+    await page.goto(`/exports/${table}?tab=table`);
+    await page.getByText('There is no table at').waitFor();
+    api.mode = 'deferred';
+    const accepted = page.waitForResponse((response) => response.url().endsWith('/table/check/'));
+    await page.getByRole('button', { name: 'Check', exact: true }).click();
+    const response = await accepted;
+    const job = (await response.json()) as { id: string };
+    await api.doJob(job.id);
+    await page.getByText('Checked.').waitFor();
+    await page.getByText('No findings').waitFor();
+    api.mode = 'decide';
+    expect([response.status(), problems]).toEqual([202, []]);
+    await api.call('DELETE', `batch_exports/${table}/`);
   });
 
   it('a key that may only read sees no action', async () => {

@@ -18,6 +18,7 @@ import type { Journal } from '../../src/journal/journal.ts';
 import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { createDeliverer } from '../../src/notifications/deliver.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
+import { jobTimeoutMs } from '../../src/jobs/jobs.ts';
 import type { JobClient } from '../../src/temporal/clients/job_client.ts';
 import { createJobSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
@@ -43,8 +44,8 @@ export interface ApiResponse {
 }
 
 /**
- * What the fake of Temporal does with a signal. `decide`: decides the command. `deferred`: nothing, since the test decides
- * it. `silent`: nothing, and requests time out soon. `unreachable`: rejects.
+ * What the fake of Temporal does with a signal or a job. `decide`: decides the command, does the job. `deferred`: nothing, since
+ * the test does it. `silent`: nothing, and requests time out soon. `unreachable`: rejects.
  */
 type SignalMode = 'decide' | 'deferred' | 'silent' | 'unreachable';
 
@@ -62,6 +63,8 @@ export interface ApiHarness {
   executionsClose: boolean;
   /** Advances a schedule as its workflow would. */
   advanceSchedule(batchExportId: string): Promise<void>;
+  /** Does a job as its workflow would. */
+  doJob(id: string): Promise<void>;
   newKey(projectId: number, keyScopes?: readonly string[]): Promise<{ id: string; key: string }>;
   /** Sends a request. A path without a leading `/` is relative to the project. */
   call(
@@ -156,10 +159,10 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     context: () => ({ heartbeat: () => undefined, cancellationSignal: new AbortController().signal }),
   });
   const jobs: JobClient = {
-    start: async (_, { id }) => {
+    start: async (kind, { id }) => {
       if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
-      if (state.mode !== 'silent') await doJob({ job_id: id });
-      return 0;
+      if (state.mode === 'decide') await doJob({ job_id: id });
+      return state.mode === 'deferred' ? jobTimeoutMs(kind, settings) : 0;
     },
   };
   const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL, settings });
@@ -256,6 +259,7 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
       state.executionsClose = close;
     },
     advanceSchedule: step,
+    doJob: (job_id) => doJob({ job_id }),
     newKey,
     call,
     createExport: async (fields) => {

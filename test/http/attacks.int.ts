@@ -2,7 +2,10 @@ import { randomUUID } from 'node:crypto';
 import { subscribe, unsubscribe } from 'node:diagnostics_channel';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { FastifyInstance } from 'fastify';
+import { readSettings } from '../../src/config/settings.ts';
 import { type Scope, scopes } from '../../src/http/scopes.ts';
+import { requestJob } from '../../src/jobs/jobs.ts';
+import { tableCheckJob } from '../../src/table_commits/table_jobs.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { openApiHarness, type ApiHarness, type ApiResponse } from './api_harness.ts';
 import { createServerlessApp } from '../../src/http/serverless_app.ts';
@@ -65,6 +68,8 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET batch_exports/:batch_export_id/table/history': reads,
   'POST batch_exports/:batch_export_id/table/check': writes,
   'POST batch_exports/:batch_export_id/table/repair': writes,
+  // That of the victim's job.
+  'GET jobs/:id': writes,
   'GET batch_exports/:id/logs': reads,
   'GET batch_exports/:id/why': reads,
   'GET webhooks': reads,
@@ -166,6 +171,7 @@ interface Ids {
   readonly backfill: string;
   readonly webhook: string;
   readonly delivery: string;
+  readonly job: string;
   readonly query: string;
   readonly key: string;
   readonly start: string;
@@ -181,6 +187,7 @@ function idOf(path: string, parameter: string, ids: Ids): string | undefined {
     backfills: ids.backfill,
     webhooks: ids.webhook,
     deliveries: ids.delivery,
+    jobs: ids.job,
     query: ids.query,
     keys: ids.key,
     intervals: ids.start,
@@ -249,6 +256,11 @@ async function createVictim(): Promise<Ids> {
      select $3, id, $4, 'failed' from notification`,
     [randomUUID(), api.projectId, delivery, webhook.id],
   );
+  const job = await requestJob(
+    { pool: api.database.pool, settings: readSettings({ DATABASE_URL: api.database.url }) },
+    tableCheckJob,
+    { team_id: api.projectId, user_id: api.userId, target: batchExport, parameters: {} },
+  );
   const query = 'query-of-the-victim';
   await created('query/', { query: { kind: 'DialectQuery', query: 'select 1' }, client_query_id: query });
   const key = await created('keys/', { name: 'Victim', scopes: ['query:read'] });
@@ -259,6 +271,7 @@ async function createVictim(): Promise<Ids> {
     backfill: String(backfill.id),
     webhook: String(webhook.id),
     delivery,
+    job: String(job),
     query,
     key: String(key.id),
     start: String(run?.data_interval_start),
@@ -393,6 +406,7 @@ describe('a key', () => {
     backfill: randomUUID(),
     webhook: randomUUID(),
     delivery: randomUUID(),
+    job: randomUUID(),
     query: randomUUID(),
     key: randomUUID(),
   });

@@ -202,10 +202,10 @@ describe('a test that cannot run', () => {
     expect(rows).toHaveLength(0);
   });
 
-  it('leaves a stored config for at most an hour', async () => {
+  it('leaves a stored config for at most an hour after its time', async () => {
     await api.database.pool.query(
-      `insert into exportd.jobs (kind, team_id, user_id, target, parameters, is_kept, ends_before, created_at)
-       select 'destination_test', 1, 1, gen_random_uuid(), '{}', false, clock_timestamp(), clock_timestamp() - age
+      `insert into exportd.jobs (kind, team_id, user_id, target, parameters, is_kept, ends_before)
+       select 'destination_test', 1, 1, gen_random_uuid(), '{}', false, clock_timestamp() - age
        from unnest(array[interval '59 minutes', interval '61 minutes']) as age`,
     );
     await api.call('POST', 'batch_exports/test/', { destination: destination() });

@@ -148,6 +148,8 @@ export const capabilities: readonly Capability[] = [
       'listVersionsOfTableOfBatchExport',
       'checkTableOfBatchExport',
       'repairTableOfBatchExport',
+      // While it takes longer than its request.
+      'retrieveJob',
     ],
     cli: ['table describe', 'table history', 'table check', 'table repair'],
     console: { at: 'tab Table', file: `${ofExport}/table.ts`, uses: '/table/' },

@@ -4,17 +4,7 @@ import type { Pool } from '../../src/journal/database.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { destinationTestJob } from '../../src/destination/destination_test_job.ts';
 import { roleCheckJob } from '../../src/destination/role_check_job.ts';
-import { answerTo } from '../../src/http/jobs.ts';
-import {
-  beginJob,
-  findJob,
-  finishJob,
-  isWithdrawn,
-  listJobs,
-  requestJob,
-  withdrawJob,
-} from '../../src/jobs/jobs.ts';
-import { createLogger } from '../../src/telemetry/logger.ts';
+import { beginJob, findJob, finishJob, listJobs, requestJob, withdrawJob } from '../../src/jobs/jobs.ts';
 import { webhookTestJob } from '../../src/notifications/webhook_test_job.ts';
 import {
   tableCheckJob,
@@ -64,25 +54,6 @@ describe('a job', () => {
     await withdrawJob(database.pool, id);
     expect(await beginJob(database.pool, id)).toBeUndefined();
     expect(await findJob(database.pool, destinationTestJob, id)).toBeUndefined();
-  });
-
-  it('is withdrawn when the client that waits for its answer disconnects', async () => {
-    const id = await requestTest();
-    await beginJob(database.pool, id);
-    const client = new AbortController();
-    const asking = answerTo(
-      {
-        ...service,
-        jobs: { start: () => Promise.resolve(0) },
-        logger: createLogger('test', service.settings),
-      },
-      destinationTestJob,
-      { id, timeoutMs: 600_000 },
-      { signal: client.signal },
-    );
-    client.abort();
-    await expect(asking).rejects.toThrow();
-    expect(await isWithdrawn(database.pool, id)).toBe(true);
   });
 
   it('is read as one of its kind alone', async () => {

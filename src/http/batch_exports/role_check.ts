@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import type { SealedConfig } from '../../destination/config_versions.ts';
 import { roleCheckJob } from '../../destination/role_check_job.ts';
 import { invalid } from '../api_error.ts';
-import { answerTo, startJob } from '../jobs.ts';
+import { startJob, waitForJob } from '../jobs/answer_job.ts';
+import { withdrawJob } from '../../jobs/jobs.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { disconnectSignal } from '../requests.ts';
 import type { RouteContext } from '../route_context.ts';
@@ -27,15 +28,19 @@ export async function requireAssumableRole(
   if (typeof parameters.config.role_arn !== 'string' || Object.keys(secrets).length > 0) return;
   const { project_id: team_id, actor_id: user_id } = callerOf(request);
   const signal = disconnectSignal(reply);
-  const outcome = await context.shares.tests(request, signal, async () => {
+  const job = await context.shares.tests(request, signal, async () => {
     const started = await startJob(
       context,
       roleCheckJob,
       { team_id, user_id, target: owner, parameters },
       { undone: 'Nothing was saved.', retryAfterSeconds: 5 },
     );
-    return answerTo(context, roleCheckJob, started, { maxMs: maxWaitMs, signal });
+    try {
+      return await waitForJob(context, roleCheckJob, started, { maxMs: maxWaitMs, signal });
+    } finally {
+      await withdrawJob(context.pool, started.id);
+    }
   });
-  if (outcome && 'result' in outcome && outcome.result.refused !== null)
-    throw invalid(outcome.result.refused, 'destination__config__role_arn');
+  const refused = job?.result?.refused ?? null;
+  if (refused !== null) throw invalid(refused, 'destination__config__role_arn');
 }

@@ -15,8 +15,8 @@ import type { FieldChange } from '../../journal/audit.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
 import { createMaintenancePolicy } from '../../decisions/policies.ts';
 import { cleanUpTimeOf, readRemovalTime } from '../../decisions/remove_secrets.ts';
-import { callerOf } from '../plugins/authentication.ts';
-import { testOnWorker } from '../jobs.ts';
+import { answerWithJob, type JobOperation, testFailures } from '../jobs/answer_job.ts';
+import { type JobResponse, jobSchema } from '../jobs/schema.ts';
 import { requestBackfill } from '../backfills/request_backfill.ts';
 import { dryRunSchema } from '../backfills/schema.ts';
 import { offsetPage, projectUrl, unreadable } from '../paging.ts';
@@ -391,7 +391,17 @@ async function withoutEffect<Result>(
   return result;
 }
 
-const response = { 200: destinationTestSchema, ...errorResponses };
+const response = { 200: destinationTestSchema, 202: jobSchema, ...errorResponses };
+
+export const destinationTest: JobOperation<
+  Pick<SealedConfig, 'destination_type' | 'config'>,
+  { readonly steps: readonly TestStep[] },
+  { steps: TestStep[] }
+> = {
+  kind: destinationTestJob,
+  access: writesExports,
+  toResponse: ({ steps }) => ({ steps: [...steps] }),
+};
 
 const checkSelection = (sealed: SealedConfig, model: Model): void => {
   rejectSelectionForModel(selectionOf(sealed.config), model);
@@ -404,22 +414,17 @@ async function testDestination(
   reply: FastifyReply,
   owner: string,
   { secrets, ...parameters }: SealedConfig,
-): Promise<{ steps: TestStep[] }> {
+): Promise<{ steps: TestStep[] } | JobResponse> {
   const signal = disconnectSignal(reply);
-  const { project_id: team_id, actor_id: user_id } = callerOf(request);
-  const { steps } = await context.shares.tests(request, signal, () =>
-    testOnWorker(
+  return context.shares.tests(request, signal, () =>
+    answerWithJob(
       context,
-      destinationTestJob,
-      { team_id, user_id, target: owner, parameters, secrets },
-      {
-        undone: 'Nothing was tested.',
-        late: 'No worker has tested the destination in time.',
-        signal,
-      },
+      { request, reply, signal },
+      destinationTest,
+      { target: owner, parameters, secrets },
+      testFailures('Nothing was tested.', 'No worker has tested the destination in time.'),
     ),
   );
-  return { steps: [...steps] };
 }
 
 /** Test a destination step by step before an export is created or changed. */
@@ -427,7 +432,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/test',
     {
-      ...writesExports,
+      ...destinationTest.access,
       schema: {
         summary: 'Test a destination',
         description: 'Writes and deletes a small object below the prefix. The config is not saved.',
@@ -449,7 +454,7 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:id/test',
     {
-      ...writesExports,
+      ...destinationTest.access,
       schema: {
         summary: 'Test the destination of a batch export',
         description:

@@ -11,6 +11,7 @@ import { ApiError } from '../api_error.ts';
 import { outgoingMessages, resourceExamples, resourceTags } from '../resources.ts';
 import type { HttpApp } from '../route_context.ts';
 import { createTurns } from '../../concurrency/keyed_semaphore.ts';
+import jobs from '../jobs/examples.json' with { type: 'json' };
 import errors from './errors.json' with { type: 'json' };
 
 /** Examples of a body by name. In the document, the spaces of a name are underscores. */
@@ -55,7 +56,12 @@ interface Response {
   description?: string;
   readonly content?: Content;
 }
-type Content = Readonly<Record<string, { examples?: Readonly<Record<string, NamedExample>> }>>;
+type Content = Readonly<
+  Record<
+    string,
+    { readonly schema?: Readonly<Record<string, unknown>>; examples?: Readonly<Record<string, NamedExample>> }
+  >
+>;
 interface NamedExample {
   readonly summary: string;
   readonly value: unknown;
@@ -134,8 +140,19 @@ function operationIdOf(summary: string, path: string): string {
   );
 }
 
+/** Whether a response is a job that takes longer than its request has waited. */
+const isJob = (response: Response | undefined): boolean =>
+  response?.content?.['application/json']?.schema?.$ref === '#/components/schemas/Job';
+
+/** The same in all operations. */
+const pendingJob = {
+  description: 'It takes longer than the server waits. `Location` is where to poll the job.',
+  examples: { pending: jobs['GET /jobs/{id}'].responses['200'].pending },
+};
+
 function completeOperation(method: string, path: string, operation: Operation): void {
   const own = examples[`${method} ${path}`];
+  const accepted = operation.responses?.['202'];
   operation.tags = [tagOf(path)];
   addExamples(operation.requestBody?.content, own?.body);
   const rejections = errorExamples(
@@ -143,7 +160,7 @@ function completeOperation(method: string, path: string, operation: Operation): 
       always: true,
       of_path_ids: path.includes('{'),
       of_bodies: operation.requestBody !== undefined,
-      of_commands: operation.responses?.['202'] !== undefined,
+      of_commands: accepted !== undefined && !isJob(accepted),
       of_creations: method === 'POST' && /^\/batch_exports(\/check)?$/.test(path),
       // Dry runs count the rows of the source.
       of_source_reads: method === 'POST' && /\/backfills?$/.test(path),
@@ -157,6 +174,11 @@ function completeOperation(method: string, path: string, operation: Operation): 
     own?.errors ?? [],
   );
   for (const [status, response] of Object.entries(operation.responses ?? {})) {
+    if (status === '202' && isJob(response)) {
+      addExamples(response.content, pendingJob.examples);
+      response.description = pendingJob.description;
+      continue;
+    }
     const isError = status === '4XX' || status === '5XX';
     addExamples(response.content, isError ? rejections[status] : own?.responses?.[status]);
     // Users and projects are read in their lists.

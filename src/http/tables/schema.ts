@@ -95,3 +95,4 @@ export const tableRepairSchema = z
     files_removed: count,
   })
   .meta({ id: 'BatchExportTableRepair' });
+export type TableRepairResponse = z.infer<typeof tableRepairSchema>;

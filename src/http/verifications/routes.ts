@@ -1,10 +1,11 @@
 import { findJob, type JobOf, listJobs } from '../../jobs/jobs.ts';
+import type { VerificationReport } from '../../verify/report.ts';
 import { verificationJob } from '../../verify/verification_job.ts';
 import { ApiError, notFound, retryAfter } from '../api_error.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import type { IntervalResponse } from '../intervals/schema.ts';
-import { startJob } from '../jobs.ts';
+import { errorOfJob, type JobOperation, referToJob, startJob } from '../jobs/answer_job.ts';
 import { readsExports, teamOf, writesExports } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
@@ -20,6 +21,15 @@ import {
 const retryAfterSeconds = 30;
 /** The findings and notes of a response. */
 const maxItems = 50;
+
+type ReportResponse = NonNullable<VerificationResponse['report']>;
+
+/** The body of its job has the report alone. */
+export const verificationOperation: JobOperation<object, VerificationReport, ReportResponse> = {
+  kind: verificationJob,
+  access: writesExports,
+  toResponse: toReportResponse,
+};
 
 /** Verify an interval on a worker, and read what it found. */
 export const verificationRoutes: ProjectRoutes = (app, context) => {
@@ -51,7 +61,7 @@ export const verificationRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:batch_export_id/intervals/:start/verifications',
     {
-      ...writesExports,
+      ...verificationOperation.access,
       schema: {
         summary: 'Verify an interval',
         description:
@@ -76,7 +86,8 @@ export const verificationRoutes: ProjectRoutes = (app, context) => {
       );
       const found = await findJob(pool, verificationJob, id);
       if (!found) throw notFound();
-      return reply.code(202).send(toVerificationResponse(found));
+      referToJob(request, reply, context.settings, id);
+      return toVerificationResponse(found);
     },
   );
 };
@@ -95,30 +106,32 @@ const boundsOf = ({ data_interval_start: start, data_interval_end: end }: Interv
 });
 
 const toVerificationResponse = (job: JobOf<typeof verificationJob>): VerificationResponse => {
-  const { id, parameters, status, error, created_at, finished_at, result: report } = job;
+  const { id, parameters, status, created_at, finished_at, result } = job;
   return {
     id,
     deep: parameters.deep,
     status,
-    error:
-      status === 'failed'
-        ? (error ?? 'No worker has finished it in time. Check that the workers run.')
-        : null,
+    error: errorOfJob(job),
     created_at,
     finished_at,
-    report: report && {
-      ok: report.ok,
-      rows: report.totals.rows,
-      files: report.totals.files,
-      bytes: report.totals.bytes,
-      missing: report.totals.missing,
-      duplicate: report.totals.duplicate,
-      unexpected: report.totals.unexpected,
-      mismatched: report.totals.mismatched,
-      findings: report.findings
-        .slice(0, maxItems)
-        .map(({ kind, object, count, detail, rows }) => ({ kind, object, count, detail, rows: [...rows] })),
-      notes: report.notes.slice(0, maxItems).map(({ detail }) => detail),
-    },
+    report: result && toReportResponse(result),
   };
 };
+
+function toReportResponse({ ok, totals, findings, notes }: VerificationReport): ReportResponse {
+  const { rows, files, bytes, missing, duplicate, unexpected, mismatched } = totals;
+  return {
+    ok,
+    rows,
+    files,
+    bytes,
+    missing,
+    duplicate,
+    unexpected,
+    mismatched,
+    findings: findings
+      .slice(0, maxItems)
+      .map(({ kind, object, count, detail, rows }) => ({ kind, object, count, detail, rows: [...rows] })),
+    notes: notes.slice(0, maxItems).map(({ detail }) => detail),
+  };
+}

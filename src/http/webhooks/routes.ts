@@ -1,4 +1,5 @@
 import type { FastifyRequest } from 'fastify';
+import type * as z from 'zod';
 import type { Settings } from '../../config/settings.ts';
 import { fieldChanges, secretChange } from '../../journal/audit.ts';
 import { outgoingUrlProblem } from '../../network/outgoing_url.ts';
@@ -9,7 +10,7 @@ import {
   type LoggedDelivery,
 } from '../../notifications/delivery_log.ts';
 import { incidentTypes, messageBody, notificationTypes } from '../../notifications/notification.ts';
-import { createWebhookSecret } from '../../notifications/send_webhook.ts';
+import { type Attempt, createWebhookSecret } from '../../notifications/send_webhook.ts';
 import { webhookTestJob } from '../../notifications/webhook_test_job.ts';
 import {
   createWebhook,
@@ -26,7 +27,8 @@ import { ApiError, invalid, notFound } from '../api_error.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
-import { testOnWorker } from '../jobs.ts';
+import { answerWithJob, type JobOperation, testFailures } from '../jobs/answer_job.ts';
+import { jobSchema } from '../jobs/schema.ts';
 import { parseChoices, readsExports, teamOf, writesExports, disconnectSignal } from '../requests.ts';
 import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
@@ -46,6 +48,12 @@ import {
   webhookSchema,
   webhookTestSchema,
 } from './schema.ts';
+
+export const webhookTest: JobOperation<object, Attempt, z.infer<typeof webhookTestSchema>> = {
+  kind: webhookTestJob,
+  access: writesExports,
+  toResponse: (attempt) => attempt,
+};
 
 /** What keys that cannot write see of a URL, whose path is often a credential. */
 const shownUrl = ({ origin }: Webhook): string => `${origin}/…`;
@@ -216,26 +224,26 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/webhooks/:id/test',
     {
-      ...writesExports,
+      ...webhookTest.access,
       schema: {
         summary: 'Test webhook',
         description: 'Sends one message of type `test`, without retries, and returns the result.',
         params: webhookPath,
         body: emptyBody,
-        response: { 200: webhookTestSchema, ...errorResponses },
+        response: { 200: webhookTestSchema, 202: jobSchema, ...errorResponses },
       },
     },
     async (request, reply) => {
       const { id } = request.params;
-      const { project_id: team_id, actor_id: user_id } = callerOf(request);
-      if (!(await findWebhook(pool, team_id, id))) throw notFound();
+      if (!(await findWebhook(pool, teamOf(request), id))) throw notFound();
       const signal = disconnectSignal(reply);
       return context.shares.tests(request, signal, () =>
-        testOnWorker(
+        answerWithJob(
           context,
-          webhookTestJob,
-          { team_id, user_id, target: id, parameters: {} },
-          { undone: 'Nothing was sent.', late: 'No worker has sent the test in time.', signal },
+          { request, reply, signal },
+          webhookTest,
+          { target: id, parameters: {} },
+          testFailures('Nothing was sent.', 'No worker has sent the test in time.'),
         ),
       );
     },

@@ -4,11 +4,12 @@ import type { Resource } from '../resource.ts';
 import type { ServerParts, StartedResource } from '../server_parts.ts';
 import { registerDeliveryMetrics } from './metrics.ts';
 import type { ResendService } from './requested_deliveries.ts';
-import { webhookDeliveryRoutes, webhookRoutes } from './routes.ts';
+import { webhookDeliveryRoutes, webhookRoutes, webhookTest } from './routes.ts';
 
 /** Webhooks and their deliveries. @param notifications starts the deliveries that are sent again */
 export const webhookResource = (notifications: ResendService['notifications']): Resource => ({
   routes: [webhookRoutes, webhookDeliveryRoutes(notifications)],
+  jobs: [webhookTest],
   actions: {
     'POST /webhooks': 'webhook.create',
     'PATCH /webhooks/:id': 'webhook.update',

@@ -405,7 +405,7 @@ create table exportd.jobs (
   parameters jsonb not null,
   -- Empty once it is finished.
   secrets jsonb not null default '{}',
-  -- Whether the answer is read later, or by the request that waits for it alone.
+  -- Whether the answer is listed later. Otherwise it is deleted with its request, or an hour after ends_before.
   is_kept boolean not null,
   -- Null while it is not finished, and if it failed.
   result jsonb,
@@ -423,7 +423,7 @@ create table exportd.jobs (
 create index jobs_of_target on exportd.jobs (target, kind, created_at desc);
 create index jobs_unfinished on exportd.jobs (kind) where finished_at is null;
 create index jobs_age on exportd.jobs (created_at);
-create index jobs_not_kept on exportd.jobs (created_at) where not is_kept;
+create index jobs_not_kept on exportd.jobs (ends_before) where not is_kept;
 
 -- The commits to tables that runs and repairs made. Those of runs are events of their streams, too.
 create table exportd.table_commits (

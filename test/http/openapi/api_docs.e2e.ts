@@ -30,6 +30,7 @@ it('the page of the OpenAPI document shows every group and its examples, with no
     'Runs',
     'Backfills',
     'Intervals and logs',
+    'Jobs',
     'Webhooks',
     'Source',
     'Queries',
