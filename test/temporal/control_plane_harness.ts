@@ -11,6 +11,7 @@ import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../src/domain/run_state.ts';
+import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { JobHandler } from '../../src/jobs/jobs.ts';
@@ -180,6 +181,7 @@ export async function createControlPlaneHarness(
   const reconcilerDependencies: ReconcilerDependencies = {
     ...control,
     executionLists,
+    openLocation: createLocationOpener(pool, keyRing, settings, { circuits: outages.circuits }),
     isIdle: () => isIdle,
     signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
     ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),

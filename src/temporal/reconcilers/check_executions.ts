@@ -2,6 +2,7 @@ import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
 import { isId, type RunInterval } from '../../contract/workflow_inputs.ts';
 import type { Policies } from '../../decisions/policies.ts';
+import type { OpenLocation } from '../../destination/open_destination.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';
 import { commandNames } from '../../journal/commands.ts';
 import type { Pool } from '../../journal/database.ts';
@@ -29,6 +30,7 @@ export interface ReconcilerDependencies {
   readonly backfills: BackfillClient;
   readonly maintenance: MaintenanceClient;
   readonly signalRecovery: SignalRecovery;
+  readonly openLocation: OpenLocation;
   /** Whether the workers of this process have room for more work, so that nothing waits for them. */
   readonly isIdle: () => boolean;
   /** Registers the search attributes that a restored or new namespace lacks. */

@@ -26,6 +26,7 @@ import {
   type ReconcilerDependencies,
   replacementReason,
 } from './check_executions.ts';
+import { probeDestinations } from './destinations.ts';
 import type { Pass } from './pass.ts';
 
 /** Starts missing schedules, wakes those that missed an interval, and restarts stuck ones. */
@@ -277,6 +278,8 @@ export const reconcilers: Readonly<Record<string, Reconciler>> = {
   commands: reconcileCommands,
   runs: reconcileRuns,
   backfills: reconcileBackfills,
+  // Before the conditions are compared.
+  destinations: probeDestinations,
   maintenance: reconcileMaintenance,
   orphaned_executions: cancelOrphanedExecutions,
   expired_rows: deleteExpiredRows,

@@ -215,6 +215,7 @@ async function serve(
       ...control,
       isIdle: () => workers?.isIdle() ?? false,
       executionLists,
+      openLocation: createLocationOpener(pool, keyRing, settings, { circuits }),
       signalRecovery: createSignalRecovery(client, executionLists, journal, control.policies),
       ensureSearchAttributes: (aborted) =>
         problems.watch(() => ensureSearchAttributes(temporal, settings, aborted)),

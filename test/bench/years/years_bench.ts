@@ -353,6 +353,8 @@ async function measurePasses({ pool }: Scratch, { settings }: Deployment, report
       executionLists,
       signalRecovery: createSignalRecovery(client, executionLists, journal, policies),
       ensureSearchAttributes: (signal) => ensureSearchAttributes(temporal, settings, signal),
+      // No bucket is asked.
+      openLocation: () => Promise.reject(new Error('The benchmark has no bucket.')),
       isIdle: () => false,
       settings,
       logger: createLogger('bench', settings),
