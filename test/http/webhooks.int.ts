@@ -247,6 +247,26 @@ describe('the test of a webhook', () => {
     expect(changed.body.format).toBe('json');
   });
 
+  it('needs the key of PagerDuty with its URL, resolves in a test, and shows no key', async () => {
+    const none = await api.call('POST', 'webhooks/', { url: receiver.endpoint, format: 'pagerduty' });
+    expect([none.status, none.body.attr]).toEqual([400, 'url']);
+    const plain = await create({});
+    const alone = await api.call('PATCH', `webhooks/${plain.id}/`, { format: 'pagerduty' });
+    expect([alone.status, alone.body.attr]).toEqual([400, 'url']);
+    const { id } = await create({
+      url: `${receiver.endpoint}/v2/enqueue?routing_key=R0123`,
+      format: 'pagerduty',
+    });
+    expect((await api.call('PATCH', `webhooks/${id}/`, { enabled: true, format: 'pagerduty' })).status).toBe(
+      200,
+    );
+    expect((await api.call('POST', `webhooks/${id}/test/`)).body.delivered).toBe(true);
+    expect(JSON.parse(receiver.received.at(-1)?.body ?? '')).toMatchObject({
+      routing_key: 'R0123',
+      event_action: 'resolve',
+    });
+  });
+
   it.each([
     ['status 500', 500, '/hook', 500, 'The receiver responded with 500.'],
     ['status 410 (gone)', 410, '/hook', 410, 'The receiver responded with 410.'],

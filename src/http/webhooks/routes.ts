@@ -80,13 +80,29 @@ const urlProblem = (url: string, { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: allowed }: S
   (url.endsWith('/…') ? 'it is shortened; send all of it, or omit it' : null) ??
   (url.includes('#') ? 'it must not have a fragment, which is never sent' : null);
 
-/** @throws ApiError 400 that names the invalid field. */
+/** The integration key of PagerDuty, which each of its messages has, comes with the URL. */
+const hasRoutingKey = (url: string): boolean => (new URL(url).searchParams.get('routing_key') ?? '') !== '';
+
+/**
+ * @param former the format that the webhook has
+ * @throws ApiError 400 that names the invalid field
+ */
 async function validateFields(
   { pool, settings }: RouteContext,
   teamId: number,
-  { url, batch_export }: Partial<Pick<WebhookFields, 'url' | 'batch_export'>>,
+  { url, format, batch_export }: Partial<Pick<WebhookFields, 'url' | 'format' | 'batch_export'>>,
+  former: WebhookFields['format'] = 'json',
 ): Promise<void> {
-  const problem = url === undefined ? null : urlProblem(url, settings);
+  const isOfPagerDuty = (format ?? former) === 'pagerduty';
+  const problem =
+    url === undefined
+      ? null
+      : (urlProblem(url, settings) ??
+        (isOfPagerDuty && !hasRoutingKey(url)
+          ? 'of PagerDuty it is https://events.pagerduty.com/v2/enqueue?routing_key= and the key of the integration'
+          : null));
+  if (url === undefined && isOfPagerDuty && former !== 'pagerduty')
+    throw invalid('Send the url of PagerDuty with its routing_key too.', 'url');
   if (problem !== null) throw invalid(`Invalid url: ${problem}.`, 'url');
   if (batch_export === undefined || batch_export === null) return;
   await requireBatchExport(pool, teamId, batch_export).catch((error: unknown) => {
@@ -190,7 +206,7 @@ export const webhookRoutes: ProjectRoutes = (app, context) => {
         ...(batch_export === undefined ? {} : { batch_export }),
         ...(enabled === undefined ? {} : { enabled: enabled ?? true }),
       };
-      await validateFields(context, teamOf(request), fields);
+      await validateFields(context, teamOf(request), fields, found.format);
       const { id } = request.params;
       const updated = await updateWebhook(pool, keyRing, teamOf(request), id, fields, secret);
       if (!updated) throw notFound();
