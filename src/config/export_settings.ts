@@ -165,7 +165,7 @@ export const exports = {
     'How long such a process may take for an object, or for a part of a file, without the time in which it arrives.',
   ),
   EXPORTD_S3_PROBE_AFTER: duration('10s', { min: '10ms' }).describe(
-    'A bucket without a response for this long is probed before the next attempt of a run.',
+    'A bucket without a response for this long is probed before the next attempt of a run, and between the runs once in `EXPORTD_RECONCILE_INTERVAL`.',
   ),
   EXPORTD_S3_PROBE_TIMEOUT: duration('3s', { min: '10ms' }).describe(
     'How long a probe waits for the response.',

@@ -1,7 +1,7 @@
 import type { NotifiedCause, OpenCause } from '../domain/condition.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import { readStandings } from '../projections/export_conditions.ts';
-import { type NotifiedIncident, type NotificationType, withoutRun } from './notification.ts';
+import { notClosed, type NotifiedIncident, type NotificationType, withoutRun } from './notification.ts';
 import { type NewNotification, storeNotification } from './store_notification.ts';
 
 /** The events of a cause that begins, and that ends. The run that is held has been notified by itself. */
@@ -142,7 +142,7 @@ async function storeIntervals(
 
 const incidentOf = (
   [first, ...others]: readonly [StoredCause, ...StoredCause[]],
-  closedAt: string | null = null,
+  { closed_at, closed_by }: Pick<NotifiedIncident, 'closed_at' | 'closed_by'> = notClosed,
 ): NotifiedIncident => ({
   id: first.incident_id,
   cause: first.cause,
@@ -150,7 +150,8 @@ const incidentOf = (
   exports: others.length + 1,
   intervals: others.reduce((total, { intervals }) => total + intervals, first.intervals),
   opened_at: new Date(first.since).toISOString(),
-  closed_at: closedAt,
+  closed_at,
+  closed_by,
 });
 
 const isFilled = <Item>(items: readonly Item[]): items is readonly [Item, ...Item[]] => items.length > 0;
@@ -237,6 +238,16 @@ async function tellBegin(
   });
 }
 
+/** Whether an outage lasts, which no export waits for any more. */
+async function isStillOut(connection: Connection, incidentId: string): Promise<boolean> {
+  const { rowCount } = await connection.query(
+    `select from exportd.destination_circuits where incident_id = $1 and opened_at is not null
+     union all select from exportd.operator_faults where incident_id = $1 and resolved_at is null`,
+    [incidentId],
+  );
+  return rowCount !== 0;
+}
+
 /** Forgets causes that have ended with one incident, and notifies of the end of those that were told. */
 async function endCauses(connection: Connection, causes: readonly StoredCause[]): Promise<void> {
   const { rows } = await connection.query<StoredCause & { readonly now: string }>(
@@ -253,6 +264,7 @@ async function endCauses(connection: Connection, causes: readonly StoredCause[])
   const [{ now }] = rows;
   const closedAt = new Date(now).toISOString();
   const remaining = await readIncident(connection, rows[0]);
+  const isOut = await isStillOut(connection, rows[0].incident_id);
   for (const [index, { batch_export_id, team_id, cause, incident_id }] of rows.entries())
     await storeNotification(connection, {
       ...withoutRun,
@@ -260,7 +272,7 @@ async function endCauses(connection: Connection, causes: readonly StoredCause[])
       cause: `${cause} ${incident_id} ended ${closedAt}`,
       team_id,
       batch_export_id,
-      incident: incidentOf(rows, closedAt),
+      incident: incidentOf(rows, { closed_at: closedAt, closed_by: isOut ? 'disuse' : 'recovery' }),
       onlyOwnWebhooks: remaining.length + index > 0,
     });
 }

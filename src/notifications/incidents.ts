@@ -1,5 +1,5 @@
 import type { Connection } from '../journal/database.ts';
-import type { NotifiedIncident, PublishedManifest } from './notification.ts';
+import { notClosed, type NotifiedIncident, type PublishedManifest } from './notification.ts';
 import { isSubscribed, type NewNotification, storeNotification } from './store_notification.ts';
 
 /** A notification about the interval of a run, or of the latest run that led to a pause. */
@@ -52,7 +52,7 @@ const incidentColumns = 'incident_id, count(*)::int as intervals, min(opened_at)
 
 const incidentOf = (
   { incident_id, intervals, opened_at }: OpenIncident,
-  closedAt: string | null = null,
+  { closed_at, closed_by }: Pick<NotifiedIncident, 'closed_at' | 'closed_by'> = notClosed,
 ): NotifiedIncident => ({
   id: incident_id,
   cause: 'failed',
@@ -60,7 +60,8 @@ const incidentOf = (
   exports: 1,
   intervals,
   opened_at: new Date(opened_at).toISOString(),
-  closed_at: closedAt,
+  closed_at,
+  closed_by,
 });
 
 /** Owner of an incident: the backfill, or the export for its schedule. */
@@ -147,7 +148,9 @@ async function resolveIncidents(
       type: 'batch_export.recovered',
       cause: `${notification.cause}/${recovered}`,
       backfill_id: recovered === batch_export_id ? null : recovered,
-      incident: incident ? incidentOf(incident, new Date(incident.now).toISOString()) : null,
+      incident: incident
+        ? incidentOf(incident, { closed_at: new Date(incident.now).toISOString(), closed_by: 'recovery' })
+        : null,
     });
     hasDelivery ||= tells;
   }

@@ -81,7 +81,15 @@ export interface NotifiedIncident {
   readonly opened_at: string;
   /** Null until it is over. */
   readonly closed_at: string | null;
+  /** `disuse`: it lasts, but no export waits for it any more, such as after a pause. */
+  readonly closed_by: (typeof incidentEnds)[number] | null;
 }
+
+/** How an incident ends. */
+export const incidentEnds = ['recovery', 'disuse'] as const;
+
+/** The end of an incident that is open. */
+export const notClosed = { closed_at: null, closed_by: null } as const;
 
 /** The `data` of a message. It contains no secrets and no rows. Every field is present; null means no value. */
 export interface NotificationData extends ManifestFields {
@@ -162,10 +170,13 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
     case 'source.unavailable':
       return `exportd cannot read the source${concern(data)}`;
     case 'source.recovered':
+      if (isUnused(data)) return `no export waits for the source any more${concern(data)}`;
       return `exportd can read the source again${concern(data)}`;
     case 'destination.unavailable':
       return `${data.incident?.subject ?? 'the bucket'} does not respond${concern(data)}`;
     case 'destination.recovered':
+      if (isUnused(data))
+        return `no export waits for ${data.incident?.subject ?? 'the bucket'} any more${concern(data)}`;
       return `${data.incident?.subject ?? 'the bucket'} responds again${concern(data)}`;
     case 'export.behind':
       return 'intervals of the batch export are late';
@@ -179,6 +190,9 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       return 'test';
   }
 }
+
+const isUnused = ({ incident }: Pick<NotificationData, 'incident'>): boolean =>
+  incident?.closed_by === 'disuse';
 
 /** How much an outage concerns, as the end of a clause. */
 const concern = ({ incident }: Pick<NotificationData, 'incident'>): string =>

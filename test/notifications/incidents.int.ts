@@ -133,7 +133,9 @@ describe('an outage', () => {
     expect(closed).toMatchObject([
       {
         type: 'destination.recovered',
-        data: { incident: { id, exports: 3, intervals: 4, closed_at: expect.any(String) } },
+        data: {
+          incident: { id, exports: 3, intervals: 4, closed_at: expect.any(String), closed_by: 'recovery' },
+        },
       },
     ]);
     expect([...opened, ...closed].map(pagerDuty)).toMatchObject([
@@ -181,6 +183,29 @@ describe('an outage', () => {
     );
     expect(slackText(opened[0])).toBe('Exportd cannot read the source: 2 exports, 4 intervals wait.');
     await remove(ids);
+  });
+
+  it('that no export waits for any more is over, and is not said to respond', async () => {
+    const { pool } = api.database;
+    const id = await createExport('Given up', 3, 1);
+    const { rows } = await pool.query<{ circuit: string }>(
+      'select circuit from exportd.destination_configs where batch_export_id = $1',
+      [id],
+    );
+    const circuits = createCircuitStore(pool, s3Settings(), collectLog().logger);
+    const opened = await messagesAfter(() => circuits.open(rows[0]?.circuit ?? '', 'Refused.'));
+    const closed = await messagesAfter(() => api.call('POST', `batch_exports/${id}/pause`));
+    expect(closed).toMatchObject([
+      {
+        type: 'destination.recovered',
+        data: { incident: { id: opened[0]?.data.incident.id, closed_by: 'disuse' } },
+      },
+    ]);
+    expect(slackText(closed[0])).toMatch(
+      /^No export waits for the bucket \S+.* any more: 1 export, 2 intervals waited\.$/,
+    );
+    await circuits.close(rows[0]?.circuit ?? '');
+    await remove([id]);
   });
 
   it('hides that its exports are late, and for a while that they catch up', async () => {

@@ -114,6 +114,7 @@ describe('a message about an outage', () => {
     intervals: 1_204,
     opened_at: '2026-11-01T11:00:00.000Z',
     closed_at: null,
+    closed_by: null,
   } as const;
   const condition = {
     severity: 'error',
@@ -124,7 +125,7 @@ describe('a message about an outage', () => {
   } as const;
   const opened = notification('destination.unavailable', { incident, condition, latest_error: 'Refused.' });
   const closed = notification('destination.recovered', {
-    incident: { ...incident, closed_at: '2026-11-01T12:00:00.000Z' },
+    incident: { ...incident, closed_at: '2026-11-01T12:00:00.000Z', closed_by: 'recovery' },
   });
 
   it('says it once in Slack, with the numbers and a link to all exports', () => {

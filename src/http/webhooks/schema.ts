@@ -1,6 +1,11 @@
 import * as z from 'zod';
 import { deliveryStatuses } from '../../notifications/delivery_log.ts';
-import { incidentCauses, notificationTypes, payloadFormats } from '../../notifications/notification.ts';
+import {
+  incidentCauses,
+  incidentEnds,
+  notificationTypes,
+  payloadFormats,
+} from '../../notifications/notification.ts';
 import { isWebhookSecret } from '../../notifications/send_webhook.ts';
 import { conditionSchema } from '../batch_exports/schema.ts';
 import {
@@ -230,6 +235,10 @@ export const webhookMessageSchema = z
             intervals: z.number().int().describe('Intervals that wait, or waited.'),
             opened_at: responseTimestampSchema,
             closed_at: responseTimestampSchema.nullable().describe('Null until it is over.'),
+            closed_by: z
+              .enum(incidentEnds)
+              .nullable()
+              .describe('`disuse`: it lasts, but no export waits for it any more, such as after a pause.'),
           })
           .nullable()
           .describe('What the message opens or ends; null if it does neither.'),
