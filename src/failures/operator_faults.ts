@@ -95,12 +95,22 @@ function logOpening(logger: Logger, { type, message }: OperatorFault, { incident
 /** Stores a fault that a process has found outside of any run. */
 export async function storeProcessFault(
   pool: Pool,
+  fault: OperatorFault,
+  dependency: Dependency | null = null,
+): Promise<OpenedFault | undefined> {
+  const { rows } = await pool.query<OpenedFault>(openFault, valuesOf(fault, dependency));
+  return rows[0];
+}
+
+/** The same, with a line of the log when it is opened. */
+async function reportFault(
+  pool: Pool,
   logger: Logger,
   fault: OperatorFault,
   dependency: Dependency | null = null,
 ): Promise<void> {
-  const { rows } = await pool.query<OpenedFault>(openFault, valuesOf(fault, dependency));
-  for (const opened of rows) logOpening(logger, fault, opened);
+  const opened = await storeProcessFault(pool, fault, dependency);
+  if (opened) logOpening(logger, fault, opened);
 }
 
 /** Stores that a run tried and failed, which opens the fault unless it is open. */
@@ -168,7 +178,7 @@ async function storeOutage(
   dependency: Dependency,
   fault: OperatorFault | undefined,
 ): Promise<void> {
-  if (fault) await storeProcessFault(pool, logger, fault, dependency);
+  if (fault) await reportFault(pool, logger, fault, dependency);
   const { rows } = await pool.query<EndedFault>(
     `update exportd.operator_faults set resolved_at = clock_timestamp()
      where dependency = $3 and resolved_at is null and last_seen_by = $1 and id is distinct from $2
@@ -305,9 +315,9 @@ export function createFaultAlarm(
       await storeHeartbeat(pool);
       if (source) await storeOutage(pool, logger, 'source', await checkSource(source));
       if (pooler === undefined) pooler = await findPooler(pool);
-      if (pooler === 'transaction') await storeProcessFault(pool, logger, sessionsShared);
+      if (pooler === 'transaction') await reportFault(pool, logger, sessionsShared);
       for (const store of await readOverwritingStores(pool, maxOverwritingStores))
-        await storeProcessFault(pool, logger, overwritesFault(store));
+        await reportFault(pool, logger, overwritesFault(store));
       await resolveFaults(pool, logger, interval * unseenIntervals);
       await pool.query(
         `delete from exportd.operator_faults where resolved_at < clock_timestamp() - $1 * interval '1 millisecond'`,
@@ -421,7 +431,7 @@ async function storeWorkers(pool: Pool, logger: Logger): Promise<void> {
     [workerSilenceMs],
   );
   if (rows[0]?.silent === true) {
-    await storeProcessFault(pool, logger, workersGone, 'workers');
+    await reportFault(pool, logger, workersGone, 'workers');
     return;
   }
   const { rows: ended } = await pool.query<EndedFault>(

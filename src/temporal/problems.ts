@@ -176,21 +176,28 @@ export function createProblemReporter(
     temporal_namespace: settings.TEMPORAL_NAMESPACE,
   };
 
-  const log = ({ type, message, owner }: TemporalProblem, error: unknown): void => {
+  const log = (
+    { type, message, owner }: TemporalProblem,
+    error: unknown,
+    incident_id: string | undefined,
+  ): void => {
     if (latest?.message === message && performance.now() < latest.loggedAt + repeatedLogMs) return;
     latest = { message, loggedAt: performance.now() };
     const detail = error instanceof Error ? error.message : String(error);
-    if (owner === 'operator') logger.error({ operator_fault: type, ...where, detail }, message);
+    if (owner === 'operator') logger.error({ operator_fault: type, incident_id, ...where, detail }, message);
     else logger.warn({ problem: type, ...where, detail }, message);
   };
   const report = async (error: unknown): Promise<void> => {
     if (error instanceof SettingsError) return;
     const problem = await describeProblem(error, settings);
-    log(problem, error);
-    if (problem.owner !== 'operator') return;
-    await storeProcessFault(pool, logger, problem).catch((err: unknown) =>
-      logger.warn({ err }, "An operator's fault could not be stored. Trying again."),
-    );
+    const opened =
+      problem.owner === 'operator'
+        ? await storeProcessFault(pool, problem).catch((err: unknown) => {
+            logger.warn({ err }, "An operator's fault could not be stored. Trying again.");
+            return undefined;
+          })
+        : undefined;
+    log(problem, error, opened?.incident_id);
   };
   const watch: ProblemReporter['watch'] = async (work) => {
     try {

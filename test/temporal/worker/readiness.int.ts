@@ -6,7 +6,6 @@ import { createPool } from '../../../src/journal/database.ts';
 import { createSource } from '../../../src/source/postgres_source.ts';
 import { createClient, type ClientConnection } from '../../../src/temporal/connections.ts';
 import { readWorkerReadiness } from '../../../src/temporal/worker/monitoring.ts';
-import { createLogger } from '../../../src/telemetry/logger.ts';
 import { fromSetUp } from '../../setup/environment.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { waitFor } from '../../setup/wait_for.ts';
@@ -40,7 +39,7 @@ describe('the readiness of a worker', () => {
   it('says that a worker has not started, and what the operator has to fix', async () => {
     const settings = settingsWith();
     const source = createSource({ sourceUrl: database.url, settings });
-    await storeProcessFault(database.pool, createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' }), {
+    await storeProcessFault(database.pool, {
       type: 'UndefinedTable',
       message: 'The source lacks a relation.',
     });
