@@ -27,5 +27,7 @@ export type FromStream =
 /** From a process. */
 export type FromProcess =
   | FromStream
+  /** The first message: it has started, which no deadline counts. */
+  | { readonly type: 'ready' }
   | { readonly type: 'parsed'; readonly output: unknown }
   | { readonly type: 'not_parsed'; readonly error: TransferredError };

@@ -20,7 +20,10 @@ export interface ProcessEnd {
 
 /** Processes that each run one task at a time. */
 interface ProcessPool {
-  /** Runs a task in an idle process, or in a new one. The caller sees to it that there are not too many. */
+  /**
+   * Runs a task in an idle process, or in a new one once it is ready. The caller sees to it that there are not too many.
+   * @throws Error if the new process ends first
+   */
   use<Result>(task: (pooled: PooledProcess) => Promise<Result>): Promise<Result>;
 }
 
@@ -53,6 +56,7 @@ export function createProcessPool({
   interface Started {
     readonly pooled: PooledProcess;
     readonly child: ChildProcess;
+    readonly ready: Promise<undefined>;
   }
   const alive = new Set<PooledProcess>();
   const idle: Started[] = [];
@@ -72,13 +76,17 @@ export function createProcessPool({
       fail: outsideTask,
       kill: () => void child.kill('SIGKILL'),
     };
+    const ready = Promise.withResolvers<undefined>();
     child.on('message', (message) => {
-      pooled.receive(message as FromProcess);
+      const received = message as FromProcess;
+      if (received.type === 'ready') ready.resolve(undefined);
+      else pooled.receive(received);
     });
     const end = (code: number | null, signal: NodeJS.Signals | null): void => {
       if (!alive.delete(pooled)) return;
       const index = idle.findIndex((one) => one.pooled === pooled);
       if (index >= 0) idle.splice(index, 1);
+      ready.reject(new Error(`A process that reads foreign bytes did not start (${signal ?? code}).`));
       pooled.fail({ code, signal });
     };
     child.on('exit', end);
@@ -86,7 +94,7 @@ export function createProcessPool({
       end(null, null);
     });
     alive.add(pooled);
-    return { pooled, child };
+    return { pooled, child, ready: ready.promise };
   }
 
   /** An idle process does not keep this one alive, and ends after a while. */
@@ -105,10 +113,11 @@ export function createProcessPool({
   return {
     async use(task) {
       const started = idle.pop() ?? start();
-      const { pooled, child } = started;
+      const { pooled, child, ready } = started;
       child.ref();
       child.channel?.ref();
       try {
+        await ready;
         return await task(pooled);
       } finally {
         pooled.receive = outsideTask;

@@ -92,6 +92,7 @@ export function serveForeignBytes(
     else if (message.type === 'chunk') streams.get(message.stream)?.chunk?.resolve(message.bytes);
     else streams.get(message.stream)?.more?.resolve(undefined);
   });
+  send({ type: 'ready' });
 }
 
 /** Where memory is short for the worker and its processes, Linux ends this one rather than the worker. */

@@ -13,8 +13,8 @@ import { s3Settings } from '../destination/bucket_requests.ts';
 import { allItems } from '../setup/all_items.ts';
 
 const program = join(import.meta.dirname, 'fault_foreign_bytes_process.ts');
-const readers = (more: Record<string, string> = {}) =>
-  createReaders(s3Settings({ EXPORTD_READER_MEMORY: '64MiB', ...more }), program);
+const readers = (more: Record<string, string> = {}, of = program) =>
+  createReaders(s3Settings({ EXPORTD_READER_MEMORY: '64MiB', ...more }), of);
 
 const { signal } = new AbortController();
 const echo = foreignParser<(input: string) => string>('echo');
@@ -71,6 +71,16 @@ describe('an object', () => {
     expect(await turnsDuring(parsing)).toBeGreaterThan(10);
     await expect(parsing).rejects.toMatchObject({ message: 'takes longer than 1 s to read' });
     expect(await foreign.parse(echo, 'next')).toBe('next');
+  });
+
+  it('is parsed by a process that takes longer to start than it may take to parse', async () => {
+    const slow = join(import.meta.dirname, 'slow_foreign_bytes_process.ts');
+    expect(await readers({ EXPORTD_READER_TIMEOUT: '1s' }, slow).of(1).parse(echo, 'text')).toBe('text');
+  });
+
+  it('fails if its process does not start', async () => {
+    const none = join(import.meta.dirname, 'no_such_process.ts');
+    await expect(readers({}, none).of(1).parse(echo, 'text')).rejects.toThrow('did not start (1)');
   });
 
   it.each([greedy, greedyAtOnce])(
