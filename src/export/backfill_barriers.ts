@@ -23,14 +23,16 @@ export function createBackfillBarriers(
   readRange: (backfillId: string) => Promise<DataInterval | null>,
   settleMs: number,
 ) {
-  const known = new Map<string, BackfillBarrier>();
-  const read = async (id: string, created_at: string): Promise<BackfillBarrier | undefined> => {
-    const range = await readRange(id);
-    if (!range) return undefined;
+  const known = new Map<string, BackfillBarrier | null>();
+  const barrierIn = (range: DataInterval, created_at: string): BackfillBarrier => {
     // Settled for certain, so that old intervals do not wait for a new one.
     const settled = new Date(Date.parse(created_at) - 2 * settleMs).toISOString();
-    const cutoff = Date.parse(range.end) < Date.parse(settled) ? range.end : settled;
-    const barrier = known.get(id) ?? { cutoff, isOpen: false };
+    return { cutoff: Date.parse(range.end) < Date.parse(settled) ? range.end : settled, isOpen: false };
+  };
+  const read = async (id: string, created_at: string): Promise<BackfillBarrier | null> => {
+    const range = await readRange(id);
+    // Another run may have read it meanwhile.
+    const barrier = known.get(id) ?? (range && barrierIn(range, created_at));
     known.set(id, barrier);
     const [oldest] = known.keys();
     if (known.size > maxBackfills && oldest !== undefined) known.delete(oldest);
@@ -40,7 +42,8 @@ export function createBackfillBarriers(
     /** The barrier that a run shares; undefined for one that waits for its own. */
     of: async ({ spec, created_at }: ExistingRun): Promise<BackfillBarrier | undefined> => {
       const id = backfillOf(spec);
-      const barrier = id === null ? undefined : (known.get(id) ?? (await read(id, created_at)));
+      if (id === null) return undefined;
+      const barrier = known.has(id) ? known.get(id) : await read(id, created_at);
       if (!barrier) return undefined;
       return Date.parse(spec.data_interval_end) <= Date.parse(barrier.cutoff) ? barrier : undefined;
     },

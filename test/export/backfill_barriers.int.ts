@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
+import { createBackfillBarriers } from '../../src/export/backfill_barriers.ts';
 import { checkRunBarrier } from '../../src/export/count.ts';
 import { createCommander, minutesAgo, quickPolicies } from '../decisions/commander.ts';
 import { readRuns } from '../decisions/read_runs.ts';
@@ -60,4 +61,18 @@ it('lets the intervals of a backfill wait once for the transactions that were op
   const [other] = await backfill(40);
   expect((await check(other)).state.phase).toBe('transactions');
   await writer.query('rollback');
+});
+
+it('reads the range of a backfill once, also if it grows', async () => {
+  const read: string[] = [];
+  const barriers = createBackfillBarriers((id) => {
+    read.push(id);
+    return Promise.resolve(null);
+  }, 30_000);
+  const { run_id } = await harness.createRun();
+  const run = await harness.recorder.readActive(run_id);
+  const repair = { kind: 'repair', backfill_id: 'growing', definition: 'kept' } as const;
+  const ofRepair = { ...run, spec: { ...run.spec, purpose: repair } };
+  expect([await barriers.of(ofRepair), await barriers.of(ofRepair)]).toEqual([undefined, undefined]);
+  expect(read).toEqual(['growing']);
 });
