@@ -4,6 +4,7 @@ import type { ClientRequest } from 'node:http';
 import type { Readable } from 'node:stream';
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
 import { bounds, boundText } from '../config/bounds.ts';
+import { limitInterimAnswers, noResponse } from '../network/interim_answers.ts';
 import { proxyOf, type Proxies } from '../network/proxies.ts';
 import { DestinationError } from './destination.ts';
 import { isTransientStatus, notAnS3Server } from './errors.ts';
@@ -26,18 +27,10 @@ const transferTimeouts = 6;
 const transferTimeoutMs = (silenceMs: number, bytes: number): number =>
   silenceMs * transferTimeouts + (bytes / bounds.s3MinRate.max) * 1_000;
 
-/** The SDK does not repeat it: that would only double the time before the caller learns of it. */
-const noResponse = (): Error =>
-  Object.assign(new Error('The server did not respond.'), { name: 'NoResponse' });
-
-// Each is parsed, and no timeout of Node ends a connection that is never silent. Those to webhooks too.
+// The SDK gives its requests to nobody. Those of others that this process sends are no worse for it.
 subscribe('http.client.request.created', (message) => {
   const { request } = message as { readonly request: ClientRequest };
-  let interim = 0;
-  request.on('information', () => {
-    interim += 1;
-    if (interim > bounds.interimAnswers.max) request.destroy(noResponse());
-  });
+  limitInterimAnswers(request, bounds.interimAnswers.max);
 });
 
 type Sending = Parameters<NodeHttpHandler['handle']>;

@@ -2,6 +2,7 @@
 import { Agent as HttpAgent, type IncomingMessage, request as httpRequest } from 'node:http';
 import { Agent as HttpsAgent, request as httpsRequest } from 'node:https';
 import { isIP, isIPv4, type LookupFunction } from 'node:net';
+import { limitInterimAnswers } from './interim_answers.ts';
 import {
   type AllowedPrivateAddresses,
   loopbackNetworks,
@@ -129,13 +130,15 @@ interface Post {
   readonly body: string;
   readonly signal: AbortSignal;
   readonly lookup?: LookupFunction;
+  /** After more interim answers the request fails. */
+  readonly maxInterimAnswers: number;
 }
 
 /** Sends a POST. Follows no redirects. @returns the response, whose body is not read yet */
 export function post(
   url: string,
   proxies: Proxies,
-  { headers, body, signal, lookup }: Post,
+  { headers, body, signal, lookup, maxInterimAnswers }: Post,
 ): Promise<IncomingMessage> {
   const isSecure = url.startsWith('https:');
   const Agent = isSecure ? HttpsAgent : HttpAgent;
@@ -147,6 +150,7 @@ export function post(
       signal,
       ...(lookup && { lookup }),
     });
+    limitInterimAnswers(sent, maxInterimAnswers);
     sent.on('error', reject);
     sent.on('response', resolve);
     sent.end(body);

@@ -106,6 +106,7 @@ async function send(
     body,
     signal,
     lookup: publicAddressLookup(allowed, forbidden),
+    maxInterimAnswers: bounds.interimAnswers.max,
   });
   // Its body is discarded.
   let bytes = 0;

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { bounds } from '../../config/bounds.ts';
 import type { Settings } from '../../config/settings.ts';
 import { post, type Proxies } from '../../network/proxies.ts';
 import type { Logger } from '../../telemetry/logger.ts';
@@ -34,8 +35,6 @@ interface ModelEndpoint {
 const maxAttempts = 3;
 /** More names would cost more tokens than they help. */
 const maxNames = 150;
-/** No query of the dialect is longer. */
-const maxResponseBytes = 1024 * 1024;
 /** The reply of the model to an unclear prompt. */
 const unclearWord = 'UNCLEAR';
 
@@ -143,6 +142,7 @@ async function callModel(endpoint: ModelEndpoint, messages: readonly ChatMessage
     },
     body: JSON.stringify({ model, messages, temperature: 0 }),
     signal: AbortSignal.timeout(timeoutMs),
+    maxInterimAnswers: bounds.interimAnswers.max,
   });
   if (response.statusCode !== 200) {
     response.destroy();
@@ -158,7 +158,9 @@ async function readBounded(response: AsyncIterable<Buffer>): Promise<string> {
   let bytes = 0;
   for await (const chunk of response) {
     bytes += chunk.length;
-    if (bytes > maxResponseBytes) throw new Error("The response of the model's endpoint is too long.");
+    // So short that it is parsed where it is. No model writes as much before the timeout.
+    if (bytes > bounds.shortForeignText.max)
+      throw new Error("The response of the model's endpoint is too long.");
     chunks.push(chunk);
   }
   return Buffer.concat(chunks).toString('utf8');
