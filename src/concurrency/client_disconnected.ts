@@ -3,6 +3,6 @@ export class ClientDisconnected extends Error {
   override readonly name = 'ClientDisconnected';
 
   constructor() {
-    super('The client that waited for the query disconnected.');
+    super('The client that waited for the answer disconnected.');
   }
 }

@@ -39,7 +39,7 @@ import { safeText } from '../config/bounds.ts';
 import { probeKey } from './keys.ts';
 import { followRedirects } from './redirects.ts';
 import { ProxiedRequestHandler, S3RequestHandler } from './responses.ts';
-import { accountOf, requireGuardedRole } from './roles.ts';
+import { accountOf, forgetRole, requireGuardedRole } from './roles.ts';
 import { unknownTraits, type StoreTraits } from './store_traits.ts';
 
 /** How a request ended; one word for each thing that an operator would do about it. */
@@ -323,8 +323,8 @@ function assumeRole(
 
 /** Why exportd does not assume the role of a config now; null if it does, or if AWS does not say. */
 export async function roleRefusal(config: S3Config, settings: Settings): Promise<string | null> {
-  // Roles that were checked are remembered by their settings.
-  const { credentials } = credentialsOf(config, { ...settings });
+  if (config.role_arn !== null) forgetRole(config.role_arn, settings);
+  const { credentials } = credentialsOf(config, settings);
   try {
     if (typeof credentials === 'function') await credentials();
   } catch (error) {

@@ -53,6 +53,10 @@ export async function requireGuardedRole(
   checked.set(roleArn, performance.now());
 }
 
+/** Lets a role be checked again before it is assumed. */
+export const forgetRole = (roleArn: string, settings: RoleChecks['settings']): void =>
+  void checks.get(settings)?.delete(roleArn);
+
 const notAllowed = (reason: string): DestinationError =>
   new DestinationError('RoleNotAllowed', `exportd does not assume the role of the destination: ${reason}.`, {
     transient: false,

@@ -8,7 +8,7 @@ import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { endpointLookup, parseS3Config } from '../../src/destination/config.ts';
 import type { DestinationError } from '../../src/destination/destination.ts';
-import { createS3Requests } from '../../src/destination/requests.ts';
+import { createS3Requests, roleRefusal } from '../../src/destination/requests.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { requestError, s3Settings } from './bucket_requests.ts';
 import { type FakeServer, startFakeServer } from './fake_server.ts';
@@ -350,6 +350,18 @@ describe('requests with a role', () => {
         expect(store.received).toEqual([]);
         // The owner's keys may assume whatever they may.
         expect(await requestErrorOf({ ...keys, ...guarded })).toBeNull();
+      });
+
+      it('checks it again, whatever it remembers, when a destination with it is saved', async () => {
+        const settings = s3Settings({ EXPORTD_S3_RETRY_BUDGET: '0s' });
+        expect(await requestErrorOf(guarded, settings)).toBeNull();
+        demandsExternalId = false;
+        expect(await requestErrorOf(guarded, settings)).toBeNull();
+        const config = parseS3Config(
+          { bucket_name: 'bucket', region: 'auto', prefix: '', ...guarded },
+          settings,
+        );
+        expect(await roleRefusal(config, settings)).toContain('it does not demand an external id');
       });
 
       it('assumes roles of the listed accounts, the own one among them, if they demand an external id', async () => {

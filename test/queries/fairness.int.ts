@@ -158,7 +158,7 @@ describe('a client that disconnects', () => {
     await waitFor(async () => (await statusOf(id))?.complete === true, 'its end');
     expect(await statusOf(id)).toMatchObject({
       error: true,
-      error_message: 'The client that waited for the query disconnected.',
+      error_message: 'The client that waited for the answer disconnected.',
     });
     expect(await harness.statements()).toBe(2);
     clients.disconnect();
