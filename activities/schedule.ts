@@ -1,6 +1,7 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ReceivedSignal } from '../src/contract/workflow_inputs.ts';
 import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_schedule.ts';
+import { describeSchedule } from '../src/decisions/schedule_details.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
 import { advanceBackfill, type BackfillStep } from '../src/decisions/advance_backfill.ts';
 import type { Policies } from '../src/decisions/policies.ts';
@@ -31,8 +32,10 @@ interface ScheduleActivityDependencies {
 /** The result of a schedule's step. Runs are counted and not listed: catching up would fill the history with their ids. */
 export interface ScheduleStepOutcome extends Pick<
   ScheduleStep,
-  'status' | 'wake_in_ms' | 'waits_for_run' | 'summary' | 'has_more'
+  'status' | 'wake_in_ms' | 'waits_for_run' | 'decided' | 'waits_for' | 'has_more'
 > {
+  /** What the Temporal UI says of the export now, in Markdown; null while more commands wait, and after an error. */
+  readonly details: string | null;
   readonly runs_to_start: number;
   readonly cancel_run_ids: readonly string[];
   readonly wake_backfill_ids: readonly string[];
@@ -46,6 +49,12 @@ export type ScheduleActivities = ReturnType<typeof createScheduleActivities>;
 /** The activities of `batchExportSchedule`. */
 export function createScheduleActivities(dependencies: ScheduleActivityDependencies) {
   const { journal, policies, runs, backfills, settings, logger } = dependencies;
+  /** Null after an error: what the step has decided is committed, and must reach the workflow. */
+  const describe = (batchExportId: string, step: ScheduleStep): Promise<string | null> =>
+    describeSchedule(journal.pool, batchExportId, step).catch((error: unknown) => {
+      logger.warn({ err: error, batch_export_id: batchExportId }, 'Could not describe a schedule.');
+      return null;
+    });
   return wrapActivities(
     { logger, retryIndefinitely: true },
     {
@@ -74,7 +83,9 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
           status: step.status,
           wake_in_ms: step.wake_in_ms,
           waits_for_run: step.waits_for_run,
-          summary: step.summary,
+          decided: step.decided,
+          waits_for: step.waits_for,
+          details: step.has_more ? null : await describe(batch_export_id, step),
           has_more: step.has_more,
           runs_to_start: step.start_runs.length,
           cancel_run_ids: step.cancel_runs.map(({ run_id }) => run_id),

@@ -117,7 +117,9 @@ export const jobOptions = ({
   timeout_ms,
   heartbeat_timeout_ms,
   attempts,
+  summary,
 }: JobInput): ActivityOptions => ({
+  ...(summary !== undefined && { summary }),
   taskQueue: task_queue,
   startToCloseTimeout: timeout_ms,
   heartbeatTimeout: heartbeat_timeout_ms,

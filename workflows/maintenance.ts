@@ -18,6 +18,7 @@ import type {
 import type { DelayedTask, MaintenanceInput } from '../src/contract/workflow_inputs.ts';
 import type { MaintenanceKind, MaintenanceTask } from '../src/decisions/due_maintenance.ts';
 import { journalOptions, maintenanceOptions, maxConcurrentMaintenanceTasks } from './activity_options.ts';
+import { until } from './summaries.ts';
 
 /** Bounds the input of the next execution. A task beyond the limit is forgotten, and so only retried sooner. */
 const maxTasks = 500;
@@ -236,7 +237,7 @@ export async function batchExportMaintenance(input: MaintenanceInput | undefined
     intervalMs = round?.interval_ms ?? databaseRetryMs;
     if (round) tasks.start(round);
     const isDue = () => woken || tasks.mustStop() || (round?.has_more === true && tasks.isIdle());
-    await condition(isDue, intervalMs);
+    await condition(isDue, intervalMs, until(intervalMs, 'the next round'));
     if (round)
       setCurrentDetails(
         maintenanceDetails(tasks.takeSummary(), tasks.running().length, backoff.delayedTasks()),

@@ -11,6 +11,7 @@ import { isId } from '../src/contract/workflow_inputs.ts';
 import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
 import { searchAttributes } from './activity_options.ts';
 import { deliveryOptions } from './delivery_options.ts';
+import { until } from './summaries.ts';
 
 /**
  * Delivers one notification to one webhook, with retries. The control database holds the message, the number of
@@ -42,6 +43,7 @@ export async function batchExportNotification(
       return { delivered, status, detail };
     }
     // Never 0: the clocks of the database and of Temporal differ by milliseconds.
-    await sleep(Math.max(20, wait_ms), { summary: 'until the next attempt' });
+    const sleepMs = Math.max(20, wait_ms);
+    await sleep(sleepMs, until(sleepMs, 'the next attempt'));
   }
 }

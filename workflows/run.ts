@@ -1,5 +1,6 @@
 import {
   ActivityFailure,
+  type ActivityInterfaceFor,
   ApplicationFailure,
   CancellationScope,
   CancelledFailure,
@@ -35,6 +36,7 @@ import {
   searchAttributes,
   sourceOptions,
 } from './activity_options.ts';
+import { rowsText, truncate, until } from './summaries.ts';
 
 type ExportActivities = ReturnType<typeof createExportActivities>;
 
@@ -45,7 +47,7 @@ type ExportActivities = ReturnType<typeof createExportActivities>;
  * @returns false when a range has sent this execution's share of parts and has rows left
  */
 async function exportRanges(
-  data: Pick<ExportActivities, 'exportRange' | 'finishExport'>,
+  data: ActivityInterfaceFor<Pick<ExportActivities, 'exportRange' | 'finishExport'>>,
   run_id: string,
   ranges: number,
   atOnce: number,
@@ -58,7 +60,7 @@ async function exportRanges(
 }
 
 async function exportEach(
-  data: Pick<ExportActivities, 'exportRange'>,
+  data: ActivityInterfaceFor<Pick<ExportActivities, 'exportRange'>>,
   run_id: string,
   ranges: number,
   atOnce: number,
@@ -72,7 +74,8 @@ async function exportEach(
     while (unfinished.length === 0 && failures.length === 0) {
       const range = waiting.shift();
       if (range === undefined) return;
-      const { finished } = await data.exportRange({ run_id, range });
+      const summary = `range ${range + 1} of ${ranges}`;
+      const { finished } = await data.exportRange.executeWithOptions({ summary }, [{ run_id, range }]);
       if (!finished) unfinished.push(range);
     }
   };
@@ -152,7 +155,7 @@ function callLocallyFirst<Input, Output>(
       const { details, type = 'Error', message } = error;
       wasTooSlow = isTooSlow(details);
       if (!wasTooSlow && !isOperatorFault(details)) throw error;
-      if (!wasTooSlow) setCurrentDetails(`Waiting for the operator: ${type}: ${message}`);
+      if (!wasTooSlow) setCurrentDetails(`Waiting for the operator: ${message} (${type})`);
       return remote(input);
     }
   };
@@ -210,7 +213,12 @@ export async function batchExportRun(input: RunInput): Promise<void> {
 async function recordOutcome(run_id: string, outcome: FailedOutcome): Promise<FailedOutcome | 'renewed'> {
   const execution_id = workflowInfo().runId;
   const record = (recorded: FailedOutcome) =>
-    CancellationScope.nonCancellable(() => recording.recordRunOutcome({ run_id, execution_id, ...recorded }));
+    CancellationScope.nonCancellable(() =>
+      recording.recordRunOutcome.executeWithOptions(
+        { summary: truncate(`${recorded.status}: ${recorded.latest_error}`) },
+        [{ run_id, execution_id, ...recorded }],
+      ),
+    );
   const { renewed } = await record(outcome);
   if (!renewed) return outcome;
   if (!CancellationScope.current().consideredCancelled) return 'renewed';
@@ -228,16 +236,16 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
     checkBarrier: callLocallyFirst(local.checkBarrier, remote.checkBarrier),
     countRows: callLocallyFirst(local.countRows, remote.countRows),
   };
-  const data = proxyActivities<ExportActivities>(exportOptions(input));
   const { rows, ranges, publish_empty, check_replacement } = input.counted
     ? { ...input.counted, publish_empty: false, check_replacement: false }
     : await countSettledRows(source, input);
+  const data = proxyActivities<ExportActivities>({ ...exportOptions(input), summary: rowsText(rows) });
   if (check_replacement) {
     setCurrentDetails('Comparing the source with the rows that were exported before');
     if ((await data.checkReplacement({ run_id })) === 'unchanged') return undefined;
   }
   if (rows > 0) {
-    showStatus('Running', `Exporting ${rows} rows${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
+    showStatus('Running', `Exporting ${rowsText(rows)}${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
     const { ranges_at_once, publish_with_rows } = input.limits;
     const exported =
       ranges > 1
@@ -249,7 +257,7 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
     // This execution has sent its share of parts, and rows are left.
     if (!exported.finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
-  setCurrentDetails(`Publishing the manifest of ${rows} rows`);
+  setCurrentDetails(`Publishing the manifest of ${rowsText(rows)}`);
   await cancellableByJournal(run_id, async () => {
     if (publish_empty && (await recording.publishEmpty({ run_id })).published) return;
     await data.publishManifest({ run_id });
@@ -325,7 +333,10 @@ async function waitForTransactions(
         runTimedOut,
       );
     if (check.blocked_by.length > 0) setCurrentDetails(`Waiting for ${check.blocked_by.join(', ')}`);
-    await sleep(Math.max(1, Math.min(remainingMs, barrierPollMs(check.wait_ms, waitedMs))));
+    const sleepMs = Math.max(1, Math.min(remainingMs, barrierPollMs(check.wait_ms, waitedMs)));
+    const blockers =
+      check.blocked_by.length > 0 ? check.blocked_by.join(', ') : 'rows that may still be committed';
+    await sleep(sleepMs, until(sleepMs, blockers));
   }
 }
 

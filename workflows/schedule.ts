@@ -37,6 +37,7 @@ import {
   searchAttributes,
   signalsPerStep,
 } from './activity_options.ts';
+import { truncate, until } from './summaries.ts';
 
 /** A signal: a wake-up, one with the id of a stored command, or a manual one that is itself a command. */
 type CountedSignal =
@@ -153,18 +154,26 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
     const isRemote = more || inbox.waitingCount() > 0 || inbox.arrivedCount() >= floodThreshold;
     const activities = isRemote ? remote : local;
     const signals = inbox.takeManualSignals(signalsPerStep);
-    const step: ScheduleStepOutcome = await activities.advanceSchedule({
-      batch_export_id,
-      signals,
-      command_signals: inbox.takeCommandSignals(signalsPerStep),
-      max_commands: isRemote ? commandsPerRemoteStep : commandsPerLocalStep,
-    });
+    const commandSignals = inbox.takeCommandSignals(signalsPerStep);
+    const step: ScheduleStepOutcome = await activities.advanceSchedule.executeWithOptions(
+      { summary: signalsText([...signals, ...commandSignals]) },
+      [
+        {
+          batch_export_id,
+          signals,
+          command_signals: commandSignals,
+          max_commands: isRemote ? commandsPerRemoteStep : commandsPerLocalStep,
+        },
+      ],
+    );
     publishDetails(step);
     const { cancel_run_ids, wake_backfill_ids } = step;
     const hasRunsToChange =
       step.runs_to_start > 0 || cancel_run_ids.length > 0 || wake_backfill_ids.length > 0;
     const { blocked_runs } = hasRunsToChange
-      ? await activities.startAndCancelRuns({ batch_export_id, cancel_run_ids, wake_backfill_ids })
+      ? await activities.startAndCancelRuns.executeWithOptions({ summary: truncate(step.decided) }, [
+          { batch_export_id, cancel_run_ids, wake_backfill_ids },
+        ])
       : { blocked_runs: 0 };
     more = step.has_more || inbox.waitingCount() > signalsPerStep;
     const isLong = workflowInfo().continueAsNewSuggested || inbox.commandCount() >= step.continue_after;
@@ -180,7 +189,7 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
       });
     const sleepMs = sleepOf(step, blocked_runs);
     if (sleepMs === null) await condition(() => inbox.hasPending());
-    else await condition(() => inbox.hasPending(), sleepMs);
+    else await condition(() => inbox.hasPending(), sleepMs, until(sleepMs, step.waits_for));
   }
 }
 
@@ -198,11 +207,15 @@ function sleepOf(
   return limits.length === 0 ? null : Math.max(20, Math.min(...limits));
 }
 
+/** What a step receives, for the Temporal UI: the names of the signals. What it decided is in its result and current details. */
+const signalsText = (signals: readonly ReceivedSignal[]): string =>
+  truncate(signals.length === 0 ? 'no commands' : [...new Set(signals.map(({ name }) => name))].join(', '));
+
 /** Publishes a step to the Temporal UI. Updates search attributes only on changes, because each update is an event. */
 function createDetailsPublisher(): (step: ScheduleStepOutcome) => void {
   let published = '';
-  return ({ summary, attributes }) => {
-    setCurrentDetails(summary);
+  return ({ details, attributes }) => {
+    if (details !== null) setCurrentDetails(details);
     if (attributes === null || JSON.stringify(attributes) === published) return;
     published = JSON.stringify(attributes);
     upsertSearchAttributes([
@@ -254,6 +267,9 @@ export async function batchExportBackfill(input: BackfillInput | undefined): Pro
     if (step.ended) return;
     if (workflowInfo().continueAsNewSuggested || steps >= step.continue_after)
       await continueAsNew<typeof batchExportBackfill>({ backfill_id });
-    await condition(() => woken, step.blocked_runs > 0 ? blockedRunRetryMs : maxSleepMs.backfill);
+    const isBlocked = step.blocked_runs > 0;
+    const sleepMs = isBlocked ? blockedRunRetryMs : maxSleepMs.backfill;
+    const purpose = isBlocked ? 'another run of its interval to close' : 'a run to end, at the latest';
+    await condition(() => woken, sleepMs, until(sleepMs, purpose));
   }
 }

@@ -137,6 +137,8 @@ export interface JobInput {
   readonly timeout_ms: number;
   readonly heartbeat_timeout_ms: number;
   readonly attempts: number;
+  /** What is done, for the activity in the Temporal UI. */
+  readonly summary?: string;
 }
 
 /** A maintenance task that failed and waits for its next attempt. */

@@ -42,8 +42,12 @@ export interface ScheduleStep {
   readonly errors: readonly unknown[];
   /** Why manual signals were rejected, for the worker log. */
   readonly rejected_signals: readonly string[];
-  /** The summary in the Temporal UI. */
-  readonly summary: string;
+  /** What this step has decided, for the Temporal UI: `pause; 1 interval scheduled; 1 run to start`. */
+  readonly decided: string;
+  /** What the schedule waits for, for the Temporal UI: `the next interval`. */
+  readonly waits_for: string;
+  /** When the next interval is due; null if none is, or if a run has to end first. */
+  readonly next_run_at: string | null;
 }
 
 /**
@@ -65,26 +69,33 @@ export async function advanceSchedule(
   const cancelled: string[] = [];
   const backfills: string[] = [];
   const errors: unknown[] = [];
+  const decidedCommands: string[] = [];
   const pending = await readPendingCommands(journal.pool, batchExportId);
   for (const { id, name, trace_parent } of pending.slice(0, maxCommands)) {
     const attributes = { 'exportd.command_id': id, 'exportd.batch_export_id': batchExportId };
     const effect = await inTraceOf(trace_parent, `apply ${name}`, { attributes }, () =>
       applyCommand(journal, policies, batchExportId, id, (error) => errors.push(error)),
     );
+    decidedCommands.push(effect ? name : `${name} rejected`);
     cancelled.push(...(effect?.cancel_runs ?? []));
     backfills.push(...(effect?.wake_backfills ?? []));
   }
-  const dueRuns = await journal.transaction((transaction) =>
+  const { scheduled, ...dueRuns } = await journal.transaction((transaction) =>
     createDueRuns(transaction, policies, batchExportId),
   );
+  const startRuns = await readStartableRuns(journal.pool, { batch_export_id: batchExportId });
   const [rejected] = rejectedSignals;
+  const decided = [
+    ...countEach(decidedCommands),
+    ...(scheduled > 0 ? [`${count(scheduled, 'interval')} scheduled`] : []),
+    ...(startRuns.length > 0 ? [`${count(startRuns.length, 'run')} to start`] : []),
+    ...(rejected === undefined ? [] : [`${count(rejectedSignals.length, 'signal')} ignored: ${rejected}`]),
+  ];
   return {
     ...dueRuns,
-    ...(rejected !== undefined && {
-      summary: `${dueRuns.summary}\nIgnored ${rejectedSignals.length === 1 ? 'a signal' : `${rejectedSignals.length} signals`}: ${rejected}`,
-    }),
+    decided: decided.length === 0 ? 'nothing to do' : decided.join('; ').slice(0, maxDecidedLength),
     rejected_signals: rejectedSignals,
-    start_runs: await readStartableRuns(journal.pool, { batch_export_id: batchExportId }),
+    start_runs: startRuns,
     cancel_runs: await readRuns(journal.pool, cancelled),
     wake_backfills: [
       ...new Set([...backfills, ...(await readUnstartedBackfills(journal.pool, batchExportId))]),
@@ -97,7 +108,25 @@ export async function advanceSchedule(
 /** The cause under which an export's stream holds what the schedule decided for an interval or a skipped range. */
 export const scheduledCause = ({ start, end }: DataInterval): string => `interval:${start}/${end}`;
 
-type DueRuns = Pick<ScheduleStep, 'status' | 'wake_in_ms' | 'waits_for_run' | 'summary'>;
+/** Bounds what a step adds to the history of its workflow. */
+const maxDecidedLength = 300;
+
+/** Names with how often each occurs: `pause ×25`. */
+const countEach = (names: readonly string[]): string[] =>
+  [...new Set(names)].map((name) => {
+    const times = names.filter((other) => other === name).length;
+    return times === 1 ? name : `${name} ×${times}`;
+  });
+
+const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
+
+interface DueRuns extends Pick<
+  ScheduleStep,
+  'status' | 'wake_in_ms' | 'waits_for_run' | 'waits_for' | 'next_run_at'
+> {
+  /** How many intervals now have a run. */
+  readonly scheduled: number;
+}
 
 async function createDueRuns(
   transaction: JournalTransaction,
@@ -106,33 +135,37 @@ async function createDueRuns(
 ): Promise<DueRuns> {
   const stream = await transaction.lock(batchExportDecider, batchExportId);
   const state = stream.state();
-  const idle = { wake_in_ms: null, waits_for_run: false };
-  if (state.status !== 'live') return { ...idle, status: state.status, summary: state.status };
-  const { name, interval } = state.definition;
-  if (state.paused) return { ...idle, status: 'live', summary: `${name}: paused` };
+  const idle = { wake_in_ms: null, waits_for_run: false, next_run_at: null, scheduled: 0 };
+  if (state.status !== 'live') return { ...idle, status: state.status, waits_for: 'nothing' };
+  if (state.paused) return { ...idle, status: 'live', waits_for: 'unpause: the export is paused' };
   if (await pauseFailingExport(transaction, policies.pauseAfterFailures, stream))
-    return {
-      ...idle,
-      status: 'live',
-      summary: `${name}: paused after repeated failures`,
-    };
+    return { ...idle, status: 'live', waits_for: 'unpause: the export was paused after repeated failures' };
   const retryAt = await createDueRetries(transaction, policies, batchExportId, state);
   const next = await scheduleDueIntervals(transaction, policies, stream);
   const wakes = [retryAt, next.wake_at].filter((at) => at !== null).map((at) => at.getTime());
   const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
-  const nextInterval =
-    next.wake_at === null ? 'no interval after end_at' : `next interval due ${next.wake_at.toISOString()}`;
-  const waitsFor = next.waits_for_slot ? 'waiting for a run to end' : nextInterval;
+  const isRetryNext = wakeAt !== null && retryAt?.getTime() === wakeAt;
   return {
     status: 'live',
     wake_in_ms: wakeAt === null ? null : Math.max(0, wakeAt - transaction.now.getTime()),
     waits_for_run: next.waits_for_slot,
-    summary: `${name}: every ${interval.replace(/^every /, '')}, ${waitsFor}`,
+    waits_for: next.waits_for_slot
+      ? 'a run to end'
+      : isRetryNext
+        ? 'a retry'
+        : next.wake_at === null
+          ? 'a command: no interval is left before end_at'
+          : 'the next interval',
+    next_run_at: next.wake_at?.toISOString() ?? null,
+    scheduled: next.scheduled,
   };
 }
 
 /** When the schedule decides again. */
-type NextDecision = Pick<ScheduleDecision, 'wake_at' | 'waits_for_slot'>;
+interface NextDecision extends Pick<ScheduleDecision, 'wake_at' | 'waits_for_slot'> {
+  /** How many intervals now have a run. */
+  readonly scheduled: number;
+}
 
 async function scheduleDueIntervals(
   transaction: JournalTransaction,
@@ -141,9 +174,10 @@ async function scheduleDueIntervals(
 ): Promise<NextDecision> {
   const schedule = { batch_export_id: stream.id, backfill_id: null };
   let slots = await countFreeSlots(transaction.connection, policies, schedule);
+  let scheduled = 0;
   for (;;) {
     const state = stream.state();
-    if (state.status !== 'live') return { wake_at: null, waits_for_slot: false };
+    if (state.status !== 'live') return { wake_at: null, waits_for_slot: false, scheduled };
     const step = decideNextInterval(state, {
       interval: await findIntervalFrom(
         transaction.connection,
@@ -156,7 +190,7 @@ async function scheduleDueIntervals(
       runIdOf: (interval) => deterministicId('schedule', stream.id, interval.start, interval.end),
     });
     const [event] = step.events;
-    if (!event) return step;
+    if (!event) return { wake_at: step.wake_at, waits_for_slot: step.waits_for_slot, scheduled };
     if (event.type === 'IntervalScheduled') {
       const { start, end, run_id } = event.data;
       const interval = { start, end };
@@ -164,6 +198,7 @@ async function scheduleDueIntervals(
       const activeRunId = await findActiveRun(transaction.connection, stream.id, interval);
       const data = { run_id: activeRunId ?? run_id, ...interval };
       await stream.append(scheduledCause(interval), [{ type: 'IntervalScheduled', data }]);
+      scheduled += 1;
       if (activeRunId !== null) continue;
       await createRun(transaction, state, {
         id: run_id,

@@ -1,4 +1,5 @@
 import type { Pool } from '../journal/database.ts';
+import { destinationUri } from './described_export.ts';
 
 /**
  * The trace of the command that created a backfill, as a W3C `traceparent`; null without one.
@@ -19,6 +20,9 @@ export interface StartableRun {
   readonly model: string;
   readonly destination_type: string;
   readonly interval: string;
+  readonly timezone: string;
+  /** Bucket and prefix, such as `s3://bucket/prefix`; null if the config is gone. */
+  readonly destination_uri: string | null;
   readonly data_interval_start: string;
   readonly data_interval_end: string;
   /** The backfill that created it, or null. */
@@ -34,7 +38,8 @@ export interface StartableRun {
 const maxIntervalsInTrace = 24;
 
 const columns = `run.id as run_id, run.batch_export_id, export.name as batch_export_name, run.team_id, run.model,
-  export.destination_type, export.interval, run.data_interval_start, run.data_interval_end, run.backfill_id,
+  export.destination_type, export.interval, export.timezone,
+  ${destinationUri('run.batch_export_id', 'run.config_version')} as destination_uri, run.data_interval_start, run.data_interval_end, run.backfill_id,
   (select ${backfillTraceParent('backfill.id')} from exportd.backfills backfill
    where backfill.id = run.backfill_id and backfill.total_runs <= ${maxIntervalsInTrace}) as trace_parent`;
 

@@ -94,9 +94,9 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
     settings: { ...settings, EXPORTD_SOURCE_CONNECTIONS: sourceConnections },
   });
   const metrics = createMetrics('server');
-  const signaller = createCommandSignaller(temporal, settings);
+  const signaller = createCommandSignaller(temporal, pool, settings);
   const executions = createRunExecutionWatch(temporal.client, settings);
-  const jobs = createJobClient(temporal.client, settings);
+  const jobs = createJobClient(temporal.client, pool, settings);
   const calls = createPendingCalls();
   const started = startResources({
     settings,

@@ -369,11 +369,11 @@ describe('a manual signal', () => {
     const { batchExportId, create } = createCommander(journal, policies);
     await create();
     const signal = { name: 'delete', ordinal: 1, chain, input: {}, identity: 'temporal-cli:mallory@laptop' };
-    const { summary, status, rejected_signals } = await advanceSchedule(journal, policies, batchExportId, [
+    const { decided, status, rejected_signals } = await advanceSchedule(journal, policies, batchExportId, [
       signal,
     ]);
     expect(status).toBe('live');
-    expect(summary).toMatch(/\nIgnored a signal: "delete" .*EXPORTD_MANUAL_SIGNALS/);
+    expect(decided).toMatch(/^1 signal ignored: "delete" .*EXPORTD_MANUAL_SIGNALS/);
     expect(rejected_signals).toEqual([expect.stringContaining('"delete"')]);
     const { rows: commands } = await pool.query(
       `select status from exportd.commands where batch_export_id = $1 and name = 'delete'`,

@@ -31,6 +31,7 @@ describe('payload codecs of the operator', () => {
       started?.input?.payloads?.[0],
       started?.memo?.fields?.run_id,
       events?.[0]?.userMetadata?.summary,
+      events?.[0]?.userMetadata?.details,
       ...results,
     ];
     expect(payloads.map((payload) => Buffer.from(payload?.metadata?.encoding ?? []).toString())).toEqual(

@@ -9,6 +9,8 @@ export const startableRun = (changes: Partial<StartableRun> = {}): StartableRun 
   model: 'events',
   destination_type: 'S3',
   interval: 'hour',
+  timezone: 'UTC',
+  destination_uri: 's3://bucket/events',
   data_interval_start: '2026-11-01T10:00:00.000Z',
   data_interval_end: '2026-11-01T11:00:00.000Z',
   backfill_id: null,

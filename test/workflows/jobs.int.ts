@@ -74,7 +74,7 @@ const request = (
 async function start(...[kind, request_]: globalThis.Parameters<typeof request>): Promise<string> {
   const id = (await request(kind, request_)) ?? '';
   const { team_id = 1 } = request_;
-  await createJobClient(stack.client, stack.settings).start(kind, { id, team_id });
+  await createJobClient(stack.client, stack.pool, stack.settings).start(kind, { id, team_id });
   return id;
 }
 const rows = async (id: string) =>

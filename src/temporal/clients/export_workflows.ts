@@ -15,6 +15,11 @@ import {
   workflowIds,
   workflowTypes,
 } from '../../contract/workflow_inputs.ts';
+import {
+  type DescribedExport,
+  destinationUri,
+  readDescribedExport,
+} from '../../decisions/described_export.ts';
 import { backfillTraceParent, type StartableRun } from '../../decisions/startable_runs.ts';
 import { nominalLengthMs } from '../../domain/intervals.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
@@ -22,7 +27,8 @@ import type { Pool } from '../../journal/database.ts';
 import { inNewTrace, inTraceOf } from '../../tracing/spans.ts';
 import { type ClientConnection, type ExecutionSettings, taskQueues } from '../connections.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
-import { backfillSummary, describeExecution, isExecutionOf, runSummary, withReason } from './executions.ts';
+import { describeExecution, isExecutionOf } from './executions.ts';
+import { backfillMetadata, runMetadata, scheduleMetadata } from './user_metadata.ts';
 
 /** Signals stored commands to the schedule of an export. */
 interface ScheduleSignaller {
@@ -47,10 +53,13 @@ export interface ScheduleClient extends ScheduleSignaller {
   restart(batchExportId: string, reason: string): Promise<void>;
 }
 
-/** Creates the client. */
-export function createScheduleClient(client: Client, settings: ExecutionSettings): ScheduleClient {
+/** What starting an execution needs to know: also where the console is, for the links in the Temporal UI. */
+type StartSettings = ExecutionSettings & Pick<Settings, 'EXPORTD_BASE_URL'>;
+
+/** Creates the client. It reads what the executions show from the control database. */
+export function createScheduleClient(client: Client, pool: Pool, settings: StartSettings): ScheduleClient {
   const ids = workflowIds(settings);
-  const optionsOf = (batchExportId: string, reason?: string) => {
+  const optionsOf = async (batchExportId: string, reason?: string) => {
     const input: ScheduleInput = { batch_export_id: batchExportId };
     return {
       workflowId: ids.schedule(batchExportId),
@@ -58,7 +67,7 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
       args: [input],
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
       typedSearchAttributes: [{ key: searchAttributes.batchExport, value: batchExportId }],
-      staticSummary: withReason('Schedule of a batch export', reason),
+      ...scheduleMetadata(await readDescribedExport(pool, batchExportId), settings, reason),
     };
   };
   const signalWithStart = async (
@@ -68,7 +77,7 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
     reason?: string,
   ) => {
     await client.workflow.signalWithStart(workflowTypes.schedule, {
-      ...optionsOf(batchExportId, reason),
+      ...(await optionsOf(batchExportId, reason)),
       signal,
       signalArgs,
     });
@@ -82,7 +91,7 @@ export function createScheduleClient(client: Client, settings: ExecutionSettings
     start: (batchExportId, reason) => signalWithStart(batchExportId, wakeSignal, [], reason),
     restart: async (batchExportId, reason) => {
       await client.workflow.start(workflowTypes.schedule, {
-        ...optionsOf(batchExportId, reason),
+        ...(await optionsOf(batchExportId, reason)),
         workflowIdConflictPolicy: 'TERMINATE_EXISTING',
       });
     },
@@ -104,30 +113,26 @@ export interface BackfillClient {
   restart(backfillId: string, reason: string): Promise<void>;
 }
 
-interface BackfillRow {
+interface BackfillRow extends Omit<DescribedExport, 'id'> {
   readonly batch_export_id: string;
-  readonly name: string;
   readonly team_id: number;
   readonly start_at: string;
   readonly end_at: string;
   readonly status: string;
-  readonly model: string;
   readonly destination_type: string;
   /** The trace of the command that created it, as a W3C `traceparent`. */
   readonly trace_parent: string | null;
 }
 
 /** Creates the client. It reads what the executions show from the control database. */
-export function createBackfillClient(
-  client: Client,
-  pool: Pool,
-  settings: ExecutionSettings,
-): BackfillClient {
+export function createBackfillClient(client: Client, pool: Pool, settings: StartSettings): BackfillClient {
   const ids = workflowIds(settings);
   const readBackfill = async (backfillId: string) => {
     const { rows } = await pool.query<BackfillRow>(
       `select backfill.batch_export_id, export.name, backfill.team_id, backfill.start_at, backfill.end_at, backfill.status,
-         export.model, export.destination_type, ${backfillTraceParent('backfill.id')} as trace_parent
+         export.model, export.destination_type, export.interval, export.timezone,
+         ${destinationUri('export.id', 'export.config_version')} as destination_uri,
+         ${backfillTraceParent('backfill.id')} as trace_parent
        from exportd.backfills backfill join exportd.batch_exports export on export.id = backfill.batch_export_id
        where backfill.id = $1`,
       [backfillId],
@@ -150,7 +155,7 @@ export function createBackfillClient(
         { key: searchAttributes.backfill, value: backfillId },
         { key: searchAttributes.status, value: row.status },
       ],
-      staticSummary: withReason(backfillSummary(row), reason),
+      ...backfillMetadata({ ...row, id: backfillId }, { ...row, id: row.batch_export_id }, settings, reason),
     };
   };
   /** Sends a request in the trace of the command that created the backfill. */
@@ -194,10 +199,10 @@ export function createBackfillClient(
  */
 export function createCommandSignaller(
   connected: ClientConnection,
-  settings: ExecutionSettings &
-    Pick<Settings, 'EXPORTD_REGISTER_SEARCH_ATTRIBUTES' | 'EXPORTD_COMMAND_TIMEOUT'>,
+  pool: Pool,
+  settings: StartSettings & Pick<Settings, 'EXPORTD_REGISTER_SEARCH_ATTRIBUTES' | 'EXPORTD_COMMAND_TIMEOUT'>,
 ): ScheduleSignaller {
-  const schedules = createScheduleClient(connected.client, settings);
+  const schedules = createScheduleClient(connected.client, pool, settings);
   return {
     signal: async (command) => {
       try {
@@ -336,7 +341,7 @@ const priorities = { scheduled: 2, backfill: 4 } as const;
 const maxRememberedRuns = 10_000;
 
 /** Creates the starter. */
-export function createRunStarter(client: Client, settings: RunSettings & ExecutionSettings): RunStarter {
+export function createRunStarter(client: Client, settings: RunSettings & StartSettings): RunStarter {
   // Every step of a schedule or backfill lists its created runs again; Temporal would reject each as started.
   const started = createRecentIds(maxRememberedRuns);
   const ids = workflowIds(settings);
@@ -369,7 +374,7 @@ export function createRunStarter(client: Client, settings: RunSettings & Executi
         { key: searchAttributes.status, value: 'Starting' },
         ...(run.backfill_id === null ? [] : [{ key: searchAttributes.backfill, value: run.backfill_id }]),
       ],
-      staticSummary: withReason(runSummary(run), reason),
+      ...runMetadata(run, settings, reason),
     });
   const startAs: typeof send = (run, policies, reason) => {
     const { run_id, batch_export_id, data_interval_start, trace_parent } = run;

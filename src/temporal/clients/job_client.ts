@@ -2,7 +2,9 @@ import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
 import { type JobInput, workflowIds } from '../../contract/workflow_inputs.ts';
 import { type JobKind, jobTimeoutMs } from '../../jobs/jobs.ts';
+import type { Pool } from '../../journal/database.ts';
 import { taskQueues } from '../connections.ts';
+import { jobMetadata } from './user_metadata.ts';
 
 /** What starting a job needs to know of its kind. */
 type StartedKind = Pick<JobKind<object, object>, 'workflowType' | 'summary' | 'attempts' | 'timeoutMs'>;
@@ -16,9 +18,25 @@ export interface JobClient {
   start(kind: StartedKind, job: { readonly id: string; readonly team_id: number }): Promise<number>;
 }
 
-/** Creates the client. */
-export function createJobClient(client: Client, settings: Settings): JobClient {
+/** What the Temporal UI says of a job. */
+interface DescribedJob {
+  readonly target: string;
+  readonly parameters: object;
+  /** That of the export; null if it is about something else. */
+  readonly name: string | null;
+}
+
+/** Creates the client. It reads what the executions show from the control database. */
+export function createJobClient(client: Client, pool: Pool, settings: Settings): JobClient {
   const queues = taskQueues(settings);
+  const readJob = async (id: string): Promise<DescribedJob> => {
+    const { rows } = await pool.query<DescribedJob>(
+      `select job.target, job.parameters, export.name
+       from exportd.jobs job left join exportd.batch_exports export on export.id = job.target where job.id = $1`,
+      [id],
+    );
+    return rows[0] ?? { target: 'unknown', parameters: {}, name: null };
+  };
   return {
     start: async (kind, { id, team_id }) => {
       const { workflowType, summary, attempts } = kind;
@@ -30,6 +48,7 @@ export function createJobClient(client: Client, settings: Settings): JobClient {
         timeout_ms: executionMs,
         heartbeat_timeout_ms: settings.EXPORTD_HEARTBEAT_TIMEOUT,
         attempts,
+        summary,
       };
       await client.workflow.start(workflowType, {
         workflowId: workflowIds(settings).job(workflowType, id),
@@ -39,7 +58,7 @@ export function createJobClient(client: Client, settings: Settings): JobClient {
         priority: { fairnessKey: String(team_id) },
         workflowExecutionTimeout: executionMs,
         workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
-        staticSummary: summary,
+        ...jobMetadata({ id, summary, ...(await readJob(id)) }, settings),
       });
       return executionMs;
     },

@@ -11,11 +11,11 @@ import type { Pool } from '../../journal/database.ts';
 import { newDeliveries } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
-import { deliverySummary } from './executions.ts';
 import { ignoreNotFound } from './export_workflows.ts';
+import { deliveryMetadata } from './user_metadata.ts';
 
 /** The settings of every delivery. */
-type DeliverySettings = ExecutionSettings & Pick<Settings, 'EXPORTD_WEBHOOK_TIMEOUT'>;
+type DeliverySettings = ExecutionSettings & Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_WEBHOOK_TIMEOUT'>;
 
 /** To read the delivery and to record its outcome, in addition to the request. */
 const deliveryOverheadMs = 10_000;
@@ -89,7 +89,7 @@ export function createNotificationClient(
         { key: searchAttributes.status, value: 'Waiting' },
         ...(row.run_id === null ? [] : [{ key: searchAttributes.run, value: row.run_id }]),
       ],
-      staticSummary: deliverySummary(row.type, row.name, row.origin),
+      ...deliveryMetadata({ ...row, id: deliveryId }, settings),
     });
   };
   return {

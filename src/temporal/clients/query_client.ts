@@ -7,6 +7,7 @@ import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { ignoreNotFound } from './export_workflows.ts';
+import { queryMetadata } from './user_metadata.ts';
 
 /** To read the query and to store its result, in addition to the statement. */
 const overheadMs = 30_000;
@@ -15,7 +16,7 @@ const overheadMs = 30_000;
 export function createQueryClient(
   client: Client,
   settings: ExecutionSettings &
-    Pick<Settings, 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'>,
+    Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_QUERY_ASYNC_TIMEOUT' | 'EXPORTD_QUERY_HEARTBEAT_TIMEOUT'>,
 ): BackgroundQueries {
   const queues = taskQueues(settings);
   const ids = workflowIds(settings);
@@ -37,7 +38,7 @@ export function createQueryClient(
         priority: { fairnessKey: String(query.team_id) },
         workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
         typedSearchAttributes: [{ key: searchAttributes.project, value: String(query.team_id) }],
-        staticSummary: `Query of project ${query.team_id}`,
+        ...queryMetadata(query, settings),
       });
     },
     cancel: async (query) => {

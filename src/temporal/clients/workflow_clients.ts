@@ -3,6 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import { workflowIds, workflowTypes, type MaintenanceInput } from '../../contract/workflow_inputs.ts';
 import type { Pool } from '../../journal/database.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
+import { maintenanceMetadata } from './user_metadata.ts';
 import { createRunStarter, createBackfillClient, createScheduleClient } from './export_workflows.ts';
 
 /** Starts the maintenance workflow of a deployment. */
@@ -26,7 +27,7 @@ function createMaintenanceClient(client: Client, settings: ExecutionSettings): M
       taskQueue: queues.control,
       args: [input],
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
-      staticSummary: 'Deletes obsolete objects and counts late rows',
+      ...maintenanceMetadata(),
     });
   return {
     workflowId,
@@ -41,7 +42,7 @@ function createMaintenanceClient(client: Client, settings: ExecutionSettings): M
 
 /** Creates what starts and signals the workflows of each kind, for activities and reconcilers. */
 export const createWorkflowClients = (client: Client, pool: Pool, settings: Settings) => ({
-  schedules: createScheduleClient(client, settings),
+  schedules: createScheduleClient(client, pool, settings),
   runs: createRunStarter(client, settings),
   backfills: createBackfillClient(client, pool, settings),
   maintenance: createMaintenanceClient(client, settings),

@@ -24,7 +24,7 @@ async function ask<Parameters extends object, Result extends object>(
 ): Promise<string> {
   const team_id = 1;
   const id = (await requestJob(stack, kind, { team_id, user_id: 1, target: randomUUID(), parameters })) ?? '';
-  await createJobClient(stack.client, stack.settings).start(kind, { id, team_id });
+  await createJobClient(stack.client, stack.pool, stack.settings).start(kind, { id, team_id });
   const workflowId = workflowIds(stack.settings).job(kind.workflowType, id);
   await stack.client.workflow.getHandle(workflowId).result();
   const status = (await findJob(stack.pool, kind, id))?.status ?? 'gone';

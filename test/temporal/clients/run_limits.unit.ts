@@ -1,6 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
-import { backfillSummary, runSummary } from '../../../src/temporal/clients/executions.ts';
 import { createRecentIds, runInput, runTimeoutMs } from '../../../src/temporal/clients/export_workflows.ts';
 import { startableRun } from '../startable_run.ts';
 
@@ -56,28 +55,6 @@ describe('the start of a run', () => {
       const short = { ...run, interval: 'every 5 minutes', data_interval_end: '2026-11-01T10:05:00.000Z' };
       expect(runInput(short, settingsWith()).limits.settle_timeout_ms).toBe(300_000);
       expect(runInput(run, settingsWith()).limits.settle_timeout_ms).toBe(600_000);
-    });
-  });
-
-  describe('the summary of a run', () => {
-    it('says what it exports', () => {
-      expect(runSummary(run)).toBe('events of "Shop", 2026-11-01 10:00–11:00');
-      expect(runSummary({ ...run, data_interval_end: '2026-11-02T10:00:00.000Z' })).toBe(
-        'events of "Shop", 2026-11-01 10:00–2026-11-02 10:00',
-      );
-    });
-
-    it.each([
-      ['wide characters', '漢'.repeat(255)],
-      ['characters that JSON escapes', '"\u0001'.repeat(127)],
-      ['emoji', '🦔'.repeat(127)],
-    ])('stays within the maximum length of Temporal with %s in the name', (_, name) => {
-      const times = { start_at: '2026-11-01T10:00:00.000Z', end_at: '2026-11-02T10:00:00.000Z' };
-      for (const summary of [
-        runSummary({ ...run, batch_export_name: name }),
-        backfillSummary({ ...times, name }),
-      ])
-        expect(Buffer.byteLength(JSON.stringify(summary))).toBeLessThan(400);
     });
   });
 });
