@@ -162,7 +162,7 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
       await writeLogLine(connection, {
         ...logIdsOf(run, runId),
         level: 'INFO',
-        message: `Exported ${rows} records of ${start} to ${end}. Manifest: ${manifestKey}.`,
+        message: `Exported ${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'} of ${start} to ${end}. Manifest: ${manifestKey}.`,
       });
       const removed = describeRemovedRows(run, rows);
       if (removed !== null)

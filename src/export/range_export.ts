@@ -223,7 +223,7 @@ export class RangeExport {
       partsOfClosedFiles += open.partsPlanned();
       writer = null;
       if (!file) return;
-      const line = `Wrote ${file.rows} rows (${file.bytes} bytes) to ${destination.nameOf(file.key)}.`;
+      const line = `Wrote ${file.rows.toLocaleString('en')} rows (${file.bytes.toLocaleString('en')} bytes) to ${destination.nameOf(file.key)}.`;
       await this.#attempt.fileCompleted(file, { finishesRange, line });
     };
 

@@ -176,6 +176,18 @@ describe('a person', () => {
     expect(problems).toEqual([]);
   });
 
+  it('reads a long prefix whole, and finds tables and partitions without opening anything', async () => {
+    const { page } = opened;
+    await page.goto('/exports/new');
+    const prefix = page.getByLabel('Prefix');
+    await prefix.fill('events/{year}/{month}/{day}/{hour}/{table}/{data_interval_start}');
+    expect(await prefix.evaluate((input) => input.scrollWidth <= input.clientWidth)).toBe(true);
+    expect(await page.getByLabel('Table format').isVisible()).toBe(true);
+    expect(await page.getByLabel('Partition by').isVisible()).toBe(true);
+    // Its only choice.
+    expect(await page.getByLabel('Destination', { exact: true }).count()).toBe(0);
+  });
+
   it('sees a destination test that fails before saving', async () => {
     const { page } = opened;
     await page.goto(`/exports/${id}/edit`);

@@ -333,6 +333,51 @@ describe('with a mouse', () => {
     await window.close();
   });
 
+  it('the log has a line for each run, and codes of errors stand behind their sentences', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${id}?tab=log`);
+    const failed = page.locator('.log-run').filter({ hasText: 'does not exist' });
+    await failed.first().waitFor();
+    expect(await failed.first().innerText()).toMatch(
+      /ended Failed: The bucket "clicks" does not .*\(NoSuchBucket\)/,
+    );
+    const links = await page
+      .locator('.log-run > a')
+      .evaluateAll((elements) => elements.map((element) => element.getAttribute('href')));
+    expect(links.length).toBeGreaterThan(2);
+    expect(new Set(links).size).toBe(links.length);
+    expect(await findViolations(page)).toEqual([]);
+  });
+
+  it('words explain themselves on hover, with the keyboard and by touch', async () => {
+    const { page } = opened;
+    await page.goto(intervalPath());
+    const word = page.getByRole('button', { name: 'Generation' }).first();
+    const note = page.getByRole('tooltip').filter({ hasText: 'files of the next generation' });
+    await word.hover();
+    await note.waitFor();
+    expect(await findViolations(page)).toEqual([]);
+    await page.mouse.move(0, 0);
+    await note.waitFor({ state: 'hidden' });
+    await word.focus();
+    await note.waitFor();
+    await page.keyboard.press('Escape');
+    await note.waitFor({ state: 'hidden' });
+    // What a tap sends.
+    await word.dispatchEvent('click');
+    await note.waitFor();
+  });
+
+  it('pages of an export show times in its zone, other pages in that of the project', async () => {
+    const { page } = opened;
+    const daily = await api.createExport({ interval: 'day', timezone: 'America/New_York', end_at: null });
+    await page.goto(`/exports/${daily}`);
+    await page.getByText('Times in America/New_York').waitFor();
+    expect(await page.locator('.page-subtitle time').getAttribute('title')).toMatch(/ America\/New_York$/);
+    await page.getByRole('link', { name: 'Exports', exact: true }).first().click();
+    await page.getByText('Times in UTC').waitFor();
+  });
+
   it('a run shows its steps beside its log', async () => {
     const { page, problems } = opened;
     await page.goto(`/exports/${id}?tab=runs`);

@@ -1,4 +1,5 @@
 import { computed, signal } from '@preact/signals';
+import { useLayoutEffect } from 'preact/hooks';
 import { ApiError, ConnectionError, createClient, ExportdError } from '../../client/client.ts';
 import type { Scope } from '../../http/scopes.ts';
 import type { Session } from '../../http/projects/schema.ts';
@@ -87,8 +88,21 @@ const scopes = computed(() => new Set<string>(session.value?.scopes ?? []));
 /** Whether the key may do this. What it may not do is not shown as possible. */
 export const may = (scope: Scope): boolean => scopes.value.has(scope);
 
-/** The time zone of the project, which times are shown in. */
-export const timezone = computed(() => project.value?.timezone ?? 'UTC');
+/** The time zone of the page, if it shows an export. */
+const pageTimezone = signal<string | undefined>(undefined);
+
+/** The time zone that times are shown in: that of the export on its pages, else that of the project. */
+export const timezone = computed(() => pageTimezone.value ?? project.value?.timezone ?? 'UTC');
+
+/** Shows the times of the page in a time zone, for as long as the component is shown; undefined while it is not known. */
+export function useTimezone(name: string | undefined): void {
+  useLayoutEffect(() => {
+    pageTimezone.value = name;
+    return () => {
+      pageTimezone.value = undefined;
+    };
+  }, [name]);
+}
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 export type Query = Readonly<Record<string, string | number | boolean | null | undefined>>;

@@ -1,11 +1,12 @@
 import type { FieldChange } from '../../journal/audit.ts';
 import { timezone } from '../api/client.ts';
-import { withLocalTimes } from '../formatting/format.ts';
+import { withCodesLast, withLocalTimes } from '../formatting/format.ts';
 import { html, type View } from '../html.ts';
 import { inWords, labelOf, valueInWords } from '../pages/edit/form_fields.ts';
 
-/** A message of the API in the words of the form and the times of the project. */
-export const messageInWords = (message: string): string => withLocalTimes(inWords(message), timezone.value);
+/** A message of the API in the words of the form and the times of the page, with codes of errors at its end. */
+export const messageInWords = (message: string): string =>
+  withLocalTimes(inWords(withCodesLast(message)), timezone.value);
 
 /** Fields that differ, each with its value before and after. Secrets are named, never shown. */
 export function FieldChanges({ changes }: { readonly changes: readonly FieldChange[] }): View {

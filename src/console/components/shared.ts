@@ -11,4 +11,5 @@ import './plot.ts';
 import './runs.ts';
 import './statuses.ts';
 import './table.ts';
+import './term.ts';
 import '../keyboard.ts';

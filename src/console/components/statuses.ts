@@ -1,6 +1,7 @@
 import type { ConditionCause } from '../../domain/condition.ts';
 import type { IntervalStatus } from '../../http/intervals/schema.ts';
 import { html, type View } from '../html.ts';
+import { isTerm, Term } from './term.ts';
 
 /** The colours that mean something; tokens.css has `--tone-…` for each. */
 export type Tone = 'good' | 'running' | 'held' | 'attention' | 'danger' | 'neutral';
@@ -141,19 +142,30 @@ export function CellShape({ status }: { readonly status: IntervalLook }): View {
   </svg>`;
 }
 
+interface BadgeProps {
+  /** Whether the word explains itself. It is a button then, which a link cannot contain. */
+  readonly isExplained?: boolean;
+}
+
 /** A look as sign and text. */
-function Badge({ look }: { readonly look: StatusLook }): View {
+function Badge({ look, isExplained = false }: BadgeProps & { readonly look: StatusLook }): View {
+  const { label } = look;
   return html`<span class="status-badge tone-${look.tone}"
-    ><${StatusSign} look=${look} />${look.label}</span
+    ><${StatusSign}
+      look=${look}
+    />${isExplained && isTerm(label) ? html`<${Term} name=${label} />` : label}</span
   >`;
 }
 
 /** A status as sign and text. */
-export function StatusBadge({ status }: { readonly status: string }): View {
-  return html`<${Badge} look=${lookOf(status)} />`;
+export function StatusBadge({ status, isExplained }: BadgeProps & { readonly status: string }): View {
+  return html`<${Badge} look=${lookOf(status)} isExplained=${isExplained} />`;
 }
 
 /** The condition of an export as sign and text. */
-export function ConditionBadge({ cause }: { readonly cause: ConditionCause }): View {
-  return html`<${Badge} look=${conditionLooks[cause]} />`;
+export function ConditionBadge({
+  cause,
+  isExplained,
+}: BadgeProps & { readonly cause: ConditionCause }): View {
+  return html`<${Badge} look=${conditionLooks[cause]} isExplained=${isExplained} />`;
 }

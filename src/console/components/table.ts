@@ -1,4 +1,5 @@
 import { html, type Content, type View } from '../html.ts';
+import { isTerm, Term } from './term.ts';
 
 /** A column of a table. */
 export interface Column<Row> {
@@ -16,10 +17,13 @@ export interface Column<Row> {
 
 const sortSigns = { ascending: '↑', descending: '↓' };
 
+/** A name, which explains itself if its word needs it. */
+const explained = (name: string): Content => (isTerm(name) ? html`<${Term} name=${name} />` : name);
+
 /** The name of a column, or a button that sorts by it. */
 const headerOf = <Row>({ header, onSort, sorted }: Column<Row>): Content =>
   onSort === undefined
-    ? header
+    ? explained(header)
     : html`<button type="button" class="sort" onClick=${onSort}>
         ${header}${sorted && html` <span aria-hidden="true">${sortSigns[sorted]}</span>`}
       </button>`;
@@ -36,7 +40,7 @@ export function Facts({
     ${facts.map(
       ([name, value, width]) =>
         html`<div key=${name} class=${width && 'fact-wide'}>
-          <dt>${name}</dt>
+          <dt>${explained(name)}</dt>
           <dd>${value}</dd>
         </div>`,
     )}

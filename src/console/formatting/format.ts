@@ -137,6 +137,16 @@ export function formatMoment(
   return `${year}-${month}-${day} ${hour}:${minute}${seconds ? `:${second}` : ''}`;
 }
 
+/** `InvalidRelation: ` at the start of a sentence: the code of an error, of at least two words. */
+const errorCode = /(^|[.:] )([A-Z][a-z0-9]+(?:[A-Z][A-Za-z0-9]*)+): (?=\S)/g;
+
+/** Moves codes of errors behind a message: people read what has happened first. */
+export function withCodesLast(message: string): string {
+  const codes = [...message.matchAll(errorCode)].map(([, , code]) => code);
+  if (codes.length === 0) return message;
+  return `${message.replaceAll(errorCode, '$1')} (${[...new Set(codes)].join(', ')})`;
+}
+
 /** Replaces the times of a message, which are in UTC, by those of the clocks of a time zone, with its name. */
 export const withLocalTimes = (message: string, timezone: string): string =>
   message.replaceAll(

@@ -35,9 +35,11 @@ async function createBackfilledExport(minutes: number): Promise<{ id: string; ru
 }
 
 describe('the timeline', () => {
-  it('has each interval once, with the time that it landed first', async () => {
-    const { id, runs } = await createBackfilledExport(2);
-    const [newest = ''] = runs;
+  it('has each interval once, with the time that its scheduled run landed', async () => {
+    const id = await createLaggingExport(api, minuteAgo(2), { end_at: minuteAgo(0).toISOString() });
+    await api.advanceSchedule(id);
+    const scheduled = await api.call('GET', `batch_exports/${id}/runs/?ordering=-data_interval_start`);
+    const [{ id: newest } = { id: '' }] = scheduled.body.results as { id: string }[];
     await completeRun(api.journal, newest, { rows: 3 });
     const landed = (await api.call('GET', `batch_exports/${id}/runs/${newest}`)).body.finished_at;
     await api.call('POST', `batch_exports/${id}/runs/${newest}/retry`);
@@ -56,6 +58,15 @@ describe('the timeline', () => {
         generation: 2,
       },
     ]);
+  });
+
+  it('has no landing time of an interval that a backfill exported', async () => {
+    const { id, runs } = await createBackfilledExport(1);
+    await completeRun(api.journal, runs[0] ?? '', { rows: 3 });
+    const { entries } = await read<{ entries: Record<string, unknown>[] }>(
+      `${id}/timeline?before=${minuteAgo(0).toISOString()}`,
+    );
+    expect(entries).toMatchObject([{ status: 'exported', landed_at: null, rows: 3 }]);
   });
 
   it('is empty for a time without intervals', async () => {

@@ -21,6 +21,8 @@ export interface FormField {
   readonly control: Control;
   readonly hint?: string;
   readonly required?: boolean;
+  /** Its values are long, so it has the width of the form. */
+  readonly isWide?: boolean;
   /** The options of a `select`. */
   readonly choices?: readonly string[];
   /** Suggested values: these, the project's most frequent events, or all time zones. */
@@ -107,6 +109,7 @@ export const fields: readonly FormField[] = [
       'Where files are written. Variables: {year} {month} {day} {hour} {minute} {second} {data_interval_start} ' +
       "{data_interval_end} {table}. Dates are those of the interval's start in UTC.",
     required: true,
+    isWide: true,
     suggestions: ['events/{year}/{month}/{day}'],
   }),
   field('Bucket', 'destination__config__endpoint_url', 'Endpoint URL', 'text', {
@@ -129,6 +132,19 @@ export const fields: readonly FormField[] = [
     hint: 'JSONLines and CSV: gzip, zstd or brotli. Parquet: zstd, snappy, gzip, brotli or lz4.',
     choices: ['gzip', 'zstd', 'brotli', 'snappy', 'lz4'],
   }),
+  field('Files', 'destination__config__table_format', 'Table format', 'select', {
+    hint:
+      'Parquet: publish each interval as a commit of a Delta table under the constant part of the prefix. exportd must be ' +
+      'the only writer of the table. Empty for files and manifests alone.',
+    choices: ['delta'],
+  }),
+  field('Files', 'destination__config__partition_by', 'Partition by', 'lines', {
+    hint:
+      'Partitions of the files, from the start of their interval in UTC: date, or date and hour, one per line. Keys get ' +
+      'folders like date=2026-11-01/hour=07, and tables these columns. A change applies to the intervals that are ' +
+      'exported from then on; a table keeps its partitions. Empty for none.',
+    suggestions: ['date', 'hour'],
+  }),
   field('Files', 'destination__config__max_file_size_mb', 'Largest file (MiB)', 'number', {
     hint: 'The size at which the next file of an interval starts. Empty for one file.',
     minimum: 0,
@@ -146,6 +162,7 @@ export const fields: readonly FormField[] = [
     hint: 'Conditions on properties, all of which have to hold.',
   }),
   field('Rows', 'dialect_query', 'SQL', 'dialect', {
+    isWide: true,
     hint:
       'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are ' +
       'exported unchanged.',
@@ -189,19 +206,6 @@ export const fields: readonly FormField[] = [
     hint:
       'Parquet: bloom filters of uuid and distinct_id, with which Spark and DuckDB skip row groups without a value. Files ' +
       'get 4 % larger.',
-  }),
-  field('More', 'destination__config__table_format', 'Table format', 'select', {
-    hint:
-      'Parquet: publish each interval as a commit of a Delta table under the constant part of the prefix. exportd must be ' +
-      'the only writer of the table. Empty for files and manifests alone.',
-    choices: ['delta'],
-  }),
-  field('More', 'destination__config__partition_by', 'Partition by', 'lines', {
-    hint:
-      'Partitions of the files, from the start of their interval in UTC: date, or date and hour, one per line. Keys get ' +
-      'folders like date=2026-11-01/hour=07, and tables these columns. A change applies to the intervals that are ' +
-      'exported from then on; a table keeps its partitions. Empty for none.',
-    suggestions: ['date', 'hour'],
   }),
   field('More', 'destination__config__on_bad_row', 'On bad row', 'select', {
     hint:

@@ -38,34 +38,39 @@ export function FormSections({
   readonly storedSecret: (field: FormField) => string | undefined;
   readonly onInput: (field: FormField, input: Input) => void;
 }): View {
-  return html`${[...Map.groupBy(fields, ({ section }) => section)].map(([section, members]) => {
-    const controls = members.map(
-      (field) =>
-        html`<${FieldControl}
-          key=${field.attr}
-          field=${field}
-          input=${inputs[field.attr] ?? ''}
-          error=${errors[field.attr]}
-          source=${source}
-          stored=${field.control === 'secret' ? storedSecret(field) : undefined}
-          onInput=${(input: Input) => onInput(field, input)}
-        />`,
-    );
-    if (!closedSections.has(section))
-      return html`<fieldset class="form-section card" key=${section}>
-        <legend><h2>${section}</h2></legend>
+  return html`${[...Map.groupBy(fields.filter(isChoice), ({ section }) => section)].map(
+    ([section, members]) => {
+      const controls = members.map(
+        (field) =>
+          html`<${FieldControl}
+            key=${field.attr}
+            field=${field}
+            input=${inputs[field.attr] ?? ''}
+            error=${errors[field.attr]}
+            source=${source}
+            stored=${field.control === 'secret' ? storedSecret(field) : undefined}
+            onInput=${(input: Input) => onInput(field, input)}
+          />`,
+      );
+      if (!closedSections.has(section))
+        return html`<fieldset class="form-section card" key=${section}>
+          <legend><h2>${section}</h2></legend>
+          <div class="form-fields">${controls}</div>
+        </fieldset>`;
+      const isWrong = members.some(({ attr }) => errors[attr] !== undefined);
+      return html`<details class="form-section card" key=${section} open=${isWrong ? true : undefined}>
+        <summary>
+          <h2>${section}</h2>
+          <span class="muted">${members.map(({ label }) => label).join(', ')}</span>
+        </summary>
         <div class="form-fields">${controls}</div>
-      </fieldset>`;
-    const isWrong = members.some(({ attr }) => errors[attr] !== undefined);
-    return html`<details class="form-section card" key=${section} open=${isWrong ? true : undefined}>
-      <summary>
-        <h2>${section}</h2>
-        <span class="muted">${members.map(({ label }) => label).join(', ')}</span>
-      </summary>
-      <div class="form-fields">${controls}</div>
-    </details>`;
-  })}`;
+      </details>`;
+    },
+  )}`;
 }
+
+/** Whether there is something to choose or enter. A required field of one choice is sent without being shown. */
+const isChoice = ({ required, choices }: FormField): boolean => !(required === true && choices?.length === 1);
 
 interface FieldControlProps {
   readonly field: FormField;
@@ -88,8 +93,7 @@ function FieldControl(props: FieldControlProps): View {
   const control = html`<${Field} ...${{ label: field.label, hint, error: shownError, required }}>
     ${(given: ControlProps) => html`<${TextControl} ...${props} control=${given} />`}
   <//>`;
-  // A query needs the width of the form.
-  return field.control === 'dialect' ? html`<div class="field-wide">${control}</div>` : control;
+  return field.isWide === true ? html`<div class="field-wide">${control}</div>` : control;
 }
 
 type TextControlProps = FieldControlProps & { readonly control: ControlProps };

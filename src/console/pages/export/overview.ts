@@ -104,8 +104,11 @@ function speedOf({ run, rows_per_second: rows, bytes_per_second: bytes }: Active
   return ` · ${formatCount(rows)} rows/s · ${formatBytes(bytes)}/s${rest}`;
 }
 
-/** How long after its end each interval landed in the bucket, and how many rows it has. A click opens the interval. */
-function LandingPlots({
+/**
+ * How long after its end each interval landed in the bucket, if the schedule exported it, and how many rows each has. A click
+ * opens the interval.
+ */
+function IntervalPlots({
   exportId,
   entries,
 }: {
@@ -113,34 +116,47 @@ function LandingPlots({
   readonly entries: readonly TimelineEntry[];
 }): View {
   const landed = useMemo(() => entries.filter(({ landed_at }) => landed_at !== null), [entries]);
-  const times = useMemo(
-    () => landed.map(({ data_interval_end }) => Date.parse(data_interval_end) / 1_000),
-    [landed],
-  );
+  const counted = useMemo(() => entries.filter(({ rows }) => rows !== null), [entries]);
   const delays = useMemo(
     () => [{ label: 'After its end', kind: 'points' as const, values: landed.map(delayOf) }],
     [landed],
   );
   const rows = useMemo(
-    () => [{ label: 'Rows', kind: 'bars' as const, values: landed.map((entry) => entry.rows) }],
-    [landed],
+    () => [{ label: 'Rows', kind: 'bars' as const, values: counted.map((entry) => entry.rows) }],
+    [counted],
   );
-  if (landed.length < 2) return null;
-  const open = (index: number) => {
-    const entry = landed[index];
+  const landedTimes = useMemo(() => endsOf(landed), [landed]);
+  const countedTimes = useMemo(() => endsOf(counted), [counted]);
+  const openOf = (shown: readonly TimelineEntry[]) => (index: number) => {
+    const entry = shown[index];
     if (entry) navigate(paths.interval(exportId, entry.data_interval_start));
   };
   return html`<div class="side-by-side">
-    <${Plot}
-      label="Landing time after the end of the interval"
-      unit="seconds"
-      times=${times}
-      series=${delays}
-      onSelect=${open}
-    />
-    <${Plot} label="Rows of each interval" unit="count" times=${times} series=${rows} onSelect=${open} />
+    ${
+      landed.length > 1 &&
+      html`<${Plot}
+        label="Landing time of scheduled runs after the end of the interval"
+        unit="seconds"
+        times=${landedTimes}
+        series=${delays}
+        onSelect=${openOf(landed)}
+      />`
+    }
+    ${
+      counted.length > 1 &&
+      html`<${Plot}
+        label="Rows of each interval"
+        unit="count"
+        times=${countedTimes}
+        series=${rows}
+        onSelect=${openOf(counted)}
+      />`
+    }
   </div>`;
 }
+
+const endsOf = (entries: readonly TimelineEntry[]): number[] =>
+  entries.map(({ data_interval_end }) => Date.parse(data_interval_end) / 1_000);
 
 /** Seconds from the end of an interval to its first manifest. */
 const delayOf = ({ landed_at, data_interval_end }: TimelineEntry): number | null =>
@@ -210,7 +226,7 @@ function Intervals({
   );
   if (shown.length === 0) return html`<${NoIntervals} found=${found} />`;
   return html`<${Calendar} found=${found} entries=${shown} onBackfill=${onBackfill} />
-    <${LandingPlots} exportId=${found.id} entries=${entries} />`;
+    <${IntervalPlots} exportId=${found.id} entries=${entries} />`;
 }
 
 const noSegments: readonly CoverageSegment[] = [];

@@ -6,7 +6,7 @@ import type {
   FirstRowResponse,
   SameTroubleResponse,
 } from '../../../http/console/pages/schema.ts';
-import { may } from '../../api/client.ts';
+import { may, useTimezone } from '../../api/client.ts';
 import { useResource, type Resource } from '../../api/resource.ts';
 import { messageInWords } from '../../components/in_words.ts';
 import { LoadedPage, Page, Tabs } from '../../components/page.ts';
@@ -20,7 +20,8 @@ import { paths, type PageProps } from '../../router/paths.ts';
 import { BackfillDialog, Backfills } from './backfills.ts';
 import type { TimeRange } from './coverage.ts';
 import { ExportActions, type PartProps } from './export_actions.ts';
-import { Log, Runs } from './runs.ts';
+import { Log } from './log.ts';
+import { Runs } from './runs.ts';
 import { Overview } from './overview.ts';
 import { Reading } from './reading.ts';
 import { Settings } from './settings.ts';
@@ -66,6 +67,7 @@ function FoundExport({
   readonly resource: Resource<BatchExportResponse>;
 }): View {
   const { id } = found;
+  useTimezone(found.timezone);
   const shown = parts.filter((part) => part.id !== 'table' || hasTable(found));
   const current = shown.find((part) => part.id === currentQuery.value.get('tab')) ?? parts[0];
   const firstRow = useResource<FirstRowResponse>(`console/batch_exports/${id}/first_row/`);
@@ -83,7 +85,7 @@ function FoundExport({
     title=${found.name}
     parents=${[{ title: 'Exports', path: paths.exports }]}
     subtitle=${html`<span class="export-subtitle">
-      <${ConditionBadge} cause=${found.condition.cause} />
+      <${ConditionBadge} cause=${found.condition.cause} isExplained />
       <span>${found.model}, ${cadenceOf(found)}</span>
       ${next_run_at !== null && html`<span>Next run <${Moment} at=${next_run_at} /></span>`}
       <code>${locationOf(found)}</code>

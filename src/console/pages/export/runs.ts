@@ -1,11 +1,10 @@
-import type { LogLineResponse } from '../../../http/intervals/schema.ts';
 import type { RunResponse } from '../../../http/runs/schema.ts';
 import { type ListOf, timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
 import { Button } from '../../components/actions.ts';
 import { SelectField, TextField } from '../../components/field.ts';
-import { EmptyState, Loaded, OffsetPages, Section } from '../../components/page.ts';
-import { LogLines, RunSteps, RunTable } from '../../components/runs.ts';
+import { EmptyState, Loaded, Section } from '../../components/page.ts';
+import { RunSteps, RunTable } from '../../components/runs.ts';
 import { formatInterval, formatQuantity, momentOfClocks } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
@@ -133,50 +132,5 @@ function SelectedRun({ exportId, runId }: { readonly exportId: string; readonly 
       >
         <div class="card"><${RunSteps} exportId=${exportId} runId=${runId} /></div>
       <//>`}
-  <//>`;
-}
-
-const logPageSize = 100;
-
-const levels = [
-  { value: '', label: 'All' },
-  { value: 'WARNING,ERROR', label: 'Warnings and errors' },
-  { value: 'ERROR', label: 'Errors' },
-];
-
-/** The log of an export, newest line first. */
-export function Log({ found }: PartProps): View {
-  const level = currentQuery.value.get('level') ?? '';
-  const search = currentQuery.value.get('search') ?? '';
-  const offset = Number(currentQuery.value.get('offset') ?? 0);
-  const lines = useResource<ListOf<LogLineResponse>>(`batch_exports/${found.id}/logs/`, {
-    query: { level, search, offset, limit: logPageSize },
-    polls: true,
-  });
-  return html`<${Section} title="Log">
-    <div class="filters">
-      <${SelectField}
-        label="Level"
-        value=${level}
-        options=${levels}
-        onChange=${(value: string) => setQuery({ level: value, offset: null })}
-      />
-      <${TextField}
-        label="Search"
-        type="search"
-        value=${search}
-        onInput=${(value: string) => setQuery({ search: value, offset: null })}
-      />
-    </div>
-    <${Loaded} resource=${lines}>
-      ${(page: ListOf<LogLineResponse>) =>
-        html`<div class="card">
-            <${LogLines}
-              lines=${page.results}
-              empty=${level === '' && search === '' ? 'Nothing was logged yet' : 'No line matches'}
-            />
-          </div>
-          <${OffsetPages} page=${page} offset=${offset} size=${logPageSize} />`}
-    <//>
   <//>`;
 }

@@ -2,7 +2,7 @@ import '../../components/shared.ts';
 import type { BatchExportResponse } from '../../../http/batch_exports/schema.ts';
 import type { IntervalDetailResponse } from '../../../http/intervals/detail_schema.ts';
 import { useResource } from '../../api/resource.ts';
-import { timezone } from '../../api/client.ts';
+import { timezone, useTimezone } from '../../api/client.ts';
 import { type Action, ActionButton } from '../../components/actions.ts';
 import { messageInWords } from '../../components/in_words.ts';
 import { EmptyState, LoadedPage, Page, Section } from '../../components/page.ts';
@@ -22,6 +22,7 @@ export default function IntervalPage({ params }: PageProps): View {
   const path = `batch_exports/${id}/intervals/${encodeURIComponent(start)}/`;
   const detail = useResource<IntervalDetailResponse>(path, { polls: true });
   const found = useResource<BatchExportResponse>(`batch_exports/${id}/`);
+  useTimezone(found.data?.timezone);
   const parent = { title: 'Show the export', path: paths.export(id) };
   return html`<${LoadedPage} resource=${detail} what="interval" parent=${parent}>
     ${(data: IntervalDetailResponse) =>
@@ -57,7 +58,7 @@ function FoundInterval({
       { title: exportName, path: paths.export(exportId) },
     ]}
     subtitle=${html`<span class="export-subtitle">
-      <${StatusBadge} status=${interval.status} />
+      <${StatusBadge} status=${interval.status} isExplained />
       <${Neighbours} exportId=${exportId} detail=${detail} />
     </span>`}
     actions=${html`<${Actions} exportId=${exportId} detail=${detail} reload=${reload} />`}

@@ -46,7 +46,7 @@ async function readTimeline(
 
 const landingKey = (start: string, end: string): string => `${start}/${end}`;
 
-/** When the first run of each interval completed, and the time of the database. */
+/** When the first scheduled run of each interval completed, and the time of the database. Backfills say nothing about delays. */
 async function readLandings(
   pool: Pool,
   batchExportId: string,
@@ -61,6 +61,7 @@ async function readLandings(
     `select clock.now, landing.* from (select statement_timestamp() as now) clock left join (
        select data_interval_start, data_interval_end, min(finished_at) as landed_at from exportd.batch_export_runs
        where batch_export_id = $1 and data_interval_start >= $2 and data_interval_start < $3 and status = 'Completed'
+         and (backfill_id is null or adopted_by_schedule)
        group by data_interval_start, data_interval_end) landing on true`,
     [batchExportId, start ?? null, end ?? null],
   );
