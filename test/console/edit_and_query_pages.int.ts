@@ -183,7 +183,8 @@ describe('a person', () => {
     await prefix.fill('events/{year}/{month}/{day}/{hour}/{table}/{data_interval_start}');
     expect(await prefix.evaluate((input) => input.scrollWidth <= input.clientWidth)).toBe(true);
     expect(await page.getByLabel('Table format').isVisible()).toBe(true);
-    expect(await page.getByLabel('Partition by').isVisible()).toBe(true);
+    expect(await page.getByRole('textbox', { name: 'Partition by' }).isVisible()).toBe(true);
+    await page.getByRole('button', { name: 'Add hour to partition by' }).waitFor();
     // Its only choice.
     expect(await page.getByLabel('Destination', { exact: true }).count()).toBe(0);
   });

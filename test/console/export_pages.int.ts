@@ -370,10 +370,15 @@ describe('with a mouse', () => {
 
   it('pages of an export show times in its zone, other pages in that of the project', async () => {
     const { page } = opened;
-    const daily = await api.createExport({ interval: 'day', timezone: 'America/New_York', end_at: null });
+    const daily = await api.createExport({
+      interval: 'day',
+      timezone: 'America/New_York',
+      end_at: null,
+      destination: { type: 'S3', config: configOf(bucket, { prefix: `daily/${randomUUID()}` }) },
+    });
     await page.goto(`/exports/${daily}`);
     await page.getByText('Times in America/New_York').waitFor();
-    expect(await page.locator('.page-subtitle time').getAttribute('title')).toMatch(/ America\/New_York$/);
+    expect(await page.locator('.facts time').last().getAttribute('title')).toMatch(/ America\/New_York$/);
     await page.getByRole('link', { name: 'Exports', exact: true }).first().click();
     await page.getByText('Times in UTC').waitFor();
   });

@@ -1,8 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { groupByRun } from '../../../src/console/pages/export/log_groups.ts';
+import type { LogLineResponse } from '../../../src/http/intervals/schema.ts';
 import { withCodesLast } from '../../../src/console/formatting/format.ts';
 
-const line = (second: number, instance_id: string | null, level: string, message: string) => ({
+const line = (
+  second: number,
+  instance_id: string | null,
+  level: LogLineResponse['level'],
+  message: string,
+): LogLineResponse => ({
   timestamp: `2026-11-01T11:00:${String(second).padStart(2, '0')}.000Z`,
   level,
   message,
@@ -17,7 +23,7 @@ describe('the lines of a log', () => {
     const groups = groupByRun([
       line(9, null, 'INFO', 'Paused by the user.'),
       line(8, 'b', 'INFO', `Exporting ${named}`),
-      line(7, 'a', 'INFO', `Exported 12 rows of ${named}.`),
+      line(7, 'a', 'INFO', `Exported 12 rows of ${named}. Manifest: events/_manifests/a.json.`),
       line(6, 'b', 'WARNING', 'Retrying.'),
       line(5, 'a', 'INFO', `Exporting ${named}`),
     ]);
@@ -29,12 +35,23 @@ describe('the lines of a log', () => {
     expect(groups.map(({ headline }) => headline.message)).toEqual([
       'Paused by the user.',
       'Retrying.',
-      `Exported 12 rows of ${named}.`,
+      'Exported 12 rows.',
     ]);
     expect(groups[2]?.interval).toEqual({
       start: '2026-11-01T10:00:00.000Z',
       end: '2026-11-01T11:00:00.000Z',
     });
+  });
+
+  it.each([
+    ['Exporting 2026-11-01T10:00:00.000Z to 2026-11-01T11:00:00.000Z to s3://b/a.', 'Exporting to s3://b/a.'],
+    [`Run of ${named} ended Failed: It is gone.`, 'Run ended Failed: It is gone.'],
+    [
+      `Webhook w could not be notified: the interval ${named} was published.`,
+      'Webhook w could not be notified: the interval was published.',
+    ],
+  ])('do not repeat the interval of their run: %s', (message, expected) => {
+    expect(groupByRun([line(1, 'a', 'INFO', message)])[0]?.headline.message).toBe(expected);
   });
 
   it('name no interval of a run if none of them does, and of lines without a run', () => {

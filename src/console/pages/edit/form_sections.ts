@@ -156,7 +156,7 @@ interface ValueProps {
   readonly onInput: (value: string) => void;
 }
 
-/** Texts, one per line, with buttons that add the most frequent names of events. */
+/** Texts, one per line, with buttons that add suggested values: those of the field, or the most frequent names of events. */
 function LinesControl({
   field,
   value,
@@ -165,7 +165,7 @@ function LinesControl({
   source,
 }: ValueProps & Pick<FieldControlProps, 'source'>): View {
   const lines = value.split('\n').filter((line) => line.trim() !== '');
-  const names = source?.names?.events ?? [];
+  const names = typeof field.suggestions === 'object' ? field.suggestions : (source?.names?.events ?? []);
   const suggested = names.filter((name) => !lines.includes(name)).slice(0, maxSuggested);
   return html`<textarea
       ...${control}

@@ -9,8 +9,8 @@ export interface LogGroup {
   readonly interval: { readonly start: string; readonly end: string } | null;
   /** Newest first. */
   readonly lines: readonly LogLineResponse[];
-  /** The line that says how it went: the newest of the most urgent ones. */
-  readonly headline: LogLineResponse;
+  /** How it went: the newest of the most urgent lines, without what the group says already. */
+  readonly headline: Pick<LogLineResponse, 'level' | 'message'>;
 }
 
 const urgency = ['ERROR', 'WARNING', 'INFO'];
@@ -20,14 +20,19 @@ const rankOf = ({ level }: LogLineResponse): number => {
   return rank === -1 ? urgency.length : rank;
 };
 
-const intervalNames = /(\d{4}-\d\d-\d\dT[\d:.]+Z) to (\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+const intervalNames = /(?: of)? (\d{4}-\d\d-\d\dT[\d:.]+Z) to (\d{4}-\d\d-\d\dT[\d:.]+Z)/;
+
+/** A message beside the interval of its run, which has a link to the manifest: `Exported 1,234 rows.` */
+const withoutInterval = (message: string): string =>
+  message.replace(intervalNames, '').replace(/ Manifest: \S+$/, '');
 
 function groupOf(key: string, lines: readonly LogLineResponse[], first: LogLineResponse): LogGroup {
-  const headline = lines.reduce((best, line) => (rankOf(line) < rankOf(best) ? line : best), first);
+  const { level, message } = lines.reduce((best, line) => (rankOf(line) < rankOf(best) ? line : best), first);
   const run_id = first.instance_id;
   const named = run_id === null ? undefined : lines.map(({ message }) => intervalNames.exec(message));
   const [, start, end] = named?.find((match) => match !== null) ?? [];
   const interval = start === undefined || end === undefined ? null : { start, end };
+  const headline = { level, message: interval === null ? message : withoutInterval(message) };
   return { key, run_id, interval, lines, headline };
 }
 
