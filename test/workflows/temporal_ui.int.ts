@@ -74,12 +74,11 @@ describe('in the Temporal UI', () => {
     for (const name of ['pause', 'unpause', 'pause', 'unpause', 'pause'] as const)
       await stack.command(id, name);
     await waitFor(async () => (await handleOf(workflowId).describe()).runId !== first, 'a new execution');
+    // Temporal drops the summary and the details of the first execution.
     await waitFor(
-      async () => (await currentDetailsOf(workflowId)).startsWith('**Long lived**'),
+      async () => (await currentDetailsOf(workflowId)).startsWith('**Long lived**: '),
       'its details',
     );
-    const description = await handleOf(workflowId).describe();
-    expect(await description.staticSummary()).toMatch(/^Schedule of "Long lived"/);
   });
 
   it('a run says its interval, its bucket and its rows', async () => {
@@ -101,13 +100,13 @@ describe('in the Temporal UI', () => {
     await stack.command(id, 'backfill', lastHours(1));
     const { data_interval_start } = await stack.waitForRun(id, 'Completed');
     const readme = readFileSync('src/temporal/README.md', 'utf8');
-    const views = [...readme.matchAll(/^- ([a-z ]+): `(\w+ = '.+)`$/gm)].map(([, name = '', query = '']) => [
+    const views = [...readme.matchAll(/^- ([a-z ]+): `(\w+ = '.+)`$/gm)].map(([, name = '', query = '']) => ({
       name,
-      query
+      query: query
         .replace(/ExportdBatchExport = '[^']+'/, `ExportdBatchExport = '${id}'`)
         .replace(/'\d{4}-[^']+Z'/, `'${data_interval_start}'`),
-    ]) as [string, string][];
-    expect(views.map(([name]) => name)).toEqual([
+    }));
+    expect(views.map(({ name }) => name)).toEqual([
       'exports',
       'runs in progress',
       'failed runs',
@@ -115,18 +114,15 @@ describe('in the Temporal UI', () => {
       'one interval',
     ]);
     const count = async (query: string) => (await stack.client.workflow.count(query)).count;
-    for (const [, query] of views) {
+    for (const { query } of views) {
       expect(query).not.toMatch(/ORDER BY|ExportdName|\(/);
       // Rejects what the server cannot parse.
       await count(query);
     }
-    const { everything, interval } = {
-      everything: views[3]?.[1] ?? '',
-      interval: views[4]?.[1] ?? '',
-    };
+    const [, , , everything = { query: '' }, interval = { query: '' }] = views;
     // The schedule, the backfill and the run.
-    await waitFor(async () => (await count(everything)) === 3, 'everything of the export');
-    await waitFor(async () => (await count(interval)) === 1, 'its interval');
+    await waitFor(async () => (await count(everything.query)) === 3, 'everything of the export');
+    await waitFor(async () => (await count(interval.query)) === 1, 'its interval');
   });
 
   it('a backfill says of which export and time it is, and until when it waits', async () => {
