@@ -83,7 +83,7 @@ interface DescribedBackfill {
 }
 
 /** Summarizes a backfill. */
-export const backfillSummary = (
+const backfillSummary = (
   { start_at, end_at }: Omit<DescribedBackfill, 'id'>,
   { name }: Pick<DescribedExport, 'name'>,
 ): string => `Backfill of "${truncate(name)}", ${start_at} to ${end_at}`;
