@@ -183,7 +183,8 @@ describe('with a mouse', () => {
     const { body } = await api.call('GET', `batch_exports/${id}/`);
     const { cause, summary } = body.condition as { cause: string; summary: string };
     expect([cause, summary]).toEqual(['failed', expect.stringContaining('NoSuchBucket')]);
-    const shown = inWords(summary);
+    // Its code stands behind it.
+    const shown = inWords(summary).replace('NoSuchBucket: ', '');
     await page.goto('/');
     await page.getByRole('row').getByText(shown).waitFor();
     await page.goto(`/exports/${id}`);
@@ -198,7 +199,7 @@ describe('with a mouse', () => {
     await page.goto(`/exports/${paused}`);
     const notice = page.locator('.notice');
     await notice
-      .getByText(/^exportd paused the export at .* after 3 failed runs in a row: NoSuchBucket/)
+      .getByText(/^exportd paused the export at .* after 3 failed runs in a row: The bucket .*\(NoSuchBucket\)$/)
       .waitFor();
     await notice.getByRole('link', { name: 'Edit' }).waitFor();
     // Unpause alone would let it fail again.
