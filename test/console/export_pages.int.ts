@@ -199,7 +199,9 @@ describe('with a mouse', () => {
     await page.goto(`/exports/${paused}`);
     const notice = page.locator('.notice');
     await notice
-      .getByText(/^exportd paused the export at .* after 3 failed runs in a row: The bucket .*\(NoSuchBucket\)$/)
+      .getByText(
+        /^exportd paused the export at .* after 3 failed runs in a row: The bucket .*\(NoSuchBucket\)$/,
+      )
       .waitFor();
     await notice.getByRole('link', { name: 'Edit' }).waitFor();
     // Unpause alone would let it fail again.
