@@ -7,12 +7,21 @@ import {
   type NotificationInput,
   notificationWorkflow,
 } from '../../contract/notification_input.ts';
+import { codeOf } from '../../contract/markdown.ts';
 import type { Pool } from '../../journal/database.ts';
 import { newDeliveries } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { ignoreNotFound } from './export_workflows.ts';
-import { deliveryMetadata } from './user_metadata.ts';
+import {
+  type ConsoleSettings,
+  details,
+  exportLink,
+  link,
+  maxLocationLength,
+  truncate,
+  type UserMetadata,
+} from './user_metadata.ts';
 
 /** The settings of every delivery. */
 type DeliverySettings = ExecutionSettings & Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_WEBHOOK_TIMEOUT'>;
@@ -48,6 +57,36 @@ interface DeliveryRow {
   readonly name: string;
   readonly origin: string;
 }
+
+/** Summarizes a delivery: `run.failed of "Shop" to https://example.com`. */
+const deliverySummary = (type: string, name: string, receiver: string): string =>
+  `${type} of "${truncate(name)}" to ${receiver.slice(0, maxLocationLength)}`;
+
+/** Describes the delivery of a notification of an export. */
+export const deliveryMetadata = (
+  delivery: {
+    readonly id: string;
+    readonly type: string;
+    readonly batch_export_id: string;
+    readonly name: string;
+    readonly origin: string;
+  },
+  settings: ConsoleSettings,
+): UserMetadata => {
+  const { id, type, batch_export_id, name, origin } = delivery;
+  return {
+    staticSummary: deliverySummary(type, name, origin),
+    staticDetails: details(
+      `The notification ${codeOf(type)} of ${exportLink({ id: batch_export_id, name }, settings)} is sent to a webhook, again and again until the webhook accepts it or its time is over.`,
+      undefined,
+      [
+        ['Receiver', codeOf(origin)],
+        ['Webhooks', link('all webhooks', '/webhooks', settings)],
+        ['Delivery', codeOf(id)],
+      ],
+    ),
+  };
+};
 
 /** Creates the client. It reads what the executions show from the control database. */
 export function createNotificationClient(

@@ -6,17 +6,17 @@ import { type DescribedExport, factsOf, intervalText } from '../../decisions/des
 import type { StartableRun } from '../../decisions/startable_runs.ts';
 
 /** Options of the start of a workflow. Temporal allows 400 bytes of JSON for the summary and 20,000 for the details. */
-interface UserMetadata {
+export interface UserMetadata {
   readonly staticSummary: string;
   readonly staticDetails: string;
 }
 
-type ConsoleSettings = Pick<Settings, 'EXPORTD_BASE_URL'>;
+export type ConsoleSettings = Pick<Settings, 'EXPORTD_BASE_URL'>;
 
 /** This many bytes of JSON of a summary are for the name. */
 const maxNameBytes = 200;
-/** Characters of a bucket with its prefix, or of a receiver. */
-const maxLocationLength = 100;
+/** Characters of a place in a summary, such as a bucket with its prefix. */
+export const maxLocationLength = 100;
 
 /** Summarizes a run: `events of "Shop", 2026-11-01 10:00–11:00`, in UTC. */
 export const runSummary = (
@@ -111,36 +111,6 @@ export const backfillMetadata = (
   };
 };
 
-/** Summarizes a delivery: `run.failed of "Shop" to https://example.com`. */
-const deliverySummary = (type: string, name: string, receiver: string): string =>
-  `${type} of "${truncate(name)}" to ${receiver.slice(0, maxLocationLength)}`;
-
-/** Describes the delivery of a notification of an export. */
-export const deliveryMetadata = (
-  delivery: {
-    readonly id: string;
-    readonly type: string;
-    readonly batch_export_id: string;
-    readonly name: string;
-    readonly origin: string;
-  },
-  settings: ConsoleSettings,
-): UserMetadata => {
-  const { id, type, batch_export_id, name, origin } = delivery;
-  return {
-    staticSummary: deliverySummary(type, name, origin),
-    staticDetails: details(
-      `The notification ${codeOf(type)} of ${exportLink({ id: batch_export_id, name }, settings)} is sent to a webhook, again and again until the webhook accepts it or its time is over.`,
-      undefined,
-      [
-        ['Receiver', codeOf(origin)],
-        ['Webhooks', link('all webhooks', '/webhooks', settings)],
-        ['Delivery', codeOf(id)],
-      ],
-    ),
-  };
-};
-
 /** Describes a job: what a person asked, of an export if `name` is known. */
 export const jobMetadata = (
   job: {
@@ -202,7 +172,7 @@ export const maintenanceMetadata = (): UserMetadata => ({
 });
 
 /** Details in Markdown: a sentence, why the reconciler started the execution, and facts. */
-const details = (sentence: string, reason: string | undefined, facts: readonly Fact[]): string =>
+export const details = (sentence: string, reason: string | undefined, facts: readonly Fact[]): string =>
   toMarkdown(
     [sentence, ...(reason === undefined ? [] : [`Started by the reconciler: ${escapeMarkdown(reason)}`])],
     facts,
@@ -224,15 +194,17 @@ const dayAndTime = (time: string, timezone: string): string[] => {
   return [local.toFormat('yyyy-MM-dd'), local.toFormat('HH:mm')];
 };
 
-const exportLink = ({ id, name }: Pick<DescribedExport, 'id' | 'name'>, settings: ConsoleSettings): string =>
-  link(`**${escapeMarkdown(name)}**`, `/exports/${id}`, settings);
+export const exportLink = (
+  { id, name }: Pick<DescribedExport, 'id' | 'name'>,
+  settings: ConsoleSettings,
+): string => link(`**${escapeMarkdown(name)}**`, `/exports/${id}`, settings);
 
 /** A link to a page of the console or of the API, if its address is known; else its text. */
-const link = (markdown: string, path: string, { EXPORTD_BASE_URL }: ConsoleSettings): string =>
+export const link = (markdown: string, path: string, { EXPORTD_BASE_URL }: ConsoleSettings): string =>
   EXPORTD_BASE_URL === undefined ? markdown : `[${markdown}](${EXPORTD_BASE_URL.replace(/\/+$/, '')}${path})`;
 
 /** Truncates a name between two characters, without control characters, which JSON escapes with six bytes. */
-function truncate(name: string): string {
+export function truncate(name: string): string {
   let truncated = '';
   let bytes = 0;
   for (const character of name.replace(/\p{C}/gu, ' ')) {

@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
+import { deliveryMetadata } from '../../../src/temporal/clients/notification_client.ts';
 import {
   backfillMetadata,
-  deliveryMetadata,
   jobMetadata,
   runMetadata,
   runSummary,
