@@ -169,6 +169,20 @@ const invalidRequests: readonly [Method, string, unknown, string | null, RegExp]
     'dry_run',
     /boolean/,
   ],
+  [
+    'POST',
+    'batch_exports/:id/backfills',
+    { start_at: null, end_at: minutesAgo(1), only: 'everything' },
+    'only',
+    /missing/,
+  ],
+  [
+    'POST',
+    'batch_exports/:id/backfill',
+    { start_at: minutesAgo(9), end_at: minutesAgo(1), rewrite: 'yes' },
+    'rewrite',
+    /boolean/,
+  ],
   ['POST', `batch_exports/:id/runs/${randomUUID()}/retry`, { status: 'Done' }, 'status', /one of/],
 ];
 
