@@ -77,6 +77,9 @@ beforeAll(async () => {
       EXPORTD_ORPHAN_RETENTION: '20s',
       EXPORTD_MAINTENANCE_INTERVAL: '5s',
       EXPORTD_COMPARISON_FIRST: '30s',
+      // As the image and the units have it.
+      MALLOC_ARENA_MAX: '2',
+      MALLOC_MMAP_THRESHOLD_: '262144',
     },
     { bucket },
   );

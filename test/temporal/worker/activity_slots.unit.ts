@@ -1,5 +1,10 @@
 import { describe, expect, it } from '@jest/globals';
-import { createActivitySlots, createFairActivitySlots } from '../../../src/temporal/worker/activity_slots.ts';
+import {
+  createActivitySlots,
+  createFairActivitySlots,
+  createJobSlots,
+} from '../../../src/temporal/worker/activity_slots.ts';
+import { bounds } from '../../../src/config/bounds.ts';
 import { maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
 
 const context = {
@@ -168,6 +173,31 @@ describe('the slots that projects share', () => {
     const reason = new Error('Cancelled');
     cancelled.abort(reason);
     await expect(waiting).rejects.toBe(reason);
+  });
+});
+
+describe('the slots of jobs', () => {
+  it('are shared: a project uses at most half, and its jobs that wait leave theirs to others', async () => {
+    const ofJobs = createJobSlots();
+    const { max: slots } = bounds.jobs;
+    const half = bounds.jobsOfProject.max;
+    const admitted: number[] = [];
+    const ends: (() => void)[] = [];
+    const begin = async (project: number): Promise<void> => {
+      await ofJobs.supplier.reserveSlot(context, never);
+      void ofJobs.admit(project, never).then((end) => {
+        admitted.push(project);
+        ends.push(end);
+      });
+      await new Promise(setImmediate);
+    };
+    for (let job = 0; job < slots; job += 1) await begin(1);
+    for (const project of [2, 3]) await begin(project);
+    expect(admitted).toEqual([...Array.from({ length: half }, () => 1), 2, 3]);
+    expect(ofJobs.use().yielded).toBe(slots - half);
+    ends[0]?.();
+    await new Promise(setImmediate);
+    expect(admitted).toHaveLength(half + 3);
   });
 });
 
