@@ -1,6 +1,7 @@
 /** The workflows of jobs. All kinds take the same steps; the name says in the Temporal UI what is done. */
 export {
   job as batchExportDestinationTest,
+  job as batchExportDifference,
   job as batchExportRoleCheck,
   job as batchExportTableCheck,
   job as batchExportTableDescription,

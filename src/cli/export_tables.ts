@@ -2,6 +2,7 @@ import type {
   BatchExport,
   BatchExportBackfill,
   BatchExportCondition,
+  BatchExportDifference,
   BatchExportInterval,
   BatchExportLag,
   BatchExportManifest,
@@ -203,6 +204,29 @@ function intervalDetail({
   if (status === 'expired') return `expired ${String(expires_at)}`;
   if (['failed', 'gap', 'held', 'running'].includes(status) && latest_error !== null) return latest_error;
   return intervals > 1 ? `${intervals} intervals${reason === null ? '' : `: ${reason}`}` : reason;
+}
+
+/** Formats the rows of an interval that its files have and the source lacks, and what was decided about them. */
+export function differenceLines(difference: BatchExportDifference): string[] {
+  const { missing_rows, is_exact, rows, last_inserted_at, decision } = difference;
+  const [first] = rows;
+  const times =
+    first && last_inserted_at !== null ? `, received ${first.inserted_at} to ${last_inserted_at}` : '';
+  return [
+    `The files of ${difference.data_interval_start} have ${is_exact ? '' : 'at least '}${counted(missing_rows, 'row')} that the source lacks${times}.`,
+    ...(rows.length === 0
+      ? []
+      : table(
+          ['id', 'received'],
+          rows.map(({ id, inserted_at }) => [id, inserted_at]),
+        )),
+    ...(first && rows.length < missing_rows ? [`The first ${rows.length}.`] : []),
+    ...(decision === null
+      ? []
+      : [
+          `${decision.decision === 'keep' ? 'Kept' : 'Removed'}: ${counted(decision.rows, 'row')}, by ${decision.by ?? 'a deleted user'} at ${decision.at}: ${decision.reason}`,
+        ]),
+  ];
 }
 
 /** Formats the lag of an export, with the gaps that need a manual retry. */

@@ -93,6 +93,7 @@ export const boundGroups = {
     ),
     jobsOfProject: atATime(6, '– of a project', 'they wait'),
     verifications: items(1, 'Verifications of a project, running or waiting', '429'),
+    differences: items(2, 'Its readings of differences, running or waiting', '429'),
     tableRequests: items(4, 'Its requests about tables', '429'),
   },
   'S3 servers': {

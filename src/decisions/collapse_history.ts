@@ -70,7 +70,7 @@ const isHistory = `not exists (
       and repair.data_interval_end = interval.data_interval_end)
   and not exists (
     select from exportd.interval_comparisons compared
-    where compared.run_id = interval.manifest_run_id and compared.acknowledgement is null
+    where compared.run_id = interval.manifest_run_id and not compared.kept
       and compared.outcome in ('rows_added', 'both'))`;
 
 /** SQL: of the run `run`, the highest generation that it reserved or found. */

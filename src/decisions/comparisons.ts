@@ -8,14 +8,14 @@ import {
   nextComparisonMs,
 } from '../domain/comparison.ts';
 import { type Fingerprint, haveSameRows } from '../domain/fingerprint.ts';
-import type { DataInterval } from '../domain/intervals.ts';
 import { runDecider } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
-import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 import { type Journal, readState, writeLogLine } from '../journal/journal.ts';
 import { endRepairs, requestRepair } from './repairs.ts';
 import { findActiveRun, hasActiveRun } from './active_runs.ts';
 import { isExpiredInterval } from './expired_intervals.ts';
+import { ledgerRowOf } from './interval_decisions.ts';
 import type { MaintenancePolicy } from './policies.ts';
 
 /** An exported interval, and how it last compared with the source. */
@@ -40,6 +40,8 @@ export interface IntervalComparison {
    * state is in a file.
    */
   readonly examined: Fingerprint | null;
+  /** Rows that the files have and the source lacks, as a person has decided; null if there are none. */
+  readonly kept_rows: Fingerprint | null;
   readonly next_due_at: string | null;
 }
 
@@ -53,7 +55,9 @@ export interface ComparisonGroup {
 const comparisonColumns = `comparison.batch_export_id, comparison.team_id, comparison.model, comparison.config_version,
   comparison.data_interval_start, comparison.data_interval_end, comparison.run_id, comparison.bucket_rows,
   comparison.compared_from, comparison.comparisons, comparison.outcome, comparison.source_rows, comparison.added_rows,
-  comparison.missing_rows, comparison.examined, comparison.next_due_at`;
+  comparison.missing_rows, comparison.examined, comparison.next_due_at,
+  (select case when ledger.decision->>'decision' = 'keep' then nullif(ledger.decision->'missing', 'null') end
+   from ${ledgerRowOf('comparison')}) as kept_rows`;
 
 /** The last comparison of an interval, with numbers; null before the first. */
 export function lastComparison(interval: IntervalComparison): Comparison | null {
@@ -465,10 +469,9 @@ async function storeComparisons(
        added_rows = coalesce(done.added_rows, comparison.added_rows),
        missing_rows = coalesce(done.missing_rows, comparison.missing_rows),
        examined = case when done.examines then done.examined else comparison.examined end,
-       acknowledgement = case when done.outcome is null or (done.outcome, done.added_rows, done.missing_rows)
+       kept = comparison.kept and (done.outcome is null or (done.outcome, done.added_rows, done.missing_rows)
          is not distinct from (comparison.outcome, comparison.added_rows, comparison.missing_rows)
-         and (not done.examines or done.examined is not distinct from comparison.examined)
-         then comparison.acknowledgement end,
+         and (not done.examines or done.examined is not distinct from comparison.examined)),
        next_due_at = done.due, early_at = done.early, failures = 0, retry_at = null
      from unnest($1::uuid[], $2::int[], $3::timestamptz[], $4::text[], $5::bigint[], $6::bigint[], $7::bigint[],
        $8::timestamptz[], $9::timestamptz[], $10::boolean[], $11::jsonb[])
@@ -489,48 +492,6 @@ async function storeComparisons(
     ],
   );
 }
-
-/**
- * Acknowledges the differences that the last comparison of an interval found. They raise no alert any more, until another
- * comparison finds others or the interval has another manifest.
- * @returns false if there are none
- */
-export const acknowledgeDifferences = (
-  pool: Pool,
-  {
-    batch_export_id,
-    start,
-    end,
-    user_id,
-    reason,
-  }: DataInterval & {
-    readonly batch_export_id: string;
-    readonly user_id: number;
-    readonly reason: string;
-  },
-): Promise<boolean> =>
-  inTransaction(pool, async (connection) => {
-    const { rows } = await connection.query<{ team_id: number; run_id: string; by: string }>(
-      `update exportd.interval_comparisons comparison
-       set acknowledgement = jsonb_build_object('by', person.email, 'at', clock_timestamp(), 'reason', $5::text)
-       from exportd.users person
-       where person.id = $4 and comparison.batch_export_id = $1 and comparison.data_interval_start = $2
-         and comparison.data_interval_end = $3 and comparison.outcome in ('rows_added', 'rows_missing', 'both')
-       returning comparison.team_id, comparison.run_id, person.email as by`,
-      [batch_export_id, start, end, user_id, reason],
-    );
-    const [acknowledged] = rows;
-    if (!acknowledged) return false;
-    const { team_id, run_id, by } = acknowledged;
-    await writeLogLine(connection, {
-      team_id,
-      batch_export_id,
-      run_id,
-      level: 'INFO',
-      message: `The differences of ${start} to ${end} were acknowledged by ${by}: ${reason}`,
-    });
-    return true;
-  });
 
 /** When an interval is compared next, and how early it may be together with a neighbour; null if never. */
 function nextTimes(

@@ -29,6 +29,7 @@ import {
 import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
 import { startComparisons } from './comparisons.ts';
 import { foreignManifestBecause, readAdoptedManifest } from './adopted_manifests.ts';
+import { readDecision } from './interval_decisions.ts';
 import {
   type RangeFile,
   readFiles,
@@ -188,14 +189,17 @@ const createUnchangedRecorder = (journal: Journal, { step }: RunSteps) => ({
       await writeLogLine(connection, {
         ...logIdsOf(run, runId),
         level: 'INFO',
-        message: `Nothing was published of ${start} to ${end}: the source has the same ${run.records_total_count ?? 0} rows as generation ${generation}, whose files are in the bucket.`,
+        message:
+          run.replacement?.outcome === 'rows_kept'
+            ? `Nothing was published of ${start} to ${end}: the source lacks ${run.replacement.missing_rows} rows of generation ${generation}, which are kept as was decided.`
+            : `Nothing was published of ${start} to ${end}: the source has the same ${run.records_total_count ?? 0} rows as generation ${generation}, whose files are in the bucket.`,
       });
     }),
 });
 
 /** What a run that was allowed to shrink its interval removes; null if it has as many rows as the former generation. */
 function describeRemovedRows({ replacement, rejected_file }: ExistingRun, rows: number): string | null {
-  if (replacement?.outcome !== 'shrink_allowed') return null;
+  if (replacement?.outcome !== 'shrink_allowed' && replacement?.outcome !== 'removal_decided') return null;
   const removed = replacement.bucket_rows - rows - (rejected_file?.rows ?? 0);
   if (removed <= 0) return null;
   return `The run was allowed to remove rows: generation ${replacement.replaced.generation} had ${removed} more. Its files will be deleted.`;
@@ -318,6 +322,13 @@ export function createRunRecorder(journal: Journal) {
     },
     /** Finds the run whose manifest the run would replace; null if there is none. */
     findReplaced: ({ spec }: ExistingRun) => findReplacedRun(journal, spec),
+    /** Reads what was decided about the files of the run's interval. */
+    readDecision: ({ spec }: ExistingRun) =>
+      readDecision(journal.pool, {
+        batch_export_id: spec.batch_export_id,
+        start: spec.data_interval_start,
+        end: spec.data_interval_end,
+      }),
     /** Reads the completed files of the run's generation, in key order. */
     readFiles: (runId: string, run: ExistingRun): Promise<readonly RangeFile[]> =>
       readFiles(journal.pool, runId, run),

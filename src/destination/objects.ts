@@ -726,7 +726,7 @@ function requireReadable(text: string, key: string): void {
   if (bytes > bounds.manifest.max)
     throw new DestinationError(
       'ManifestTooLarge',
-      `The manifest ${key} would have ${bytes} bytes, and at most ${boundText(bounds.manifest)} are allowed: its files are too many. Raise max_file_size_mb of the destination; for files of earlier generations, retry with allow_shrink.`,
+      `The manifest ${key} would have ${bytes} bytes, and at most ${boundText(bounds.manifest)} are allowed: its files are too many. Raise max_file_size_mb of the destination; for files of earlier generations, backfill with allow_shrink.`,
       { transient: false },
     );
 }

@@ -92,21 +92,15 @@ export function decideRetry(
   command: {
     backfill_id: string;
     run_id: string;
-    allow_shrink: boolean;
     interval: DataInterval;
     active_run_id: string | null;
   },
 ): BatchExportEvent[] {
   requireLive(state);
-  const { backfill_id, run_id, allow_shrink, interval } = command;
+  const { backfill_id, run_id, interval } = command;
   if (command.active_run_id !== null)
     throw new CommandRejected('conflict', `Run ${command.active_run_id} of this interval is still active.`);
-  return [
-    {
-      type: 'RunRetryRequested',
-      data: { backfill_id, run_id, allow_shrink, ...interval },
-    },
-  ];
+  return [{ type: 'RunRetryRequested', data: { backfill_id, run_id, ...interval } }];
 }
 
 export type BackfillStatus = 'Running' | 'Paused' | 'Completed' | 'Cancelled';

@@ -1,3 +1,4 @@
+import type { DecidedDifference } from './difference.ts';
 import { CommandRejected, type FailureTime } from './errors.ts';
 import type { Decider, JsonValue, Recorded } from './event.ts';
 import {
@@ -167,9 +168,10 @@ export type BatchExportEvent =
       data: {
         backfill_id: string;
         run_id: string;
-        allow_shrink: boolean;
       } & DataInterval;
     }
+  /** A person has decided about rows of an interval that its files have and the source lacks. */
+  | { type: 'DifferenceDecided'; data: DecidedDifference & DataInterval }
   /** The failed runs of these times are exported again, by a backfill of their intervals. */
   | {
       type: 'FailedRunsRetryRequested';
@@ -258,6 +260,7 @@ function evolve(state: BatchExportState, event: Recorded<BatchExportEvent>): Bat
     case 'BatchExportLastPausedAtSet':
     case 'BackfillRequested':
     case 'RunRetryRequested':
+    case 'DifferenceDecided':
     case 'FailedRunsRetryRequested':
     case 'HistoryCollapsed':
       return state;

@@ -43,11 +43,12 @@ export const conditionCauses = Object.keys(causes) as readonly ConditionCause[];
 export const compareConditions = (one: Pick<Condition, 'cause'>, other: Pick<Condition, 'cause'>): number =>
   conditionCauses.indexOf(one.cause) - conditionCauses.indexOf(other.cause);
 
-/** An operation of the API that cures a condition. */
+/** An operation of the API that cures a condition, or shows what a person has to decide. */
 interface ConditionAction {
   /** A verb: `Retry`. */
   readonly label: string;
-  readonly method: 'POST';
+  /** `GET`: it changes nothing, and shows what a decision is about. */
+  readonly method: 'GET' | 'POST';
   readonly path: string;
   readonly body: Readonly<Record<string, unknown>>;
   /** The same on the command line. */
@@ -564,18 +565,27 @@ function actionsOf(cause: ConditionCause, facts: ConditionFacts): ConditionActio
     command: `exportd export unpause ${id}${backfill ? ' --backfill' : ''}`,
   });
   /** Retries of the newest of these intervals. */
-  const retries = ({ ranges }: AffectedIntervals, allowShrink = false): ConditionAction[] =>
+  const retries = ({ ranges }: AffectedIntervals): ConditionAction[] =>
     ranges.slice(0, maxActions).flatMap(({ start, run_id }) =>
       run_id === null
         ? []
         : {
-            label: `${allowShrink ? 'Allow fewer rows in' : 'Retry'} ${time(start)}`,
+            label: `Retry ${time(start)}`,
             method: 'POST',
             path: path(`runs/${run_id}/retry`),
-            body: allowShrink ? { allow_shrink: true } : {},
-            command: `exportd export retry ${id} ${run_id}${allowShrink ? ' --allow-shrink' : ''}`,
+            body: {},
+            command: `exportd export retry ${id} ${run_id}`,
           },
     );
+  /** What a person decides about the newest of these intervals. */
+  const decisions = ({ ranges }: AffectedIntervals): ConditionAction[] =>
+    ranges.slice(0, maxActions).map(({ start }) => ({
+      label: `Keep or remove rows of ${time(start)}`,
+      method: 'GET',
+      path: path(`intervals/${start}/difference`),
+      body: {},
+      command: `exportd export difference ${id} ${start}`,
+    }));
   const retryAll = (): ConditionAction[] => [
     ...(failed.intervals > failed.ended_by_person.intervals ? [retryFailed] : []),
     ...retries(failed.ended_by_person),
@@ -589,9 +599,9 @@ function actionsOf(cause: ConditionCause, facts: ConditionFacts): ConditionActio
     case 'failed':
       return retryAll();
     case 'held':
-      return retries(held, true);
+      return decisions(held);
     case 'differs':
-      return retries(differing);
+      return decisions(differing);
     case 'table_changed':
       return [
         {

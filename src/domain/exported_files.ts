@@ -254,6 +254,8 @@ export const adoptedFiles = ({ files }: Pick<AdoptedManifest, 'files'>): Complet
  * - `late_rows_added`: the source lacks rows of the manifest, and has others. The run keeps the files of the manifest and adds
  *   one of the others.
  * - `not_comparable`: nothing shows that a row is missing, and nothing proves that none is. The older files stay.
+ * - `removal_decided`: the source lacks rows of the manifest, and a person has decided to remove these and no others.
+ * - `rows_kept`: the source lacks rows of the manifest and has no others, and a person has decided to keep these. The run publishes nothing.
  * - `rows_missing`: the source lacks rows of the manifest. The run must not publish.
  */
 export type ReplacementOutcome =
@@ -262,6 +264,8 @@ export type ReplacementOutcome =
   | 'shrink_allowed'
   | 'late_rows_added'
   | 'not_comparable'
+  | 'removal_decided'
+  | 'rows_kept'
   | 'rows_missing';
 
 /** The numbers of rows that a comparison found. */
@@ -286,6 +290,8 @@ export interface ReplacementCheck extends MissingRows {
   readonly source: Fingerprint | null;
   /** The generation whose rows were compared; null when it was checked before the export. */
   readonly generation: number | null;
+  /** Which rows the source lacks, if it lacks some. */
+  readonly missing?: Fingerprint;
   /** The files to which the run adds late rows. */
   readonly base?: BaseFiles;
 }
@@ -318,9 +324,7 @@ export class RowsMissingInSource extends Error {
       `The source no longer has ${missing_rows} of the ${bucket_rows} rows that were exported for ${interval.start} to ` +
         `${interval.end}; it has ${source_rows} rows${newRows > 0 ? `, at least ${newRows} of them not exported yet` : ''}. ` +
         `Nothing was published, and generation ${replaced.generation} and its files stay. ` +
-        `To publish what the source has and delete the other rows from the bucket, retry the run with ` +
-        `{"allow_shrink": true}, or set on_missing_rows to 'follow' in the destination. To keep them, do nothing` +
-        `${newRows > 0 ? '; the new rows are then not exported' : ''}.`,
+        `Decide whether to keep these rows or to remove them from the bucket (exportd export difference)${newRows > 0 ? '; if they are kept, the new rows are not exported' : ''}.`,
     );
   }
 }

@@ -1,11 +1,10 @@
-import type { Model } from './batch_export.ts';
 import type { DataInterval } from './intervals.ts';
 
 /** The hash of a row's id: PostgreSQL's function and its seed. Events hash their uuid, persons their distinct id. */
 export type FingerprintHash = 'uuid_hash_extended/0' | 'hashtextextended/0';
 
 /** The hash of a model's row ids. */
-export const fingerprintHashOf = (model: Model): FingerprintHash =>
+export const fingerprintHashOf = (model: 'events' | 'persons'): FingerprintHash =>
   model === 'events' ? 'uuid_hash_extended/0' : 'hashtextextended/0';
 
 /** The rows of an interval that were inserted in one part of it. */

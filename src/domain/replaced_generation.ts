@@ -45,7 +45,7 @@ function haveSameBytes({ own, replaced }: ComparedFiles): boolean {
 
 /**
  * Decides what a run leaves of the generation that it replaces and of those before. Without proof that the run's files
- * have the rows of a file, and without permission to shrink, the file stays. Another model is the owner's choice: nothing
+ * have the rows of a file, and without permission to remove others, the file stays. Another model is the owner's choice: nothing
  * of the former one stays.
  * @param context whether the run may shrink its interval, whether both runs write to the same bucket, and the files of
  *   both, which `isCoveredByRows` makes unnecessary
@@ -61,7 +61,8 @@ export function decideEarlierGenerations(
   if (run.replacement?.outcome === 'late_rows_added')
     return { ...earlierGenerationsOf(replaced), covers: null };
   const { generation } = replaced;
-  if (context.mayShrink || replaced.spec.model !== spec.model)
+  const isRemoval = run.replacement?.outcome === 'removal_decided';
+  if (context.mayShrink || isRemoval || replaced.spec.model !== spec.model)
     return { ...nothingEarlier, covers: generation };
   const covered =
     isCoveredByRows(run, replacedRun) || (hasEveryRow(run, replacedRun) && haveSameBytes(context.files));

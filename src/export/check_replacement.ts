@@ -26,7 +26,9 @@ import {
   type Fingerprint,
   haveSameRows,
   rowsOfFingerprint,
+  subtractFingerprint,
 } from '../domain/fingerprint.ts';
+import { areDecided, type DifferenceDecision, expectedRows, netMissingRows } from '../domain/difference.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
   earlierGenerationsOf,
@@ -95,7 +97,8 @@ export async function checkRun(call: ExportCall): Promise<ReplacementOutcome | '
   return withPermit(call, async (run, destination) => {
     const replaced = await recorder.findReplaced(run);
     const checked = replaced ? await checkAgainst(call, run, replaced) : run;
-    if (replaced && (await isUnchanged({ ...call, destination }, checked, replaced))) {
+    const isKept = checked.replacement?.outcome === 'rows_kept';
+    if (replaced && (isKept || (await isUnchanged({ ...call, destination }, checked, replaced)))) {
       await recorder.completeUnchanged(call.runId, replaced);
       return 'unchanged';
     }
@@ -117,19 +120,48 @@ async function checkAgainst(
   if (isChecked(run, replaced)) return requireNoMissingRows(run);
   const context = { ...call, run, replaced };
   const { late, ...compared } = await compareWithReplaced(context);
+  const decision = await findDecision(context, compared);
+  if (decision === 'remove') return record(context, { ...compared, outcome: 'removal_decided' }, null);
   const base = late && run.phase.name === 'exporting' ? await findBase(context, late) : undefined;
-  if (!late || !base) return requireNoMissingRows(await record(context, compared, null));
+  if (!late || !base) {
+    const isKept = decision === 'keep' && staysAsItIs(context, compared);
+    const checked = isKept ? ({ ...compared, outcome: 'rows_kept' } as const) : compared;
+    return requireNoMissingRows(await record(context, checked, null));
+  }
   const extended = { ...compared, outcome: 'late_rows_added', base, late_keys: late.keys } as const;
   const checked = await record(context, extended, null);
   await call.dependencies.recorder.log(
     checked,
     call.runId,
     'WARNING',
-    `The source no longer has ${compared.missing_rows} of the ${compared.bucket_rows} rows that were exported for ${formatInterval(run)}. They stay in the bucket, and ${base.late_rows} late rows are added. ` +
-      `To remove what the source has lost, retry the run with {"allow_shrink": true}, or set on_missing_rows to 'follow' in the destination.`,
+    `The source no longer has ${compared.missing_rows} of the ${compared.bucket_rows} rows that were exported for ${formatInterval(run)}. They stay in the bucket, and ${base.late_rows} late rows are added.` +
+      (decision === 'keep' ? '' : ' Decide whether to keep or to remove them (exportd export difference).'),
   );
   return checked;
 }
+
+/** What a person has decided about exactly the rows that the source lacks; undefined for nothing. */
+async function findDecision(
+  { dependencies: { recorder }, run }: ReplacementContext,
+  { outcome, missing, missing_rows }: Compared,
+): Promise<DifferenceDecision | undefined> {
+  if (outcome !== 'rows_missing') return undefined;
+  const decided = await recorder.readDecision(run);
+  if (!decided || !areDecided(missing, decided)) return undefined;
+  // Kept rows may come back; no other number may be removed than a person has typed.
+  return decided.decision === 'keep' || missing_rows === decided.rows ? decided.decision : undefined;
+}
+
+/** Whether a run that finds only kept rows missing would write the files that there are. */
+const staysAsItIs = (
+  { run, replaced }: ReplacementContext,
+  { source_rows, bucket_rows, missing_rows }: Compared,
+): boolean =>
+  source_rows <= bucket_rows - missing_rows &&
+  run.phase.name === 'exporting' &&
+  run.generation === 0 &&
+  replaced.adopted_by === null &&
+  replaced.run.spec.config_version === run.spec.config_version;
 
 /**
  * The files of the manifest that a run replaces, if it can add late rows to them: the manifest has the same columns, the
@@ -164,7 +196,8 @@ export async function checkExportedRows(
   const checked = await checkAgainst(call, run, replaced);
   const check = checked.replacement;
   // Otherwise the older files stay, or may go.
-  if (!check || !coversReplaced(check) || check.generation === run.generation) return checked;
+  if (!check || check.generation === run.generation) return checked;
+  if (!coversReplaced(check) && check.outcome !== 'removal_decided') return checked;
   const context = { ...call, run: checked, replaced };
   const compared = await compareExported(context, check);
   return compared ? requireNoMissingRows(await record(context, compared, run.generation)) : checked;
@@ -186,18 +219,22 @@ async function compareExported(
   if (replaced.run.spec.model === 'persons')
     return haveSameRows(published, read) ? null : { ...check, outcome: 'not_comparable', source: null };
   if (await mayShrink(run.spec)) return { ...check, outcome: 'shrink_allowed', source: null };
-  if (check.source && containsPublishedRows(read, published, check.source)) return null;
+  const expected =
+    check.outcome === 'removal_decided' ? expectedRows(published, check.missing ?? null) : published;
+  if (check.source && containsPublishedRows(read, expected, check.source)) return null;
   // Fewer rows than the manifest has in a bucket cannot be all of them, whatever the source has by now.
-  const fewer = isSame && areComparable(published, read) ? countFewerRows(published, read) : 0;
-  if (fewer > 0) return missingFrom(read, published, fewer);
+  const fewer = isSame && areComparable(expected, read) ? countFewerRows(expected, read) : 0;
+  if (fewer > 0) return missingFrom(read, published);
   // A row that is in the source now was there when the files were read: a deleted row does not come back.
   const { late: _, ...compared } = await compareWithReplaced(context);
-  return compared;
+  const decision = await findDecision(context, compared);
+  return decision === 'remove' ? { ...compared, outcome: 'removal_decided' } : compared;
 }
 
-const missingFrom = (read: Fingerprint, published: Fingerprint, missing_rows: number): Compared => ({
+const missingFrom = (read: Fingerprint, published: Fingerprint): Compared => ({
   outcome: 'rows_missing',
-  missing_rows,
+  missing_rows: countFewerRows(published, read),
+  missing: subtractFingerprint(published, read),
   bucket_rows: rowsOfFingerprint(published),
   source_rows: rowsOfFingerprint(read),
   source: null,
@@ -216,7 +253,11 @@ export async function needsCheck(
   const replaced = await recorder.findReplaced(run);
   if (!replaced) return false;
   if (isChecked(run, replaced))
-    return run.replacement?.outcome === 'rows_missing' || mayBeUnchanged(run, replaced);
+    return (
+      run.replacement?.outcome === 'rows_missing' ||
+      run.replacement?.outcome === 'rows_kept' ||
+      mayBeUnchanged(run, replaced)
+    );
   const isSame =
     !counted.all_events &&
     haveSameRows(exportedFingerprint(replaced.run), counted) &&
@@ -371,7 +412,12 @@ async function compareWithReplaced(
     missing_rows,
     bucket_rows: rowsOfFingerprint(exported),
     source_rows: rowsOfFingerprint(now),
-    source: outcome === 'same_rows' || outcome === 'every_row_present' ? now : null,
+    source:
+      outcome === 'same_rows' || outcome === 'every_row_present' || outcome === 'rows_missing' ? now : null,
+  });
+  const lacks = (missing: Fingerprint | null, rows: number): Compared => ({
+    ...found('rows_missing', rows),
+    ...(missing && { missing }),
   });
   const differing = areComparable(published, now) ? bucketsToCompare(published, now) : null;
   if (differing?.length === 0) return found(now.all_events ? 'not_comparable' : 'same_rows');
@@ -383,13 +429,13 @@ async function compareWithReplaced(
     const fewer = differing
       ? countFewerRows(published, now)
       : Math.max(0, rowsOfFingerprint(published) - rowsOfFingerprint(now));
-    return found(fewer > 0 ? 'rows_missing' : 'not_comparable', fewer);
+    return fewer > 0 ? lacks(netMissingRows(published, now), fewer) : found('not_comparable');
   }
   // Where persons decide which rows are selected, all events of the project were compared.
-  if (keys.missing > 0 && now.all_events) return found('rows_missing', keys.missing);
+  if (keys.missing > 0 && now.all_events) return lacks(keys.missing_rows, keys.missing);
   if (keys.missing > 0) {
     await addUnmerged(context, range, now, { published, late: keys.late });
-    return { ...found('rows_missing', keys.missing), late: keys.late.found() };
+    return { ...lacks(keys.missing_rows, keys.missing), late: keys.late.found() };
   }
   // The rows are there, but which of them are selected may change before they are read.
   if (now.all_events) return found('not_comparable');
@@ -398,7 +444,7 @@ async function compareWithReplaced(
 
 /**
  * Merges the keys of the differing buckets of the files and of the source. Null when keys cannot be read.
- * @returns the number of missing keys, the late ones, and the rows of the source with the keys that were merged
+ * @returns the number of missing keys, their rows, the late ones, and the rows of the source with the keys that were merged
  */
 async function compareKeys(
   context: ReplacementContext,
@@ -407,6 +453,7 @@ async function compareKeys(
   differing: readonly number[],
 ): Promise<{
   readonly missing: number;
+  readonly missing_rows: Fingerprint;
   readonly late: LateRowCollector;
   readonly source: Fingerprint;
 } | null> {
@@ -443,8 +490,11 @@ async function compareKeys(
         signal,
       });
       const late = createLateRowCollector();
-      const missing = await mergeKeys(published, sourceKeys(), onKey, late.add);
-      return { missing, late, source: withBuckets(now, sums.bucketsAt(differing)) };
+      const missingSums = createBucketSums(interval.start, now.width_ms);
+      const on = { key: onKey, late: late.add, missing: missingSums.add };
+      const missing = await mergeKeys(published, sourceKeys(), on);
+      const missing_rows = withBuckets({ ...now, encoded_buckets: '' }, missingSums.bucketsAt());
+      return { missing, missing_rows, late, source: withBuckets(now, sums.bucketsAt(differing)) };
     } finally {
       location.close();
     }

@@ -16,27 +16,30 @@ import { compareKeys, type ComparedColumn, FileUnreadable, type ComparedRow } fr
 
 /**
  * Merges the keys of a manifest and of the source, both in order. Memory holds one key of each.
- * @param onLate receives the keys of rows that only the source has. Where a row of the manifest has the same key, rows cannot
- *   be told apart, and it receives none.
+ * @param on `key` receives each key of the source, `missing` those of rows that only the manifest has, and `late` those of rows
+ *   that only the source has. Where a row of the manifest has the same key, rows cannot be told apart, and it receives none.
  * @returns how many rows only the manifest has
  */
 export async function mergeKeys(
   published: AsyncIterable<SortKey>,
   source: AsyncIterable<SortKey>,
-  onKey: (key: SortKey) => void,
-  onLate: (key: SortKey) => void = () => undefined,
+  on: {
+    readonly key: (key: SortKey) => void;
+    readonly missing?: ((key: SortKey) => void) | undefined;
+    readonly late?: (key: SortKey) => void;
+  },
 ): Promise<number> {
   const keys = source[Symbol.asyncIterator]();
   const nextKey = async (): Promise<SortKey | undefined> => {
     const next = await keys.next();
     if (next.done) return undefined;
-    onKey(next.value);
+    on.key(next.value);
     return next.value;
   };
   let missing = 0;
   let previous: SortKey | undefined;
   const addLate = (key: SortKey): void => {
-    if (!previous || compareKeys(previous, key) !== 0) onLate(key);
+    if (!previous || compareKeys(previous, key) !== 0) on.late?.(key);
   };
   try {
     let key = await nextKey();
@@ -48,7 +51,10 @@ export async function mergeKeys(
       previous = publishedKey;
       // Each key of the source accounts for one row of the manifest.
       if (key && compareKeys(key, publishedKey) === 0) key = await nextKey();
-      else missing += 1;
+      else {
+        missing += 1;
+        on.missing?.(publishedKey);
+      }
     }
     while (key) {
       addLate(key);
@@ -96,8 +102,8 @@ export function createBucketSums(start: string, width_ms: number) {
       bucket.sum += (BigInt(hash.high) << 32n) | BigInt(hash.low);
       sums.set(index, bucket);
     },
-    /** The sums of the given buckets; those without keys have no rows. */
-    bucketsAt: (indexes: readonly number[]): Map<number, FingerprintBucket> =>
+    /** The sums of the given buckets, by default of all with keys; those without keys have no rows. */
+    bucketsAt: (indexes: readonly number[] = [...sums.keys()]): Map<number, FingerprintBucket> =>
       new Map(
         indexes.map((index) => {
           const { rows, sum } = sums.get(index) ?? { rows: 0, sum: 0n };

@@ -236,13 +236,6 @@ export const acceptedDetail = {
   detail: 'The request was accepted and is still being applied. Read the resource again in a few seconds.',
 };
 
-/** The part of a command's body that lets its runs shrink their intervals; empty when it is not requested. */
-export const allowsShrink = ({
-  allow_shrink,
-}: {
-  readonly allow_shrink?: boolean | null | undefined;
-}): { allow_shrink?: true } => (allow_shrink === true ? { allow_shrink } : {});
-
 /** The header `Idempotency-Key`. */
 export function idempotencyKeyOf({ headers }: FastifyRequest): string | undefined {
   const key = headers['idempotency-key'];

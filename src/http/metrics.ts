@@ -216,7 +216,7 @@ async function readExportHealth(
        from (
          select batch_export_id, outcome, count(*) as intervals from exportd.interval_comparisons
          where outcome in (${comparisonOutcomes.map((outcome) => `'${outcome}'`).join(', ')})
-           and acknowledgement is null group by 1, 2
+           and not kept group by 1, 2
          union all ${otherCounts}
        ) counted group by 1
      ) differing on differing.batch_export_id = export.id
@@ -376,7 +376,7 @@ export function registerExportMetrics(
   addGauge(
     metrics,
     'exportd_differing_intervals',
-    'Intervals whose files differed from the source when they were last compared, or verified on request. Without those that a person has acknowledged.',
+    'Intervals whose files differed from the source when they were last compared, or verified on request. Without those that a person has kept.',
     [...ownLabels, 'outcome'],
     async () =>
       (await readSeries()).flatMap(({ labels, exports }) => {

@@ -11,6 +11,7 @@ export const commandNames = [
   'backfill',
   'retry',
   'retryFailed',
+  'decideDifference',
   'delete',
   'cancelRun',
   'cancelBackfill',
@@ -209,6 +210,6 @@ export const commandBodySchemas = {
     only: z.literal('missing').optional(),
     rewrite: z.boolean().optional(),
   }),
-  retry: z.object({ run_id: z.uuid(), allow_shrink: z.boolean().optional() }),
+  retry: z.object({ run_id: z.uuid() }),
   delete: z.object({}),
 } as const;

@@ -16,6 +16,7 @@ import {
 import { readFiles } from '../decisions/read_files.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
+import { expectedRows } from '../domain/difference.ts';
 import { countFewerRows, type SortKey } from '../domain/exported_files.ts';
 import {
   areComparable,
@@ -44,7 +45,7 @@ import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { RowKey } from '../source/source.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
-/** How many rows are only in the source, and only in the bucket. */
+/** How many rows are only in the source, and only in the bucket; those that are kept are not counted. */
 interface DifferingKeys {
   readonly added_rows: number;
   readonly missing_rows: number;
@@ -56,22 +57,21 @@ const maxRows = 5_000_000;
 /**
  * Merges the keys of the buckets in which the source and the files of a manifest differ. A bucket with fewer rows can
  * have late ones, which its fingerprint does not show.
- * @returns null if keys cannot be read, or are too many
+ * @returns null if keys cannot be read
  */
-async function findDifferingKeys(
+export async function findDifferingKeys(
   dependencies: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
   { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
   { published, now }: { readonly published: Fingerprint; readonly now: Fingerprint },
-  signal: AbortSignal,
+  { signal, onMissing }: { readonly signal: AbortSignal; readonly onMissing?: (key: SortKey) => void },
 ): Promise<DifferingKeys | null> {
   const { source, readSelection } = dependencies;
   const selection = await readSelection(interval);
   // All events of the project say nothing about the files, which have only the selected ones.
   const rows = { model: run.spec.model, team_id: interval.team_id, selection };
-  if (now.all_events || interval.bucket_rows > maxRows || !filesHaveKeys(rows)) return null;
-  const ranges = differingBuckets(published, now).map(({ index }) =>
-    bucketInterval(intervalOf(run.spec), now, index),
-  );
+  if (now.all_events || !filesHaveKeys(rows)) return null;
+  const differing = differingBuckets(published, now);
+  const ranges = differing.map(({ index }) => bucketInterval(intervalOf(run.spec), now, index));
   const counts = { published: 0, source: 0 };
   async function* publishedKeys(keys: AsyncIterable<SortKey>): AsyncGenerator<SortKey> {
     for await (const key of keys) {
@@ -83,12 +83,25 @@ async function findDifferingKeys(
     for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
   }
   return withExportedKeys(dependencies, { run, interval }, { ranges, signal }, async (files) => {
-    const missing_rows = await mergeKeys(publishedKeys(files), sourceKeys(), () => {
-      counts.source += 1;
+    const missing_rows = await mergeKeys(publishedKeys(files), sourceKeys(), {
+      key: () => {
+        counts.source += 1;
+      },
+      missing: onMissing,
     });
-    return { added_rows: counts.source - (counts.published - missing_rows), missing_rows };
+    const kept = rowsIn(interval.kept_rows, new Set(differing.map(({ index }) => index)));
+    return {
+      added_rows: counts.source - (counts.published - missing_rows),
+      missing_rows: missing_rows - kept,
+    };
   });
 }
+
+/** How many rows a fingerprint has in some buckets. */
+const rowsIn = (rows: Fingerprint | null, indexes: ReadonlySet<number>): number =>
+  rows === null
+    ? 0
+    : bucketsOf(rows).reduce((sum, bucket) => sum + (indexes.has(bucket.index) ? bucket.rows : 0), 0);
 
 /**
  * Reads the keys that the files of a manifest have in some ranges.
@@ -356,8 +369,8 @@ const costOf = (sources: readonly Fingerprint[]): number =>
   statementCost + sources.reduce((sum, source) => sum + rowsOfFingerprint(source), 0);
 
 /** What the source has of adjacent intervals. */
-async function readSource(
-  { source, readSelection }: MaintenanceDependencies,
+export async function readSource(
+  { source, readSelection }: Pick<MaintenanceDependencies, 'source' | 'readSelection'>,
   intervals: readonly IntervalComparison[],
   signal: AbortSignal,
 ): Promise<readonly Fingerprint[]> {
@@ -382,12 +395,13 @@ async function compareRows(
   const run = await readState(dependencies.journal, runDecider, interval.run_id);
   if (run.status === 'Absent') return notComparable;
   if (interval.model === 'persons') return comparePersons(dependencies, { interval, source }, run, signal);
-  const published = rowsToCompare(run, source);
-  if (!published) return notComparable;
-  const comparison = compareFingerprints(published, source);
+  const files = rowsToCompare(run, source);
+  if (!files) return notComparable;
+  const published = expectedRows(files, interval.kept_rows);
+  const comparison = { ...compareFingerprints(published, source), bucket_rows: rowsOfFingerprint(files) };
   const keys =
-    comparison.outcome === 'rows_missing'
-      ? await findDifferingKeys(dependencies, { run, interval }, { published, now: source }, signal)
+    comparison.outcome === 'rows_missing' && interval.bucket_rows <= maxRows
+      ? await findDifferingKeys(dependencies, { run, interval }, { published, now: source }, { signal })
       : null;
   if (!keys) return { ...notComparable, comparison };
   const outcome = keys.added_rows > 0 ? 'both' : 'rows_missing';

@@ -132,6 +132,7 @@ function changesOf(
     case 'BatchExportCreated':
     case 'BackfillRequested':
     case 'RunRetryRequested':
+    case 'DifferenceDecided':
     case 'FailedRunsRetryRequested':
     case 'HistoryCollapsed':
       return undefined;

@@ -398,7 +398,7 @@ async function readDiffering(
        select batch_export_id as id, data_interval_start, data_interval_end, run_id, last_compared_at as since
        from exportd.interval_comparisons
        -- Late rows are exported by themselves.
-       where batch_export_id = any($1) and outcome in ('rows_missing', 'both') and acknowledgement is null
+       where batch_export_id = any($1) and outcome in ('rows_missing', 'both') and not kept
        union
        select batch_export_id, data_interval_start, data_interval_end, interval.run_id, checked.checked_at
        from ${checkedIntervals} where ${differsNow} and batch_export_id = any($1)

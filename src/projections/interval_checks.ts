@@ -1,3 +1,4 @@
+import type { Findings } from '../domain/difference.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { deletedWithExport, type StoredRows } from '../journal/stored_rows.ts';
@@ -10,6 +11,7 @@ interface IntervalCheck extends DataInterval {
   readonly checked_at: string;
   /** How the files differ from the source, for people; null if they do not. */
   readonly difference: string | null;
+  readonly findings: Findings;
 }
 
 /** The newest checks of intervals. */
@@ -27,15 +29,15 @@ export const deleteChecksOfExport = deletedWithExport('interval_checks');
 /** Stores the newest check of an interval by its kind, unless the export was deleted. */
 export async function recordIntervalCheck(
   pool: Pool,
-  { batch_export_id, start, end, checked_by, checked_at, difference }: IntervalCheck,
+  { batch_export_id, start, end, checked_by, checked_at, difference, findings }: IntervalCheck,
 ): Promise<void> {
   await pool.query(
     `insert into exportd.interval_checks
-       (batch_export_id, data_interval_start, data_interval_end, checked_by, checked_at, difference)
-     select $1, $2, $3, $4, $5, $6 where exists (select from exportd.batch_exports where id = $1 and not deleted)
+       (batch_export_id, data_interval_start, data_interval_end, checked_by, checked_at, difference, findings)
+     select $1, $2, $3, $4, $5, $6, $7 where exists (select from exportd.batch_exports where id = $1 and not deleted)
      on conflict (batch_export_id, data_interval_start, data_interval_end, checked_by)
-       do update set checked_at = excluded.checked_at, difference = excluded.difference`,
-    [batch_export_id, start, end, checked_by, checked_at, difference],
+       do update set checked_at = excluded.checked_at, difference = excluded.difference, findings = excluded.findings`,
+    [batch_export_id, start, end, checked_by, checked_at, difference, JSON.stringify(findings)],
   );
 }
 
@@ -58,5 +60,7 @@ export async function readNewestCheck(
 export const checkedIntervals = `exportd.interval_checks checked
   join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)`;
 
-/** SQL condition on `checkedIntervals`: the interval differs, and was not exported again since. */
-export const differsNow = 'checked.difference is not null and interval.completed_at <= checked.checked_at';
+/** SQL condition on `checkedIntervals`: the interval differs, and was neither exported again since nor kept as it is. */
+export const differsNow = `checked.difference is not null and interval.completed_at <= checked.checked_at
+  and (interval.decision->>'decision' = 'keep'
+    and (interval.decision->>'at')::timestamptz >= checked.checked_at) is not true`;

@@ -1,4 +1,5 @@
 import type { HistoryDigest, SkippedRange } from '../domain/batch_export.ts';
+import type { StoredDecision } from '../domain/difference.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -39,6 +40,7 @@ interface IntervalRow {
   readonly is_scheduled: boolean;
   readonly run_id: string | null;
   readonly held: MissingRows | null;
+  readonly decision: StoredDecision | null;
   readonly taken_keys: number;
   readonly manifest_run_id: string | null;
   readonly generation: number | null;
@@ -67,6 +69,7 @@ const untouched: Omit<
   is_scheduled: false,
   run_id: null,
   held: null,
+  decision: null,
   taken_keys: 0,
   manifest_run_id: null,
   generation: null,
@@ -127,6 +130,7 @@ const ledgerColumns = [
   'is_scheduled',
   'run_id',
   'held',
+  'decision',
   'taken_keys',
   'manifest_run_id',
   'generation',
@@ -180,6 +184,8 @@ export const intervalsProjection: Projection = {
       run_id uuid,
       -- The error's numbers if the newest run that failed or completed was held.
       held jsonb,
+      -- What a person has decided about rows of the files that the source lacks; null once other files replace them.
+      decision jsonb,
       -- Keys of the newest run that other objects had.
       taken_keys integer not null default 0,
       -- The current manifest; null before the first.
@@ -233,6 +239,16 @@ export const intervalsProjection: Projection = {
         if (row) rows.change(table, row, { is_scheduled: true });
         return;
       }
+      case 'DifferenceDecided': {
+        const { start, end, ...decided } = stored.data;
+        const row = rows.get(table, id, start, end);
+        if (!row) return;
+        const decision = { ...decided, at: stored.recorded_at };
+        const isHeld = row.status === 'held' && decided.decision === 'keep';
+        const released = isHeld && { status: statusOfManifest(row), held: null, reason: null };
+        rows.change(table, row, { decision, ...released });
+        return;
+      }
       case 'IntervalsSkipped':
         skip(rows, id, stored.data);
         return;
@@ -282,6 +298,7 @@ function wantedBy({
   }
   switch (stored.type) {
     case 'IntervalScheduled':
+    case 'DifferenceDecided':
       return [own(id, stored.data)];
     case 'IntervalsSkipped': {
       const values = [id, stored.data.start, stored.data.end];
@@ -356,7 +373,10 @@ function foldRun(rows: RowCache, stored: StoredStreamEvent<'run'>, state: Folded
   if (!row) return;
   switch (stored.type) {
     case 'RunCompleted':
-      rows.change(table, row, manifestColumns(run, stored, stored.data.expires_at));
+      rows.change(table, row, {
+        ...manifestColumns(run, stored, stored.data.expires_at),
+        decision: decisionAfter(row, run),
+      });
       return;
     case 'RunUnchanged':
       if (row.run_id === id)
@@ -416,6 +436,12 @@ function manifestColumns(
   };
 }
 
+/** The decision that holds of the files that a run has published: kept rows are in them if it has only added late ones. */
+function decisionAfter({ decision }: IntervalRow, { replacement }: ExistingRun): StoredDecision | null {
+  const holds = { keep: 'late_rows_added', remove: 'removal_decided' } as const;
+  return decision && replacement?.outcome === holds[decision.decision] ? decision : null;
+}
+
 /** The earliest of these times (ISO 8601); null if all are null. */
 const earliest = (times: readonly (string | null)[]): string | null =>
   times.filter((time) => time !== null).toSorted((one, other) => Date.parse(one) - Date.parse(other))[0] ??
@@ -438,15 +464,17 @@ function endColumns(
   // A person ended the run. This says nothing about the rows of an earlier manifest, nor about those that a run was held for.
   const isDeliberate = run.status === 'Cancelled' || run.status === 'Terminated';
   const held = isDeliberate ? row.held : (heldNow ?? null);
+  // A removal ends with its run, if that is cancelled or finds other rows.
+  const ends = row.decision?.decision === 'remove' && (isDeliberate || held !== null);
+  const decision = ends ? null : row.decision;
   const status = (): IntervalRow['status'] => {
     if (isRetried) return 'failed';
     if (held !== null) return 'held';
     if (row.manifest_run_id === null) return 'gap';
-    if (!isDeliberate) return 'failed';
-    return statusOfManifest(row);
+    return isDeliberate ? statusOfManifest(row) : 'failed';
   };
   const after = status();
-  return { status: after, held, reason: after === 'failed' || after === 'gap' ? run.status : null };
+  return { status: after, held, decision, reason: after === 'failed' || after === 'gap' ? run.status : null };
 }
 
 /**

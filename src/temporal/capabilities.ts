@@ -23,6 +23,7 @@ import {
 } from '../table_commits/recorded_commits.ts';
 import { createTableHandlers } from '../table_commits/table_jobs.ts';
 import { tableRule } from '../table_commits/table_rule.ts';
+import { createDifferenceHandler } from '../maintenance/find_difference.ts';
 import { createVerificationHandler } from '../verify/verification_job.ts';
 import type { TargetCheck } from '../verify/verify_batch_export.ts';
 import type { Capability, CapabilityDependencies } from './capability.ts';
@@ -90,10 +91,13 @@ export const targetChecks: readonly TargetCheck[] = [
 ];
 
 /** Does the jobs of every kind. */
-export const createJobHandlers = (dependencies: JobDependencies): readonly JobHandler[] => [
+export const createJobHandlers = (
+  dependencies: JobDependencies & Parameters<typeof createDifferenceHandler>[0],
+): readonly JobHandler[] => [
   createDestinationTestHandler(dependencies),
   createRoleCheckHandler(dependencies),
   createWebhookTestHandler(dependencies),
+  createDifferenceHandler(dependencies),
   createVerificationHandler({ ...dependencies, targets: targetChecks }),
   ...createTableHandlers(dependencies),
 ];

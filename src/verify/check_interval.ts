@@ -2,6 +2,7 @@ import type { DataInterval } from '../domain/intervals.ts';
 import { type CheckContext, checkManifest, type ManifestCheck } from './check_manifest.ts';
 import { earlierFilesOf } from './checked_files.ts';
 import { foreignManifestBecause, intervalOf } from './locations.ts';
+import { type KeptDifferences, splitKept } from './kept_findings.ts';
 import { type IntervalManifests, type LoadedManifest, readManifest } from './manifests.ts';
 import {
   createFindingCollector,
@@ -87,19 +88,22 @@ async function chooseManifest(
   return { current: current ?? null, findings: collector.findings(), notes: collector.notes() };
 }
 
-/** Creates the report. `rest` contains what does not belong to a single manifest. */
+/** Creates the report. `rest` contains what does not belong to a single manifest; what is `kept` is no finding. */
 export function summarize(
   batchExportId: string,
   options: Pick<VerificationReport, 'deep' | 'fast' | 'from' | 'to' | 'coverage'>,
   intervals: readonly IntervalCheck[],
   rest: { readonly findings: readonly Finding[]; readonly notes: readonly Note[] },
+  kept: KeptDifferences,
 ): VerificationReport {
-  const findings = [
+  const found = [
     ...intervals.flatMap(({ findings, check }) => [...findings, ...(check?.collector.findings() ?? [])]),
     ...rest.findings,
   ].sort(byTime);
+  const { findings, notes: keptNotes } = splitKept(found, kept);
   const notes = [
     ...rest.notes,
+    ...keptNotes,
     ...intervals.flatMap(({ notes, check }) => [...notes, ...(check?.collector.notes() ?? [])]),
   ];
   const reports = intervals.flatMap(({ check }) => (check ? [reportOf(check, findings)] : []));

@@ -1,6 +1,7 @@
 import { hash } from 'node:crypto';
 import { partitionColumns, partitionIn, partitionOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
+import { expectedRows } from '../domain/difference.ts';
 import { fileSequences } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { allRows } from '../source/row_selection.ts';
@@ -21,6 +22,7 @@ import {
 } from './difference_classifier.ts';
 import { extensionsOf } from '../readers/read_rows.ts';
 import type { Expirations } from './gaps.ts';
+import { type KeptDifferences, keptOf } from './kept_findings.ts';
 import { intervalOf, type RangeContext, rangeOfManifest } from './locations.ts';
 import type { LoadedManifest } from './manifests.ts';
 import { createFindingCollector, type FindingCollector } from './report.ts';
@@ -45,6 +47,7 @@ export interface CheckContext extends RangeContext {
   readonly deep: boolean;
   readonly fast: boolean;
   readonly expirations: Expirations;
+  readonly kept: KeptDifferences;
   /** Counts the bytes of a manifest that was read. @throws CannotVerify when they are too many */
   readonly countManifest: (bytes: number) => void;
   readonly signal: AbortSignal;
@@ -181,7 +184,8 @@ async function checkFingerprint(context: CheckContext, found: LoadedManifest): P
     all_events ? { ...range, selection: allRows } : range,
     manifest.fingerprint,
   );
-  const exported = sumsOf(manifest.fingerprint);
+  const kept = keptOf(context.kept, range.interval)?.missing ?? null;
+  const exported = sumsOf(expectedRows(manifest.fingerprint, kept));
   const differing = differingIndexes(exported, source);
   if (differing.length > 0) {
     const sources = { manifest: rowsIn(exported, differing), source: rowsIn(source, differing) };

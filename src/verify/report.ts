@@ -1,5 +1,6 @@
 import { safeText } from '../config/bounds.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import type { NotOwedReason } from './owed_time.ts';
 
 /** The problems that verifying can find. */
@@ -72,6 +73,8 @@ export interface Finding {
   readonly rows: readonly NamedRow[];
   /** A sentence for people. */
   readonly detail: string;
+  /** Which rows, as their number and the sum of the hashes of their ids; of kinds of rows alone. */
+  readonly ids?: string;
 }
 
 /** Why intervals without a manifest, or without some of its files, are no problem. */
@@ -195,9 +198,9 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
   const unlisted = new Map<FindingKind, number>();
   const notes: Note[] = [];
   const expiredObjects: Note[] = [];
-  const rows = new Map<RowKind, { count: number; named: NamedRow[]; hints: Set<string> }>();
+  const rows = new Map<RowKind, { count: number; sum: bigint; named: NamedRow[]; hints: Set<string> }>();
   const rowsOf = (kind: RowKind) => {
-    const known = rows.get(kind) ?? { count: 0, named: [], hints: new Set<string>() };
+    const known = rows.get(kind) ?? { count: 0, sum: 0n, named: [], hints: new Set<string>() };
     rows.set(kind, known);
     return known;
   };
@@ -205,6 +208,7 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
     row(kind, id, columns) {
       const known = rowsOf(kind);
       known.count += 1;
+      known.sum += hashOfId(id);
       if (known.named.length >= maxNamedRows) return;
       const safeId = safeText(id);
       for (const named of columns?.map((column) => ({ id: safeId, column })) ?? [{ id: safeId }])
@@ -249,17 +253,28 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
         detail: `${count} more of this kind are not listed.`,
       })),
       ...rowKinds.flatMap((kind) => {
-        const { count, named, hints } = rowsOf(kind);
+        const { count, sum, named, hints } = rowsOf(kind);
         if (count === 0 || (kind === 'missing' && expiredObjects.length > 0)) return [];
         const detail = [
           `${formatRowCount(count)} ${descriptions[kind][count === 1 ? 0 : 1]}.`,
           ...hints,
         ].join(' ');
-        return [{ kind, start, end, object: manifest, count, rows: named, detail }];
+        const ids = `${count}/${BigInt.asUintN(64, sum)}`;
+        return [{ kind, start, end, object: manifest, count, rows: named, detail, ids }];
       }),
     ],
     notes: () => [...notes, ...expiredObjects],
   };
+}
+
+const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The hash of an id: of a uuid that of fingerprints. */
+function hashOfId(id: string): bigint {
+  const bytes = uuidPattern.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : Buffer.from(id);
+  const hash: Hash64 = { high: 0, low: 0 };
+  hashBytes(bytes, 0, bytes.length, hash);
+  return (BigInt(hash.high) << 32n) | BigInt(hash.low);
 }
 
 const formatRowCount = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);

@@ -2,6 +2,7 @@ import { bounds } from '../config/bounds.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
 import { recordIntervalCheck } from '../projections/interval_checks.ts';
+import { identitiesOf } from './kept_findings.ts';
 import type { VerificationReport } from './report.ts';
 import type { TargetCheck } from './verify_batch_export.ts';
 
@@ -75,6 +76,7 @@ export const createVerificationHandler = ({
       checked_by: name,
       checked_at: created_at,
       difference: differenceIn(report),
+      findings: identitiesOf(report.findings),
     });
     return report;
   });

@@ -22,6 +22,7 @@ import {
   openLocations,
   readDefinition,
 } from './locations.ts';
+import { readKeptDifferences } from './kept_findings.ts';
 import { findUnknownManifests, type IntervalManifests, listManifests } from './manifests.ts';
 import { owedTime, readHistory } from './owed_time.ts';
 import { CannotVerify, type Finding, type Note, type VerificationReport } from './report.ts';
@@ -136,8 +137,10 @@ async function verify(
   const owed = owedTime(history, { now, graceMs: gracePeriodMs(settings) });
   const expirations = createExpirations(pool, definition, now);
   const countManifest = manifestCounter(options.manifestBounds?.bytes);
+  const kept = await readKeptDifferences(pool, definition.batch_export_id, range);
   const context: CheckContext = {
     source,
+    kept,
     definition,
     findVersion,
     expirations,
@@ -180,17 +183,23 @@ async function verify(
   // A part of the time has no rows without one.
   const isWhole = range.from === null && range.to === null;
   const stray = isWhole ? await findRowsWithoutInterval(definition, connections, settings, signal) : null;
-  return summarize(definition.batch_export_id, { deep, fast, ...range, coverage }, intervals, {
-    findings: [
-      ...listing.findings,
-      ...gaps.findings,
-      ...uncovered,
-      ...crossChecks,
-      ...inTargets.flat(),
-      ...(stray?.findings ?? []),
-    ],
-    notes: [...notes, ...listing.notes, ...gaps.notes, ...(stray?.notes ?? [])],
-  });
+  return summarize(
+    definition.batch_export_id,
+    { deep, fast, ...range, coverage },
+    intervals,
+    {
+      findings: [
+        ...listing.findings,
+        ...gaps.findings,
+        ...uncovered,
+        ...crossChecks,
+        ...inTargets.flat(),
+        ...(stray?.findings ?? []),
+      ],
+      notes: [...notes, ...listing.notes, ...gaps.notes, ...(stray?.notes ?? [])],
+    },
+    kept,
+  );
 }
 
 /**

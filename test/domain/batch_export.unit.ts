@@ -226,7 +226,6 @@ describe('a batch export', () => {
         decideRetry(state, {
           backfill_id: 'b',
           run_id: 'r',
-          allow_shrink: false,
           interval,
           active_run_id: 'the-active-run',
         }),

@@ -189,12 +189,12 @@ describe('the message of a held run', () => {
   it('says that late rows are not exported either', () => {
     const message = messageOf({ missing_rows: 2, bucket_rows: 10, source_rows: 12 });
     expect(message).toContain('it has 12 rows, at least 4 of them not exported yet.');
-    expect(message).toMatch(/To keep them, do nothing; the new rows are then not exported\.$/);
+    expect(message).toMatch(/Decide whether to keep .* if they are kept, the new rows are not exported\.$/);
   });
 
   it('says nothing about late rows when there are none', () => {
     const message = messageOf({ missing_rows: 2, bucket_rows: 10, source_rows: 8 });
     expect(message).toContain('it has 8 rows. Nothing was published');
-    expect(message).toMatch(/To keep them, do nothing\.$/);
+    expect(message).toMatch(/Decide whether to keep .*\(exportd export difference\)\.$/);
   });
 });

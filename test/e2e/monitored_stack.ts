@@ -24,7 +24,7 @@ export interface MonitoredStack extends Stack {
 /** Starts it, with short waits for an S3 server that does not respond. */
 export async function startMonitoredStack(
   name: string,
-  options: { readonly bucket?: TestBucket } = {},
+  { settings, ...options }: { readonly bucket?: TestBucket; readonly settings?: Record<string, string> } = {},
 ): Promise<MonitoredStack> {
   const ports = await assignPorts(join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`), [
     'server',
@@ -39,6 +39,7 @@ export async function startMonitoredStack(
       EXPORTD_S3_PROBE_AFTER: '100ms',
       EXPORTD_S3_PROBE_INITIAL: '200ms',
       EXPORTD_S3_PROBE_MAX: '500ms',
+      ...settings,
     },
     options,
   );

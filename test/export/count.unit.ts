@@ -167,7 +167,7 @@ describe('replacing a manifest', () => {
       await fc.assert(
         fc.asyncProperty(keysArb, keysArb, async (held, source) => {
           const seen: SortKey[] = [];
-          const missing = await mergeKeys(each(held), each(source), (key) => seen.push(key));
+          const missing = await mergeKeys(each(held), each(source), { key: (key) => seen.push(key) });
           const inSource = occurrences(source);
           const expected = [...occurrences(held)].reduce(
             (sum, [key, count]) => sum + Math.max(0, count - (inSource.get(key) ?? 0)),
@@ -185,12 +185,7 @@ describe('replacing a manifest', () => {
     await fc.assert(
       fc.asyncProperty(keysArb, keysArb, async (held, source) => {
         const late: SortKey[] = [];
-        await mergeKeys(
-          each(held),
-          each(source),
-          () => undefined,
-          (key) => late.push(key),
-        );
+        await mergeKeys(each(held), each(source), { key: () => undefined, late: (key) => late.push(key) });
         const published = occurrences(held);
         expect(late).toEqual(source.filter((key) => !published.has(JSON.stringify(key))));
       }),
@@ -203,7 +198,7 @@ describe('replacing a manifest', () => {
       await fc.assert(
         fc.asyncProperty(keysArb, keysArb, async (held, source) => {
           const differing = bucketsToCompare(fingerprintOf(held), fingerprintOf(source));
-          const missing = await mergeKeys(each(held), each(source), () => undefined);
+          const missing = await mergeKeys(each(held), each(source), { key: () => undefined });
           expect(differing.length > 0 || missing === 0).toBe(true);
         }),
         { numRuns: randomCases(200) },
@@ -215,7 +210,7 @@ describe('replacing a manifest', () => {
         fc.asyncProperty(keysArb, keysArb, keysArb, async (held, late, exported) => {
           // The source was compared when it had all rows of the manifest, and late ones.
           const proven = [...held, ...late].toSorted(compareKeys);
-          const missing = await mergeKeys(each(held), each(exported), () => undefined);
+          const missing = await mergeKeys(each(held), each(exported), { key: () => undefined });
           const isContained = containsPublishedRows(
             fingerprintOf(exported),
             fingerprintOf(held),

@@ -50,7 +50,7 @@ describe('a run that replaces a manifest', () => {
 
     const second = await run();
     expect(second.latest_error).toMatch(
-      /^RowsMissingInSource: The source no longer has 1000 of the 1000 rows .* it has 0 rows\..*allow_shrink/,
+      /^RowsMissingInSource: The source no longer has 1000 of the 1000 rows .* it has 0 rows\..*export difference/,
     );
     expect(second.state.status).toBe('Failed');
     await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
@@ -274,7 +274,7 @@ describe('late rows of an interval whose source lacks exported rows', () => {
     expect(uuids).toHaveLength(15);
     expect(uuids).toEqual(expect.arrayContaining(exported));
     expect(await warningsOf(harness, second.run_id)).toEqual([
-      expect.stringMatching(/no longer has 2 of the 10 rows .* They stay.* 5 late rows .*allow_shrink/),
+      expect.stringMatching(/no longer has 2 of the 10 rows .* They stay.* 5 late rows .*export difference/),
     ]);
     await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
     expect(await maintenance.keysOf(batchExportId)).toHaveLength(manifest.files.length + 1);

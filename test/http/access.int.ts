@@ -39,7 +39,8 @@ const operations: readonly [Method, string, Scope, number][] = [
   ['GET', 'batch_exports/:id/table/history', 'batch_export:read', 400],
   ['POST', 'batch_exports/:id/table/check', 'batch_export:write', 400],
   ['POST', 'batch_exports/:id/table/repair', 'batch_export:write', 400],
-  ['POST', 'batch_exports/:id/intervals/acknowledge', 'batch_export:write', 400],
+  ['GET', 'batch_exports/:id/intervals/:start/difference', 'batch_export:read', 409],
+  ['POST', 'batch_exports/:id/intervals/:start/difference', 'batch_export:write', 400],
   ['GET', 'batch_exports/:id/backfills', 'batch_export:read', 200],
   ['POST', 'batch_exports/:id/backfills', 'batch_export:write', 400],
   ['GET', 'batch_exports/:id/backfills/:backfill', 'batch_export:read', 200],
@@ -90,7 +91,8 @@ const urlOf = (root: string, path: string, suffix: string, resources: Resources)
   `/api/${root}/${api.projectId}/${path}${suffix}`
     .replace(':id', resources.id)
     .replace(':run', resources.run)
-    .replace(':backfill', resources.backfill);
+    .replace(':backfill', resources.backfill)
+    .replace(':start', encodeURIComponent(minutesAgo(2)));
 
 /** Creates an export with a backfill and its runs. */
 async function createResources(): Promise<Resources> {

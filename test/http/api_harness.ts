@@ -5,6 +5,8 @@ import { createJobActivities } from '../../activities/jobs.ts';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
+import { createSelectionReader } from '../../src/destination/config_versions.ts';
+import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
 import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
@@ -150,9 +152,19 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
     if (state.mode === 'unreachable') throw new Error('connect ECONNREFUSED');
     await deliver(deliveryId);
   };
+  const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL, settings });
   const { doJob } = createJobActivities({
     pool,
-    handlers: createJobHandlers({ pool, keyRing, settings, logger: createLogger('test', settings) }),
+    handlers: createJobHandlers({
+      pool,
+      keyRing,
+      settings,
+      logger: createLogger('test', settings),
+      journal,
+      source,
+      readSelection: createSelectionReader(pool),
+      openLocation: createLocationOpener(pool, keyRing, settings),
+    }),
     slots: createJobSlots(),
     settings,
     logger: createLogger('test', settings),
@@ -165,7 +177,6 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
       return state.mode === 'deferred' ? jobTimeoutMs(kind, settings) : 0;
     },
   };
-  const source = createSource({ sourceUrl: settings.SOURCE_DATABASE_URL, settings });
   const logger = createLogger('test', settings);
   const querySource = connectQueriesToSource(settings);
   const dependencies = {

@@ -58,9 +58,10 @@ const operations: Readonly<Record<string, Expected>> = {
   'POST batch_exports/:batch_export_id/backfills/:id/pause': writes,
   'POST batch_exports/:batch_export_id/backfills/:id/unpause': writes,
   'GET batch_exports/:batch_export_id/intervals': reads,
-  'POST batch_exports/:batch_export_id/intervals/acknowledge': {
+  'GET batch_exports/:batch_export_id/intervals/:start/difference': reads,
+  'POST batch_exports/:batch_export_id/intervals/:start/difference': {
     ...writes,
-    body: { data_interval_start: range.start_at, data_interval_end: range.end_at, reason: 'Deleted' },
+    body: { decision: 'keep', reason: 'Deleted' },
   },
   'GET batch_exports/:batch_export_id/manifests': reads,
   'GET batch_exports/:batch_export_id/reading': reads,

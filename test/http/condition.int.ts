@@ -267,28 +267,26 @@ describe('every surface says the same of an export', () => {
       },
       actions: [
         {
-          path: `/api/projects/${api.projectId}/batch_exports/${id}/runs/${first}/retry/`,
-          body: { allow_shrink: true },
-          command: `exportd export retry ${id} ${first} --allow-shrink`,
+          method: 'GET',
+          path: `/api/projects/${api.projectId}/batch_exports/${id}/intervals/${minuteAgo(4).toISOString()}/difference/`,
+          command: `exportd export difference ${id} ${minuteAgo(4).toISOString()}`,
         },
       ],
     });
-    // The action cures it.
-    const { path = '', body } = condition.actions[0] ?? {};
     expect(await eventsSince(id)).toEqual(['run.held']);
-    expect((await api.call('POST', path, body)).status).toBe(200);
+    expect((await api.call('POST', `batch_exports/${id}/runs/${first}/retry/`)).status).toBe(200);
     const { body: newest } = await api.call('GET', `batch_exports/${id}/runs/?limit=1`);
     await publish((newest.results as { id: string }[])[0]?.id ?? '');
     await expectEverywhere(id, 'ok');
     expect(await eventsSince(id)).toEqual(['run.held', 'batch_export.recovered']);
   });
 
-  it('that was held and allowed before conditions were compared: its recovery is told too', async () => {
+  it('that was held and retried before conditions were compared: its recovery is told too', async () => {
     const { id, own } = await createExport('Held shortly', [2, 1]);
     const [run = ''] = own;
     await runs.start(run);
     await runs.hold(run, policies);
-    await api.call('POST', `batch_exports/${id}/runs/${run}/retry/`, { allow_shrink: true });
+    await api.call('POST', `batch_exports/${id}/runs/${run}/retry/`);
     const { body } = await api.call('GET', `batch_exports/${id}/runs/?status=Starting`);
     for (const { id: retry } of body.results as { id: string }[]) await publish(retry);
     expect(await eventsSince(id)).toEqual(['run.held', 'batch_export.recovered']);

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
-import { acknowledgeDifferences, findComparison, recordComparison } from '../../src/decisions/comparisons.ts';
+import { expectedRows, netMissingRows } from '../../src/domain/difference.ts';
+import { findComparison, recordComparison } from '../../src/decisions/comparisons.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
@@ -50,6 +51,7 @@ async function storeVerification(run: string, ok: boolean): Promise<void> {
     checked_by: 'verification',
     checked_at: new Date().toISOString(),
     difference: ok ? null : '1 missing',
+    findings: {},
   });
 }
 
@@ -133,47 +135,52 @@ describe('the metrics of exports', () => {
     });
   });
 
-  it('count no difference that a person has acknowledged, until a comparison finds others', async () => {
+  it('count no difference that a person has kept, until a comparison finds other rows', async () => {
     const compared = await createExport({ interval: 'every 3 minutes' });
     const run = await compared.complete(6);
     const { rows } = await pool.query<{ id: number }>(
       `insert into exportd.users (distinct_id, email) values ('ada', 'ada@example.com') returning id`,
     );
     const { comparisons } = policies.maintenance;
+    const files = fingerprintOf(3);
     const differ = async (missing: number, sum = String(3 - missing)): Promise<void> => {
       const interval = await findComparison(pool, run);
       if (!interval) throw new Error('The run has no comparisons.');
       const source = fingerprintOf(3 - missing, { sum });
-      const comparison = compareFingerprints(fingerprintOf(3), source);
+      const comparison = compareFingerprints(expectedRows(files, interval.kept_rows), source);
       await recordComparison(journal, comparisons, { interval, source, comparison, at: interval.at });
     };
-    const found = async () =>
-      (await valuesOf(exportMetrics(), 'exportd_differing_intervals'))[
-        'interval=every 3 minutes,outcome=rows_missing'
-      ];
-    const acknowledge = async (): Promise<boolean> => {
-      const interval = await findComparison(pool, run);
-      return acknowledgeDifferences(pool, {
-        batch_export_id: compared.batchExportId,
-        start: interval?.data_interval_start ?? '',
-        end: interval?.data_interval_end ?? '',
-        user_id: rows[0]?.id ?? 0,
-        reason: 'A person left.',
-      });
+    const found = async () => {
+      const values = await valuesOf(exportMetrics(), 'exportd_differing_intervals');
+      return ['rows_missing', 'both'].map((outcome) => values[`interval=every 3 minutes,outcome=${outcome}`]);
     };
-    expect(await acknowledge()).toBe(false);
+    const keep = async (missing: number, sum = String(3 - missing)) => {
+      const interval = await findComparison(pool, run);
+      const { command } = await compared.command('decideDifference', {
+        start: interval?.data_interval_start,
+        end: interval?.data_interval_end,
+        decision: 'keep',
+        reason: 'A person left.',
+        user_id: rows[0]?.id,
+        run_id: run,
+        rows: missing,
+        missing: netMissingRows(files, fingerprintOf(3 - missing, { sum })),
+      });
+      return command;
+    };
+    expect(await keep(0)).toMatchObject({ status: 'rejected' });
     await differ(1);
-    expect(await found()).toBe(1);
-    expect(await acknowledge()).toBe(true);
-    expect(await found()).toBe(0);
+    expect(await found()).toEqual([1, 0]);
+    expect(await keep(1)).toMatchObject({ status: 'applied' });
+    expect(await found()).toEqual([0, 0]);
     await differ(1);
-    expect(await found()).toBe(0);
-    // As many rows, and others of them.
+    expect(await found()).toEqual([0, 0]);
+    // The row has come back, and the source lacks another one.
     await differ(1, '9');
-    expect(await found()).toBe(1);
-    expect(await acknowledge()).toBe(true);
+    expect(await found()).toEqual([0, 1]);
+    expect(await keep(1, '9')).toMatchObject({ status: 'applied' });
     await differ(2);
-    expect(await found()).toBe(1);
+    expect(await found()).toEqual([1, 0]);
   });
 
   it('say for how long comparisons have been due', async () => {

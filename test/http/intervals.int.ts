@@ -202,29 +202,8 @@ describe('the interval ledger', () => {
       [id, minuteAgo(1), minuteAgo(0), run, api.projectId],
     );
     expect(await entriesOf(id)).toMatchObject([
-      { status: 'exported', comparison: { compared_at, outcome: 'both', ...numbers, acknowledgement: null } },
+      { status: 'exported', comparison: { compared_at, outcome: 'both', ...numbers, kept: false } },
     ]);
-    const path = `batch_exports/${id}/intervals/acknowledge/`;
-    const body = {
-      data_interval_start: minuteAgo(1).toISOString(),
-      data_interval_end: minuteAgo(0).toISOString(),
-      reason: ' A person left. ',
-    };
-    const acknowledged = await api.call('POST', path, body);
-    expect(acknowledged).toMatchObject({
-      status: 200,
-      body: {
-        data_interval_start: body.data_interval_start,
-        comparison: { acknowledgement: { by: expect.any(String), reason: 'A person left.' } },
-      },
-    });
-    expect(await entriesOf(id)).toMatchObject([{ comparison: acknowledged.body.comparison }]);
-    const unknown = { ...body, data_interval_start: minuteAgo(2).toISOString() };
-    expect(await api.call('POST', path, unknown)).toMatchObject({ status: 409, body: { code: 'conflict' } });
-    expect(await api.call('POST', path, { ...body, reason: ' ' })).toMatchObject({
-      status: 400,
-      body: { attr: 'reason' },
-    });
   });
 
   it('is all that is left of runs whose history was collapsed; it can be exported again', async () => {

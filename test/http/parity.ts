@@ -78,13 +78,18 @@ export const capabilities: readonly Capability[] = [
     console: { at: 'button of the condition', file: `${ofExport}/page.ts`, uses: 'toAction' },
   },
   {
-    name: 'intervals, acknowledge a difference',
-    api: ['listBatchExportIntervals', 'retrieveBatchExportInterval', 'acknowledgeDifferencesOfInterval'],
-    cli: ['export intervals', 'export interval', 'export acknowledge'],
+    name: 'intervals, keep or remove rows that the source lacks',
+    api: [
+      'listBatchExportIntervals',
+      'retrieveBatchExportInterval',
+      'retrieveDifferenceOfInterval',
+      'decideAboutDifferenceOfInterval',
+    ],
+    cli: ['export intervals', 'export interval', 'export difference'],
     console: {
       at: 'calendar, page of an interval',
-      file: 'pages/interval/comparison.ts',
-      uses: '/intervals/acknowledge/',
+      file: 'pages/interval/difference.ts',
+      uses: '/difference/',
     },
   },
   {

@@ -10,8 +10,8 @@ import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
-import type { RunStatus } from '../../src/domain/run_state.ts';
 import { createLocationOpener } from '../../src/destination/open_destination.ts';
+import type { RunStatus } from '../../src/domain/run_state.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { JobHandler } from '../../src/jobs/jobs.ts';
@@ -175,7 +175,18 @@ export async function createControlPlaneHarness(
     logger,
     settings,
   };
-  const handlers = jobHandlers ?? createJobHandlers({ pool, keyRing, settings, logger });
+  const handlers =
+    jobHandlers ??
+    createJobHandlers({
+      pool,
+      keyRing,
+      settings,
+      logger,
+      journal,
+      source: data.source,
+      readSelection: control.readSelection,
+      openLocation: createLocationOpener(pool, keyRing, settings),
+    });
   const executionLists = createExecutionLists(client, settings);
   let isIdle = true;
   const reconcilerDependencies: ReconcilerDependencies = {

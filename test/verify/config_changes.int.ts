@@ -197,6 +197,7 @@ describe('config changes', () => {
         expirations: createExpirations(harness.database.pool, definition, new Date()),
         deep: true,
         fast: false,
+        kept: new Map(),
         countManifest: () => undefined,
         signal,
       };

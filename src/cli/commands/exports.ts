@@ -7,6 +7,7 @@ import {
   conditionLines,
   coverageLines,
   definitionLines,
+  differenceLines,
   exportListTable,
   exportTable,
   formatDuration,
@@ -59,27 +60,13 @@ async function sendCommand(
   ]);
 }
 
-/** Options of commands whose runs may remove rows from the bucket. */
-type ShrinkOptions = ServiceCommandOptions & { readonly allowShrink?: boolean };
-
-/** The option itself. */
-const allowShrinkOption = [
-  '--allow-shrink',
-  'also remove rows from the bucket that are no longer in the source',
-] as const;
-
-/** The field of the request. */
-const allowsShrink = ({ allowShrink }: ShrinkOptions): { allow_shrink?: true } =>
-  allowShrink === true ? { allow_shrink: true } : {};
-
-type RetryOptions = ShrinkOptions & { readonly failed?: boolean; readonly since?: string };
+type RetryOptions = ServiceCommandOptions & { readonly failed?: boolean; readonly since?: string };
 
 /** `export retry`: of one run, or of all failed runs of the project. */
 function addRetryCommand(exports: Command): void {
   serviceCommand(exports, 'retry', 'export the interval of a run, or of all failed runs, again')
     .argument('[export id]')
     .argument('[run id]')
-    .option(...allowShrinkOption)
     .option('--failed', 'retry the failed runs of the batch export, or without an id of all of the project')
     .option(
       '--since <time>',
@@ -95,7 +82,7 @@ function addRetryCommand(exports: Command): void {
         (service) =>
           service.command('POST', '/batch_exports/{batch_export_id}/runs/{id}/retry', {
             path: { batch_export_id: id, id: run },
-            body: allowsShrink(options),
+            body: {},
           }),
         'Started run',
       );
@@ -105,8 +92,6 @@ function addRetryCommand(exports: Command): void {
 /** Retries the failed runs of an export, or of the project. */
 async function retryFailed(options: RetryOptions, [id, run]: readonly (string | undefined)[]): Promise<void> {
   if (run !== undefined) throw new CliError('--failed retries all failed runs: pass no run.');
-  if (options.allowShrink)
-    throw new CliError('--failed never removes rows: retry single runs with --allow-shrink.');
   const request = {
     ...(options.since !== undefined && { since: options.since }),
     ...(id !== undefined && { batch_export: id }),
@@ -120,6 +105,48 @@ async function retryFailed(options: RetryOptions, [id, run]: readonly (string | 
     `Retrying ${counted(retried.runs, 'run')}.`,
   ]);
 }
+
+interface DifferenceOptions extends ServiceCommandOptions {
+  readonly keep?: boolean;
+  readonly remove?: number;
+  readonly reason?: string;
+}
+
+/** `export difference`: the rows of an interval that the source lacks, and the decision about them. */
+function addDifferenceCommand(exports: Command): void {
+  serviceCommand(
+    exports,
+    'difference',
+    'show the rows of an interval that its files have and the source lacks, and keep or remove them',
+  )
+    .argument('<id>')
+    .argument('<start>', 'start of the interval, as an ISO 8601 time')
+    .option('--keep', 'keep them: the files stay as they are, and the alarm ends')
+    .option('--remove <rows>', 'export the interval again without them: their number', parseCount)
+    .option('--reason <text>', 'why; required to keep or remove them')
+    .action(async (id: string, start: string, options: DifferenceOptions) => {
+      const { keep, remove: rows, reason } = options;
+      const path = { batch_export_id: id, start };
+      const isDecision = keep === true || rows !== undefined;
+      if (keep === true && rows !== undefined) throw new CliError('Pass either --keep or --remove.');
+      if (!isDecision && reason !== undefined) throw new CliError('--reason needs --keep or --remove.');
+      if (!isDecision) {
+        const difference = await openService(options).get(differencePath, { path });
+        printer(options)(difference, () => differenceLines(difference));
+        return;
+      }
+      if (reason === undefined) throw new CliError('Say why with --reason.');
+      const decision = keep === true ? 'keep' : 'remove';
+      const body = { decision, reason, ...(rows !== undefined && { rows }) } as const;
+      await sendCommand(
+        options,
+        (service) => service.command('POST', differencePath, { path, body }),
+        keep === true ? 'Kept.' : 'The interval is exported again without these rows.',
+      );
+    });
+}
+
+const differencePath = '/batch_exports/{batch_export_id}/intervals/{start}/difference';
 
 interface CreateOptions extends ServiceCommandOptions, DestinationOptions {
   readonly name?: string;
@@ -300,7 +327,7 @@ function draftOf(fields: JsonObject | undefined, { id }: DraftOptions): BatchExp
   return asWritten(fields ?? {});
 }
 
-/** `export list|show|create|update|delete|pause|unpause|backfill|retry|intervals|manifests|reading|acknowledge|logs`. */
+/** `export list|show|create|update|delete|pause|unpause|backfill|retry|intervals|manifests|reading|difference|logs`. */
 export function addExportCommands(program: Command): void {
   const exports = program.command('export').description('manage batch exports (uses the HTTP API)');
 
@@ -388,15 +415,15 @@ export function addExportCommands(program: Command): void {
       new Option('--only <what>', '"missing": only the intervals that have no files').choices(['missing']),
     )
     .option('--rewrite', 'also write intervals anew whose files have the rows of the source')
-    .option(...allowShrinkOption)
+    .option('--allow-shrink', 'also remove rows from the bucket that are no longer in the source')
     .option('--dry-run', 'only print what it would export')
-    .action(async (id: string, options: ShrinkOptions & RangeOptions) => {
+    .action(async (id: string, options: ServiceCommandOptions & RangeOptions & { allowShrink?: boolean }) => {
       const start_at = options.startAt === 'first' ? null : options.startAt;
       const { endAt: end_at, only, rewrite } = options;
       const range = { start_at, end_at, ...given({ only, rewrite }) };
       const path = { id };
       if (!options.dryRun) {
-        const body = { ...range, ...allowsShrink(options) };
+        const body = { ...range, ...(options.allowShrink && { allow_shrink: true }) };
         return sendCommand(
           options,
           (service) => service.command('POST', '/batch_exports/{id}/backfill', { path, body }),
@@ -470,23 +497,7 @@ export function addExportCommands(program: Command): void {
 
   addInspectionCommands(exports);
 
-  serviceCommand(exports, 'acknowledge', 'say why the files of an interval may differ from the source')
-    .argument('<id>')
-    .argument('<start>', 'start of the interval, as an ISO 8601 time')
-    .argument('<end>', 'end of the interval')
-    .requiredOption('--reason <text>', 'why: it is shown with the interval, and ends its alert')
-    .action((id: string, start: string, end: string, options: Options & { reason: string }) => {
-      const body = { data_interval_start: start, data_interval_end: end, reason: options.reason };
-      return sendCommand(
-        options,
-        (service) =>
-          service.command('POST', '/batch_exports/{batch_export_id}/intervals/acknowledge', {
-            path: { batch_export_id: id },
-            body,
-          }),
-        'Acknowledged',
-      );
-    });
+  addDifferenceCommand(exports);
 
   serviceCommand(exports, 'logs', 'show the newest log lines of a batch export')
     .argument('<id>')

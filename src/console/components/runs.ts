@@ -27,22 +27,14 @@ const isActive = ({ status }: Pick<RunResponse, 'status'>): boolean =>
 export const retryAction = (
   run: Pick<RunResponse, 'id' | 'batch_export'>,
   onDone: () => unknown,
-  { allowShrink = false }: { readonly allowShrink?: boolean } = {},
 ): Action => ({
-  label: allowShrink ? 'Retry and allow fewer rows' : 'Retry',
+  label: 'Retry',
   method: 'POST',
   path: `batch_exports/${run.batch_export}/runs/${run.id}/retry/`,
-  body: allowShrink ? { allow_shrink: true } : {},
-  command: ['export', 'retry', run.batch_export, run.id, ...(allowShrink ? ['--allow-shrink'] : [])],
+  body: {},
+  command: ['export', 'retry', run.batch_export, run.id],
   done: 'A run of the interval was created.',
   onDone,
-  ...(allowShrink && {
-    kind: 'danger',
-    confirm: {
-      title: 'Publish what the source has now?',
-      text: 'Rows that the bucket has and the source no longer has are deleted from the bucket.',
-    },
-  }),
 });
 
 /** Cancels a run that has not ended. */

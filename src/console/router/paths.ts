@@ -18,6 +18,9 @@ export const paths = {
   /** `start` is the start of the interval, ISO 8601. */
   interval: (id: string, start: string) =>
     serverPath(`/exports/${id}/intervals/${encodeURIComponent(start)}`),
+  /** The page of an interval with the dialog that keeps or removes rows. */
+  difference: (id: string, start: string) =>
+    serverPath(`/exports/${id}/intervals/${encodeURIComponent(start)}?difference`),
   query: serverPath('/query'),
   keys: serverPath('/keys'),
   audit: serverPath('/audit'),

@@ -7,10 +7,7 @@ import { createBackfill, requireBackfillCapacity } from './backfill.ts';
 import { type CommandContext, type CommandEffect, createEffect } from './command_context.ts';
 
 /** Retries a run: creates a backfill of its interval. */
-export async function applyRetry(
-  context: CommandContext,
-  body: { run_id: string; allow_shrink?: boolean | undefined },
-): Promise<CommandEffect> {
+export async function applyRetry(context: CommandContext, body: { run_id: string }): Promise<CommandEffect> {
   const { batchExport, transaction, commandId, cause } = context;
   const { rows } = await transaction.connection.query<{ start: string; end: string }>(
     `select data_interval_start as start, data_interval_end as end from exportd.batch_export_runs
@@ -20,13 +17,11 @@ export async function applyRetry(
   const [interval] = rows;
   if (!interval) throw new CommandRejected('not_found', 'Not found.');
   const backfillId = deterministicId('command', commandId, 'backfill');
-  const allow_shrink = body.allow_shrink ?? false;
   await batchExport.append(
     cause,
     decideRetry(batchExport.state(), {
       backfill_id: backfillId,
       run_id: body.run_id,
-      allow_shrink,
       interval,
       active_run_id: await findActiveRun(transaction.connection, batchExport.id, interval),
     }),
@@ -36,7 +31,7 @@ export async function applyRetry(
     backfill_id: backfillId,
     start_at: interval.start,
     end_at: interval.end,
-    allow_shrink,
+    allow_shrink: false,
     plan: { kind: 'retry', run_id: body.run_id, interval },
   });
 }

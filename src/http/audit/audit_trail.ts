@@ -23,7 +23,7 @@ const commonActions: Readonly<Record<string, string>> = {
   'POST /batch_exports/retry_failed': 'batch_export.retry_failed',
   'POST /batch_exports/:id/backfill': 'backfill.create',
   'POST /batch_exports/:batch_export_id/backfills': 'backfill.create',
-  'POST /batch_exports/:batch_export_id/intervals/acknowledge': 'interval.acknowledge',
+  'POST /batch_exports/:batch_export_id/intervals/:start/difference': 'difference.decide',
   'POST /batch_exports/:batch_export_id/table/check': 'table.check',
   'POST /batch_exports/:batch_export_id/table/repair': 'table.repair',
   'POST /batch_exports/:batch_export_id/backfills/:id/cancel': 'backfill.cancel',

@@ -2,7 +2,7 @@ import type { FastifyRequest } from 'fastify';
 import type * as z from 'zod';
 import { ApiError, invalid } from '../api_error.ts';
 import { requireBatchExport, toUtc } from '../batch_exports/read_model.ts';
-import { allowsShrink, submitCommand } from '../command_service.ts';
+import { submitCommand } from '../command_service.ts';
 import { projectUrl } from '../paging.ts';
 import { sourceError } from '../plugins/errors.ts';
 import { teamOf } from '../requests.ts';
@@ -38,9 +38,14 @@ export async function requestBackfill(
   }
   const submitted = await submitCommand(context, request, 'backfill', async (connection) => {
     await requireBatchExport(connection, teamOf(request), batchExportId);
+    const { allow_shrink, rewrite } = body;
     return {
       batch_export_id: batchExportId,
-      body: { ...range, ...allowsShrink(body), ...(body.rewrite === true && { rewrite: true }) },
+      body: {
+        ...range,
+        ...(allow_shrink === true && { allow_shrink }),
+        ...(rewrite === true && { rewrite }),
+      },
     };
   });
   if (!submitted.decided) return { kind: 'pending' };

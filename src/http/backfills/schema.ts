@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
-import { allowShrinkField } from '../runs/schema.ts';
 import { pathId, responseTimestampSchema } from '../schemas.ts';
 
 /** A backfill in a response. */
@@ -67,6 +66,14 @@ export const backfillSchema = z
   })
   .meta({ id: 'BatchExportBackfill' });
 export type BackfillResponse = z.infer<typeof backfillSchema>;
+
+/** Allows the runs that a request creates to publish fewer rows than their intervals have in the bucket. */
+export const allowShrinkField = z
+  .boolean()
+  .nullish()
+  .describe(
+    'Export what the source has now, even if rows are missing there that the bucket has: these leave the bucket.',
+  );
 
 /** The response to the request that creates a backfill. */
 export const createdBackfillSchema = backfillSchema

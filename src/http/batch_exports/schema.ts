@@ -6,8 +6,8 @@ import { conditionCauses, conditionSeverities } from '../../domain/condition.ts'
 import { coverageReasons, coverageStates } from '../../domain/coverage.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
-import { backfillScope, backfillStart, dryRunField } from '../backfills/schema.ts';
-import { allowShrinkField, runSchema, runStatuses } from '../runs/schema.ts';
+import { allowShrinkField, backfillScope, backfillStart, dryRunField } from '../backfills/schema.ts';
+import { runSchema, runStatuses } from '../runs/schema.ts';
 import { nameText, pathId, readOnly, responseTimestampSchema } from '../schemas.ts';
 
 /** An interval that no automatic retry will fill. */
@@ -47,7 +47,7 @@ export type LagResponse = z.infer<typeof lagSchema>;
 const actionSchema = z
   .object({
     label: z.string(),
-    method: z.enum(['POST']),
+    method: z.enum(['GET', 'POST']),
     path: z.string(),
     body: z.record(z.string(), z.unknown()),
     command: z.string().describe('The same on the command line.'),

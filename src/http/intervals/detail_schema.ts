@@ -90,7 +90,7 @@ const newestCheck = z.object({
   kind: z
     .string()
     .describe(
-      '`export`: the fingerprints right after the export. `held_run`: a run that would have removed rows. `comparison`: a later one by the maintenance. Otherwise what a person has asked for.',
+      '`export`: the fingerprints right after the export. `held_run`: a run that would have removed rows. `comparison`: a later one by the maintenance. `decision`: a person has kept what differs. Otherwise what a person has asked for.',
     ),
   at: responseTimestampSchema,
   is_equal: z.boolean(),

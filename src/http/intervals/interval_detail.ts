@@ -287,12 +287,15 @@ export async function readIntervalDetail(
 
 /** The newest comparison of the current files with the source, whatever has made it. */
 function newestCheckOf({
-  interval: { manifest_run_id, completed_at, comparison, held },
+  interval: { manifest_run_id, completed_at, comparison, held, decision },
   fingerprints,
   held_at,
   checked,
 }: {
-  readonly interval: Pick<IntervalResponse, 'manifest_run_id' | 'completed_at' | 'comparison' | 'held'>;
+  readonly interval: Pick<
+    IntervalResponse,
+    'manifest_run_id' | 'completed_at' | 'comparison' | 'held' | 'decision'
+  >;
   readonly fingerprints: Pick<NonNullable<IntervalDetailResponse['fingerprints']>, 'is_equal'> | null;
   /** When the run was held that left the interval held. */
   readonly held_at: string | null;
@@ -303,7 +306,16 @@ function newestCheckOf({
   const equal = 'The files have the rows of the source';
   const differ = 'The files and the source differ';
   const checks: NewestCheck[] = [];
-  if (fingerprints)
+  const kept = decision?.decision === 'keep' ? decision : null;
+  if (kept)
+    checks.push({
+      kind: 'decision',
+      at: kept.at,
+      is_equal: true,
+      summary: `${equal}, apart from ${rowsOf(kept.rows)} that are kept`,
+    });
+  // The rows that are kept are not in the source.
+  if (fingerprints && !kept)
     checks.push({
       kind: 'export',
       at: completed_at,
@@ -316,7 +328,7 @@ function newestCheckOf({
     checks.push({
       kind: 'comparison',
       at: comparison.compared_at,
-      is_equal: is_equal || comparison.outcome === 'source_expired',
+      is_equal: is_equal || comparison.kept || comparison.outcome === 'source_expired',
       summary: is_equal
         ? equal
         : comparison.outcome === 'source_expired'

@@ -64,6 +64,7 @@ const columns = [
   'completed_at',
   'expires_at',
   'held',
+  'decision',
   'taken_keys',
   'history_collapsed',
 ] as const;
@@ -79,6 +80,9 @@ const statusNow = `case when status in ('exported', 'unsettled') and ${expiresAt
 const derivedColumns: Partial<Record<(typeof columns)[number], string>> = {
   status: statusNow,
   expires_at: expiresAt,
+  decision: `case when decision is not null then jsonb_build_object('decision', decision->'decision', 'rows', decision->'rows',
+    'reason', decision->'reason', 'at', decision->'at',
+    'by', (select email from exportd.users where id = (decision->>'user_id')::integer)) end`,
   history_collapsed: '(collapsed_generation is not null)',
 };
 
@@ -129,7 +133,7 @@ const openEntries = `select * from (
 const comparison = `case when compared.run_id is not null then json_build_object(
   'compared_at', compared.last_compared_at, 'outcome', compared.outcome, 'bucket_rows', compared.bucket_rows,
   'source_rows', compared.source_rows, 'added_rows', compared.added_rows, 'missing_rows', compared.missing_rows,
-  'acknowledgement', compared.acknowledgement) end`;
+  'kept', compared.kept) end`;
 
 /** Reads a page of an export's interval ledger, newest first, with keyset pagination. */
 export async function readIntervalPage(
@@ -292,10 +296,6 @@ const toIntervalResponse = (row: IntervalRow, { revisions }: LiveBatchExport): I
     comparison: comparison && {
       ...comparison,
       compared_at: new Date(comparison.compared_at).toISOString(),
-      acknowledgement: comparison.acknowledgement && {
-        ...comparison.acknowledgement,
-        at: new Date(comparison.acknowledgement.at).toISOString(),
-      },
     },
   };
 };

@@ -4,19 +4,15 @@ import { manifestFolder } from '../../destination/keys.ts';
 import { readingRecipes } from '../../reading/reading_recipes.ts';
 import { fileColumns } from '../../source/sort_key.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
-import { acknowledgeDifferences } from '../../decisions/comparisons.ts';
-import { ApiError, notFound } from '../api_error.ts';
-import { callerOf } from '../plugins/authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath } from '../batch_exports/schema.ts';
 import { resolveListTimes, countRows, offsetPage, withParameters } from '../paging.ts';
-import { parseChoices, readsExports, teamOf, writesExports } from '../requests.ts';
+import { parseChoices, readsExports, teamOf } from '../requests.ts';
 import { type ProjectRoutes } from '../route_context.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
 import { readIntervalPage, readManifestPage } from './read_model.ts';
 import {
-  acknowledgeBody,
   intervalSchema,
   intervalsQuery,
   intervalStatuses,
@@ -29,7 +25,7 @@ import {
   readingSchema,
 } from './schema.ts';
 
-/** List the interval ledger of an export, and acknowledge differences. */
+/** List the interval ledger of an export. */
 export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
   app.get(
     '/batch_exports/:batch_export_id/intervals',
@@ -58,39 +54,6 @@ export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {
         previous: urlOf(page.previous),
         results: page.intervals,
       };
-    },
-  );
-
-  app.post(
-    '/batch_exports/:batch_export_id/intervals/acknowledge',
-    {
-      ...writesExports,
-      schema: {
-        summary: 'Acknowledge the differences of an interval',
-        description:
-          'Its files differ from the source, and that is right: rows were deleted there, for example. The interval raises no ' +
-          'alert any more, until a comparison finds other differences.',
-        params: backfillsPath,
-        body: acknowledgeBody,
-        response: { 200: intervalSchema, ...errorResponses },
-      },
-    },
-    async (request) => {
-      const { batch_export_id } = request.params;
-      await requireBatchExport(pool, teamOf(request), batch_export_id);
-      const { data_interval_start: start, data_interval_end: end, reason } = request.body;
-      const { user_id } = callerOf(request);
-      if (!(await acknowledgeDifferences(pool, { batch_export_id, start, end, user_id, reason })))
-        throw new ApiError(
-          409,
-          'conflict',
-          'The last comparison of this interval with the source found no differences. Name an interval by both of its bounds.',
-        );
-      const range = { after: start, before: end, limit: 1, statuses: undefined };
-      const { intervals } = await readIntervalPage(pool, batch_export_id, range);
-      const [interval] = intervals;
-      if (!interval) throw notFound();
-      return interval;
     },
   );
 };

@@ -1,6 +1,6 @@
 import * as z from 'zod';
+import { differenceDecisions } from '../../domain/difference.ts';
 import type { ComparisonOutcome, SettlingOutcome } from '../../domain/comparison.ts';
-import { timestampSchema } from '../../journal/commands.ts';
 import { logLevels } from '../../journal/journal.ts';
 import { listTime } from '../paging.ts';
 import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from '../schemas.ts';
@@ -55,6 +55,20 @@ const comparisonOutcomes = [
   'source_expired',
 ] as const satisfies readonly ComparisonOutcome[];
 
+/** What a person has decided about rows that the files of an interval have and the source lacks. */
+export const decisionSchema = z
+  .object({
+    decision: z.enum(differenceDecisions),
+    rows: z.number().int(),
+    reason: z.string(),
+    by: z.string().nullable().describe('The e-mail address of the user; null if the user was deleted.'),
+    at: responseTimestampSchema,
+  })
+  .nullable()
+  .describe(
+    'Who has kept or removed rows that the source lacks, and why. Null once other files replace these.',
+  );
+
 /** An entry of the interval ledger in a response. */
 export const intervalSchema = z
   .object({
@@ -100,12 +114,7 @@ export const intervalSchema = z
         source_rows: z.number().int(),
         added_rows: z.number().int().describe('At least this many rows are only in the source.'),
         missing_rows: z.number().int().describe('At least this many rows are only in the bucket.'),
-        acknowledgement: z
-          .object({ by: z.string(), at: responseTimestampSchema, reason: z.string() })
-          .nullable()
-          .describe(
-            'Who has acknowledged the differences, when and why. Null if they are not acknowledged, and once a comparison finds others.',
-          ),
+        kept: z.boolean().describe('Whether a person has decided to keep the files as they are.'),
       })
       .nullable()
       .describe('The last comparison of the current manifest with the source.'),
@@ -117,6 +126,7 @@ export const intervalSchema = z
       })
       .nullable()
       .describe('Why the interval is held; null if it is not.'),
+    decision: decisionSchema,
     taken_keys: z.number().int().describe('Keys of the newest run that other objects in the bucket had.'),
     history_collapsed: z
       .boolean()
@@ -171,13 +181,6 @@ export const readingSchema = z
   })
   .meta({ id: 'BatchExportReading' });
 export type ReadingResponse = z.infer<typeof readingSchema>;
-
-/** Acknowledges the differences of an interval. */
-export const acknowledgeBody = z.strictObject({
-  data_interval_start: timestampSchema,
-  data_interval_end: timestampSchema,
-  reason: z.string().trim().min(1).max(1_000).describe('Why the files may differ from the source.'),
-});
 
 export const intervalsQuery = z.strictObject({
   limit: limitParameter,

@@ -9,7 +9,6 @@ import { requireBatchExport } from '../batch_exports/read_model.ts';
 import {
   type SubmissionResult,
   acceptedDetail,
-  allowsShrink,
   idempotencyKeyOf,
   submitCommand,
 } from '../command_service.ts';
@@ -117,7 +116,7 @@ export const runRoutes: ProjectRoutes = (app, context) => {
       const submitted = await submitCommand(context, request, 'retry', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
         await requireRun(connection, { batch_export_id, id });
-        return { batch_export_id, body: { run_id: id, ...allowsShrink(request.body) } };
+        return { batch_export_id, body: { run_id: id } };
       });
       if (!submitted.decided) return reply.code(202).send(acceptedDetail);
       const { run_id, backfill_id } = submitted.outcome;

@@ -60,17 +60,8 @@ export type RunResponse = z.infer<typeof runSchema>;
 
 const wholeNumber = z.number().int().nullish();
 
-/** Allows the runs that a request creates to publish fewer rows than their intervals have in the bucket. */
-export const allowShrinkField = z
-  .boolean()
-  .nullish()
-  .describe(
-    'Export what the source has now, even if rows are missing there that the bucket has: these leave the bucket.',
-  );
-
-/** The documented body of a retry: the fields of a run, of which only `allow_shrink` has an effect. */
+/** The documented body of a retry: the fields of a run, none of which has an effect. */
 export const retryBody = z.strictObject({
-  allow_shrink: allowShrinkField,
   status: z.enum(runStatuses).nullish(),
   records_completed: wholeNumber,
   latest_error: z.string().nullish(),
@@ -88,6 +79,7 @@ export const retryBody = z.strictObject({
   generation: readOnly,
   manifest_key: readOnly,
   backfill_id: readOnly,
+  allow_shrink: readOnly,
   status_detail: readOnly,
   temporal_ui: readOnly,
 });

@@ -341,8 +341,8 @@ create table exportd.interval_comparisons (
   -- The fingerprint of the source whose differences were examined last: exported again, held or logged. Of persons the last
   -- one of which every state is in a file.
   examined jsonb,
-  -- Who has acknowledged the differences (`by`), when (`at`) and why (`reason`); null once a comparison finds others.
-  acknowledgement jsonb,
+  -- Whether a person has kept what differs as it is; false once a comparison finds something else.
+  kept boolean not null default false,
   -- Null if the interval is never compared again. Before the first comparison the time from which its delay counts.
   next_due_at timestamptz,
   -- From here on it is compared together with a neighbour that is due.
@@ -390,6 +390,8 @@ create table exportd.interval_checks (
   checked_at timestamptz not null,
   -- How the files differ from the source, for people; null if they do not.
   difference text,
+  -- What was found, by kind, so that the same is recognized.
+  findings jsonb not null,
   primary key (batch_export_id, data_interval_start, data_interval_end, checked_by)
 );
 create index interval_checks_age on exportd.interval_checks (checked_at);

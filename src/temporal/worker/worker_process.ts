@@ -206,7 +206,16 @@ async function serve(
     settings,
   };
   const queries = createQueryActivityDependencies({ pool, logger, settings, metrics });
-  const handlers = createJobHandlers({ pool, keyRing, settings, logger });
+  const handlers = createJobHandlers({
+    pool,
+    keyRing,
+    settings,
+    logger,
+    journal,
+    source,
+    readSelection,
+    openLocation: exporting.openLocation,
+  });
   const jobSlots = createJobSlots();
   const executionLists = createExecutionLists(client, settings);
   let workers: Awaited<ReturnType<typeof createWorkers>> | undefined;

@@ -345,8 +345,8 @@ describe('the words of the form', () => {
     expect(inWords("Configuration missing required field: 'bucket_name'. Check a_b and `role_arn`.")).toBe(
       'Configuration missing required field: Bucket. Check a_b and Role ARN.',
     );
-    expect(inWords('retry the run with {"allow_shrink": true}, or set on_missing_rows to \'follow\'')).toBe(
-      "retry the run and allow fewer rows, or set On missing rows to 'follow'",
+    expect(inWords('Decide whether to keep or to remove them (exportd export difference).')).toBe(
+      'Decide whether to keep or to remove them.',
     );
   });
 

@@ -145,6 +145,7 @@ describe('an interval', () => {
       checked_by: 'verification',
       checked_at: new Date().toISOString(),
       difference: '46 unexpected',
+      findings: {},
     });
     expect(await newest()).toMatchObject({
       kind: 'verification',

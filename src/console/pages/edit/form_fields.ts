@@ -257,7 +257,7 @@ export const labelOf = (name: string): string => fieldNamed(name)?.label ?? name
 /** A message of the API with the labels of the form in place of its names of fields. */
 export const inWords = (message: string): string =>
   message
-    .replaceAll('with {"allow_shrink": true}', 'and allow fewer rows')
+    .replaceAll(' (exportd export difference)', '')
     .replaceAll('with `{"backfill": true}`', 'with a backfill')
     .replaceAll(
       /[`']?\b([a-z]+(?:_[a-z]+)+)\b[`']?/g,

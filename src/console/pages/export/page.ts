@@ -148,7 +148,8 @@ function ConditionNotice({
   const shown =
     cause === 'paused_by_failures' && cure
       ? [{ ...cure, label: labelOfUnpause(condition), kind: 'primary', onDone: reload }]
-      : actions.map((action) => toAction(action, reload));
+      : actions.filter(isRequest).map((action) => toAction(action, reload));
+  const decisions = actions.filter(({ method }) => method === 'GET');
   return html`<div class="notice ${severity === 'error' ? 'notice-danger' : ''}" role="status">
     <p>${messageInWords(why.data?.summary ?? summary)}</p>
     ${since !== null && html`<p class="muted">Since <${Moment} at=${since} exact /></p>`}
@@ -159,6 +160,7 @@ function ConditionNotice({
         html`<${Button} href=${paths.editExport(id)}>Edit<//>
           <${Button} onClick=${() => (isTesting.value = true)}>Test destination<//>`
       }
+      ${decisions.map(({ label, path }) => html`<${Button} key=${label} href=${paths.difference(id, startIn(path))}>${label}<//>`)}
       ${shown.map((action) => html`<${ActionButton} key=${action.label} action=${action} />`)}
     </div>
     ${isOfDestination && (why.data?.others ?? 0) > 0 && html`<${SameTrouble} id=${id} cure=${cure} reload=${reload} />`}
@@ -213,18 +215,23 @@ function SameTrouble({
 
 type Condition = BatchExportResponse['condition'];
 
-/** The actions of a condition as one. Not those that delete rows from the bucket. */
+/** The actions of a condition as one. Not what a person has to decide. */
 function cureOf({ actions }: Condition): Action | undefined {
-  const [first, ...more] = actions
-    .filter(({ body }) => !('allow_shrink' in body))
-    .map((action) => toAction(action, () => undefined));
+  const [first, ...more] = actions.filter(isRequest).map((action) => toAction(action, () => undefined));
   return first && { ...first, more };
 }
 
 const labelOfUnpause = ({ affected: { intervals } }: Condition): string =>
   intervals === 0 ? 'Unpause and backfill' : `Unpause, backfill and retry ${intervals}`;
 
-type ConditionAction = Condition['actions'][number];
+type ConditionAction = Condition['actions'][number] & { readonly method: 'POST' };
+
+/** Whether an action changes something by itself. */
+const isRequest = (action: Condition['actions'][number]): action is ConditionAction =>
+  action.method === 'POST';
+
+/** The start of the interval that a path is of. */
+const startIn = (path: string): string => /\/intervals\/([^/]+)\//.exec(path)?.[1] ?? '';
 
 const toAction = (
   { label, method, path, body, command }: ConditionAction,
@@ -238,13 +245,6 @@ const toAction = (
   command: command.split(' ').slice(1),
   done: 'Requested.',
   onDone,
-  ...('allow_shrink' in body && {
-    kind: 'danger',
-    confirm: {
-      title: 'Publish what the source has now?',
-      text: 'Rows that the bucket has and the source no longer has are deleted from the bucket.',
-    },
-  }),
 });
 
 /** `every hour`, `every 5 minutes`. */

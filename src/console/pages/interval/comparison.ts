@@ -1,4 +1,3 @@
-import { useSignal } from '@preact/signals';
 import { useEffect, useRef } from 'preact/hooks';
 import type { IntervalDetailResponse, NewestCheck } from '../../../http/intervals/detail_schema.ts';
 import type { VerificationResponse, VerificationsResponse } from '../../../http/verifications/schema.ts';
@@ -183,8 +182,7 @@ export function ComparisonWithSource({
       }
       ${
         interval.comparison
-          ? html`<${LastComparison} comparison=${interval.comparison} />
-              <${Acknowledgement} exportId=${exportId} interval=${interval} />`
+          ? html`<${LastComparison} comparison=${interval.comparison} />`
           : html`<p class="muted">The interval was not compared with the source again yet.</p>`
       }
       ${
@@ -202,53 +200,12 @@ export function ComparisonWithSource({
   <//>`;
 }
 
-/** The outcomes of a comparison that a person can acknowledge. */
-const acknowledgeable: readonly string[] = ['rows_added', 'rows_missing', 'both'];
-
-/** Who has acknowledged the differences of an interval and why, or the form for it. */
-function Acknowledgement({
-  exportId,
-  interval: { data_interval_start: start, data_interval_end: end, comparison },
-}: {
-  readonly exportId: string;
-  readonly interval: IntervalResponse;
-}): View {
-  const reason = useSignal('');
-  const done = useSignal(false);
-  if (!comparison || !acknowledgeable.includes(comparison.outcome)) return null;
-  const { acknowledgement } = comparison;
-  if (acknowledgement)
-    return html`<p class="muted">
-      Acknowledged by ${acknowledgement.by} <${Moment} at=${acknowledgement.at} />: ${acknowledgement.reason}
-    </p>`;
-  const acknowledge: Action = {
-    label: 'Acknowledge',
-    method: 'POST',
-    path: `batch_exports/${exportId}/intervals/acknowledge/`,
-    body: { data_interval_start: start, data_interval_end: end, reason: reason.value },
-    command: ['export', 'acknowledge', exportId, start, end, '--reason', reason.value],
-    done: 'The differences raise no alert any more.',
-    onDone: () => (done.value = true),
-    disabled: reason.value.trim() === '' || done.value,
-  };
-  return html`<div class="page-actions">
-    <input
-      aria-label="Why the files may differ from the source"
-      placeholder="Why the files may differ"
-      maxlength="1000"
-      value=${reason.value}
-      onInput=${(event: Event) => {
-        reason.value = (event.currentTarget as HTMLInputElement).value;
-      }}
-    /><${ActionButton} action=${acknowledge} />
-  </div>`;
-}
-
 /** What each kind of check has done. */
 const checkedBy: Readonly<Record<string, string>> = {
   export: 'at the export',
   held_run: 'when a run was held',
   comparison: 'when compared',
+  decision: 'as decided',
   verification: 'when verified',
 };
 

@@ -1,10 +1,9 @@
 import type { Generation, IntervalDetailResponse } from '../../../http/intervals/detail_schema.ts';
 import { shellWord, timezone } from '../../api/client.ts';
-import { ActionButton, CopyLine } from '../../components/actions.ts';
+import { CopyLine } from '../../components/actions.ts';
 import { FieldChanges } from '../../components/in_words.ts';
 import { Moment } from '../../components/moment.ts';
 import { Section } from '../../components/page.ts';
-import { retryAction } from '../../components/runs.ts';
 import { Facts } from '../../components/table.ts';
 import {
   formatBytes,
@@ -54,28 +53,6 @@ const settledText = ({ settled, settling_outcome }: IntervalDetailResponse['inte
   if (settled === true) return 'yes';
   return settling_outcome === null ? 'transactions are still open' : settling_outcome.replaceAll('_', ' ');
 };
-
-/** Why an interval is held, and what can be done. */
-export function HeldNotice({
-  detail: { interval, runs },
-  reload,
-}: {
-  readonly detail: IntervalDetailResponse;
-  readonly reload: () => unknown;
-}): View {
-  const { held } = interval;
-  const [newest] = runs;
-  if (!held) return null;
-  return html`<div class="notice">
-    <p>
-      The source no longer has ${formatCount(held.missing_rows)} of the
-      ${' '}${formatQuantity(held.bucket_rows, 'row')} that were exported; it has
-      ${' '}${formatCount(held.source_rows)}. Nothing was published, and the files stay. To publish what the
-      source has, allow fewer rows.
-    </p>
-    ${newest && html`<${ActionButton} action=${retryAction(newest, reload, { allowShrink: true })} />`}
-  </div>`;
-}
 
 /** The current manifest: its key, how to read it from the bucket, and what it says. */
 export function ManifestView({

@@ -12,8 +12,9 @@ import { formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
+import { DifferenceNotice } from './difference.ts';
 import { Files } from './files.ts';
-import { Generations, HeldNotice, IntervalFacts, ManifestView } from './interval_facts.ts';
+import { Generations, IntervalFacts, ManifestView } from './interval_facts.ts';
 import { ComparisonWithSource } from './comparison.ts';
 
 /** An interval: its generations, files, manifest, comparison and runs. */
@@ -63,10 +64,12 @@ function FoundInterval({
     </span>`}
     actions=${html`<${Actions} exportId=${exportId} detail=${detail} reload=${reload} />`}
   >
-    ${interval.held && html`<${HeldNotice} detail=${detail} reload=${reload} />`}
+    <${DifferenceNotice} exportId=${exportId} detail=${detail} reload=${reload} />
     ${
       interval.latest_error !== null &&
       !interval.held &&
+      // Its newest run was held, and a person has decided about that.
+      !(interval.decision !== null && interval.status === 'exported') &&
       html`<div class="notice notice-danger"><p>${messageInWords(interval.latest_error)}</p></div>`
     }
     <${IntervalFacts} detail=${detail} />

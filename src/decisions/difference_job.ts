@@ -1,0 +1,37 @@
+import { bounds } from '../config/bounds.ts';
+import type { SortKey } from '../domain/exported_files.ts';
+import type { Fingerprint } from '../domain/fingerprint.ts';
+import type { JobKind } from '../jobs/jobs.ts';
+
+interface DifferenceParameters {
+  /** The run of the current manifest. */
+  readonly run_id: string;
+}
+
+/** How the files of an interval differ from the source now. */
+export interface Difference {
+  /** Rows that only the files have. */
+  readonly missing_rows: number;
+  /** Which they are; null if the rows are not comparable. */
+  readonly missing: Fingerprint | null;
+  /** Whether they were compared by key. Otherwise at least as many are missing. */
+  readonly is_exact: boolean;
+  /** The first of them by insertion time, if they were compared by key. */
+  readonly rows: readonly SortKey[];
+  /** The insertion time of the last one. */
+  readonly last_inserted_at: string | null;
+}
+
+const name = 'difference';
+
+/** Finds the rows of an interval that its files have and the source lacks. Its target is the export. */
+export const differenceJob: JobKind<DifferenceParameters, Difference> = {
+  name,
+  workflowType: 'batchExportDifference',
+  summary: 'Difference of an interval',
+  limit: { kinds: [name], max: bounds.differences.max },
+  attempts: 3,
+  timeoutMs: () => 10 * 60_000,
+  // A request that has not waited long enough is repeated, and gets the answer.
+  isKept: true,
+};

@@ -1,0 +1,70 @@
+import { findComparison } from '../decisions/comparisons.ts';
+import { type Difference, differenceJob } from '../decisions/difference_job.ts';
+import { rowsToCompare } from '../domain/comparison.ts';
+import { netMissingRows } from '../domain/difference.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import { type SortKey, withBuckets } from '../domain/exported_files.ts';
+import { rowsOfFingerprint } from '../domain/fingerprint.ts';
+import { runDecider } from '../domain/run.ts';
+import { createBucketSums } from '../export/exported_keys.ts';
+import { intervalOf } from '../export/run_interval.ts';
+import { handlerOf, type JobHandler } from '../jobs/jobs.ts';
+import { readState } from '../journal/journal.ts';
+import { findDifferingKeys, readSource } from './compare_intervals.ts';
+import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
+
+/** The rows of an answer. */
+const maxRows = 100;
+
+const notComparable: Difference = {
+  missing_rows: 0,
+  missing: null,
+  is_exact: false,
+  rows: [],
+  last_inserted_at: null,
+};
+
+/** Compares the files of one interval with the source by key, whatever was kept. */
+export const createDifferenceHandler = (
+  dependencies: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
+): JobHandler =>
+  handlerOf(differenceJob, async ({ parameters: { run_id } }, signal) => {
+    const { journal } = dependencies;
+    const compared = await findComparison(journal.pool, run_id);
+    if (!compared)
+      throw new CommandRejected(
+        'conflict',
+        'The files of the interval are no longer those that were compared.',
+      );
+    const interval = { ...compared, kept_rows: null };
+    const run = await readState(journal, runDecider, run_id);
+    if (run.status === 'Absent' || interval.model === 'persons') return notComparable;
+    const [now] = await readSource(dependencies, [interval], signal);
+    const published = now && rowsToCompare(run, now);
+    if (!published) return notComparable;
+    const sums = createBucketSums(intervalOf(run.spec).start, now.width_ms);
+    const rows: SortKey[] = [];
+    let last: SortKey | undefined;
+    const onMissing = ({ inserted_at, id }: SortKey): void => {
+      last = { inserted_at, id };
+      sums.add(last);
+      if (rows.length < maxRows) rows.push(last);
+    };
+    const keys = await findDifferingKeys(
+      dependencies,
+      { run, interval },
+      { published, now },
+      { signal, onMissing },
+    );
+    if (!keys) {
+      const missing = netMissingRows(published, now);
+      return { ...notComparable, missing, missing_rows: missing ? rowsOfFingerprint(missing) : 0 };
+    }
+    return {
+      missing_rows: keys.missing_rows,
+      missing: withBuckets({ ...now, encoded_buckets: '' }, sums.bucketsAt()),
+      is_exact: true,
+      rows,
+      last_inserted_at: last?.inserted_at ?? null,
+    };
+  });
