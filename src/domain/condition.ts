@@ -154,7 +154,7 @@ export interface ConditionFacts {
   };
   readonly retrying: FailedIntervals;
   readonly held: AffectedIntervals;
-  /** Intervals whose files differ from the source, by the newest comparison or verification, unless it is acknowledged. */
+  /** Intervals whose files differ from the source, by the newest comparison or verification, unless that is kept. */
   readonly differing: AffectedIntervals;
   readonly unsettled: AffectedIntervals;
   /** Why the table of the export is not what exportd made it, as a run or a check found it; null if none did. */

@@ -48,7 +48,6 @@ const recordedBodies: ReadonlySet<string> = new Set([
   'batch_export.retry_failed',
   'batch_export.unpause',
   'backfill.create',
-  'interval.acknowledge',
   'run.retry',
 ]);
 
