@@ -1,5 +1,6 @@
 const { createHash } = require('node:crypto');
-const { createRequire, isBuiltin } = require('node:module');
+const Module = require('node:module');
+const { createRequire, isBuiltin } = Module;
 const { isAbsolute, join, sep } = require('node:path');
 const { compileFunction } = require('node:vm');
 const { createTransformer } = require('@swc/jest');
@@ -30,6 +31,24 @@ const isShared = (name, path) =>
     ? isProduct(join(path, name))
     : !isAbsolute(name) && !name.includes(':') && !isBuiltin(name) && name !== '@jest/globals';
 
+/** How Node loads modules. Jest replaces it while it runs the global set-up. */
+const loadsOfNode = { ...Module._extensions };
+
+/**
+ * Lets Node load a module of exportd. One that the global set-up loaded by Jest stayed in the cache of Node's `require`, and was
+ * another one than its importers have: a class of it was two where a single test file runs in the process of Jest itself.
+ */
+function requireByNode(nodeRequire, name) {
+  const current = { ...Module._extensions };
+  for (const extension of Object.keys(current)) Reflect.deleteProperty(Module._extensions, extension);
+  Object.assign(Module._extensions, loadsOfNode);
+  try {
+    return nodeRequire(name);
+  } finally {
+    Object.assign(Module._extensions, current);
+  }
+}
+
 const parameters = ['module', 'exports', 'require', '__dirname', '__filename'];
 const compiled = new Map();
 
@@ -49,7 +68,8 @@ function runInProcess(code, loaded, jestRequire) {
     compiled.set(filename, known);
   }
   const { run, nodeRequire } = known;
-  const requireEither = (name) => (isShared(name, path) ? nodeRequire(name) : jestRequire(name));
+  const requireEither = (name) =>
+    isShared(name, path) ? requireByNode(nodeRequire, name) : jestRequire(name);
   run.call(exports, loaded, exports, Object.assign(requireEither, jestRequire), path, filename);
 }
 

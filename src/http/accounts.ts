@@ -3,6 +3,7 @@ import { isTimeZone } from '../domain/intervals.ts';
 import { type FieldChange, fieldChanges } from '../journal/audit.ts';
 import { inTransaction, type Pool } from '../journal/database.ts';
 import type { RestrictionLevel } from './dashboards/access_levels.ts';
+import type { weekStartDays } from './projects/week_start_days.ts';
 import { nameText } from './schemas.ts';
 import { isScope, type Preset, presetOf, type Scope, scopes } from './scopes.ts';
 
@@ -48,9 +49,6 @@ export interface InstallationUser extends User {
   /** How many active keys of other users the user has created. */
   readonly active_keys_of_others: number;
 }
-
-/** The days on which a project's weeks can start. */
-export const weekStartDays = ['sunday', 'monday'] as const;
 
 /** A project. Its id is the `team_id` of everything that it owns. */
 export interface Project {

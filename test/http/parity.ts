@@ -163,7 +163,7 @@ export const capabilities: readonly Capability[] = [
     name: 'logs',
     api: ['retrieveBatchExportLogs'],
     cli: ['export logs'],
-    console: { at: 'tab Log', file: `${ofExport}/runs.ts`, uses: '/logs/' },
+    console: { at: 'tab Log', file: `${ofExport}/log.ts`, uses: '/logs/' },
   },
   {
     name: 'webhooks, of an export and of the project',

@@ -1,25 +1,7 @@
 import { Option, type Command } from 'commander';
-import {
-  type ApiKey,
-  createKey,
-  findKey,
-  type InstallationUser,
-  keyFields,
-  createProject,
-  createUser,
-  disableUser,
-  enableUser,
-  listKeys,
-  listProjects,
-  listUsers,
-  type Project,
-  renameProject,
-  revokeKey,
-  rotateKey,
-  type User,
-  weekStartDays,
-} from '../../http/accounts.ts';
+import type { ApiKey, InstallationUser, Project, User } from '../../http/accounts.ts';
 import type { RestrictionLevel } from '../../http/dashboards/access_levels.ts';
+import { weekStartDays } from '../../http/projects/week_start_days.ts';
 import { type Preset, presetNames, presets, scopes } from '../../http/scopes.ts';
 import { type FieldChange, fieldChanges } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
@@ -42,6 +24,9 @@ import {
   serviceCommand,
   type ServiceCommandOptions,
 } from '../service_client.ts';
+
+/** Reads and changes users, projects and keys in the database. Loaded when a command needs it: it loads pg and zod. */
+const accounts = () => import('../../http/accounts.ts');
 
 interface UserOptions extends KeyOptions {
   readonly email: string;
@@ -90,8 +75,8 @@ export function addUserCommands(program: Command): void {
               object: ({ id }: User) => `users/${id}`,
               changes: () => fieldChanges({}, body),
             },
-            (pool) =>
-              createUser(pool, {
+            async (pool) =>
+              (await accounts()).createUser(pool, {
                 ...body,
                 ...optional('distinct_id', distinctId),
                 ...optional('is_email_verified', emailVerified),
@@ -106,7 +91,7 @@ export function addUserCommands(program: Command): void {
     .action(async (options: KeyOptions & { readonly all?: boolean }) => {
       const users = usesService(options)
         ? (await openService(options).get(options.all === true ? '/api/users' : '/users', allOfThem)).results
-        : await withPool(listUsers);
+        : await withPool(async (pool) => (await accounts()).listUsers(pool));
       printList(options)<PrintedUser>(users, userTable);
     });
 
@@ -122,7 +107,7 @@ export function addUserCommands(program: Command): void {
         ? await openService(options, things).post('/api/users/{id}/disable', { path: { id: String(id) } })
         : await withChanges(
             { action: 'user.disable', object: `users/${id}` },
-            async (pool) => (await disableUser(pool, id)) ?? unknownUser(id),
+            async (pool) => (await (await accounts()).disableUser(pool, id)) ?? unknownUser(id),
           ).then(({ user: found, revokedKeys }) => ({ ...found, revoked_keys: revokedKeys }));
       const { email, revoked_keys, active_keys_of_others: others } = disabled;
       printer(options)(disabled, () => [
@@ -140,7 +125,7 @@ export function addUserCommands(program: Command): void {
         ? await openService(options, things).post('/api/users/{id}/enable', { path: { id: String(id) } })
         : await withChanges(
             { action: 'user.enable', object: `users/${id}` },
-            async (pool) => (await enableUser(pool, id)) ?? unknownUser(id),
+            async (pool) => (await (await accounts()).enableUser(pool, id)) ?? unknownUser(id),
           ).then(({ user: found }) => found);
       printer(options)(enabled, () => [
         `Enabled ${enabled.email}. Keys that ended stay revoked: create another with "key create --user ${id}".`,
@@ -205,8 +190,8 @@ export function addProjectCommands(program: Command): void {
               object: ({ id }: Project) => `projects/${id}`,
               changes: () => fieldChanges({}, body),
             },
-            (pool) =>
-              createProject(pool, {
+            async (pool) =>
+              (await accounts()).createProject(pool, {
                 ...body,
                 test_account_filters: testAccountFilters,
                 dashboard_restriction_level: dashboardRestrictionLevel,
@@ -219,7 +204,7 @@ export function addProjectCommands(program: Command): void {
     async (options: KeyOptions) => {
       const projects = usesService(options)
         ? (await openService(options).get('/api/projects', allOfThem)).results
-        : await withPool(listProjects);
+        : await withPool(async (pool) => (await accounts()).listProjects(pool));
       printList(options)<PrintedProject>(projects, projectTable);
     },
   );
@@ -235,7 +220,7 @@ export function addProjectCommands(program: Command): void {
           })
         : await withChanges(
             { action: 'project.rename', team_id: id, object: `projects/${id}` },
-            async (pool) => (await renameProject(pool, id, name)) ?? unknownProject(id),
+            async (pool) => (await (await accounts()).renameProject(pool, id, name)) ?? unknownProject(id),
           ).then(({ project: found }) => found);
       printer(options)(renamed, () => projectTable([renamed]));
     });
@@ -344,7 +329,7 @@ export function addKeyCommands(program: Command): void {
         const user_id = await resolveUser(pool, options.user);
         const maxLifetimeMs = (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME;
         const ofPreset = preset === undefined ? [] : presets[preset].scopes;
-        return createKey(
+        return (await accounts()).createKey(
           pool,
           { user_id, project_ids: project, scopes: list ?? ofPreset, name, expires_at },
           maxLifetimeMs,
@@ -360,7 +345,7 @@ export function addKeyCommands(program: Command): void {
   ).action(async (options: KeyOptions) => {
     const keys = usesService(options)
       ? (await openService(options).get('/keys', allOfThem)).results
-      : await withPool((pool) => listKeys(pool, options.project));
+      : await withPool(async (pool) => (await accounts()).listKeys(pool, options.project));
     printList(options)<PrintedKey>(keys, keyTable);
   });
 
@@ -375,7 +360,9 @@ export function addKeyCommands(program: Command): void {
         : await withAudit(
             { action: 'key.rotate', object: `keys/${id}`, changes: changesOfKey },
             async (pool) => {
-              const successor = await rotateKey(pool, id, {
+              const successor = await (
+                await accounts()
+              ).rotateKey(pool, id, {
                 overlapMs: overlap_seconds * 1_000,
                 maxLifetimeMs: (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME,
                 createdBy: null,
@@ -408,8 +395,8 @@ export function addKeyCommands(program: Command): void {
 
 /** What the audit trail says of a key that a command has created. */
 const changesOfKey = async ({ id }: { readonly id: string }, pool: Pool): Promise<readonly FieldChange[]> => {
-  const found = await findKey(pool, { id, project_id: undefined, visible: null });
-  return found ? keyFields(found) : [];
+  const found = await (await accounts()).findKey(pool, { id, project_id: undefined, visible: null });
+  return found ? (await accounts()).keyFields(found) : [];
 };
 
 interface RevokeOptions extends KeyOptions {
@@ -430,9 +417,12 @@ async function revokeInDatabase(id: string, options: RevokeOptions): Promise<num
   const changes = () => fieldChanges({ status: 'active' }, { status: 'revoked' });
   return withAudit({ action: 'key.revoke', object: `keys/${id}`, changes }, async (pool) => {
     const revocation = options.descendants === true ? 'descendants' : 'key';
-    if ((await revokeKey(pool, id, undefined, revocation)) === 0)
+    if ((await (await accounts()).revokeKey(pool, id, undefined, revocation)) === 0)
       throw new CliError(`There is no active key ${id}.`);
-    return (await findKey(pool, { id, project_id: undefined, visible: null }))?.active_descendants ?? 0;
+    return (
+      (await (await accounts()).findKey(pool, { id, project_id: undefined, visible: null }))
+        ?.active_descendants ?? 0
+    );
   });
 }
 

@@ -1,8 +1,9 @@
 import * as z from 'zod';
 import { isTimeZone } from '../../domain/intervals.ts';
-import { addressPattern, projectName, weekStartDays } from '../accounts.ts';
+import { addressPattern, projectName } from '../accounts.ts';
 import { maxAddressLength } from '../plugins/authentication.ts';
 import { lineText, responseTimestampSchema, userSchema } from '../schemas.ts';
+import { weekStartDays } from './week_start_days.ts';
 
 /** A project in a response. */
 export const projectSchema = z
