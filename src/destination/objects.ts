@@ -22,7 +22,7 @@ import {
   type PutObjectCommandInput,
   type S3Client,
 } from '@aws-sdk/client-s3';
-import { type Bound, bounds, boundText } from '../config/bounds.ts';
+import { type Bound, bounds, boundText, safeText } from '../config/bounds.ts';
 import { provesBytes, requireField, unproven, unprovenAnswer, unprovenBytes } from './answers.ts';
 import type { ForeignBytes } from '../foreign_bytes/foreign_bytes.ts';
 import type { ObjectEncryption, S3Config } from './config.ts';
@@ -477,7 +477,7 @@ const progressBytes = 1_048_576;
 
 /** Reads the bucket of a config. All methods throw DestinationError. */
 export interface BucketReader {
-  /** Lists the keys that start with `prefix`, in bucket order. */
+  /** Lists the keys that start with `prefix`, in bucket order. What a server lists of others is never opened. */
   listKeys(prefix: string, signal: AbortSignal): AsyncGenerator<string>;
   /** Opens the object under `key`; null if it does not exist. */
   open(key: string, signal: AbortSignal): Promise<OpenObject | null>;
@@ -511,6 +511,13 @@ async function* listKeys(requests: S3Requests, prefix: string, signal: AbortSign
     };
     const page: ListObjectsV2CommandOutput = await sendCommand(requests, ListObjectsV2Command, input, signal);
     const keys = (page.Contents ?? []).flatMap(({ Key }) => Key ?? []);
+    const other = keys.find((key) => !key.startsWith(prefix));
+    if (other !== undefined)
+      throw new DestinationError(
+        'UnexpectedResponse',
+        `The S3 server lists ${safeText(other)} below ${prefix}; check that endpoint_url is an S3 server.`,
+        { transient: false },
+      );
     token = nextToken(page);
     if (token !== undefined) advance(keys.length, token, keys.at(-1));
     yield* keys;

@@ -2,7 +2,9 @@
 import type { ServerResponse } from 'node:http';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import { bucketAt, openBucket } from './bucket_requests.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
+import { openBucketReader } from '../../src/destination/objects.ts';
+import { bucketAt, openBucket, s3Settings } from './bucket_requests.ts';
 import { type FakeServer, type ReceivedRequest, startFakeServer } from './fake_server.ts';
 
 let server: FakeServer;
@@ -80,6 +82,36 @@ it('a list of empty pages ends after a few hundred of them', async () => {
   const table = destination.table('events');
   await expect(table?.list('_delta_log/', '', signal)).rejects.toMatchObject({ type: 'ListTooLong' });
   expect(pages).toBeLessThan(500);
+});
+
+it('a list of keys that are not below its prefix fails, and no key of it is opened', async () => {
+  server = await startFakeServer((_, response) => {
+    response.end(
+      `<ListBucketResult><Name>bucket</Name><Contents><Key>a/_manifests/1.json</Key></Contents><Contents><Key>b/_manifests/1.json</Key></Contents></ListBucketResult>`,
+    );
+  });
+  const config = parseS3Config(
+    {
+      bucket_name: 'bucket',
+      region: 'auto',
+      prefix: 'a',
+      endpoint_url: server.endpoint,
+      aws_access_key_id: 'id',
+      aws_secret_access_key: 'secret',
+    },
+    s3Settings(),
+  );
+  const reader = openBucketReader(config, { settings: s3Settings(), onError: () => undefined });
+  const listed: string[] = [];
+  const list = async (): Promise<void> => {
+    for await (const key of reader.listKeys('a/_manifests/', signal)) listed.push(key);
+  };
+  await expect(list()).rejects.toMatchObject({
+    type: 'UnexpectedResponse',
+    message: expect.stringContaining('The S3 server lists b/_manifests/1.json below a/_manifests/'),
+  });
+  expect(listed).toEqual([]);
+  reader.close();
 });
 
 it('an answer that follows interim answers without an end is not waited for', async () => {
