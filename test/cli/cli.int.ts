@@ -410,6 +410,7 @@ describe('exportd', () => {
       'source',
       'query role',
       'prefixes',
+      'conditions',
     ]);
     const { host, pathname } = new URL(database.DATABASE_URL);
     expect(findings.find(({ check }) => check === 'control database')?.detail).toContain(host + pathname);

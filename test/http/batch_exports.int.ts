@@ -78,6 +78,7 @@ describe('a batch export', () => {
           /^Nothing is exported yet; the first interval ends .* UTC\. Not exported: anything before .* before the export was created\.$/,
         ),
         since: null,
+        incident: null,
         owner: 'none',
         affected: { intervals: 0, ranges: [] },
         actions: [],
