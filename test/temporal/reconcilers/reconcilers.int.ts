@@ -148,7 +148,7 @@ describe('the reconciler', () => {
     await waitFor(async () => (await readCommand(harness.pool, waiting))?.status === 'applied', 'the pause');
     const replacement = harness.client.workflow.getHandle(workflowId);
     expect(await (await replacement.describe()).staticSummary()).toMatch(
-      /^Schedule of a batch export\. Started by the reconciler: the workflow task of the previous execution failed \d+ times\.$/,
+      /^Schedule of "Events every minute", every hour\. Started by the reconciler: the workflow task of the previous execution failed \d+ times\.$/,
     );
     await waitFor(
       async () => (await replacement.describe()).typedSearchAttributes.get(searchAttributes.name),
