@@ -34,9 +34,12 @@ const handlers = [unlimited, limited].map((kind) =>
   handlerOf(kind, async ({ team_id, parameters }, signal) => {
     if (!parameters.hangs) return {};
     hanging.push(team_id);
-    signal.addEventListener('abort', () => (aborted += 1));
+    const onAbort = () => (aborted += 1);
+    signal.addEventListener('abort', onAbort);
     await released;
     signal.throwIfAborted();
+    // The signal is aborted too when the activity has ended, which may be in the next test.
+    signal.removeEventListener('abort', onAbort);
     return {};
   }),
 );
