@@ -62,6 +62,7 @@ type NamedThings = Readonly<Record<string, readonly [name: string, list: string]
 const commonThings: NamedThings = {
   batch_exports: ['batch export', 'export list'],
   runs: ['run', 'run list'],
+  intervals: ['interval', 'export intervals'],
   backfills: ['backfill', 'backfill list'],
   keys: ['key', 'key list'],
 };

@@ -455,6 +455,7 @@ describe('exportd', () => {
   it('prints the errors of the service and the database', async () => {
     const id = randomUUID();
     const listed = '"exportd export list" lists what there is.\n';
+    const missingInterval = `There is no interval "nonsense" of a batch export "${id}". "exportd export intervals ${id}" lists what there is.\n`;
     for (const [command, sentence] of [
       [['export', 'show', id], `There is no batch export "${id}" in the project. ${listed}`],
       [['why', 'nonsense'], `There is no batch export "nonsense" in the project. ${listed}`],
@@ -464,6 +465,9 @@ describe('exportd', () => {
         ['run', 'show', id, 'r'],
         `There is no run "r" of a batch export "${id}". "exportd run list ${id}" lists what there is.\n`,
       ],
+      [['export', 'interval', id, 'nonsense'], missingInterval],
+      [['export', 'difference', id, 'nonsense'], missingInterval],
+      [['export', 'find', id, 'nonsense', id], missingInterval],
       [
         ['webhook', 'delete', id],
         `There is no webhook "${id}" in the project. "exportd webhook list" lists what there is.\n`,
