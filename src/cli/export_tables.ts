@@ -12,7 +12,8 @@ import type {
 import { compareConditions, concernOf, incidentsOf, type SharedIncident } from '../domain/condition.ts';
 import { runStatusLabels } from '../domain/run_state.ts';
 import { CliError } from './cli_error.ts';
-import { counted, table } from './output.ts';
+import { counted } from '../domain/in_words.ts';
+import { table } from './output.ts';
 import type { Readiness } from './service_client.ts';
 
 /** Units of time in seconds, the longest first. */

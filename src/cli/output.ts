@@ -71,7 +71,3 @@ function cellText(cell: unknown): string {
   if (cell === null || cell === undefined) return '-';
   return typeof cell === 'string' ? cell : JSON.stringify(cell);
 }
-
-/** A count and its noun, such as "1 poller" or "2 pollers". */
-export const counted = (count: number, noun: string): string =>
-  `${count.toLocaleString('en')} ${noun}${count === 1 ? '' : 's'}`;

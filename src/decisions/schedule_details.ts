@@ -3,6 +3,7 @@ import type { Pool } from '../journal/database.ts';
 import { readCondition } from '../projections/export_conditions.ts';
 import type { ScheduleStep } from './advance_schedule.ts';
 import { factsOf, readDescribedExport } from './described_export.ts';
+import { utcTime } from '../domain/in_words.ts';
 
 /**
  * What the Temporal UI says of a schedule after a step, in Markdown: the condition of its export, its next run, what was
@@ -35,6 +36,3 @@ export async function describeSchedule(
     ],
   );
 }
-
-/** `2026-11-01 10:00:00 UTC` of an ISO time in UTC. */
-const utcTime = (time: string): string => `${time.slice(0, 19).replace('T', ' ')} UTC`;

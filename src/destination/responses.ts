@@ -27,7 +27,7 @@ const transferTimeouts = 6;
 const transferTimeoutMs = (silenceMs: number, bytes: number): number =>
   silenceMs * transferTimeouts + (bytes / bounds.s3MinRate.max) * 1_000;
 
-// The SDK gives its requests to nobody. Those of others that this process sends are no worse for it.
+// The SDK returns no request to its caller. Requests of other modules that this process sends are no worse for it.
 subscribe('http.client.request.created', (message) => {
   const { request } = message as { readonly request: ClientRequest };
   limitInterimAnswers(request, bounds.interimAnswers.max);

@@ -47,7 +47,7 @@ export async function requireGuardedRole(
     );
   if (await isAccepted(assumeWith(randomUUID())))
     throw notAllowed(
-      'it does not demand an external id, so that anybody who knows its name could use it through exportd. Let its trust policy demand the external_id of this destination as sts:ExternalId',
+      'it does not demand an external id, so that every user of exportd who knows its name could use it. Let its trust policy demand the external_id of this destination as sts:ExternalId',
     );
   if (checked.size >= maxCheckedRoles) checked.clear();
   checked.set(roleArn, performance.now());

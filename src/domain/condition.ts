@@ -2,6 +2,7 @@ import type { OpenCircuit } from './circuit.ts';
 import { type Coverage, newestRanges } from './coverage.ts';
 import type { ErrorOwner } from './errors.ts';
 import type { DataInterval } from './intervals.ts';
+import { counted, utcTime } from './in_words.ts';
 
 /** How urgent a condition is. `ok` needs no action. */
 export const conditionSeverities = ['error', 'warning', 'ok'] as const;
@@ -222,7 +223,7 @@ export function concernOf(
   isOver = false,
 ): string {
   const verb = isOver ? 'waited' : waiting === 1 ? 'waits' : 'wait';
-  return `${exports.toLocaleString('en')} export${exports === 1 ? '' : 's'}, ${intervals(waiting)} ${verb}`;
+  return `${counted(exports, 'export')}, ${intervals(waiting)} ${verb}`;
 }
 
 /** A change of an export, and who made it. */
@@ -438,12 +439,9 @@ function sinceOf(cause: ConditionCause, facts: ConditionFacts): string | null {
   }
 }
 
-const intervals = (count: number): string =>
-  `${count.toLocaleString('en')} interval${count === 1 ? '' : 's'}`;
+const intervals = (count: number): string => counted(count, 'interval');
 
-/** `since 2026-11-01 10:00:05 UTC`: to the second, as people read times. */
-const time = (at: string | null): string =>
-  at === null ? 'an unknown time' : `${at.slice(0, 19).replace('T', ' ')} UTC`;
+const time = (at: string | null): string => (at === null ? 'an unknown time' : utcTime(at));
 
 const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '');
 

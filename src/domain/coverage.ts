@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon';
 import type { UndecidedRange } from './batch_export.ts';
 import type { DataInterval } from './intervals.ts';
+import { counted } from './in_words.ts';
 
 /** What an export has done with a time: exported it, not yet though it owes it, or neither. */
 export const coverageStates = ['exported', 'owed', 'not_owed'] as const;
@@ -360,8 +361,7 @@ const notOwedReasons: Readonly<Record<string, string>> = {
 /** Why a time is not owed, as the end of a sentence. */
 export const reasonInWords = (reason: string | null): string => notOwedReasons[reason ?? ''] ?? reason ?? '';
 
-const quantityOf = (rows: number | null): string =>
-  rows === null ? '' : `, ${count(rows)} row${rows === 1 ? '' : 's'}`;
+const quantityOf = (rows: number | null): string => (rows === null ? '' : `, ${counted(rows, 'row')}`);
 
 /** What is before all that is known: of the source, if it was read. */
 function beforeSentence(

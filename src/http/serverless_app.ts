@@ -8,7 +8,7 @@ import { createLogger } from '../telemetry/logger.ts';
 /** The HTTP API without its servers, which its OpenAPI document and its pages do not need. */
 export function createServerlessApp(): Promise<HttpApp> {
   const settings = readSettings({
-    DATABASE_URL: 'postgres://nobody@127.0.0.1:1/none',
+    DATABASE_URL: 'postgres://unused@127.0.0.1:1/none',
     EXPORTD_LOG_LEVEL: 'silent',
   });
   return createApp({

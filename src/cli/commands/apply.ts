@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import type { BatchExport } from '../../client/client.ts';
 import type { PlannedExport, PlannedRequest } from '../apply/plan.ts';
 import { CliError } from '../cli_error.ts';
-import { confirm, counted, printer, yesOption } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { confirm, printer, yesOption } from '../output.ts';
 import {
   asWritten,
   type JsonObject,

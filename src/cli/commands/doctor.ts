@@ -5,7 +5,8 @@ import { createKeyRing, type KeyRing, SecretUnreadable } from '../../config/key_
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
-import { counted, printer, table } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { printer, table } from '../output.ts';
 import { commandSettings, databaseNameOf, requireOneInstallation, serverUrlOf } from '../running_stack.ts';
 import { describeQueryRole } from './query.ts';
 import { listStoredSecrets } from './secrets.ts';

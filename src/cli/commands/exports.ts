@@ -18,7 +18,8 @@ import {
   recipeLines,
   runTable,
 } from '../export_tables.ts';
-import { confirm, counted, printer, printList, table, yesOption } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { confirm, printer, printList, table, yesOption } from '../output.ts';
 import {
   asWritten,
   type CommandOutcome,

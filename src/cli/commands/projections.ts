@@ -2,7 +2,8 @@ import type { Command } from 'commander';
 import type { ProgressListener, RebuildProgress } from '../../projections/rebuild.ts';
 import type { ReadModelsStatus, RebuildOptions, Switch } from '../../projections/read_models.ts';
 import { CliError } from '../cli_error.ts';
-import { counted, printer, table } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { printer, table } from '../output.ts';
 import { commandSettings, withPool } from '../running_stack.ts';
 
 interface JsonOption {

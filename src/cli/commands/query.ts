@@ -5,7 +5,8 @@ import type { QueryRole } from '../../queries/query_role/query_role.ts';
 import type { QueryRoleSetup, QueryRoleSetupOptions } from '../../queries/query_role/set_up_query_role.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
-import { counted, printer } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { printer } from '../output.ts';
 import { commandSettings, withAudit, withPool } from '../running_stack.ts';
 
 interface SetupOptions {

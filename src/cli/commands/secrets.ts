@@ -9,7 +9,8 @@ import {
 } from '../../config/key_ring.ts';
 import type { Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
-import { counted, printer } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { printer } from '../output.ts';
 import { commandSettings, withAudit } from '../running_stack.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.

@@ -4,7 +4,8 @@ import type { CheckedRelation, MappedTable, SourceFinding, SourceReport } from '
 import type { RelationSettings } from '../../source/relations.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
-import { counted, printer, table } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { printer, table } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 
 /** Formats what a check of the source found, with the SQL that fixes it. */

@@ -5,7 +5,8 @@ import type {
   BatchExportTableVersion,
 } from '../../client/client.ts';
 import { parseCount } from '../arguments.ts';
-import { counted, printer, table } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { printer, table } from '../output.ts';
 import {
   given,
   openService,

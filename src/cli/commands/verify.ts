@@ -3,7 +3,8 @@ import { createKeyRing } from '../../config/key_ring.ts';
 import type { DestinationError } from '../../destination/destination.ts';
 import type { Finding, NamedRow, Note, VerificationReport } from '../../verify/report.ts';
 import { CliError, describeError } from '../cli_error.ts';
-import { counted, printer, table } from '../output.ts';
+import { counted } from '../../domain/in_words.ts';
+import { printer, table } from '../output.ts';
 import { commandSettings } from '../running_stack.ts';
 
 /** Formats a report: a table of the intervals, the findings, the notes and a summary. */
