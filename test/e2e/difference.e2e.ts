@@ -196,6 +196,12 @@ const audited = async (id: string) => {
   ]);
 };
 
+/** Runs `exportd export difference` for an interval. */
+const difference = (
+  { id, start }: { readonly id: string; readonly start: string },
+  ...options: readonly string[]
+) => cli('export', 'difference', id, start, ...options);
+
 describe.each(kinds)('a difference that is found by a %s', (kind) => {
   it('rings on all surfaces until the exported rows are kept, and then for other rows only', async () => {
     const exported = await exportHour();
@@ -208,23 +214,15 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
       command: `exportd export difference ${exported.id} ${exported.start}`,
     });
 
-    const shown = await cli('export', 'difference', exported.id, exported.start);
+    const shown = await difference(exported);
     expect(shown.stderr).toBe('');
     expect(shown.stdout).toContain(`have ${deleted} rows that the source lacks`);
     for (const uuid of gone) expect(shown.stdout).toContain(uuid);
-    const withoutReason = await cli('export', 'difference', exported.id, exported.start, '--keep');
+    const withoutReason = await difference(exported, '--keep');
     expect(withoutReason).toMatchObject({ code: 1, stderr: expect.stringContaining('--reason') });
     await untilLoud(exported);
 
-    const kept = await cli(
-      'export',
-      'difference',
-      exported.id,
-      exported.start,
-      '--keep',
-      '--reason',
-      'ticket 7',
-    );
+    const kept = await difference(exported, '--keep', '--reason', 'ticket 7');
     expect(kept).toMatchObject({ code: 0, stderr: '' });
     await untilQuiet(exported);
     if (kind === 'held') await waitFor(() => recoveries(exported.id).length === 1, 'the closing message');
@@ -238,15 +236,7 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
       ['tess@example.com', { decision: 'keep', reason: 'ticket 7', rows: deleted }],
     ]);
     // Deciding twice.
-    const again = await cli(
-      'export',
-      'difference',
-      exported.id,
-      exported.start,
-      '--keep',
-      '--reason',
-      'again',
-    );
+    const again = await difference(exported, '--keep', '--reason', 'again');
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('already kept') });
 
     // The same rows, whoever finds them.
@@ -307,16 +297,7 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
     });
     await untilLoud(exported);
 
-    const removed = await cli(
-      'export',
-      'difference',
-      exported.id,
-      exported.start,
-      '--remove',
-      `${deleted + 1}`,
-      '--reason',
-      'erasure',
-    );
+    const removed = await difference(exported, '--remove', `${deleted + 1}`, '--reason', 'erasure');
     expect(removed).toMatchObject({ code: 0, stderr: '' });
     const run = await newestRun(exported, 'Completed');
     await untilQuiet(exported);
