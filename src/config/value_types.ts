@@ -174,10 +174,7 @@ export const text = (fallback: string) => z.string().prefault(fallback).meta({ d
 /** An HTTP or HTTPS URL. Messages do not quote it, because it may hold a password. */
 export const url = () => z.url({ protocol: /^https?$/, error: 'not a URL: write one such as https://host' });
 
-/** Paths of exportd itself. Below one of them, it could not tell whether a proxy has left the path in. */
-const ownPath = /^\/(api$|(console|exports|query|keys|audit|source|webhooks|healthz|livez|readyz)(\/|$))/;
-
-/** A URL that paths are appended to. */
+/** A URL that paths are appended to. The server refuses one whose path is its own (`src/http/plugins/base_path.ts`). */
 export const baseUrl = () =>
   url().superRefine((text, context) => {
     if (!URL.canParse(text)) return;
@@ -190,8 +187,6 @@ export const baseUrl = () =>
       refuse('it has a scheme, a host and a path alone, such as https://host/tools/exportd');
     else if (!/^(\/[\w.~%-]+)*$/.test(path))
       refuse('its path has letters, digits and the characters - . _ ~ alone');
-    else if (ownPath.test(path))
-      refuse(`exportd has the path ${path} itself. Choose another, such as https://host/tools/exportd`);
   });
 
 /** The URL of a proxy. Messages do not quote it, because it may hold a password. */

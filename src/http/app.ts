@@ -27,6 +27,7 @@ import { addBodyParsers } from './plugins/bodies.ts';
 import { addConnectionShares } from './plugins/connections.ts';
 import { createErrorHandler } from './plugins/errors.ts';
 import { addSecurityHeaders } from './plugins/headers.ts';
+import { refuseOwnPath, withoutBasePath } from './plugins/base_path.ts';
 import { rejectOtherMethods, routerOptions } from './plugins/methods.ts';
 import { countRequests } from './plugins/metrics.ts';
 import { paceConnections } from './plugins/pacing.ts';
@@ -65,14 +66,6 @@ const projectRoots = ['/api/projects/:project_id', '/api/environments/:project_i
 /** How often connections are checked for requests that take too long, in milliseconds. */
 const timeoutCheckMs = 1_000;
 
-/** The URL of a request as routes know it: without the path of `EXPORTD_BASE_URL`. */
-function withoutBasePath(url: string, basePath: string): string {
-  const rest = basePath !== '' && url.startsWith(basePath) ? url.slice(basePath.length) : url;
-  // Another path may begin with the same characters.
-  if (rest !== '' && !/^[/?]/.test(rest)) return url;
-  return rest.startsWith('/') ? rest : `/${rest}`;
-}
-
 /** Writes responses; numbers that JavaScript cannot hold keep all of their digits. */
 const exactSerializer: typeof serializerCompiler = (route) => {
   const write = serializerCompiler(route);
@@ -90,6 +83,7 @@ export async function createApp(dependencies: HttpDependencies): Promise<HttpApp
   addSecurityHeaders(app, settings);
   addBodyParsers(app);
   rejectOtherMethods(app);
+  refuseOwnPath(app, basePathOf(settings));
   if (settings.EXPORTD_CONSOLE) await app.register(fastifyCookie);
   await app.register(fastifySwagger, documentOptions);
   const authentication = addAuthentication(app, { ...dependencies, refusals });
@@ -144,7 +138,6 @@ function createFastify({ settings, logger, resources }: HttpDependencies): HttpA
       headersTimeout: settings.EXPORTD_HTTP_REQUEST_TIMEOUT,
       connectionsCheckingInterval: timeoutCheckMs,
     },
-    // A proxy that serves exportd below a path may leave the path in or take it out.
     rewriteUrl: ({ url = '/' }) => withoutBasePath(url, basePath),
     trustProxy: settings.EXPORTD_TRUSTED_PROXIES ?? false,
     return503OnClosing: true,

@@ -358,6 +358,17 @@ describe('exportd', () => {
       /EXPORTD_ENCRYPTION_KEYS/,
     ],
     [
+      'with a base URL whose path is its own',
+      {
+        DATABASE_URL: 'postgres://127.0.0.1:1/x',
+        EXPORTD_ENCRYPTION_KEYS: `main:${Buffer.alloc(32, 1).toString('base64')}`,
+        EXPORTD_LOG_LEVEL: 'error',
+        EXPORTD_BASE_URL: 'https://host/api/projects/',
+      },
+      ['server'],
+      /exportd has the path \/api\/projects itself\. Choose another/,
+    ],
+    [
       'with a missing workflow bundle',
       {
         DATABASE_URL: 'postgres://127.0.0.1:1/x',

@@ -201,11 +201,6 @@ describe('the configuration', () => {
         'https://host/"a"&b',
         'is invalid: its path has letters, digits and the characters - . _ ~ alone.',
       ],
-      [
-        'EXPORTD_BASE_URL',
-        'https://host/exports/',
-        'is invalid: exportd has the path /exports itself. Choose another, such as https://host/tools/exportd.',
-      ],
     ])('reject %s=%s', (name, value, message) => {
       expect(() => read({ [name]: value })).toThrow(new SettingsError(`${name} ${message}`));
     });
