@@ -4,9 +4,6 @@
 // 2. An optional capability is named in at most six files outside its own folders.
 // 3. A file has one topic, and is named after it. No program sees that.
 // 4. The rows of a read model are written by one module: that of its projection.
-//
-// `known` lists the files of a capability that breaks rule 1 or 2 today, with a reason. A new file is an error. One that no longer
-// breaks a rule is printed, so that it is removed.
 import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import process from 'node:process';
@@ -24,12 +21,6 @@ const capabilities = {
     own: /^src\/(tables|table_commits|http\/tables|console|http\/console)\/|^src\/cli\/commands\/tables\.ts/,
     words:
       /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?)\w*|delta|deltalake|tables\/routes\.ts)\b|(?:\.\.|src)\/tables\/\w+\.ts/,
-    known: [
-      [
-        'A value of a field of the config, which src/destination validates, below the layer of tables.',
-        'src/destination/formats.ts',
-      ],
-    ],
   },
   webhooks: {
     own: /^src\/(notifications|http\/webhooks|console|http\/console)\/|^activities\/notification\.ts|^src\/contract\/notification_input\.ts|^src\/config\/webhook_settings\.ts|^src\/temporal\/(notifications|clients\/notification_client|reconcilers\/deliveries)\.ts|^workflows\/(notification|delivery_options|webhook_test)\.ts|^src\/cli\/commands\/webhooks\.ts/,
@@ -40,17 +31,6 @@ const capabilities = {
       'src/build/client_types.ts',
       'src/http/openapi/openapi.ts',
       'src/failures/operator_faults.ts',
-    ],
-    known: [
-      [
-        'Its workflows, and where the worker is composed.',
-        'src/temporal/capabilities.ts',
-        'workflows/index.ts',
-      ],
-      ['Its doors: commands, routes.', 'src/cli/run_command_line.ts', 'src/http/resources.ts'],
-      ['Its settings.', 'src/config/settings.ts'],
-      ['Its limit: the page of limits names each.', 'src/config/bounds.ts'],
-      ['A path that EXPORTD_BASE_URL cannot have, because the console has it.', 'src/config/value_types.ts'],
     ],
   },
   verification: {
@@ -93,23 +73,18 @@ const files = new Map(
 /** What breaks a rule, and how many files name what. */
 const problems = [];
 const counts = [];
-for (const [name, { own, words, homonyms = [], known = [] }] of Object.entries(capabilities)) {
-  const excused = new Set(known.flatMap(([, ...excusedFiles]) => excusedFiles));
+for (const [name, { own, words, homonyms = [] }] of Object.entries(capabilities)) {
   const foreign = [...files].flatMap(([file, text]) => {
     const found = own.test(file) || homonyms.includes(file) ? null : words.exec(text);
     return found ? [{ file, word: found[0] }] : [];
   });
   for (const { file, word } of foreign) {
-    if (excused.has(file)) continue;
     if (core.test(file)) problems.push(`Rule 1: ${file} is on the core path, and names ${name}: "${word}".`);
     else if (foreign.length > mostFiles)
       problems.push(
         `Rule 2: ${file} names ${name}: "${word}". ${foreign.length} files outside its folders do; ${mostFiles} may.`,
       );
   }
-  const named = new Set(foreign.map(({ file }) => file));
-  for (const file of excused)
-    if (!named.has(file)) counts.push(`${file} no longer names ${name}: remove it from \`known\``);
   for (const file of homonyms)
     if (!words.test(files.get(file) ?? ''))
       counts.push(`${file} has no word of ${name}: remove it from \`homonyms\``);

@@ -29,7 +29,6 @@ import {
   fileFormats,
   formatNames,
   type FileFormat,
-  tableFormats,
 } from './formats.ts';
 import { DestinationError } from './destination.ts';
 import {
@@ -276,6 +275,8 @@ export type DestinationSettings = Pick<
    * assume the role of another. Stored configs have theirs.
    */
   readonly external_id?: string;
+  /** For configs of requests: what their files can be besides, by the values of `table_format`. */
+  readonly tableFormats?: readonly string[];
 };
 
 /** The only type of destination. The API and stored configs name it. */
@@ -394,7 +395,7 @@ const fields = {
     description:
       'Parquet: bloom filters of uuid and distinct_id, with which Spark and DuckDB skip row groups without a value. Files get 4 % larger.',
   }),
-  table_format: oneOf('table format', 'table formats', tableFormats).nullable().default(null).meta({
+  table_format: z.string().nullable().default(null).meta({
     description:
       'Parquet: publish each interval as a commit of a Delta table under the constant part of the prefix. exportd must be the only writer of the table. Empty for files and manifests alone.',
   }),
@@ -439,9 +440,21 @@ const fields = {
 const configSchema = z.strictObject(fields);
 type Fields = Readonly<z.infer<typeof configSchema>>;
 
-/** JSON Schema of the configs that requests may send, for the OpenAPI document. Null stands for the default of a field. */
-export const configDocument = ((): Readonly<Record<string, unknown>> => {
-  const schema = z.toJSONSchema(configSchema, { io: 'input', unrepresentable: 'any' });
+/**
+ * JSON Schema of the configs that requests may send, for the OpenAPI document. Null stands for the default of a field.
+ * @param tableFormats as of `DestinationSettings`
+ */
+export function configDocument(tableFormats: readonly string[]): Readonly<Record<string, unknown>> {
+  const schema = z.toJSONSchema(
+    configSchema.extend({
+      table_format: z
+        .enum(tableFormats)
+        .nullable()
+        .default(null)
+        .meta(fields.table_format.meta() ?? {}),
+    }),
+    { io: 'input', unrepresentable: 'any' },
+  );
   // The OpenAPI document has a dialect of its own.
   delete schema.$schema;
   const properties = Object.entries(schema.properties ?? {}).map(
@@ -449,7 +462,7 @@ export const configDocument = ((): Readonly<Record<string, unknown>> => {
       [field, schema.required?.includes(field) ? property : { anyOf: [property, { type: 'null' }] }] as const,
   );
   return { title: destinationType, ...schema, properties: Object.fromEntries(properties) };
-})();
+}
 
 /** A validated config of an S3 destination, including secrets. */
 export type S3Config = Omit<Fields, keyof FileFormat> & FileFormat;
@@ -476,6 +489,7 @@ export function parseS3Config(config: unknown, settings: DestinationSettings): S
   const given = givenFields(config);
   requireNonEmpty(given);
   const parsed = parseFields(configSchema, given);
+  checkTableFormat(parsed, settings.tableFormats);
   const format = fileFormatOf(parsed);
   checkPrefix(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
@@ -489,6 +503,17 @@ export function parseS3Config(config: unknown, settings: DestinationSettings): S
 function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
   const empty = nonEmptyFields.filter((field) => given[field] === '');
   if (empty[0] !== undefined) throw rejectField(empty[0], emptyInputs(empty));
+}
+
+function checkTableFormat(
+  { table_format }: Pick<Fields, 'table_format'>,
+  supported: DestinationSettings['tableFormats'],
+): void {
+  if (table_format === null || !supported || supported.includes(table_format)) return;
+  throw rejectField(
+    'table_format',
+    `This table format is not supported. Supported table formats are ${formatNames(supported)}.`,
+  );
 }
 
 /** @throws CommandRejected when keys below the prefix would be invalid or too long */
@@ -614,7 +639,10 @@ const previewFields = configSchema
  * such as credentials, may be missing.
  * @throws CommandRejected with the invalid field
  */
-export function previewOf(config: unknown): DestinationPreview {
+export function previewOf(
+  config: unknown,
+  { tableFormats }: Pick<DestinationSettings, 'tableFormats'> = {},
+): DestinationPreview {
   const given = Object.entries(givenFields(config)).filter(
     ([field, value]) => field in previewFields.shape && value !== '',
   );
@@ -629,6 +657,7 @@ export function previewOf(config: unknown): DestinationPreview {
     table_format,
     partition_by,
   } = parsed;
+  checkTableFormat(parsed, tableFormats);
   checkPrefix({ prefix, table_format, partition_by });
   const encoding = encodingOf({ ...parsed, ...fileFormatOf(parsed) });
   const nameOf = (key: string): string => `s3://${bucket_name}/${key}`;

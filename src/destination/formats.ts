@@ -12,10 +12,6 @@ import {
   textFileFormats,
 } from '../encoding/encoder.ts';
 
-/** What the files of an export can be besides, by the value of `table_format`. */
-export const tableFormats = ['delta'] as const;
-type TableFormat = (typeof tableFormats)[number];
-
 /** The path of a config field in a request, as error responses name it. */
 export const configAttribute = (field?: string): string =>
   field === undefined ? 'destination__config' : `destination__config__${field}`;
@@ -101,7 +97,7 @@ export type FileFormat = (
 ) & {
   readonly compression_level: number | null;
   readonly bloom_filters: boolean;
-  readonly table_format: TableFormat | null;
+  readonly table_format: string | null;
 };
 
 /** The file formats; the first is the default. */
@@ -124,7 +120,7 @@ export function fileFormatOf({
   readonly compression: string | null;
   readonly compression_level: number | null;
   readonly bloom_filters: boolean;
-  readonly table_format: TableFormat | null;
+  readonly table_format: string | null;
 }): FileFormat {
   const options = { compression_level, bloom_filters, table_format };
   const format =

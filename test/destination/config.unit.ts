@@ -16,7 +16,11 @@ import { defaultConfig } from './default_config.ts';
 describe('the config of an S3 destination', () => {
   const minimal = { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports' };
   const minimalKeys = { aws_access_key_id: 'id', aws_secret_access_key: 'secret' };
-  const strict = { EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false, EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true };
+  const strict = {
+    EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false,
+    EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true,
+    tableFormats: ['delta'],
+  };
 
   function rejectionOf(config: unknown): { detail: string; attr: string | null } {
     try {

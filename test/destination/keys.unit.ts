@@ -444,9 +444,10 @@ describe('the preview of an S3 config', () => {
     ['compression', { file_format: 'CSV', compression: 'snappy' }],
     ['filters__0__key', { filters: [{ type: 'event' }] }],
     ['bucket_name', { bucket_name: '-' }],
+    ['table_format', { file_format: 'Parquet', prefix: 'events', table_format: 'hudi' }],
   ])('rejects an invalid %s', (field, config) => {
-    expect(() => previewOf(config)).toThrow(CommandRejected);
-    expect(() => previewOf(config)).toThrow(
+    expect(() => previewOf(config, { tableFormats: ['delta'] })).toThrow(CommandRejected);
+    expect(() => previewOf(config, { tableFormats: ['delta'] })).toThrow(
       expect.objectContaining({ attr: `destination__config__${field}` }),
     );
   });

@@ -2,7 +2,6 @@ import { createInterface } from 'node:readline/promises';
 import { Writable } from 'node:stream';
 import type { Command } from 'commander';
 import type { BatchExportCreateInput, BatchExportUpdateInput, DestinationTest } from '../../client/client.ts';
-import { tableFormats } from '../../destination/formats.ts';
 import { parseCount } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
@@ -67,10 +66,7 @@ export const withDestinationOptions = (command: Command): Command =>
       parseCount,
     )
     .option('--bloom-filters', 'of uuid and distinct_id, in Parquet files')
-    .option(
-      '--table-format <format>',
-      `of the table that Parquet files belong to: ${tableFormats.join(', ')}`,
-    )
+    .option('--table-format <format>', 'of the table that Parquet files belong to: delta')
     .option(
       '--partition-by <partitions>',
       'of the keys, and of the table: date, or date,hour',

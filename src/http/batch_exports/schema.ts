@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { bounds, boundText } from '../../config/bounds.ts';
 import { configDocument } from '../../destination/config.ts';
+import { tableFormats } from '../../tables/table_formats.ts';
 import { models } from '../../domain/batch_export.ts';
 import { conditionCauses, conditionSeverities } from '../../domain/condition.ts';
 import { coverageReasons, coverageStates } from '../../domain/coverage.ts';
@@ -233,13 +234,18 @@ const interval = z
 const offset = (max: number) =>
   z.number().int().min(0, 'Must be at least 0.').max(max, `Must be at most ${max}.`);
 
+/** What configs of requests may have besides what every destination has. */
+export const requestChoices = { tableFormats };
+
+const documentOfConfig = configDocument(tableFormats);
+
 /** A config. `parseS3Config` validates it, with messages of its own; the document states the same bounds. */
-const config = z.record(z.string(), z.unknown()).meta({ anyOf: [configDocument] });
+const config = z.record(z.string(), z.unknown()).meta({ anyOf: [documentOfConfig] });
 
 /** Fields of a config that replace those of the stored one. */
 const partialConfig = z
   .record(z.string(), z.unknown())
-  .meta({ anyOf: [{ ...configDocument, required: [] }] });
+  .meta({ anyOf: [{ ...documentOfConfig, required: [] }] });
 
 const destination = z.strictObject({
   type: z.string().optional(),

@@ -23,7 +23,7 @@ import {
   type WritableDefinition,
 } from '../batch_exports/changes.ts';
 import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
-import { type UpdateBody } from '../batch_exports/schema.ts';
+import { requestChoices, type UpdateBody } from '../batch_exports/schema.ts';
 import { sourceError } from '../plugins/errors.ts';
 import { type EstimateResponse, type PreviewResponse } from './schema.ts';
 
@@ -238,7 +238,7 @@ export async function previewedExport(
   const type = body.destination?.type;
   if (type !== undefined) requireDestinationType(type);
   const config = { ...current?.config, ...body.destination?.config };
-  const destination = previewOf(config);
+  const destination = previewOf(config, requestChoices);
   rejectSelectionForModel(destination.selection, definition.model);
   const { include_events, exclude_events, filters } = destination.selection;
   const selected = { include_events, exclude_events, filters };
