@@ -244,14 +244,14 @@ export const secondsOf = ({ ranges }: Pick<Coverage, 'ranges'>, wanted: Coverage
 
 /**
  * Returns the ranges between the first and the last exported one that are neither exported nor owed, oldest first. What
- * `start_at` and `end_at` exclude is not among them: a person chose it.
+ * `start_at` and `end_at` exclude is not among them, nor a pause that was ended without a backfill: a person chose it.
  */
 export function holesOf({ ranges }: Pick<Coverage, 'ranges'>): DataInterval[] {
   const isExported = ({ state }: CoverageRange): boolean => state === 'exported';
   return ranges
     .slice(ranges.findIndex(isExported), ranges.findLastIndex(isExported) + 1)
     .flatMap(({ start, end, reason }) =>
-      start !== null && (reason === 'before creation' || reason === 'paused') ? { start, end } : [],
+      start !== null && reason === 'before creation' ? { start, end } : [],
     );
 }
 
