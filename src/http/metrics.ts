@@ -148,7 +148,7 @@ const comparisonOutcomes = ['rows_added', 'rows_missing', 'both'] as const;
 
 /** Counts the intervals by export that differ by other checks, such as one that a person requested; 0 if none differs. */
 const otherCounts = `
-  select batch_export_id, checked_by, count(*) filter (where ${differsNow}) as intervals
+  select batch_export_id, checked_by, count(*) filter (where ${differsNow} and interval.status <> 'held') as intervals
   from ${checkedIntervals} group by 1, 2`;
 
 /** How a live export is doing. */
@@ -214,9 +214,10 @@ async function readExportHealth(
      left join (
        select batch_export_id, jsonb_object_agg(outcome, intervals) as counts
        from (
-         select batch_export_id, outcome, count(*) as intervals from exportd.interval_comparisons
-         where outcome in (${comparisonOutcomes.map((outcome) => `'${outcome}'`).join(', ')})
-           and not kept group by 1, 2
+         select batch_export_id, compared.outcome, count(*) as intervals from exportd.interval_comparisons compared
+         join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)
+         where compared.outcome in (${comparisonOutcomes.map((outcome) => `'${outcome}'`).join(', ')})
+           and not compared.kept and interval.status <> 'held' group by 1, 2
          union all ${otherCounts}
        ) counted group by 1
      ) differing on differing.batch_export_id = export.id
@@ -376,7 +377,7 @@ export function registerExportMetrics(
   addGauge(
     metrics,
     'exportd_differing_intervals',
-    'Intervals whose files differed from the source when they were last compared, or verified on request. Without those that a person has kept.',
+    'Intervals whose files differed from the source when they were last compared, or verified on request. Without those that are held, and those that a person has kept.',
     [...ownLabels, 'outcome'],
     async () =>
       (await readSeries()).flatMap(({ labels, exports }) => {

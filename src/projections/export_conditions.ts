@@ -387,7 +387,7 @@ async function readTroubles(
   return Map.groupBy(rows, ({ id }) => id);
 }
 
-/** Reads which intervals differ from the source, by the newest comparison of each. */
+/** Reads which intervals differ from the source, by the newest comparison of each. Of those that are held, their run has told it. */
 async function readDiffering(
   pool: Pool,
   ids: readonly string[],
@@ -395,13 +395,16 @@ async function readDiffering(
   const { rows } = await pool.query<AffectedIntervals & { readonly id: string }>(
     `select id, count(*)::int as intervals, ${isoTime('min(since)')} as since, ${newestRanges} as ranges
      from (
-       select batch_export_id as id, data_interval_start, data_interval_end, run_id, last_compared_at as since
-       from exportd.interval_comparisons
+       select batch_export_id as id, data_interval_start, data_interval_end, compared.run_id,
+         compared.last_compared_at as since
+       from exportd.interval_comparisons compared
+       join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)
        -- Late rows are exported by themselves.
-       where batch_export_id = any($1) and outcome in ('rows_missing', 'both') and not kept
+       where batch_export_id = any($1) and compared.outcome in ('rows_missing', 'both') and not compared.kept
+         and interval.status <> 'held'
        union
        select batch_export_id, data_interval_start, data_interval_end, interval.run_id, checked.checked_at
-       from ${checkedIntervals} where ${differsNow} and batch_export_id = any($1)
+       from ${checkedIntervals} where ${differsNow} and interval.status <> 'held' and batch_export_id = any($1)
      ) differing group by 1`,
     [ids],
   );

@@ -199,6 +199,26 @@ export const faultCases: readonly FaultCase[] = [
     alerts: ['ExportdExportError'],
   },
   {
+    fault: 'an interval is held',
+    series: condition('error', 'held', '0x5 1x25'),
+    alerts: ['ExportdExportError'],
+  },
+  {
+    fault: 'the source has lost rows that were exported',
+    series: {
+      'exportd_differing_intervals{interval="hour",outcome="rows_missing",instance="one"}': '0x5 1x25',
+      ...condition('error', 'differs', '0x5 1x25'),
+    },
+    alerts: ['ExportdVerifyFailed'],
+  },
+  {
+    fault: 'rows arrive late, and are exported again within minutes',
+    series: {
+      'exportd_differing_intervals{interval="hour",outcome="rows_added",instance="one"}': '0x8 1x6 0x16',
+    },
+    alerts: [],
+  },
+  {
     fault: 'a run fails, and succeeds when it is retried',
     series: {
       'exportd_runs_total{status="FailedRetryable",instance="worker"}': '0x10 1x20',
