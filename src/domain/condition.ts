@@ -299,6 +299,7 @@ export const notifiedCauses = [
   'destination_unavailable',
   'behind',
   'held',
+  'differs',
   'holes',
 ] as const;
 export type NotifiedCause = (typeof notifiedCauses)[number];

@@ -1,6 +1,7 @@
 import type { NotifiedCause, OpenCause } from '../domain/condition.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import { readStandings } from '../projections/export_conditions.ts';
+import { closeIncidentsOfDeleted } from './incidents.ts';
 import { notClosed, type NotifiedIncident, type NotificationType, withoutRun } from './notification.ts';
 import { type NewNotification, storeNotification } from './store_notification.ts';
 
@@ -12,6 +13,7 @@ const conditionEvents: Readonly<
   destination_unavailable: { begin: 'destination.unavailable', end: 'destination.recovered' },
   behind: { begin: 'export.behind', end: 'export.caught_up' },
   held: { begin: null, end: 'batch_export.recovered' },
+  differs: { begin: 'export.differs', end: 'export.agrees' },
   holes: { begin: 'export.holes', end: 'export.holes_filled' },
 };
 
@@ -71,8 +73,9 @@ interface BegunCause extends OpenCause {
 }
 
 /**
- * Notifies which outages, late exports, holes and held intervals have begun or ended since the last call. The conditions follow
- * from outages and the clock, so no event of the journal tells. One process calls it at a time.
+ * Notifies which outages, late exports, holes, held and differing intervals have begun or ended since the last call, and that the
+ * incidents of deleted exports are over. The conditions follow from outages and the clock, so no event of the journal tells. One
+ * process calls it at a time.
  * @returns the number of changes
  */
 export async function notifyConditionChanges(pool: Pool): Promise<number> {
@@ -119,9 +122,14 @@ export async function notifyConditionChanges(pool: Pool): Promise<number> {
   ).values())
     await inTransaction(pool, (connection) => beginCauses(connection, causes));
   for (const cause of due) await inTransaction(pool, (connection) => tellLate(connection, cause));
+  const liveIds = new Set(live.map(({ id }) => id));
+  const isDeleted = ({ batch_export_id }: StoredCause): boolean => !liveIds.has(batch_export_id);
+  ended.push(...stored.filter(isDeleted));
   for (const causes of Map.groupBy(ended, ({ team_id, incident_id }) => `${team_id} ${incident_id}`).values())
-    await inTransaction(pool, (connection) => endCauses(connection, causes));
-  return begun.length + due.length + ended.length;
+    await inTransaction(pool, (connection) =>
+      endCauses(connection, causes, causes.every(isDeleted) ? 'deletion' : 'recovery'),
+    );
+  return begun.length + due.length + ended.length + (await closeIncidentsOfDeleted(pool));
 }
 
 /** Remembers how many intervals a known cause affects, if it has grown. */
@@ -248,8 +256,15 @@ async function isStillOut(connection: Connection, incidentId: string): Promise<b
   return rowCount !== 0;
 }
 
-/** Forgets causes that have ended with one incident, and notifies of the end of those that were told. */
-async function endCauses(connection: Connection, causes: readonly StoredCause[]): Promise<void> {
+/**
+ * Forgets causes that have ended with one incident, and notifies of the end of those that were told.
+ * @param by what has ended them, unless their outage lasts
+ */
+async function endCauses(
+  connection: Connection,
+  causes: readonly StoredCause[],
+  by: 'recovery' | 'deletion',
+): Promise<void> {
   const { rows } = await connection.query<StoredCause & { readonly now: string }>(
     `delete from exportd.notified_conditions
      where batch_export_id = any($1) and cause = $2 and told
@@ -272,7 +287,7 @@ async function endCauses(connection: Connection, causes: readonly StoredCause[])
       cause: `${cause} ${incident_id} ended ${closedAt}`,
       team_id,
       batch_export_id,
-      incident: incidentOf(rows, { closed_at: closedAt, closed_by: isOut ? 'disuse' : 'recovery' }),
+      incident: incidentOf(rows, { closed_at: closedAt, closed_by: isOut ? 'disuse' : by }),
       onlyOwnWebhooks: remaining.length + index > 0,
     });
 }

@@ -1,5 +1,5 @@
-import type { Connection } from '../journal/database.ts';
-import { notClosed, type NotifiedIncident, type PublishedManifest } from './notification.ts';
+import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
+import { notClosed, type NotifiedIncident, type PublishedManifest, withoutRun } from './notification.ts';
 import { isSubscribed, type NewNotification, storeNotification } from './store_notification.ts';
 
 /** A notification about the interval of a run, or of the latest run that led to a pause. */
@@ -156,3 +156,40 @@ async function resolveIncidents(
   }
   return hasDelivery;
 }
+
+/**
+ * Ends the incidents of deleted exports, and notifies of it. Afterwards nothing keeps the webhooks of such an export, except
+ * deliveries that have not ended.
+ * @returns the number of incidents that it has ended
+ */
+export const closeIncidentsOfDeleted = (pool: Pool): Promise<number> =>
+  inTransaction(pool, async (connection) => {
+    const { rows } = await connection.query<
+      OpenIncident & { batch_export_id: string; owner_id: string; team_id: number; now: string }
+    >(
+      `with ended as (
+         delete from exportd.incidents incident using exportd.batch_exports export
+         where export.id = incident.batch_export_id and export.deleted returning incident.*, export.team_id)
+       select batch_export_id, owner_id, team_id, ${incidentColumns}, clock_timestamp() as now
+       from ended group by 1, 2, 3, incident_id`,
+    );
+    for (const { batch_export_id, owner_id, team_id, now, ...incident } of rows)
+      await storeNotification(connection, {
+        ...withoutRun,
+        type: 'batch_export.recovered',
+        cause: `${incident.incident_id} deleted`,
+        team_id,
+        batch_export_id,
+        backfill_id: owner_id === batch_export_id ? null : owner_id,
+        incident: incidentOf(incident, { closed_at: new Date(now).toISOString(), closed_by: 'deletion' }),
+      });
+    await connection.query(deleteWebhooksOfDeleted);
+    return rows.length;
+  });
+
+/** SQL: deletes the webhooks of deleted exports that have no message to send any more. */
+export const deleteWebhooksOfDeleted = `delete from exportd.webhooks webhook using exportd.batch_exports export
+  where export.id = webhook.batch_export_id and export.deleted and not exists (
+      select from exportd.webhook_deliveries where webhook_id = webhook.id and status = 'pending')
+    and not exists (select from exportd.incidents incident where incident.batch_export_id = export.id)
+    and not exists (select from exportd.notified_conditions notified where notified.batch_export_id = export.id)`;

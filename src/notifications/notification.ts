@@ -19,6 +19,8 @@ export const notificationTypes = [
   'destination.recovered',
   'export.behind',
   'export.caught_up',
+  'export.differs',
+  'export.agrees',
   'export.holes',
   'export.holes_filled',
 ] as const;
@@ -81,12 +83,12 @@ export interface NotifiedIncident {
   readonly opened_at: string;
   /** Null until it is over. */
   readonly closed_at: string | null;
-  /** `disuse`: it lasts, but no export waits for it any more, such as after a pause. */
+  /** `disuse`: it lasts, but no export waits for it any more, such as after a pause. `deletion`: of the export. */
   readonly closed_by: (typeof incidentEnds)[number] | null;
 }
 
 /** How an incident ends. */
-export const incidentEnds = ['recovery', 'disuse'] as const;
+export const incidentEnds = ['recovery', 'disuse', 'deletion'] as const;
 
 /** The end of an incident that is open. */
 export const notClosed = { closed_at: null, closed_by: null } as const;
@@ -144,6 +146,7 @@ export interface Notification {
 
 /** Describes the event in a short clause, without the error message. */
 export function describeNotification({ type, data }: Pick<Notification, 'type' | 'data'>): string {
+  if (data.incident?.closed_by === 'deletion') return 'the batch export was deleted';
   const interval = `${data.data_interval_start ?? '?'} to ${data.data_interval_end ?? '?'}`;
   switch (type) {
     case 'run.failed':
@@ -182,6 +185,10 @@ export function describeNotification({ type, data }: Pick<Notification, 'type' |
       return 'intervals of the batch export are late';
     case 'export.caught_up':
       return 'no interval of the batch export is late any more';
+    case 'export.differs':
+      return 'files of the batch export differ from the source';
+    case 'export.agrees':
+      return 'no files of the batch export differ from the source any more';
     case 'export.holes':
       return 'intervals between exported ones were never exported';
     case 'export.holes_filled':
@@ -384,7 +391,7 @@ export function messageBody(
 }
 
 /**
- * The page of the console for a message: of the export, or of all exports for an outage; null for a test, without a console, and when
+ * The page of the console for a message: of the export, or of all exports for an outage or a deletion; null for a test, without a console, and when
  * the public URL is not set.
  */
 function pageOf(
@@ -394,5 +401,6 @@ function pageOf(
   const { batch_export_id } = data;
   if (batch_export_id === null || baseUrl === undefined || !hasConsole) return null;
   const console = `${baseUrl.replace(/\/+$/, '')}/`;
-  return isAboutOutage(data) ? console : `${console}exports/${batch_export_id}`;
+  const hasNoPage = isAboutOutage(data) || data.incident?.closed_by === 'deletion';
+  return hasNoPage ? console : `${console}exports/${batch_export_id}`;
 }

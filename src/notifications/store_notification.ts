@@ -41,7 +41,7 @@ export const isSubscribed = ({
 
 /**
  * Stores a notification with a delivery to each subscribed webhook, in the transaction of the event that it reports. Once
- * per cause; deleted exports have none. `interval.published` is stored only while a webhook subscribes to it. A webhook that
+ * per cause; deleted exports have only the end of their incidents. `interval.published` is stored only while a webhook subscribes to it. A webhook that
  * has too many pending deliveries gets one that is dropped, so that its log shows what it missed.
  * @returns whether there is a delivery
  */
@@ -98,7 +98,7 @@ const storeStatement = `with subscribed as (
   added as (
     insert into exportd.notifications (id, type, team_id, batch_export_id, run_id, data)
     select $1, $2, $3, $4, $5, $6::jsonb || jsonb_build_object('batch_export_name', name, 'condition', null)
-    from exportd.batch_exports where id = $4 and not deleted
+    from exportd.batch_exports where id = $4 and (not deleted or $6::jsonb #>> '{incident, closed_at}' is not null)
       and ($2 <> 'interval.published' or exists (select from subscribed))
     on conflict (id) do nothing returning id)
   insert into exportd.webhook_deliveries (notification_id, webhook_id, batch_export_id, status, detail, ended_at)

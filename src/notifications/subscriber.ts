@@ -6,7 +6,7 @@ import type { Connection } from '../journal/database.ts';
 import type { AppendedEvent, Subscriber } from '../journal/journal.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { notifyOfHold } from './condition_changes.ts';
-import { notifyOfCompletion, openIncident } from './incidents.ts';
+import { deleteWebhooksOfDeleted, notifyOfCompletion, openIncident } from './incidents.ts';
 import { type CompletedBackfill, withoutRun } from './notification.ts';
 import { storeNotification } from './store_notification.ts';
 
@@ -213,15 +213,16 @@ async function reportPause(
   return hasDelivery ? batch_export_id : null;
 }
 
-/** Drops the pending deliveries and the incidents of a deleted export, and deletes its dedicated webhooks. */
+/**
+ * Drops the pending deliveries of a deleted export, and deletes its dedicated webhooks, unless they have to be told that an
+ * incident is over.
+ */
 async function dropNotifications(connection: Connection, batchExportId: string): Promise<void> {
-  for (const statement of [
-    'delete from exportd.webhooks where batch_export_id = $1',
+  await connection.query(
     `update exportd.webhook_deliveries
      set status = 'dropped', detail = 'The batch export was deleted.', ended_at = clock_timestamp()
      where batch_export_id = $1 and status = 'pending'`,
-    'delete from exportd.incidents where batch_export_id = $1',
-    'delete from exportd.notified_conditions where batch_export_id = $1',
-  ])
-    await connection.query(statement, [batchExportId]);
+    [batchExportId],
+  );
+  await connection.query(`${deleteWebhooksOfDeleted} and export.id = $1`, [batchExportId]);
 }

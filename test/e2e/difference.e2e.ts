@@ -176,9 +176,21 @@ const until = (exported: Exported, expected: object, what: string) =>
 const untilQuiet = (exported: Exported) => until(exported, nowhere, 'no surface has an alarm');
 const untilLoud = (exported: Exported) => until(exported, everywhere, 'all surfaces have the alarm');
 
-const recoveries = (id: string) =>
-  receiver.messages.filter(
-    ({ type, data }) => type === 'batch_export.recovered' && data.batch_export_id === id,
+/** The messages that begin and end the alarm. */
+const toldOf = (kind: Kind): readonly string[] =>
+  kind === 'held' ? ['run.held', 'batch_export.recovered'] : ['export.differs', 'export.agrees'];
+
+/** Waits until webhooks were told of the end, with the incident of the begin. */
+const untilTold = (kind: Kind, id: string) =>
+  waitFor(
+    () => {
+      const [begin, end] = toldOf(kind).map((type) =>
+        receiver.messages.findLast((one) => one.type === type && one.data.batch_export_id === id),
+      );
+      const [opened, closed] = [begin, end].map((one) => one?.data.incident as { id: string } | undefined);
+      return opened && closed && opened.id === closed.id;
+    },
+    () => `the closing message; sent are ${receiver.messages.map(({ type }) => type).join(', ')}`,
   );
 
 const audited = async (id: string) => {
@@ -225,7 +237,7 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
     const kept = await difference(exported, '--keep', '--reason', 'ticket 7');
     expect(kept).toMatchObject({ code: 0, stderr: '' });
     await untilQuiet(exported);
-    if (kind === 'held') await waitFor(() => recoveries(exported.id).length === 1, 'the closing message');
+    await untilTold(kind, exported.id);
     const { interval } = await intervalOf(exported);
     expect(interval).toMatchObject({
       status: 'exported',
@@ -301,7 +313,7 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
     expect(removed).toMatchObject({ code: 0, stderr: '' });
     const run = await newestRun(exported, 'Completed');
     await untilQuiet(exported);
-    if (kind === 'held') await waitFor(() => recoveries(exported.id).length > 0, 'the closing message');
+    await untilTold(kind, exported.id);
     const left = await sourceUuids(stack.pool, stack.projectId, exported.start, exported.end);
     expect(left).toHaveLength(rows - deleted - 1);
     expect(await exportedUuids(stack.bucket, run.manifest_key)).toEqual(left);

@@ -9,6 +9,7 @@ import { configRules } from '../../src/temporal/capabilities.ts';
 import { notifyConditionChanges } from '../../src/notifications/condition_changes.ts';
 import { storeNotification } from '../../src/notifications/store_notification.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { recordIntervalCheck } from '../../src/projections/interval_checks.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
@@ -290,6 +291,27 @@ describe('every surface says the same of an export', () => {
     const { body } = await api.call('GET', `batch_exports/${id}/runs/?status=Starting`);
     for (const { id: retry } of body.results as { id: string }[]) await publish(retry);
     expect(await eventsSince(id)).toEqual(['run.held', 'batch_export.recovered']);
+  });
+
+  it('whose files differ from the source by a check, until they do not', async () => {
+    const { id, own } = await createExport('Differs', [3, 1]);
+    for (const run of own) await publish(run);
+    const check = (difference: string | null) =>
+      recordIntervalCheck(api.database.pool, {
+        batch_export_id: id,
+        start: minuteAgo(3).toISOString(),
+        end: minuteAgo(2).toISOString(),
+        checked_by: 'verification',
+        checked_at: new Date().toISOString(),
+        difference,
+        findings: {},
+      });
+    await check('1 row is not in the source');
+    expect((await expectEverywhere(id, 'differs')).affected.intervals).toBe(1);
+    expect(await eventsSince(id)).toEqual(['export.differs']);
+    await check(null);
+    await expectEverywhere(id, 'ok');
+    expect(await eventsSince(id)).toEqual(['export.differs', 'export.agrees']);
   });
 
   it('that is late, until it is not, whatever pauses do meanwhile', async () => {

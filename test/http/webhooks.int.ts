@@ -40,6 +40,8 @@ const incidents = [
   'destination.recovered',
   'export.behind',
   'export.caught_up',
+  'export.differs',
+  'export.agrees',
   'export.holes',
   'export.holes_filled',
 ];

@@ -208,6 +208,25 @@ describe('an outage', () => {
     await remove([id]);
   });
 
+  it('is over when the last of its exports is deleted', async () => {
+    const { pool } = api.database;
+    const ids = [await createExport('Leaves', 3, 1), await createExport('Leaves last', 2, 1)];
+    const { rows } = await pool.query<{ circuit: string }>(
+      'select circuit from exportd.destination_configs where batch_export_id = $1',
+      [ids[0]],
+    );
+    const circuits = createCircuitStore(pool, s3Settings(), collectLog().logger);
+    const opened = await messagesAfter(() => circuits.open(rows[0]?.circuit ?? '', 'Refused.'));
+    expect(await messagesAfter(() => remove(ids.slice(0, 1)))).toEqual([]);
+    expect(await messagesAfter(() => remove(ids.slice(1)))).toMatchObject([
+      {
+        type: 'destination.recovered',
+        data: { incident: { id: opened[0]?.data.incident.id, closed_by: 'disuse' } },
+      },
+    ]);
+    await circuits.close(rows[0]?.circuit ?? '');
+  });
+
   it('hides that its exports are late, and for a while that they catch up', async () => {
     const { pool } = api.database;
     const late = await createExport('Late', 30, 28);
@@ -253,5 +272,47 @@ describe('the trouble of one export', () => {
     );
     expect(new Set(failed.map(({ data }) => data.incident.id)).size).toBe(1);
     expect(failed.map(pagerDuty)).toMatchObject(failed.map(() => ({ event_action: 'trigger' })));
+  });
+
+  it('is over when the export is deleted, and every webhook that heard of it is told', async () => {
+    const { pool } = api.database;
+    const policies = createPolicies(readSettings({ DATABASE_URL: 'unused' }), configRules);
+    const id = await createExport('Deleted', 2, 1);
+    let late = '';
+    const { body: own } = await api.call('POST', 'webhooks/', {
+      url: 'https://receiver.example/own',
+      batch_export: id,
+    });
+    await api.advanceSchedule(id);
+    const { body } = await api.call('GET', `batch_exports/${id}/runs/`);
+    const [run] = body.results as { id: string }[];
+    const opened = await messagesAfter(async () => {
+      late = await createExport('Deleted late', 30, 28);
+      await endRun(api.journal, policies, run?.id ?? '', { status: 'Failed', latest_error: 'Gone.' });
+    });
+    expect(opened.map(({ type }) => type).toSorted()).toEqual(['export.behind', 'run.failed', 'run.failed']);
+    const closed = await messagesAfter(() => remove([id, late]));
+    const idOf = (type: string) => opened.find((one) => one.type === type)?.data.incident.id;
+    const recovered = {
+      type: 'batch_export.recovered',
+      data: { batch_export_name: 'Deleted', incident: { id: idOf('run.failed'), closed_by: 'deletion' } },
+    };
+    expect(closed.toSorted((one, other) => one.type.localeCompare(other.type))).toMatchObject([
+      recovered,
+      recovered,
+      { type: 'export.caught_up', data: { incident: { id: idOf('export.behind'), closed_by: 'deletion' } } },
+    ]);
+    expect(closed.map(slackText)).toContain('Deleted: The batch export was deleted.');
+    expect(closed.map(pagerDuty)).toMatchObject(closed.map(() => ({ event_action: 'resolve' })));
+    // Its own webhook lasts until it has heard of that.
+    const path = `webhooks/${String(own.id)}/`;
+    expect((await api.call('GET', path)).status).toBe(200);
+    await pool.query(
+      `update exportd.webhook_deliveries set status = 'delivered', ended_at = clock_timestamp()
+       where webhook_id = $1 and status = 'pending'`,
+      [own.id],
+    );
+    expect(await messagesAfter(() => Promise.resolve())).toEqual([]);
+    expect((await api.call('GET', path)).status).toBe(404);
   });
 });

@@ -112,6 +112,8 @@ const webhookEvents: Readonly<Record<WebhookEvent, string>> = {
   'destination.recovered': 'the bucket responds again',
   'export.behind': 'intervals are late',
   'export.caught_up': 'no interval is late any more',
+  'export.differs': 'files differ from the source',
+  'export.agrees': 'no files differ from the source any more',
   'export.holes': 'intervals between exported ones are missing',
   'export.holes_filled': 'no interval between exported ones is missing any more',
 };
