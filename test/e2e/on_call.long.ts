@@ -1,22 +1,28 @@
-/** The on-call drill: ten faults are made one by one, and everything that people look at says the same of each. */
+/** The on-call drill: twelve faults are made one by one, and everything that people look at says the same of each. */
 import { randomBytes, randomUUID } from 'node:crypto';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { connect, createServer, type Server, type Socket } from 'node:net';
+import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
+import { withCodesLast, withLocalTimes } from '../../src/console/formatting/format.ts';
 import { inWords } from '../../src/console/pages/edit/form_fields.ts';
 import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { exportd } from '../cli/command_line.ts';
 import { launchBrowser, openConsole, type ConsolePage } from '../console/browser.ts';
+import { startFakeServer, type FakeServer } from '../destination/fake_server.ts';
 import { startReceiver, type Receiver } from '../notifications/receiver.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import { ruleFile } from './monitored_stack.ts';
+import { type Prometheus, startPrometheus } from './prometheus.ts';
 import { insertEvents } from './rows.ts';
 import { startStack, type Stack } from './stack.ts';
 
@@ -39,10 +45,16 @@ let stack: Stack;
 let source: TestDatabase;
 let receiver: Receiver;
 let operator: Receiver;
+/** Slack and PagerDuty, by path. */
+let chats: FakeServer;
+let prometheus: Prometheus;
 let browser: Browser;
 let opened: ConsolePage;
 let gates: Readonly<Record<'source' | 'store', Gate>>;
 let monitoring: Readonly<Record<'server' | 'worker', string>>;
+
+/** A login of the source that the drill takes away. */
+const reader = `on_call_${randomBytes(6).toString('hex')}`;
 
 /** Reports a figure of the drill at once: it takes minutes. */
 const report = (figure: string): void => void process.stderr.write(`${figure}\n`);
@@ -92,6 +104,7 @@ beforeAll(async () => {
   const secret = createWebhookSecret();
   receiver = await startReceiver(secret);
   operator = await startReceiver(secret);
+  chats = await startFakeServer((_, response) => response.writeHead(200).end());
   const ports = await assignPorts(join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`), [
     'server',
     'worker',
@@ -106,8 +119,11 @@ beforeAll(async () => {
     server: `http://127.0.0.1:${ports.server}`,
     worker: `http://127.0.0.1:${ports.worker}`,
   };
+  await source.pool.query(`create role ${reader} superuser login password 'on-call'`);
   const sourceUrl = new URL(source.url);
   sourceUrl.port = String(gates.source.port);
+  sourceUrl.username = reader;
+  sourceUrl.password = 'on-call';
   stack = await startStack('on-call', {
     SOURCE_DATABASE_URL: sourceUrl.href,
     EXPORTD_MONITORING_PORT: String(ports.server),
@@ -120,7 +136,13 @@ beforeAll(async () => {
     EXPORTD_ACTIVITY_RETRY_MAX: '1m',
   });
   await insertEvents(source.pool, stack.projectId, hourAgo(8), 800, 8 * 3_600);
-  await stack.call('POST', '/webhooks/', { url: receiver.url, secret });
+  for (const webhook of [
+    { url: receiver.url, secret },
+    { url: `${chats.endpoint}/slack`, format: 'slack' },
+    { url: `${chats.endpoint}/pagerduty?routing_key=R0123`, format: 'pagerduty' },
+  ])
+    await stack.call('POST', '/webhooks/', webhook);
+  prometheus = await startPrometheus(Object.values(monitoring), ruleFile);
   browser = await launchBrowser();
   opened = await openConsole(browser, stack.baseUrl, { key: stack.key });
 });
@@ -129,7 +151,10 @@ afterAll(async () => {
   await stack.stop();
   await receiver.close();
   await operator.close();
+  await chats.close();
+  await prometheus.close();
   for (const gate of Object.values(gates)) await gate.set('refused');
+  await source.pool.query(`drop role ${reader}`);
   await source.drop();
 });
 
@@ -179,15 +204,45 @@ const lineOf = (
 const incidentIn = ({ incident, incident_id }: Readonly<Record<string, unknown>>): unknown =>
   incident_id ?? (incident as { id: string } | null | undefined)?.id;
 
+/** What Slack and PagerDuty have got of an incident, in order. */
+function chatsOf(incident: string): { readonly slack: number; readonly pagerDuty: string[] } {
+  const about = (path: string) =>
+    chats.received.filter((one) => one.path.startsWith(path) && one.body.includes(incident));
+  return {
+    slack: about('/slack').length,
+    pagerDuty: about('/pagerduty').map(({ body }) => {
+      const { event_action, dedup_key } = JSON.parse(body) as { event_action: string; dedup_key: string };
+      return dedup_key === incident ? event_action : 'of another incident';
+    }),
+  };
+}
+
+/** Lines of the logs of server and workers that name an incident. */
+const loggedOf = (incident: string): number =>
+  ['server', 'worker'].flatMap((part) =>
+    readFileSync(join(tmpdir(), 'exportd-e2e-logs', `on-call.${part}.log`), 'utf8')
+      .split('\n')
+      .filter((line) => line.includes(incident)),
+  ).length;
+
+/** Whether `exportd doctor` finds that nothing needs attention. */
+async function isWell(): Promise<boolean | undefined> {
+  const environment = { DATABASE_URL: stack.databaseUrl, TEMPORAL_ADDRESS: stack.temporalAddress };
+  const { stdout } = await exportd(environment, 'doctor', '--json');
+  return (JSON.parse(stdout) as { check: string; ok: boolean }[]).find(({ check }) => check === 'conditions')
+    ?.ok;
+}
+
 /** What every surface says of an export, in the words of its cause and sentence. */
 async function surfacesOf(id: string): Promise<Record<string, unknown>> {
-  const [list, status, statusJson, show, why, names] = await Promise.all([
+  const [list, status, statusJson, show, why, names, doctor] = await Promise.all([
     stack.call('GET', '/batch_exports/?limit=1000'),
     command('status'),
     command('status', '--json'),
     command('export', 'show', id),
     command('why', id),
     command('export', 'list'),
+    isWell(),
   ]);
   const found = (list.body.results as { id: string; condition: Condition }[]).find((one) => one.id === id);
   const { batch_exports } = JSON.parse(statusJson.stdout) as {
@@ -201,6 +256,7 @@ async function surfacesOf(id: string): Promise<Record<string, unknown>> {
     statusJson: batch_exports.find((one) => one.id === id)?.condition,
     show: show.stdout,
     why: why.stdout,
+    doctor,
     names: lineOf(names.stdout, { id }),
     metrics: metrics.split('\n').filter((line) => line.startsWith('exportd_export_condition')),
     server: faultsIn(await json(`${monitoring.server}/readyz`)),
@@ -210,7 +266,7 @@ async function surfacesOf(id: string): Promise<Record<string, unknown>> {
 /** What pages say of an export: of an outage, without what of the export waits. */
 async function sentenceOf(id: string): Promise<string> {
   const { summary, incident } = await conditionOf(id);
-  return inWords(incident?.summary ?? summary);
+  return withLocalTimes(inWords(withCodesLast(incident?.summary ?? summary)), 'UTC');
 }
 
 /** Shows the list and the page of the export in Chromium, until both show the sentence. A probe of a bucket may change it. */
@@ -232,6 +288,8 @@ async function expectInConsole(id: string): Promise<void> {
 
 interface Fault {
   readonly name: string;
+  /** The only one that rings. */
+  readonly alert: string;
   readonly cause: ConditionCause;
   readonly owner: Condition['owner'];
   /** Makes the fault, and returns the export that has it. */
@@ -251,9 +309,37 @@ const operatorTold: Fault['told'] = {
   end: 'operator_fault.resolved',
 };
 
+/** Waits until the interval of a backfill is exported. @returns its run */
+async function exportedRun(id: string): Promise<string> {
+  await waitFor(async () => (await conditionOf(id)).cause === 'ok', 'the interval is exported');
+  const [run] = await stack.runs(id);
+  await stack.waitForRun(id, run?.id ?? '', 'Completed');
+  return run?.id ?? '';
+}
+
+const deleteRows = (from: number, to: number): Promise<unknown> =>
+  source.pool.query(
+    `delete from events where uuid in (
+       select uuid from events where inserted_at >= $1 and inserted_at < $2 limit 40)`,
+    [hourAgo(from), hourAgo(to)],
+  );
+
+/** Keeps or removes what the condition asks about. */
+async function decide(id: string, decision: 'keep' | 'remove'): Promise<void> {
+  const { affected, actions } = await conditionOf(id);
+  const [range] = affected.ranges;
+  expect(actions).toMatchObject([{ method: 'GET' }]);
+  const path = `/batch_exports/${id}/intervals/${range?.start}/difference/`;
+  const { missing_rows } = (await stack.call('GET', path)).body;
+  expect(missing_rows).toBe(40);
+  const decided = await stack.call('POST', path, { decision, reason: 'ticket 7', rows: missing_rows });
+  expect([decided.status, decided.text]).toEqual([200, expect.anything()]);
+}
+
 const faults: readonly Fault[] = [
   {
     name: 'a wrong key',
+    alert: 'ExportdExportError',
     cause: 'access_denied',
     owner: 'tenant',
     make: async () => {
@@ -270,6 +356,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'an endpoint that refuses connections',
+    alert: 'ExportdDestinationUnavailable',
     cause: 'destination_unavailable',
     owner: 'tenant',
     make: async () => {
@@ -283,6 +370,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'a bucket that is silent',
+    alert: 'ExportdDestinationUnavailable',
     cause: 'destination_unavailable',
     owner: 'tenant',
     make: async () => {
@@ -296,6 +384,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'a source that is down',
+    alert: 'ExportdDependencyDown',
     cause: 'source_unavailable',
     owner: 'operator',
     make: async () => {
@@ -308,7 +397,27 @@ const faults: readonly Fault[] = [
     told: project('source.unavailable', 'source.recovered'),
   },
   {
+    name: 'a login of the source that is refused',
+    alert: 'ExportdDependencyDown',
+    cause: 'source_unavailable',
+    owner: 'operator',
+    make: async () => {
+      const id = await createExport('Locked out');
+      await source.pool.query(`alter role ${reader} nologin`);
+      await source.pool.query('select pg_terminate_backend(pid) from pg_stat_activity where usename = $1', [
+        reader,
+      ]);
+      await backfill(id, 4, 2);
+      return id;
+    },
+    repair: async () => {
+      await source.pool.query(`alter role ${reader} login`);
+    },
+    told: project('source.unavailable', 'source.recovered'),
+  },
+  {
     name: 'a column of the source that was dropped',
+    alert: 'ExportdOperatorFault',
     cause: 'operator_fault',
     owner: 'operator',
     make: async () => {
@@ -324,26 +433,40 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'an interval that is held',
+    alert: 'ExportdExportError',
     cause: 'held',
     owner: 'tenant',
     make: async () => {
       const id = await createExport('Held');
       await backfill(id, 3, 2);
-      await waitFor(async () => (await conditionOf(id)).cause === 'ok', 'the interval is exported');
-      const [run] = await stack.runs(id);
-      await stack.waitForRun(id, run?.id ?? '', 'Completed');
-      await source.pool.query(
-        `delete from events where uuid in (
-           select uuid from events where inserted_at >= $1 and inserted_at < $2 limit 40)`,
-        [hourAgo(3), hourAgo(2)],
-      );
-      await stack.call('POST', `/batch_exports/${id}/runs/${run?.id}/retry/`, {});
+      const run = await exportedRun(id);
+      await deleteRows(3, 2);
+      await stack.call('POST', `/batch_exports/${id}/runs/${run}/retry/`, {});
       return id;
     },
+    repair: (id) => decide(id, 'keep'),
     told: project('run.held', 'batch_export.recovered'),
   },
   {
+    name: 'files that a verification finds to differ',
+    alert: 'ExportdVerifyFailed',
+    cause: 'differs',
+    owner: 'tenant',
+    make: async () => {
+      const id = await createExport('Differs');
+      await backfill(id, 5, 4);
+      await exportedRun(id);
+      await deleteRows(5, 4);
+      const start = hourAgo(5).toISOString();
+      await stack.call('POST', `/batch_exports/${id}/intervals/${start}/verifications/`, {});
+      return id;
+    },
+    repair: (id) => decide(id, 'remove'),
+    told: project('export.differs', 'export.agrees'),
+  },
+  {
     name: 'an export that was paused by itself',
+    alert: 'ExportdExportError',
     cause: 'paused_by_failures',
     owner: 'tenant',
     make: async () => {
@@ -365,6 +488,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'holes between exported ranges',
+    alert: 'ExportdHoles',
     cause: 'holes',
     owner: 'tenant',
     make: async () => {
@@ -377,11 +501,13 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'no worker',
+    alert: 'ExportdNoWorker',
     cause: 'no_worker',
     owner: 'operator',
     make: async () => {
       const id = await createExport('No worker', {}, { interval: 'day' });
-      await stack.workers.at(-1)?.kill();
+      // It hangs, as a swapping machine does, and is killed in the end.
+      stack.workers.at(-1)?.pause();
       // It is accepted, and pending.
       void stack.call('POST', `/batch_exports/${id}/backfill/`, {
         start_at: hourAgo(3).toISOString(),
@@ -390,6 +516,7 @@ const faults: readonly Fault[] = [
       return id;
     },
     repair: async () => {
+      await stack.killWorker();
       await stack.startWorker();
     },
     told: operatorTold,
@@ -397,6 +524,7 @@ const faults: readonly Fault[] = [
   },
   {
     name: 'a key ring that opens nothing',
+    alert: 'ExportdOperatorFault',
     cause: 'operator_fault',
     owner: 'operator',
     make: async () => {
@@ -429,6 +557,7 @@ async function expectAgreement(fault: Fault, id: string): Promise<Condition> {
     statusJson: condition,
     show: expect.stringContaining(`Condition: ${cause} (${severity}): ${summary}`),
     why: expect.stringContaining(summary),
+    doctor: false,
     names: expect.stringMatching(new RegExp(` ${cause} `)),
     metrics: expect.arrayContaining([expect.stringContaining(`severity="${severity}",cause="${cause}"`)]),
     server: owner === 'operator' ? expect.arrayContaining([expect.any(String)]) : [],
@@ -473,6 +602,15 @@ async function drill(fault: Fault, id: string, before: number): Promise<string> 
   );
   const agreedAfter = performance.now() - made;
   await expectInConsole(id);
+  let ringing: readonly string[] = [];
+  await waitFor(
+    async () => {
+      ringing = await prometheus.alerts();
+      return ringing.join() === fault.alert;
+    },
+    () => `${fault.alert} rings alone; ringing are ${ringing.join(', ')}`,
+    curedWithinMs,
+  );
   const message = await waitFor(
     async () => {
       // Holes are told once they have lasted.
@@ -489,7 +627,7 @@ async function drill(fault: Fault, id: string, before: number): Promise<string> 
 
   const began = performance.now();
   await fault.repair?.(id);
-  for (const { path, body } of agreed.actions) {
+  for (const { path, body } of agreed.actions.filter(({ method }) => method === 'POST')) {
     const relative = path.replace(`/api/projects/${stack.projectId}`, '');
     const response = await stack.call('POST', relative, body);
     expect([path, response.status, response.text]).toEqual([path, 200, expect.anything()]);
@@ -509,7 +647,20 @@ async function drill(fault: Fault, id: string, before: number): Promise<string> 
       `${fault.told.end} is sent; sent are ${all.map(({ messages }) => messages.map(({ type }) => type).join(', ')).join('; ')}`,
   );
   expect(incidentIn(last.data)).toBe(incidentIn(message.data));
-  expect(incidentIn(last.data)).toEqual(expect.any(String));
+  const incident = String(incidentIn(last.data));
+  expect(incident).toHaveLength(36);
+  // An outage has it in the condition and in the log of its begin and its end.
+  expect(agreed.incident?.id ?? incident).toBe(incident);
+  expect(agreed.incident === null || loggedOf(incident) >= 2).toBe(true);
+  let heard = chatsOf(incident);
+  if (fault.told.by === 'project')
+    await waitFor(
+      () => {
+        heard = chatsOf(incident);
+        return heard.slack >= 2 && heard.pagerDuty[0] === 'trigger' && heard.pagerDuty.at(-1) === 'resolve';
+      },
+      () => `Slack and PagerDuty are told; they heard ${JSON.stringify(heard)}`,
+    );
   let status = await command('status');
   await waitFor(
     async () => {
@@ -519,6 +670,15 @@ async function drill(fault: Fault, id: string, before: number): Promise<string> 
     () => `status is ok; it is ${status.stdout}`,
   );
   const recovered = performance.now() - began;
+  expect(await isWell()).toBe(true);
+  await waitFor(
+    async () => {
+      ringing = await prometheus.alerts();
+      return ringing.length === 0;
+    },
+    () => `nothing rings after ${fault.name}; ringing are ${ringing.join(', ')}`,
+    curedWithinMs,
+  );
   expect(faultsIn(await json(`${monitoring.server}/readyz`))).toEqual([]);
   await opened.page.goto(`/exports/${id}`);
   await opened.page
@@ -526,7 +686,7 @@ async function drill(fault: Fault, id: string, before: number): Promise<string> 
     .first()
     .waitFor();
   const seconds = (ms: number): string => `${(ms / 1_000).toFixed(1)} s`;
-  const figures = `named after ${seconds(named)}, by all surfaces after ${seconds(agreedAfter)}, told after ${seconds(toldAfter)}; ok ${seconds(ok)} and all recovered ${seconds(recovered)} after the cure`;
+  const figures = `incident ${incident}, ${agreed.cause}, ${fault.alert}; named after ${seconds(named)}, by all surfaces after ${seconds(agreedAfter)}, told after ${seconds(toldAfter)}; ok ${seconds(ok)} and all recovered ${seconds(recovered)} after the cure`;
   expect([named <= namedWithinMs, recovered <= curedWithinMs]).toEqual([true, true]);
   return figures;
 }
@@ -542,8 +702,23 @@ describe('the on-call drill', () => {
       expect(figures).toContain('after the cure');
     } catch (error) {
       report(`${fault.name}: ${String(error)}`);
-      if (id !== undefined) await fault.repair?.(id);
+      if (id !== undefined) await fault.repair?.(id).catch(() => undefined);
       throw error;
     }
+  });
+
+  it('has told the end of all that it has told, and nothing rings after it', async () => {
+    const { rows } = await stack.pool.query(
+      'select batch_export_id from exportd.incidents union all select batch_export_id from exportd.notified_conditions where told',
+    );
+    expect(rows).toEqual([]);
+    const ends = Map.groupBy(
+      chats.received
+        .filter(({ path }) => path.startsWith('/pagerduty'))
+        .map(({ body }) => JSON.parse(body) as { event_action: string; dedup_key: string }),
+      ({ dedup_key }) => dedup_key,
+    );
+    for (const events of ends.values()) expect(events.at(-1)?.event_action).toBe('resolve');
+    expect(await prometheus.alerts()).toEqual([]);
   });
 });

@@ -9,9 +9,11 @@ import { programPath } from '../setup/programs.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 /** A Prometheus server that scrapes every second. */
-interface Prometheus {
+export interface Prometheus {
   /** The values of an instant query, one for each series. */
   query(expression: string): Promise<number[]>;
+  /** The names of the alerts that are pending or fire. */
+  alerts(): Promise<string[]>;
   close(): Promise<void>;
 }
 
@@ -43,16 +45,24 @@ export async function startPrometheus(targets: readonly string[], ruleFile: stri
     if (child.exitCode !== null) throw new Error(`Prometheus exited with ${child.exitCode}.`);
     return (await fetch(`${url}/-/ready`).catch(() => undefined))?.ok;
   }, 'Prometheus is ready');
-  return {
-    query: async (expression) => {
-      const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expression)}`);
-      const { data, error } = (await response.json()) as {
-        data?: { result: readonly { value: readonly [number, string] }[] };
-        error?: string;
+  const query = async (expression: string) => {
+    const response = await fetch(`${url}/api/v1/query?query=${encodeURIComponent(expression)}`);
+    const { data, error } = (await response.json()) as {
+      data?: {
+        result: readonly {
+          metric: Readonly<Record<string, string>>;
+          value: readonly [number, string];
+        }[];
       };
-      if (!data) throw new Error(`Prometheus rejects ${expression}: ${error ?? response.statusText}`);
-      return data.result.map(({ value: [, value] }) => Number(value));
-    },
+      error?: string;
+    };
+    if (!data) throw new Error(`Prometheus rejects ${expression}: ${error ?? response.statusText}`);
+    return data.result;
+  };
+  return {
+    query: async (expression) => (await query(expression)).map(({ value: [, value] }) => Number(value)),
+    alerts: async () =>
+      (await query('group by (alertname) (ALERTS)')).map(({ metric }) => metric.alertname ?? '').toSorted(),
     close: async () => {
       const exited = once(child, 'exit');
       child.kill('SIGTERM');
