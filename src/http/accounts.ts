@@ -1,6 +1,6 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { isTimeZone } from '../domain/intervals.ts';
-import { type FieldChange, fieldChanges } from '../journal/audit.ts';
+import { type FieldChange, fieldChanges, recordAuditEvent } from '../journal/audit.ts';
 import { inTransaction, type Pool } from '../journal/database.ts';
 import type { RestrictionLevel } from './dashboards/access_levels.ts';
 import type { weekStartDays } from './projects/week_start_days.ts';
@@ -213,13 +213,15 @@ export class LastOwner extends InvalidAccount {
 
 /**
  * Disables a user, and revokes the keys that the user owns: enabling the user does not bring them back. Sessions end with
- * their keys. Keys that the user created for others stay.
+ * their keys. Keys that the user created for others stay. The audit trail of each project in which keys end says so.
+ * @param by who does it, and from which project, in whose trail the caller records it
  * @returns undefined when there is no such user
  * @throws LastOwner
  */
 export const disableUser = (
   pool: Pool,
   id: number,
+  by: { readonly actor_id: number | null; readonly project_id: number | null },
 ): Promise<(ChangedUser & { readonly revokedKeys: number }) | undefined> =>
   inTransaction(pool, async (connection) => {
     // Of two owners who disable each other, the second waits here and then has no key.
@@ -246,13 +248,34 @@ export const disableUser = (
       'update exportd.users set disabled_at = coalesce(disabled_at, clock_timestamp()) where id = $1',
       [id],
     );
-    const { rowCount } = await connection.query(
-      `update exportd.api_keys key set revoked_at = clock_timestamp() where key.user_id = $1 and ${isActiveKey}`,
+    const { rows: revoked } = await connection.query<{ readonly project_ids: readonly number[] }>(
+      // In the order of a revocation.
+      `with locked as materialized (
+         select id from exportd.api_keys key where key.user_id = $1 and ${isActiveKey} order by id for no key update)
+       update exportd.api_keys key set revoked_at = clock_timestamp() where id in (select id from locked)
+       returning project_ids`,
       [id],
     );
     const { rows: users } = await connection.query<InstallationUser>(`${selectUsers} where id = $1`, [id]);
-    const revokedKeys = rowCount ?? 0;
+    const revokedKeys = revoked.length;
     const before = { disabled: found.disabled, active_keys: revokedKeys };
+    const others = new Set(revoked.flatMap(({ project_ids }) => project_ids));
+    if (by.project_id !== null) others.delete(by.project_id);
+    // Their readers know neither the caller's key nor how many other projects there are.
+    for (const team_id of others)
+      await recordAuditEvent(connection, {
+        team_id,
+        user_id: by.actor_id,
+        key_id: null,
+        address: null,
+        client: null,
+        action: 'user.disable',
+        object: `users/${id}`,
+        outcome: 'done',
+        status: null,
+        detail: null,
+        changes: fieldChanges({ disabled: found.disabled }, { disabled: true }),
+      });
     return (
       users[0] && {
         user: users[0],
@@ -581,13 +604,15 @@ export async function revokeKey(
   revocation: Revocation = 'key',
 ): Promise<number> {
   const { rowCount } = await pool.query(
-    `with ${descendantsOf('(select id from exportd.api_keys where id::text = $1)')}
+    `with ${descendantsOf('(select id from exportd.api_keys where id::text = $1)')}, locked as materialized (
+       -- In one order, so that none of two that revoke each other's keys is ended as a deadlock.
+       select id from exportd.api_keys where id::text = $1 or ($3 and id in (select id from descendant))
+       order by id for no key update)
      update exportd.api_keys set
        revoked_at = case when $2::integer[] is null or project_ids <@ $2 then clock_timestamp() end,
        project_ids = case when $2 is null or project_ids <@ $2 then project_ids
          else array(select id from unnest(project_ids) id where id <> all($2)) end
-     where (id::text = $1 or ($3 and id in (select id from descendant)))
-       and revoked_at is null and ($2::integer[] is null or project_ids && $2)`,
+     where id in (select id from locked) and revoked_at is null and ($2::integer[] is null or project_ids && $2)`,
     [id, projects ?? null, revocation === 'descendants'],
   );
   return rowCount ?? 0;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKey, createUser } from '../../src/http/accounts.ts';
+import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { type Scope, scopes } from '../../src/http/scopes.ts';
 import { openApiHarness, type ApiHarness, type ApiResponse } from './api_harness.ts';
 
@@ -44,6 +44,40 @@ const newestEvent = async (query = ''): Promise<unknown> =>
   ((await api.call('GET', `audit/?limit=1${query}`)).body.results as unknown[])[0];
 
 describe('disabling a user', () => {
+  it('is in the audit trail of every project in which keys end, without the key that did it', async () => {
+    const { pool } = api.database;
+    const { id: projectId } = await createProject(pool, {
+      name: 'Elsewhere',
+      timezone: 'UTC',
+      week_start_day: 'sunday',
+    });
+    const { id } = await newUser('everywhere');
+    await createKey(pool, { user_id: id, project_ids: [projectId], scopes: ['batch_export:read'] });
+    const before = await newestEvent();
+    await disable(id);
+    const { key } = await createKey(pool, {
+      user_id: api.userId,
+      project_ids: [projectId],
+      scopes: ['audit:read'],
+    });
+    const { body } = await api.call('GET', `/api/projects/${projectId}/audit/`, undefined, bearer(key));
+    expect(body.results).toMatchObject([
+      {
+        action: 'user.disable',
+        object: `users/${id}`,
+        user: { id: api.userId },
+        key: null,
+        address: null,
+        changes: [{ field: 'disabled', before: false, after: true }],
+      },
+    ]);
+    // Once in that of the caller.
+    expect((await api.call('GET', 'audit/?limit=2')).body.results).toMatchObject([
+      { action: 'user.disable', object: `users/${id}` },
+      before,
+    ]);
+  });
+
   it('ends keys and sessions at once, which enabling does not bring back', async () => {
     const { id, key, keyId, email } = await newUser('leaver', ['batch_export:read']);
     const signIn = () =>

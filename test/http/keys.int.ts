@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '../setup/wait_for.ts';
+import { revokeKey } from '../../src/http/accounts.ts';
 import { presets } from '../../src/http/scopes.ts';
+import { inTransaction } from '../../src/journal/database.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
@@ -281,6 +283,34 @@ describe('a key that was created with another one', () => {
     const own = await rotate(parent.id);
     expect([own.status, own.body.created_with, own.body.rotated_from]).toEqual([201, parent.id, parent.id]);
     expect(Date.parse(String(own.body.expires_at)) - Date.now()).toBeLessThan(2 * 3_600_000);
+  });
+
+  it('is revoked with it in one order, so that two who do so at once never deadlock', async () => {
+    const parent = await createKey(admin);
+    // Two of which the older one, which a table has first, is the later one by id.
+    const made = [(await createKey({}, parent.key)).id];
+    let [first, second] = ['', ''];
+    while (first <= second) {
+      made.push((await createKey({}, parent.key)).id);
+      [first = '', second = ''] = made.slice(-2);
+    }
+    const { pool } = api.database;
+    const blocked = async () =>
+      (
+        await pool.query(
+          `select from pg_stat_activity where datname = current_database() and wait_event_type = 'Lock'
+             and query like '%recursive descendant%'`,
+        )
+      ).rowCount !== 0;
+    const lock = 'select from exportd.api_keys where id = $1 for update';
+    let revoked: Promise<number> | undefined;
+    await inTransaction(pool, async (connection) => {
+      await connection.query(lock, [second]);
+      revoked = revokeKey(pool, parent.id, undefined, 'descendants');
+      await waitFor(blocked, 'the revocation waits');
+      await connection.query(lock, [first]);
+    });
+    expect(await revoked).toBe(made.length + 1);
   });
 
   it('stays when that is revoked, which says so and can end it', async () => {

@@ -107,7 +107,9 @@ export function addUserCommands(program: Command): void {
         ? await openService(options, things).post('/api/users/{id}/disable', { path: { id: String(id) } })
         : await withChanges(
             { action: 'user.disable', object: `users/${id}` },
-            async (pool) => (await (await accounts()).disableUser(pool, id)) ?? unknownUser(id),
+            async (pool) =>
+              (await (await accounts()).disableUser(pool, id, { actor_id: null, project_id: null })) ??
+              unknownUser(id),
           ).then(({ user: found, revokedKeys }) => ({ ...found, revoked_keys: revokedKeys }));
       const { email, revoked_keys, active_keys_of_others: others } = disabled;
       printer(options)(disabled, () => [

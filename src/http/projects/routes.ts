@@ -117,9 +117,11 @@ export function installationRoutes(app: HttpApp, { pool, settings }: RouteContex
       },
     },
     async (request) => {
-      const disabled = await disableUser(pool, Number(request.params.id)).catch((error: unknown) => {
-        throw error instanceof LastOwner ? new ApiError(409, 'conflict', error.message) : error;
-      });
+      const disabled = await disableUser(pool, Number(request.params.id), callerOf(request)).catch(
+        (error: unknown) => {
+          throw error instanceof LastOwner ? new ApiError(409, 'conflict', error.message) : error;
+        },
+      );
       if (!disabled) throw notFound();
       request.changedFields = disabled.changes;
       return { ...disabled.user, revoked_keys: disabled.revokedKeys };
