@@ -1,6 +1,8 @@
 import dns from 'node:dns';
 import type { ServerResponse } from 'node:http';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
+import { readSettings } from '../../src/config/settings.ts';
+import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
 import { createWebhookSecret, sendWebhook } from '../../src/notifications/send_webhook.ts';
 import { startFakeServer, type FakeServer } from '../destination/fake_server.ts';
 import { dripping, drippingHeaders, endless, endlessHeaders } from '../setup/hostile_store.ts';
@@ -81,5 +83,48 @@ describe('a receiver whose response never ends', () => {
     const timeoutMs = 1_000;
     expect(await send(`${receiver.endpoint}${path}`, true, timeoutMs)).toMatchObject({ delivered });
     await closed;
+  });
+});
+
+describe("the operator's webhook", () => {
+  const fault = {
+    incident_id: '7b1d4a52-3c0e-4f7a-9d58-61f2c3a4b5c6',
+    type: 'UndefinedTable',
+    message: 'The source lacks a relation.',
+    opened_at: '2026-11-01T11:00:00.000Z',
+    last_seen_by: 'worker-1',
+    waiting_runs: 3,
+  };
+  /** The bodies of the message about a fault, and of that about its end. */
+  async function bodiesOf(format: string): Promise<unknown[]> {
+    const webhook = createOperatorWebhook(
+      readSettings({
+        DATABASE_URL: 'unused',
+        EXPORTD_OPERATOR_WEBHOOK_URL: `${receiver.endpoint}/hook?routing_key=R0123`,
+        EXPORTD_OPERATOR_WEBHOOK_SECRET: createWebhookSecret(),
+        EXPORTD_OPERATOR_WEBHOOK_FORMAT: format,
+      }),
+    );
+    await webhook?.send('begins', fault);
+    await webhook?.send('ends', { ...fault, resolved_at: '2026-11-01T12:00:00.000Z' });
+    return receiver.received.map(({ body }) => JSON.parse(body) as unknown);
+  }
+
+  it('triggers and resolves an alert of PagerDuty by the id of the incident', async () => {
+    const event = { routing_key: 'R0123', dedup_key: fault.incident_id };
+    expect(await bodiesOf('pagerduty')).toMatchObject([
+      { ...event, event_action: 'trigger', payload: { summary: 'exportd: The source lacks a relation.' } },
+      { ...event, event_action: 'resolve' },
+    ]);
+  });
+
+  it('names the incident in both messages of Slack', async () => {
+    const details = expect.stringContaining(`incident ${fault.incident_id}`);
+    expect(await bodiesOf('slack')).toMatchObject(
+      ['exportd: 3 runs wait for its operator', 'exportd: this is fixed'].map((text) => ({
+        text,
+        blocks: [{}, { text: { text: details } }],
+      })),
+    );
   });
 });
