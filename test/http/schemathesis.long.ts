@@ -3,7 +3,7 @@ import { createServer, request as sendRequest, type IncomingMessage, type Server
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { createKey } from '../../src/http/accounts.ts';
+import { createKey, createUser } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
@@ -25,6 +25,8 @@ let stack: Stack;
 let key: string;
 /** Ids that exist, by the segment of a path that they follow. */
 let ids: Readonly<Record<string, string>>;
+/** A user other than that of the key, who may be disabled. */
+let user: string;
 
 beforeAll(async () => {
   stack = await startStack('schemathesis', { EXPORTD_QUERIES_PER_HOUR: '100000' });
@@ -39,10 +41,19 @@ beforeAll(async () => {
   });
   const create = async (path: string, body: object) =>
     String((await stack.call('POST', path, body, { authorization: `Bearer ${key}` })).body.id);
+  const webhook = await create('/webhooks/', { url: `${stack.baseUrl}/hook` });
+  await stack.call('POST', `/webhooks/${webhook}/test/`);
+  const [run] = await stack.runs(id);
+  const { rows: jobs } = await stack.pool.query<{ id: string }>('select id from exportd.jobs');
+  user = String((await createUser(stack.pool, { email: 'other@example.com' })).id);
   ids = {
     batch_exports: id,
-    runs: (await stack.runs(id))[0]?.id ?? '',
-    webhooks: await create('/webhooks/', { url: `${stack.baseUrl}/hook` }),
+    runs: run?.id ?? '',
+    backfills: run?.backfill_id ?? '',
+    intervals: run?.data_interval_start ?? '',
+    jobs: jobs[0]?.id ?? '',
+    keys: await create('/keys/', { name: 'Other', preset: 'viewer' }),
+    webhooks: webhook,
   };
 });
 afterAll(() => stack.stop());
@@ -57,7 +68,8 @@ const actions = new Set(['test', 'check', 'retry_failed', '']);
 function withKnownIds(method: string, url: string, count: number): string {
   const [path = '', query] = url.split('?', 2);
   const segments = path.split('/');
-  if (segments[1] === 'api' && segments.length > 4) segments[3] = String(stack.projectId);
+  if (segments[1] === 'api' && segments.length > 3)
+    segments[3] = segments[2] === 'users' ? user : String(stack.projectId);
   if (count % 5 > 0 && method !== 'DELETE')
     for (let at = 4; at + 1 < segments.length; at += 1) {
       const known = ids[segments[at] ?? ''];
