@@ -164,8 +164,6 @@ export async function startServer(settings: Settings, logger: Logger): Promise<R
   };
   try {
     monitoring = await startServerMonitoring(settings, monitor, logger);
-    // Before any request has to wait for it.
-    await app.inject('/api/schema');
     const url = await app.listen({ host: settings.EXPORTD_HOST, port: settings.EXPORTD_PORT });
     alarm.start();
     return { url, monitoringUrl: monitoring?.url, close };

@@ -30,6 +30,7 @@ const asksForPage = (request: FastifyRequest): boolean =>
  */
 export function consoleRoutes(app: HttpApp, settings: Pick<Settings, 'EXPORTD_BASE_URL'>): void {
   const basePath = basePathOf(settings);
+  // With the first page: a build reads it from files, and a clone bundles it in 0.2 s, which most servers of its tests need not.
   const site = once(async () => {
     const files = await readConsoleFiles();
     const other = createDocument(files, [], basePath);
@@ -40,13 +41,6 @@ export function consoleRoutes(app: HttpApp, settings: Pick<Settings, 'EXPORTD_BA
     /** The document of a path; one of no page shows that there is none. */
     return (path: string) => pages.find((page) => page.path.test(path))?.document ?? other;
   });
-  // Off the path of the first request. A server that only answers the API is not slowed before it listens.
-  app.addHook('onListen', (done) => {
-    // What fails here fails the first request.
-    setImmediate(() => void site().catch(() => undefined));
-    done();
-  });
-
   const sendPage = async (request: FastifyRequest, reply: FastifyReply): Promise<FastifyReply> => {
     const documentOf = await site();
     const { shell, page, etag } = documentOf(pathOf(request));

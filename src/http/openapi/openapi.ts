@@ -372,7 +372,7 @@ const styles = `
 /** The document in a build, with Brotli. */
 export const builtDocumentFile = 'openapi.json.br';
 
-/** The text of the document, which a build has: to make it takes 0.3 s. */
+/** The text of the document, which a build has. A clone makes it for the first who asks, which takes 0.3 s. */
 const readDocument = (app: HttpApp): Buffer =>
   isBuild
     ? brotliDecompressSync(readFileSync(installedPath(builtDocumentFile)))
