@@ -14,15 +14,26 @@ interface ProgramResult {
   readonly output: string;
 }
 
+interface ProgramOptions {
+  /** Whether its output goes straight to the terminal instead of into the result. */
+  readonly show?: boolean;
+  /** Variables beside those of this process. */
+  readonly environment?: Readonly<Record<string, string>>;
+}
+
 /**
  * Runs a program in the clone's root folder.
- * @param show whether its output goes straight to the terminal instead of into the result.
  * @returns exit code 1 for a program that cannot be started or that a signal ended.
  */
-function runProgram(command: string, args: readonly string[], show = false): Promise<ProgramResult> {
+function runProgram(
+  command: string,
+  args: readonly string[],
+  { show = false, environment = {} }: ProgramOptions = {},
+): Promise<ProgramResult> {
   return new Promise((resolve) => {
     const stream = show ? 'inherit' : 'pipe';
-    const child = spawn(command, args, { cwd: root, stdio: ['ignore', stream, stream] });
+    const env = { ...process.env, ...environment };
+    const child = spawn(command, args, { cwd: root, env, stdio: ['ignore', stream, stream] });
     running.add(child);
     let output = '';
     for (const pipe of [child.stdout, child.stderr])
@@ -52,6 +63,9 @@ export type Check = 'lint' | 'format:check' | 'imports' | 'structure';
 /** Every check, the slowest first. */
 export const allChecks: readonly Check[] = ['lint', 'format:check', 'imports', 'structure'];
 
+/** Type checkers of two threads check many types twice: a third more CPU time, which the tests need. */
+const besideTests = { GOMAXPROCS: '1' };
+
 /**
  * Runs checks one after the other, so that they leave a core to the tests beside them. Each counts as one test.
  * @returns the counts, and the output of the checks that failed.
@@ -63,7 +77,9 @@ export async function runChecks(
   let failures = '';
   let passed = 0;
   for (const check of checks) {
-    const { code, output } = await runProgram('npm', ['run', '--silent', check]);
+    const { code, output } = await runProgram('npm', ['run', '--silent', check], {
+      environment: besideTests,
+    });
     report(`${check}: ${code === 0 ? 'passed' : 'failed'}`);
     if (code === 0) passed += 1;
     else failures += `\n${check}: failed\n${output.trim()}\n`;
@@ -73,7 +89,7 @@ export async function runChecks(
 
 /** Brings the programs that tests need, and prints what is out of reach. @returns whether all are there */
 export async function bringPrograms(): Promise<boolean> {
-  const { code } = await runProgram(process.execPath, ['test/setup/bring_programs.ts'], true);
+  const { code } = await runProgram(process.execPath, ['test/setup/bring_programs.ts'], { show: true });
   return code === 0;
 }
 
@@ -103,7 +119,9 @@ export async function runJest(args: readonly string[]): Promise<Counts> {
   try {
     const jest = join(root, 'node_modules/jest/bin/jest.js');
     const options = ['--config', '.config/jest.config.js', '--json', '--outputFile', file];
-    const { code } = await runProgram(process.execPath, [...v8Options, jest, ...options, ...args], true);
+    const { code } = await runProgram(process.execPath, [...v8Options, jest, ...options, ...args], {
+      show: true,
+    });
     const results = readResults(file);
     const failed = results.numFailedTests + results.numRuntimeErrorTestSuites;
     // Jest can fail without a failed test: a set-up that threw, or no tests found.
