@@ -16,7 +16,7 @@ import { createDeltaReader } from '../tables/delta_reader.ts';
 import { readObject } from './rows.ts';
 import { startStack, type Stack } from './stack.ts';
 
-const page = 'src/destination/person_leaves.md';
+const page = 'src/guides/person_leaves.md';
 const hours = 4;
 /** Other rows of each hour. */
 const others = 6;

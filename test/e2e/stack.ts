@@ -64,6 +64,8 @@ export interface Stack {
   readonly bucket: TestBucket;
   /** The settings of its processes. */
   readonly settings: Settings;
+  /** The same as environment variables. */
+  readonly environment: Readonly<Record<string, string>>;
   readonly databaseUrl: string;
   readonly key: string;
   readonly temporalAddress: string;
@@ -234,6 +236,7 @@ export async function startStack(
     pool,
     bucket,
     settings: readSettings(environment),
+    environment,
     databaseUrl: database.url,
     key,
     temporalAddress,
