@@ -113,6 +113,48 @@ export async function findViolations(page: Page): Promise<Violation[]> {
 export const overflowsSideways = (page: Page): Promise<boolean> =>
   page.evaluate<boolean>('document.documentElement.scrollWidth > document.documentElement.clientWidth');
 
+/**
+ * Finds texts that cover each other by more than two pixels, as `one | other`. What is hidden, cut by an ellipsis or scrolled out of
+ * its box is left out, and so is what a dialog covers.
+ */
+export const findOverlaps = (page: Page): Promise<string[]> =>
+  page.evaluate<string[]>(`(() => {
+    const root = [...document.querySelectorAll('dialog[open]')].at(-1) ?? document.body;
+    const texts = [];
+    const walker = document.createTreeWalker(root, NodeFilter.SHOW_TEXT);
+    for (let node = walker.nextNode(); node; node = walker.nextNode()) {
+      const text = node.data.trim();
+      const parent = node.parentElement;
+      if (text === '' || !parent.checkVisibility({ visibilityProperty: true, opacityProperty: true })) continue;
+      const range = document.createRange();
+      range.selectNodeContents(node);
+      for (const { left, top, right, bottom } of range.getClientRects()) {
+        const box = { text, parent, left, top, right, bottom };
+        for (let around = parent; around; around = around.parentElement) {
+          const { overflow, clipPath, position } = getComputedStyle(around);
+          // A link to skip to waits above the window.
+          if (position === 'fixed' && box.bottom <= 0) box.right = box.left;
+          if (overflow === 'visible' && clipPath === 'none') continue;
+          const clip = clipPath === 'none' ? around.getBoundingClientRect() : { left: 0, top: 0, right: 0, bottom: 0 };
+          box.left = Math.max(box.left, clip.left);
+          box.top = Math.max(box.top, clip.top);
+          box.right = Math.min(box.right, clip.right);
+          box.bottom = Math.min(box.bottom, clip.bottom);
+        }
+        if (box.right > box.left && box.bottom > box.top) texts.push(box);
+      }
+    }
+    const covered = new Set();
+    for (const [index, one] of texts.entries())
+      for (const other of texts.slice(index + 1)) {
+        const width = Math.min(one.right, other.right) - Math.max(one.left, other.left);
+        const height = Math.min(one.bottom, other.bottom) - Math.max(one.top, other.top);
+        // The lines of a text are close, and an editor draws its text below that of its area.
+        if (width > 2 && height > 4 && one.parent !== other.parent) covered.add(one.text.slice(0, 40) + ' | ' + other.text.slice(0, 40));
+      }
+    return [...covered];
+  })()`);
+
 /** Saves a picture of the whole page. */
 export async function takeScreenshot(page: Page, folder: string, name: string): Promise<void> {
   mkdirSync(folder, { recursive: true });

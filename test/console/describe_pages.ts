@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Page } from 'playwright-core';
 import {
+  findOverlaps,
   findViolations,
   openConsole,
   overflowsSideways,
@@ -19,7 +20,7 @@ const heightOfBar = (page: Page): Promise<number> =>
   page.evaluate<number>('document.querySelector(".top-bar")?.offsetHeight ?? 0');
 
 /**
- * Tests that pages are accessible, no wider than the window and without errors: once each, on a phone in the dark. The other tests
+ * Tests that pages are accessible, no wider than the window, without texts that cover others and without errors: once each, on a phone in the dark. The other tests
  * of the console see them in light on a desktop, and `files.unit.ts` compares all colours of both themes.
  * @param connect the browser, the server and a key, once they exist
  */
@@ -43,6 +44,7 @@ export function describePages(
       if (screenshots) await takeScreenshot(page, screenshots, name);
       expect(await findViolations(page)).toEqual([]);
       expect(await overflowsSideways(page)).toBe(false);
+      expect(await findOverlaps(page)).toEqual([]);
       expect(await heightOfBar(page)).toBeLessThan(64);
       expect(problems).toEqual([]);
     });

@@ -170,20 +170,22 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
         }}
       />
     </div>
-    <aside class="edit-side" aria-label="What the export writes">
-      <${SourceCheck} model=${textOf(inputs.value.model)} onCheck=${() => (sourceChecks.value += 1)} />
-      <${PreviewPanel} preview=${preview} />
-      <${EstimatePanel} id=${found?.id ?? null} body=${withoutSecrets(body)} />
-      <section class="card edit-panel">
-        <h2>Destination test</h2>
-        <div aria-live="polite">
-          ${test ? html`<${DestinationTestSteps} steps=${test.steps} />` : html`<p class="muted">Writes and deletes small objects below the prefix.</p>`}
-        </div>
-        <div>
-          <${Button} busy=${busy.value === 'testing'} onClick=${() => void runTest()}>Test destination<//>
-        </div>
-      </section>
-    </aside>
+    <div class="edit-beside">
+      <aside class="edit-side" aria-label="What the export writes">
+        <${SourceCheck} model=${textOf(inputs.value.model)} onCheck=${() => (sourceChecks.value += 1)} />
+        <${PreviewPanel} preview=${preview} />
+        <${EstimatePanel} id=${found?.id ?? null} body=${withoutSecrets(body)} />
+        <section class="card edit-panel">
+          <h2>Destination test</h2>
+          <div aria-live="polite">
+            ${test ? html`<${DestinationTestSteps} steps=${test.steps} />` : html`<p class="muted">Writes and deletes small objects below the prefix.</p>`}
+          </div>
+          <div>
+            <${Button} busy=${busy.value === 'testing'} onClick=${() => void runTest()}>Test destination<//>
+          </div>
+        </section>
+      </aside>
+    </div>
     <${FirstRows} preview=${preview} />
     ${
       consequences.value.length > 0 &&
