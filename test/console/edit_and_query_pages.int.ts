@@ -7,7 +7,14 @@ import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { findViolations, launchBrowser, openConsole, type ConsolePage } from './browser.ts';
+import {
+  findOverlaps,
+  findViolations,
+  launchBrowser,
+  openConsole,
+  overflowsSideways,
+  type ConsolePage,
+} from './browser.ts';
 import { describePages, type NamedPage } from './describe_pages.ts';
 
 let api: ApiHarness;
@@ -347,6 +354,42 @@ describe('a person', () => {
     await page.reload();
     await page.getByRole('button', { name: `Do not keep ${wide}` }).waitFor();
     expect(problems).toEqual([]);
+  });
+
+  it('reads each row of a wide result in one line, and tells the lines of a chart apart', async () => {
+    const { page } = opened;
+    await page.goto('/query');
+    await runQuery(page, 'select * from events limit 20');
+    const heights = await page.evaluate<number[]>(
+      `[...document.querySelectorAll('.query-result tbody tr')].map((row) => row.getBoundingClientRect().height)`,
+    );
+    expect(heights).toHaveLength(20);
+    // A button is higher than a line of text.
+    expect(Math.max(...heights)).toBeLessThan(60);
+    expect(await overflowsSideways(page)).toBe(false);
+    await runQuery(
+      page,
+      'select toDate(timestamp) as day, count() as events, uniq(distinct_id) as people from events group by day order by day',
+    );
+    await page.getByRole('button', { name: 'Chart' }).click();
+    const names = page.locator('.plot figcaption li');
+    expect(await names.allInnerTexts()).toEqual(['events', 'people']);
+    const looks = await page.evaluate<string[]>(
+      `[...document.querySelectorAll('.plot-line')].map((line) => getComputedStyle(line).color + line.firstElementChild.getAttribute('stroke-dasharray'))`,
+    );
+    expect(new Set(looks).size).toBe(2);
+  });
+
+  it('sees panels beside a form that cover nothing below it, however long they are', async () => {
+    const { page } = opened;
+    await page.goto(`/exports/${id}/edit`);
+    await page.getByRole('table', { name: 'First rows' }).waitFor();
+    await page.getByRole('button', { name: 'Test destination' }).click();
+    await page.locator('.test-steps').waitFor();
+    await page.getByRole('button', { name: 'Estimate' }).click();
+    await page.getByText('Bytes, about').waitFor();
+    await page.evaluate('window.scrollTo(0, document.documentElement.scrollHeight)');
+    expect(await findOverlaps(page)).toEqual([]);
   });
 
   it('describes a query in words, and is told when they are not understood', async () => {

@@ -13,9 +13,19 @@ interface PlotSeries {
   readonly label: string;
   readonly values: readonly (number | null)[];
   readonly kind?: 'line' | 'bars' | 'points';
-  /** The accent colour without one. */
-  readonly tone?: Tone;
 }
+
+/** The colours and dashes of lines in one plot, which differ in both. */
+const lines: readonly { readonly tone: Tone; readonly dash: readonly number[] }[] = [
+  { tone: 'running', dash: [] },
+  { tone: 'attention', dash: [8, 4] },
+  { tone: 'held', dash: [2, 3] },
+  { tone: 'good', dash: [12, 4, 2, 4] },
+  { tone: 'danger', dash: [4, 4] },
+  { tone: 'neutral', dash: [1, 4] },
+];
+const lineOf = (index: number): (typeof lines)[number] =>
+  lines[index % lines.length] ?? { tone: 'running', dash: [] };
 
 interface PlotProps {
   /** What the plot shows, for screen readers and as its caption. */
@@ -54,7 +64,7 @@ export function Plot(props: PlotProps): View {
   const drawn = useRef<uPlot>(undefined);
   const latest = useRef(props);
   latest.current = props;
-  const shape = props.series.map(({ label, kind, tone }) => `${label} ${kind ?? ''} ${tone ?? ''}`).join();
+  const shape = props.series.map(({ label, kind }) => `${label} ${kind ?? ''}`).join();
   const currentTheme = theme.value;
 
   useEffect(() => {
@@ -82,7 +92,9 @@ export function Plot(props: PlotProps): View {
   }, [props.times, props.series]);
 
   return html`<figure class="plot">
-    <figcaption>${props.label}</figcaption>
+    <figcaption>
+      ${props.series.length > 1 ? html`<${Lines} series=${props.series} />` : props.label}
+    </figcaption>
     <div
       class="plot-area"
       role="img"
@@ -92,6 +104,20 @@ export function Plot(props: PlotProps): View {
     />
   </figure>`;
 }
+
+/** The names of several lines beside how each is drawn. */
+const Lines = ({ series }: Pick<PlotProps, 'series'>): View =>
+  html`<ul class="legend">
+    ${series.map(({ label }, index) => {
+      const { tone, dash } = lineOf(index);
+      return html`<li key=${label}>
+        <svg class="plot-line tone-${tone}" viewBox="0 0 28 4" aria-hidden="true">
+          <path d="M0 2h28" stroke-dasharray=${dash.join(' ')} />
+        </svg>
+        ${label}
+      </li>`;
+    })}
+  </ul>`;
 
 const heightOf = ({ height = 180 }: PlotProps): number => height;
 
@@ -163,11 +189,13 @@ function optionsOf(
     },
     series: [
       { value: '{YYYY}-{MM}-{DD} {HH}:{mm}' },
-      ...series.map(({ label, kind = 'line', tone }) => {
-        const color = colors(tone ? `--tone-${tone}` : '--accent');
+      ...series.map(({ label, kind = 'line' }, index) => {
+        const { tone, dash } = lineOf(index);
+        const color = colors(`--tone-${tone}`);
         return {
           label,
           stroke: color,
+          dash: [...dash],
           width: kind === 'points' ? 0 : 1.5,
           ...(kind === 'bars' && bars ? { fill: color, paths: bars } : {}),
           points: { show: kind === 'points', size: 5, fill: color },

@@ -52,8 +52,8 @@ type NumberedRow = readonly [number: number, row: readonly unknown[]];
 
 /** Rows that are drawn at once: thousands of cells make a browser slow. */
 const pageRows = 200;
-/** Longer values are cut; a button shows the whole. */
-const maxShown = 200;
+/** Longer values are cut, so that a row is one line; a button shows the whole. */
+const maxShown = 60;
 
 interface Sorting {
   readonly column: number;
@@ -108,7 +108,8 @@ function Value({ value, isInteger }: { readonly value: unknown; readonly isInteg
   const isWhole = useSignal(false);
   if (value === null || value === undefined) return html`<span class="muted">null</span>`;
   const text = isInteger ? withSeparators(textOfValue(value)) : textOfValue(value);
-  if (text.length <= maxShown || isWhole.value) return html`<span>${text}</span>`;
+  if (text.length <= maxShown) return html`<span>${text}</span>`;
+  if (isWhole.value) return html`<div class="whole-value">${text}</div>`;
   return html`<span
     >${text.slice(0, maxShown)}…
     <${Button} kind="quiet" onClick=${() => (isWhole.value = true)}
