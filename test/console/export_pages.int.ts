@@ -10,7 +10,7 @@ import { createLaggingExport } from '../http/lagging_export.ts';
 import { completeRun } from '../http/console/complete_run.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
-import { findViolations, launchBrowser, openConsole, type ConsolePage } from './browser.ts';
+import { findOverlaps, findViolations, launchBrowser, openConsole, type ConsolePage } from './browser.ts';
 import { describePages, type NamedPage } from './describe_pages.ts';
 
 let api: ApiHarness;
@@ -222,6 +222,81 @@ describe('with a mouse', () => {
       });
     expect(problems).toEqual([]);
     for (const cured of [paused, other]) await api.call('DELETE', `batch_exports/${cured}/`);
+  });
+
+  it('many exports whose bucket does not respond are one line above the list, until it responds', async () => {
+    const config = { ...configOf(bucket), bucket_name: 'lost', endpoint_url: 'http://127.0.0.1:1' };
+    const names = Array.from({ length: 12 }, (_, index) => `Lost ${index + 1}`);
+    const lost: string[] = [];
+    for (const name of names) {
+      const created = await api.createExport({
+        name,
+        destination: { type: 'S3', config: { ...config, prefix: name } },
+      });
+      await api.call('POST', `batch_exports/${created}/backfill`, {
+        start_at: minuteAgo(3).toISOString(),
+        end_at: minuteAgo(1).toISOString(),
+      });
+      lost.push(created);
+    }
+    const { pool } = api.database;
+    const lose = () =>
+      pool.query(
+        `insert into exportd.destination_circuits (destination, opened_at, error, next_probe_at)
+         select circuit, now(), 'The S3 server refused the connection.', now()
+         from exportd.destination_configs where batch_export_id = any($1) group by circuit`,
+        [lost],
+      );
+    const find = () => pool.query('delete from exportd.destination_circuits');
+    await lose();
+    for (const device of ['desktop', 'phone'] as const) {
+      const shown = await openConsole(browser, baseUrl, { key: api.key, device });
+      try {
+        const { page, problems } = shown;
+        await page.goto('/');
+        const line = page.getByRole('status').filter({ hasText: 'does not respond' });
+        await line
+          .getByText(/^The bucket lost at 127\.0\.0\.1:1 .* 12 exports, 24 intervals wait\.$/)
+          .waitFor();
+        expect(await line.locator('p').count()).toBe(1);
+        const rows = page.getByRole('row').filter({ hasText: /^Lost \d/ });
+        expect(await rows.count()).toBe(12);
+        expect(await rows.getByText('Bucket unavailable').count()).toBe(12);
+        // It is said once.
+        expect(await page.getByText('refused the connection').count()).toBe(1);
+        expect(await findViolations(page)).toEqual([]);
+        expect(await findOverlaps(page)).toEqual([]);
+        expect(problems).toEqual([]);
+        if (device === 'phone') continue;
+        await page.getByRole('link', { name: 'Lost 7', exact: true }).click();
+        const notice = page.locator('.notice');
+        await notice.getByText('The bucket lost at 127.0.0.1:1 does not respond').waitFor();
+        await notice.getByRole('link', { name: 'Lost 12', exact: true }).waitFor();
+        await page.goBack();
+        await line.waitFor();
+        await find();
+        await line.waitFor({ state: 'detached' });
+        await lose();
+      } finally {
+        await shown.close();
+      }
+    }
+    await find();
+    for (const created of lost) await api.call('DELETE', `batch_exports/${created}/`);
+  });
+
+  it('an export without intervals says in one sentence what comes, and leads to its backfills', async () => {
+    const { page } = opened;
+    const created = await api.createExport({ name: 'New', interval: 'month', end_at: null });
+    await page.goto(`/exports/${created}`);
+    const next = page.getByText(
+      'The first one is exported when it has ended. For the past, start a backfill.',
+    );
+    await next.waitFor();
+    expect(await next.count()).toBe(1);
+    await next.getByRole('link', { name: 'start a backfill' }).click();
+    await page.getByRole('heading', { name: 'Backfills' }).waitFor();
+    await api.call('DELETE', `batch_exports/${created}/`);
   });
 
   it('an export says when it runs next, and exports its newest interval now', async () => {

@@ -426,6 +426,7 @@ describe('signing out everywhere', () => {
       await button(page, 'Sign out everywhere').click();
       for (const one of [page, tab, other.page]) await one.getByLabel('API key').waitFor();
       await other.page.getByText('Your session has ended').waitFor();
+      await other.page.getByText('or of Compose in docker compose logs demo. To create one:').waitFor();
       expect(await page.getByText('Your session has ended').count()).toBe(0);
       expect(await statusWith(api.key)).toBe(200);
     } finally {

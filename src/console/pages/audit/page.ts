@@ -194,8 +194,10 @@ const columns: readonly Column<AuditEvent>[] = [
   {
     header: 'Object',
     render: ({ object, object_name: name, changes }) =>
-      html`${object === null ? none() : html`<${ObjectOf} path=${object} name=${name} />`}
-        <${Changes} changes=${changes} />`,
+      html`<div class="audit-about">
+        ${object === null ? none() : html`<${ObjectOf} path=${object} name=${name} />`}
+        <${Changes} changes=${changes} />
+      </div>`,
   },
   {
     header: 'Outcome',

@@ -252,11 +252,12 @@ function NoIntervals({ found }: Pick<PartProps, 'found'>): View {
   const backfills = `${paths.export(found.id)}?tab=backfills`;
   if (newest === null)
     return html`<${EmptyState} title="No interval has ended in this time">
-      The first one is exported when it has ended. For the past, choose a range of the coverage above, or
-      ${' '}<a href=${backfills}>start a backfill</a>.
+      <p>
+        The first one is exported when it has ended. For the past, <a href=${backfills}>start a backfill</a>.
+      </p>
     <//>`;
   return html`<${EmptyState} title="Nothing was exported of this time">
-    The newest exported interval ended <${Moment} at=${newest} exact />.
+    <p>The newest exported interval ended <${Moment} at=${newest} exact />.</p>
     <${Button} onClick=${() => setQuery({ before: newest })}>Show it<//>
   <//>`;
 }

@@ -467,7 +467,7 @@ function RotateDialog({
   >
     <p>
       Creates a key with the same name, scopes, projects and lifetime. Give it to all programs that use
-      <code> ${found.prefix}…</code>, which works until the overlap ends.
+      ${' '}<code>${found.prefix}…</code>, which works until the overlap ends.
     </p>
     ${isOwn(found) && html`<p>This console is signed in with this key: sign in with the new one before then.</p>`}
     <${SelectField}

@@ -42,7 +42,7 @@ export function SignInPage(): View {
       <div class="sign-in-hint">
         <p>
           The demo's key is <code>api_key</code> in <code>.exportd/demo.json</code>, or of Compose in
-          <code>docker compose logs demo</code>. To create one:
+          ${' '}<code>docker compose logs demo</code>. To create one:
         </p>
         <${CopyLine}
           label="command that creates a key"
