@@ -34,6 +34,7 @@ export function stackEnvironment(
   );
   return {
     ...(demo && demoSettings),
+    ...linksTo(httpPort),
     EXPORTD_ENCRYPTION_KEYS: encryptionKeys,
     // The S3 server of the stack listens on the loopback address.
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'loopback',
@@ -42,6 +43,12 @@ export function stackEnvironment(
     ...temporalEnvironment(temporal),
     EXPORTD_PORT: String(httpPort),
   };
+}
+
+/** The URL for links in the Temporal UI. Other machines use another address than this one, so links then follow the request. */
+function linksTo(port: number): StackEnvironment {
+  const host = process.env.EXPORTD_HOST ?? '127.0.0.1';
+  return isAnyAddress(host) ? {} : { EXPORTD_BASE_URL: baseUrl({ EXPORTD_HOST: host }, port) };
 }
 
 /**
@@ -61,9 +68,11 @@ function temporalEnvironment({ address, namespace, ui, configFile }: TemporalSer
   };
 }
 
+const isAnyAddress = (host: string): boolean => ['0.0.0.0', '::', ''].includes(host);
+
 /** URL of the HTTP API on this machine. */
 export function baseUrl(settings: Pick<Settings, 'EXPORTD_HOST'>, port: number): string {
-  const host = ['0.0.0.0', '::', ''].includes(settings.EXPORTD_HOST) ? '127.0.0.1' : settings.EXPORTD_HOST;
+  const host = isAnyAddress(settings.EXPORTD_HOST) ? '127.0.0.1' : settings.EXPORTD_HOST;
   return `http://${host.includes(':') ? `[${host}]` : host}:${String(port)}`;
 }
 

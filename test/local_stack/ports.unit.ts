@@ -131,3 +131,32 @@ describe("the user's credentials for Temporal", () => {
     expect(environment.TEMPORAL_CONFIG_FILE).toBe(import.meta.filename);
   });
 });
+
+describe('the address in the links of the Temporal UI', () => {
+  const { EXPORTD_HOST, EXPORTD_BASE_URL } = process.env;
+  afterEach(() => {
+    Object.assign(process.env, { EXPORTD_HOST, EXPORTD_BASE_URL });
+    if (EXPORTD_HOST === undefined) delete process.env.EXPORTD_HOST;
+    if (EXPORTD_BASE_URL === undefined) delete process.env.EXPORTD_BASE_URL;
+  });
+  const temporal = { address: '127.0.0.1:7', namespace: 'default' };
+  const addressWith = (variables: Record<string, string>) => {
+    delete process.env.EXPORTD_HOST;
+    delete process.env.EXPORTD_BASE_URL;
+    Object.assign(process.env, variables);
+    return stackEnvironment({ databaseUrl: 'unused', temporal, httpPort: 18_000 }, 'keys', false)
+      .EXPORTD_BASE_URL;
+  };
+
+  it('is that of the server of the stack, unless the user names another one', () => {
+    expect(addressWith({})).toBe('http://127.0.0.1:18000');
+    expect(addressWith({ EXPORTD_HOST: '::1' })).toBe('http://[::1]:18000');
+    expect(addressWith({ EXPORTD_BASE_URL: 'https://exportd.example.com' })).toBe(
+      'https://exportd.example.com',
+    );
+  });
+
+  it('is unknown where the server listens on every address', () => {
+    expect(addressWith({ EXPORTD_HOST: '0.0.0.0' })).toBeUndefined();
+  });
+});
