@@ -3,6 +3,7 @@ import { type ContinuedRun, continueRun } from '../src/decisions/continue_run.ts
 import type { Policies } from '../src/decisions/policies.ts';
 import { readRunEnd } from '../src/decisions/run_end.ts';
 import { cancelUnlessPublishing, endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
+import { readRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
 import type { BarrierState } from '../src/domain/barrier.ts';
 import type { ReplacementOutcome } from '../src/domain/exported_files.ts';
 import { RunEnded } from '../src/domain/run.ts';
@@ -44,6 +45,10 @@ interface RunActivityDependencies extends CountDependencies {
     Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SETTLE_DELAY'>;
   /** Temporal's context of the running activity by default; tests bring their own. */
   readonly context?: () => ActivityContext;
+  readonly runs: {
+    /** What the Temporal UI says of a run, in Markdown. */
+    describe(run: StartableRun): string;
+  };
   readonly schedules: {
     /** Wakes the workflow of a schedule, if it runs. */
     wake(batchExportId: string): Promise<void>;
@@ -59,11 +64,17 @@ const localSourceLimitMs = 2_000;
 
 export type RunActivities = ReturnType<typeof createRunActivities>;
 
+/** What the Temporal UI says of a run that continues as new: Temporal drops the details that it was started with. */
+interface ContinuedDetails {
+  readonly details?: string | undefined;
+}
+
 /** The local activities of `batchExportRun`. */
 export function createRunActivities(dependencies: RunActivityDependencies) {
   const {
     journal,
     policies,
+    runs,
     schedules,
     backfills,
     publishEmpty,
@@ -73,6 +84,10 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     settings,
     context,
   } = dependencies;
+  const detailsOf = async (runId: string): Promise<ContinuedDetails> => {
+    const [run] = await readRuns(journal.pool, [runId]);
+    return { details: run && runs.describe(run) };
+  };
   const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   // They are retried until the control database and Temporal accept them.
   const journalActivities = wrapActivities(
@@ -85,11 +100,11 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
       recordRunOutcome: async (
         _,
         input: { run_id: string; execution_id: string; status: RunOutcome; latest_error: string },
-      ): Promise<{ renewed: boolean }> => {
+      ): Promise<ContinuedDetails & { renewed: boolean }> => {
         const { run_id, execution_id, status } = input;
         const exceedsLimits = status === 'FailedRetryable' || status === 'TimedOut';
         if (exceedsLimits && (await renewTimeLimits(journal.pool, run_id, execution_id)))
-          return { renewed: true };
+          return { renewed: true, ...(await detailsOf(run_id)) };
         await endRun(journal, policies, run_id, input);
         return { renewed: false };
       },
@@ -152,8 +167,10 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
         }),
 
         /** Closes the row of a run that continues as new, and creates the row of its next execution. */
-        continueRun: async (_, input: { run_id: string }): Promise<ContinuedRun> =>
-          continueRun(journal, input.run_id),
+        continueRun: async (_, input: { run_id: string }): Promise<ContinuedDetails & ContinuedRun> => {
+          const continued = await continueRun(journal, input.run_id);
+          return { ...continued, ...(await detailsOf(continued.run_id)) };
+        },
       },
     ),
   };

@@ -128,6 +128,10 @@ interface BackfillActivityDependencies {
     /** Starts the executions of runs; returns how many wait for another run of their interval to close. */
     startAll(runs: readonly StartableRun[]): Promise<number>;
   };
+  readonly backfills: {
+    /** What the Temporal UI says of a backfill, in Markdown. */
+    describe(backfillId: string): Promise<string | undefined>;
+  };
   readonly settings: Pick<Settings, 'EXPORTD_CONTINUE_AS_NEW_COMMANDS'>;
 }
 
@@ -135,6 +139,8 @@ interface BackfillActivityDependencies {
 export interface BackfillStepOutcome extends Omit<BackfillStep, 'start_runs'> {
   /** Runs that wait for another run of their interval to close. */
   readonly blocked_runs: number;
+  /** What the backfill is, if the call has asked for it. */
+  readonly details?: string | undefined;
   /** After how many steps the workflow continues as new. */
   readonly continue_after: number;
 }
@@ -143,16 +149,20 @@ export type BackfillActivities = ReturnType<typeof createBackfillActivities>;
 
 /** The activities of `batchExportBackfill`. */
 export function createBackfillActivities(dependencies: BackfillActivityDependencies) {
-  const { journal, policies, runs, settings, logger } = dependencies;
+  const { journal, policies, runs, backfills, settings, logger } = dependencies;
   return wrapActivities(
     { logger, retryIndefinitely: true },
     {
       /** Records the runs that ended, creates the next ones and starts their executions. */
-      advanceBackfill: async (_, input: { backfill_id: string }): Promise<BackfillStepOutcome> => {
+      advanceBackfill: async (
+        _,
+        input: { backfill_id: string; describes: boolean },
+      ): Promise<BackfillStepOutcome> => {
         const { start_runs, ...step } = await advanceBackfill(journal, policies, input.backfill_id);
         const blocked_runs = await runs.startAll(start_runs);
         const continue_after = settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS;
-        return { ...step, blocked_runs, continue_after };
+        const details = input.describes ? await backfills.describe(input.backfill_id) : undefined;
+        return { ...step, blocked_runs, continue_after, details };
       },
     },
   );

@@ -24,7 +24,6 @@ import {
   isTooSlow,
   type RunInput,
 } from '../src/contract/workflow_inputs.ts';
-import type { ContinuedRun } from '../src/decisions/continue_run.ts';
 import type { FailedOutcome } from '../src/decisions/run_outcomes.ts';
 import type { CountedRows, CountInput } from '../src/export/count.ts';
 import type { BarrierCheck } from '../src/source/source.ts';
@@ -36,7 +35,7 @@ import {
   searchAttributes,
   sourceOptions,
 } from './activity_options.ts';
-import { rowsText, truncate, until } from './summaries.ts';
+import { rowsText, truncate, until, withDetails } from './summaries.ts';
 
 type ExportActivities = ReturnType<typeof createExportActivities>;
 
@@ -142,6 +141,7 @@ function explain(error: TemporalFailure, cause: Error): string {
  * without events in the history: Temporal starts its next attempt. Once it was too slow for a local one, it stays ordinary.
  */
 function callLocallyFirst<Input, Output>(
+  run: RunInput,
   local: (input: Input) => Promise<Output>,
   remote: (input: Input) => Promise<Output>,
 ): (input: Input) => Promise<Output> {
@@ -155,13 +155,15 @@ function callLocallyFirst<Input, Output>(
       const { details, type = 'Error', message } = error;
       wasTooSlow = isTooSlow(details);
       if (!wasTooSlow && !isOperatorFault(details)) throw error;
-      if (!wasTooSlow) setCurrentDetails(`Waiting for the operator: ${message} (${type})`);
+      if (!wasTooSlow) showDetails(run, `Waiting for the operator: ${message} (${type})`);
       return remote(input);
     }
   };
 }
 
 const recording = proxyLocalActivities<RunActivities>(journalOptions);
+
+type RunActivityResult<Name extends keyof RunActivities> = Awaited<ReturnType<RunActivities[Name]>>;
 
 /**
  * Exports one interval: waits until the source has settled, then counts, exports and publishes. The journal decides what
@@ -175,7 +177,7 @@ export async function batchExportRun(input: RunInput): Promise<void> {
   if (!isRunInput(input))
     throw ApplicationFailure.nonRetryable('The input needs a run_id and limits.', 'InvalidInput');
   let { run_id } = input;
-  let continued: ContinuedRun | undefined;
+  let continued: RunActivityResult<'continueRun'> | undefined;
   let outcome: ReturnType<typeof outcomeOf>;
   try {
     continued = await exportInterval(input);
@@ -190,13 +192,14 @@ export async function batchExportRun(input: RunInput): Promise<void> {
   if (continued && outcome === undefined) return continueAsNewRun(continued, input);
   if (outcome !== undefined && outcome !== 'already_ended') {
     const recorded = await recordOutcome(run_id, outcome);
-    if (recorded === 'renewed') return continueAsNew<typeof batchExportRun>(input);
+    if ('renewed' in recorded)
+      return continueAsNew<typeof batchExportRun>({ ...input, details: recorded.details });
     outcome = recorded;
   }
   const { status, latest_error } = await CancellationScope.nonCancellable(() =>
     recording.signalRunEnd({ run_id }),
   );
-  showStatus(status, latest_error === null ? status : `${status}: ${latest_error}`);
+  showStatus(input, status, latest_error === null ? status : `${status}: ${latest_error}`);
   // A step of a run that was cancelled in the meantime fails because the run has ended, or is cancelled, whichever is first.
   if (status === 'Cancelled' && CancellationScope.current().consideredCancelled)
     throw new CancelledFailure(latest_error ?? cancelledInTemporal);
@@ -210,7 +213,10 @@ export async function batchExportRun(input: RunInput): Promise<void> {
  * Records how a run ended. `renewed`: it does not end, since it waited for the operator, and that time does not count. The
  * next execution has new time limits and continues where this one stopped.
  */
-async function recordOutcome(run_id: string, outcome: FailedOutcome): Promise<FailedOutcome | 'renewed'> {
+async function recordOutcome(
+  run_id: string,
+  outcome: FailedOutcome,
+): Promise<FailedOutcome | RunActivityResult<'recordRunOutcome'>> {
   const execution_id = workflowInfo().runId;
   const record = (recorded: FailedOutcome) =>
     CancellationScope.nonCancellable(() =>
@@ -219,33 +225,33 @@ async function recordOutcome(run_id: string, outcome: FailedOutcome): Promise<Fa
         [{ run_id, execution_id, ...recorded }],
       ),
     );
-  const { renewed } = await record(outcome);
-  if (!renewed) return outcome;
-  if (!CancellationScope.current().consideredCancelled) return 'renewed';
+  const recorded = await record(outcome);
+  if (!recorded.renewed) return outcome;
+  if (!CancellationScope.current().consideredCancelled) return recorded;
   const cancelled = { status: 'Cancelled', latest_error: cancelledInTemporal } as const;
   await record(cancelled);
   return cancelled;
 }
 
 /** Exports and publishes an interval. Returns the run to continue as when rows are left. */
-async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined> {
+async function exportInterval(input: RunInput): Promise<RunActivityResult<'continueRun'> | undefined> {
   const { run_id } = input;
   const local = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const remote = proxyActivities<RunActivities>(remoteSourceOptions(input));
   const source = {
-    checkBarrier: callLocallyFirst(local.checkBarrier, remote.checkBarrier),
-    countRows: callLocallyFirst(local.countRows, remote.countRows),
+    checkBarrier: callLocallyFirst(input, local.checkBarrier, remote.checkBarrier),
+    countRows: callLocallyFirst(input, local.countRows, remote.countRows),
   };
   const { rows, ranges, publish_empty, check_replacement } = input.counted
     ? { ...input.counted, publish_empty: false, check_replacement: false }
     : await countSettledRows(source, input);
   const data = proxyActivities<ExportActivities>({ ...exportOptions(input), summary: rowsText(rows) });
   if (check_replacement) {
-    setCurrentDetails('Comparing the source with the rows that were exported before');
+    showDetails(input, 'Comparing the source with the rows that were exported before');
     if ((await data.checkReplacement({ run_id })) === 'unchanged') return undefined;
   }
   if (rows > 0) {
-    showStatus('Running', `Exporting ${rowsText(rows)}${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
+    showStatus(input, 'Running', `Exporting ${rowsText(rows)}${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
     const { ranges_at_once, publish_with_rows } = input.limits;
     const exported =
       ranges > 1
@@ -257,7 +263,7 @@ async function exportInterval(input: RunInput): Promise<ContinuedRun | undefined
     // This execution has sent its share of parts, and rows are left.
     if (!exported.finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
   }
-  setCurrentDetails(`Publishing the manifest of ${rowsText(rows)}`);
+  showDetails(input, `Publishing the manifest of ${rowsText(rows)}`);
   await cancellableByJournal(run_id, async () => {
     if (publish_empty && (await recording.publishEmpty({ run_id })).published) return;
     await data.publishManifest({ run_id });
@@ -284,8 +290,11 @@ async function cancellableByJournal<Result>(run_id: string, steps: () => Promise
 }
 
 /** Continues as new for the next run of the interval, whose id goes to the memo and the search attributes. */
-function continueAsNewRun({ run_id, rows, ranges }: ContinuedRun, input: RunInput): Promise<never> {
-  showStatus('ContinuedAsNew', 'Continued as a new execution');
+function continueAsNewRun(
+  { run_id, rows, ranges, details }: RunActivityResult<'continueRun'>,
+  input: RunInput,
+): Promise<never> {
+  showStatus(input, 'ContinuedAsNew', 'Continued as a new execution');
   const { memo, typedSearchAttributes } = workflowInfo();
   const continueAs = makeContinueAsNewFunc<typeof batchExportRun>({
     memo: { ...memo, run_id },
@@ -294,7 +303,7 @@ function continueAsNewRun({ run_id, rows, ranges }: ContinuedRun, input: RunInpu
       { key: searchAttributes.status, value: 'Starting' },
     ]),
   });
-  return continueAs({ ...input, run_id, counted: { rows, ranges } });
+  return continueAs({ ...input, run_id, counted: { rows, ranges }, details });
 }
 
 /** Counts the rows of the interval once its source has settled, or after the settle timeout. */
@@ -309,9 +318,10 @@ async function countSettledRows(
 /** Waits until no open transaction of the source can add rows to the interval, or until the settle timeout. */
 async function waitForTransactions(
   source: Pick<RunActivities, 'checkBarrier'>,
-  { run_id, limits }: RunInput,
+  input: RunInput,
 ): Promise<Omit<CountInput, 'run_id'> & { readonly counted?: CountedRows | undefined }> {
-  setCurrentDetails('Waiting for the source to settle');
+  const { run_id, limits } = input;
+  showDetails(input, 'Waiting for the source to settle');
   let check: BarrierCheck & { readonly counted?: CountedRows } = {
     state: { phase: 'settling' },
     wait_ms: 0,
@@ -332,7 +342,7 @@ async function waitForTransactions(
         'The run exceeded its timeout (EXPORTD_RUN_TIMEOUT).',
         runTimedOut,
       );
-    if (check.blocked_by.length > 0) setCurrentDetails(`Waiting for ${check.blocked_by.join(', ')}`);
+    if (check.blocked_by.length > 0) showDetails(input, `Waiting for ${check.blocked_by.join(', ')}`);
     const sleepMs = Math.max(1, Math.min(remainingMs, barrierPollMs(check.wait_ms, waitedMs)));
     const blockers =
       check.blocked_by.length > 0 ? check.blocked_by.join(', ') : 'rows that may still be committed';
@@ -340,7 +350,11 @@ async function waitForTransactions(
   }
 }
 
-function showStatus(status: string, details: string): void {
+function showStatus(run: RunInput, status: string, progress: string): void {
   upsertSearchAttributes([{ key: searchAttributes.status, value: status }]);
-  setCurrentDetails(details);
+  showDetails(run, progress);
 }
+
+/** Says in the Temporal UI how far the run is, and after a continuation also what it is. */
+const showDetails = ({ details }: RunInput, progress: string): void =>
+  setCurrentDetails(withDetails(progress, details));

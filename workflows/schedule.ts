@@ -37,7 +37,7 @@ import {
   searchAttributes,
   signalsPerStep,
 } from './activity_options.ts';
-import { truncate, until } from './summaries.ts';
+import { truncate, until, withDetails } from './summaries.ts';
 
 /** A signal: a wake-up, one with the id of a stored command, or a manual one that is itself a command. */
 type CountedSignal =
@@ -255,12 +255,16 @@ export async function batchExportBackfill(input: BackfillInput | undefined): Pro
   setDefaultSignalHandler(() => {
     woken = true;
   });
-  const { typedSearchAttributes } = workflowInfo();
+  const { typedSearchAttributes, continuedFromExecutionRunId } = workflowInfo();
+  let details: string | undefined;
   let currentStatus = typedSearchAttributes.get(searchAttributes.status);
   for (let steps = 1; ; steps += 1) {
     woken = false;
-    const step = await backfillActivities.advanceBackfill({ backfill_id });
-    setCurrentDetails(progressOf(step));
+    // Temporal drops the details that the first execution was started with.
+    const describes = continuedFromExecutionRunId !== undefined && steps === 1;
+    const step = await backfillActivities.advanceBackfill({ backfill_id, describes });
+    details ??= step.details;
+    setCurrentDetails(withDetails(progressOf(step), details));
     if (step.status !== currentStatus)
       upsertSearchAttributes([{ key: searchAttributes.status, value: step.status }]);
     currentStatus = step.status;

@@ -17,3 +17,7 @@ export const truncate = (text: string): string =>
 /** `1,234 rows`. */
 export const rowsText = (rows: number): string =>
   `${String(rows).replace(/\B(?=(\d{3})+$)/g, ',')} ${rows === 1 ? 'row' : 'rows'}`;
+
+/** Adds what a workflow is to how far it is, both in Markdown. */
+export const withDetails = (progress: string, details: string | undefined): string =>
+  details === undefined ? progress : `${progress}\n\n${details}`;

@@ -123,6 +123,8 @@ export interface RunInput {
   readonly limits: RunLimits;
   /** What the chain's first execution counted, and in how many ranges it exports it; absent in that execution. */
   readonly counted?: { readonly rows: number; readonly ranges: number };
+  /** What the Temporal UI says of the run, in Markdown: a continued execution has no static details. */
+  readonly details?: string | undefined;
 }
 
 export interface BackfillInput {

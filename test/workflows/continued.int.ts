@@ -141,6 +141,12 @@ describe('an export with more parts than one execution may send', () => {
 
     const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(last));
     await handle.result();
+    // Temporal drops the details that the first execution was started with.
+    const { currentDetails = '' } = await handle.query<{ currentDetails?: string }>(
+      '__temporal_workflow_metadata',
+    );
+    expect(currentDetails).toMatch(/^[^\n]+\n\nThis run exports one interval of /);
+    expect(currentDetails).toContain(`- Run: \`${last.id}\``);
     const { memo, typedSearchAttributes } = await handle.describe();
     expect(memo).toEqual({ run_id: last.id });
     expect(typedSearchAttributes.getAll().map(({ key, value }) => [key.name, value])).toEqual(

@@ -81,6 +81,20 @@ describe('in the Temporal UI', () => {
     );
   });
 
+  it('a backfill still says what it is after it continued as new', async () => {
+    const id = await stack.createExport({ name: 'Long backfill' });
+    const { outcome } = await stack.command(id, 'backfill', lastHours(24));
+    const workflowId = workflowIds(stack.settings).backfill(String(outcome?.backfill_id));
+    const first = (await handleOf(workflowId).describe()).runId;
+    await handleOf(workflowId).result();
+    expect((await handleOf(workflowId).describe()).runId).not.toBe(first);
+    const details = await currentDetailsOf(workflowId);
+    expect(details).toMatch(
+      /^24 of 24 intervals.*\n\nThis backfill exports intervals of \[\*\*Long backfill/,
+    );
+    expect(details).toContain(`](https://exportd.example.com/exports/${id}?tab=backfills)`);
+  });
+
   it('a run says its interval, its bucket and its rows', async () => {
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Completed');

@@ -111,6 +111,8 @@ export interface BackfillClient {
   start(backfillId: string, reason?: string): Promise<void>;
   /** Terminates a stuck execution and starts a new one, whose summary shows the reason. */
   restart(backfillId: string, reason: string): Promise<void>;
+  /** What the Temporal UI says of a backfill, in Markdown; undefined for an unknown one. */
+  describe(backfillId: string): Promise<string | undefined>;
 }
 
 interface BackfillRow extends Omit<DescribedExport, 'id'> {
@@ -139,6 +141,8 @@ export function createBackfillClient(client: Client, pool: Pool, settings: Start
     );
     return rows[0];
   };
+  const metadataOf = (backfillId: string, row: BackfillRow, reason: string | undefined) =>
+    backfillMetadata({ ...row, id: backfillId }, { ...row, id: row.batch_export_id }, settings, reason);
   const optionsOf = (backfillId: string, row: BackfillRow, reason: string | undefined) => {
     const input: BackfillInput = { backfill_id: backfillId };
     return {
@@ -155,7 +159,7 @@ export function createBackfillClient(client: Client, pool: Pool, settings: Start
         { key: searchAttributes.backfill, value: backfillId },
         { key: searchAttributes.status, value: row.status },
       ],
-      ...backfillMetadata({ ...row, id: backfillId }, { ...row, id: row.batch_export_id }, settings, reason),
+      ...metadataOf(backfillId, row, reason),
     };
   };
   /** Sends a request in the trace of the command that created the backfill. */
@@ -190,6 +194,10 @@ export function createBackfillClient(client: Client, pool: Pool, settings: Start
           workflowIdConflictPolicy: 'TERMINATE_EXISTING',
         }),
       ),
+    describe: async (backfillId) => {
+      const row = await readBackfill(backfillId);
+      return row && metadataOf(backfillId, row, undefined).staticDetails;
+    },
   };
 }
 
@@ -327,6 +335,8 @@ export interface RunStarter {
   cancel(run: StartableRun): Promise<void>;
   /** Cancels the executions of runs, if they run. */
   cancelAll(runs: readonly StartableRun[]): Promise<void>;
+  /** What the Temporal UI says of a run, in Markdown. */
+  describe(run: StartableRun): string;
 }
 
 const maxConcurrentRequests = 8;
@@ -432,5 +442,6 @@ export function createRunStarter(client: Client, settings: RunSettings & StartSe
     },
     cancel,
     cancelAll: (runs) => forEachConcurrently(runs, maxConcurrentRequests, cancel),
+    describe: (run) => runMetadata(run, settings, undefined).staticDetails,
   };
 }
