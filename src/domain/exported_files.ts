@@ -1,3 +1,4 @@
+import { counted } from './in_words.ts';
 import type { Model } from './batch_export.ts';
 import type { JsonValue } from './event.ts';
 import {
@@ -321,8 +322,8 @@ export class RowsMissingInSource extends Error {
   ) {
     const newRows = source_rows - (bucket_rows - missing_rows);
     super(
-      `The source no longer has ${missing_rows} of the ${bucket_rows} rows that were exported for ${interval.start} to ` +
-        `${interval.end}; it has ${source_rows} rows${newRows > 0 ? `, at least ${newRows} of them not exported yet` : ''}. ` +
+      `The source no longer has ${missing_rows.toLocaleString('en')} of the ${counted(bucket_rows, 'row')} that were exported for ${interval.start} to ` +
+        `${interval.end}; it has ${counted(source_rows, 'row')}${newRows > 0 ? `, at least ${newRows.toLocaleString('en')} of them not exported yet` : ''}. ` +
         `Nothing was published, and generation ${replaced.generation} and its files stay. ` +
         `Decide whether to keep these rows or to remove them from the bucket (exportd export difference)${newRows > 0 ? '; if they are kept, the new rows are not exported' : ''}.`,
     );

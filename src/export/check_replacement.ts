@@ -19,6 +19,7 @@ import {
   type SortKey,
   withBuckets,
 } from '../domain/exported_files.ts';
+import { counted } from '../domain/in_words.ts';
 import {
   areComparable,
   bucketIntervals,
@@ -134,7 +135,7 @@ async function checkAgainst(
     checked,
     call.runId,
     'WARNING',
-    `The source no longer has ${compared.missing_rows} of the ${compared.bucket_rows} rows that were exported for ${formatInterval(run)}. They stay in the bucket, and ${base.late_rows} late rows are added.` +
+    `The source no longer has ${compared.missing_rows.toLocaleString('en')} of the ${counted(compared.bucket_rows, 'row')} that were exported for ${formatInterval(run)}. They stay in the bucket, and ${counted(base.late_rows, 'late row')} ${base.late_rows === 1 ? 'is' : 'are'} added.` +
       (decision === 'keep' ? '' : ' Decide whether to keep or to remove them (exportd export difference).'),
   );
   return checked;

@@ -150,7 +150,9 @@ describe('rows that the source drops', () => {
       'the second run ends',
       timeoutMs,
     );
-    expect(held.latest_error).toMatch(/^RowsMissingInSource: The source no longer has 1000 of the 1000 rows/);
+    expect(held.latest_error).toMatch(
+      /^RowsMissingInSource: The source no longer has 1,000 of the 1,000 rows/,
+    );
     await maintenancePasses();
     expect(await exportedUuids(stack.bucket, first.manifest_key)).toEqual(exported);
     const [line] = (await stack.call('GET', `/batch_exports/${id}/logs/?search=RowsMissingInSource`)).body

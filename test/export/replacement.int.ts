@@ -50,7 +50,7 @@ describe('a run that replaces a manifest', () => {
 
     const second = await run();
     expect(second.latest_error).toMatch(
-      /^RowsMissingInSource: The source no longer has 1000 of the 1000 rows .* it has 0 rows\..*export difference/,
+      /^RowsMissingInSource: The source no longer has 1,000 of the 1,000 rows .* it has 0 rows\..*export difference/,
     );
     expect(second.state.status).toBe('Failed');
     await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });

@@ -28,7 +28,7 @@ function describeStep(event: RunEvent): StepDescription {
       return {
         summary: 'Compared the source with the current manifest',
         level: event.data.outcome === 'rows_missing' ? 'error' : 'info',
-        detail: `${event.data.outcome.replaceAll('_', ' ')}: ${event.data.bucket_rows} rows in the bucket, ${event.data.source_rows} in the source, ${event.data.missing_rows} missing`,
+        detail: `${event.data.outcome.replaceAll('_', ' ')}: ${rows(event.data.bucket_rows)} in the bucket, ${event.data.source_rows.toLocaleString('en')} in the source, ${event.data.missing_rows.toLocaleString('en')} missing`,
       };
     case 'RunExportStarted':
       return {
@@ -150,7 +150,7 @@ function describeStep(event: RunEvent): StepDescription {
       return {
         summary: 'Compared with the source',
         level: event.data.outcome === 'equal' ? 'info' : 'warning',
-        detail: `${event.data.outcome.replaceAll('_', ' ')}: ${event.data.bucket_rows} rows in the bucket, ${event.data.source_rows} in the source`,
+        detail: `${event.data.outcome.replaceAll('_', ' ')}: ${rows(event.data.bucket_rows)} in the bucket, ${event.data.source_rows.toLocaleString('en')} in the source`,
       };
     case 'RunRetryCancelled':
       return { summary: 'The automatic retry was cancelled', detail: event.data.reason };
