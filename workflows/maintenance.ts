@@ -94,7 +94,9 @@ export function maintenanceDetails(
         `- ${name} failed ${count(failures, 'time')}, next attempt ${new Date(retry_at_ms).toISOString()}: ${reason}`,
     );
   const rest = delayed.length > maxListedTasks ? [`- and ${delayed.length - maxListedTasks} more`] : [];
-  return [`Since the previous round: ${parts.join('; ') || 'nothing to do'}`, ...failing, ...rest].join('\n');
+  const round = `Since the previous round: ${parts.join('; ') || 'nothing to do'}`;
+  // A list of Markdown needs an empty line before it.
+  return failing.length === 0 ? round : `${round}\n\n${[...failing, ...rest].join('\n')}`;
 }
 
 const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;

@@ -43,7 +43,7 @@ describe('maintenance details', () => {
     const failed = (name: string) => ({ name, failures: 2, retry_at_ms: 0, reason: 'A reason.' });
     expect(maintenanceDetails(nothing, 0, [])).toBe('Since the previous round: nothing to do');
     expect(maintenanceDetails(some, 1, [failed('a')])).toBe(
-      'Since the previous round: deleted 3 objects; compared 2 intervals, 1 exported again; settled 1 interval; 1 task in progress; 1 task delayed after failures\n' +
+      'Since the previous round: deleted 3 objects; compared 2 intervals, 1 exported again; settled 1 interval; 1 task in progress; 1 task delayed after failures\n\n' +
         '- a failed 2 times, next attempt 1970-01-01T00:00:00.000Z: A reason.',
     );
     const many = Array.from({ length: 7 }, (_, each) => failed(`task ${each}`));
