@@ -120,7 +120,7 @@ export const exports = {
     'Intervals, or ranges of them, that a worker exports at the same time, and one more for a project that has none. Default: half its cores, at least 4.',
   ),
   EXPORTD_TABLE_READ_TIMEOUT: duration('60s').describe(
-    'How long a worker reads a table to describe or check it, or to list its versions.',
+    'How long a worker reads a table to describe it or to list its versions. A check may take 55 minutes.',
   ),
   EXPORTD_SLOTS_PER_EXPORT: optionalCount().describe(
     'Maximum slots of one export, to leave room for others. Default: all slots.',

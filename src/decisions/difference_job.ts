@@ -3,9 +3,11 @@ import type { SortKey } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { JobKind } from '../jobs/jobs.ts';
 
-interface DifferenceParameters {
+export interface DifferenceParameters {
   /** The run of the current manifest. */
   readonly run_id: string;
+  /** The start of the interval. */
+  readonly start: string;
 }
 
 /** How the files of an interval differ from the source now. */
@@ -32,6 +34,6 @@ export const differenceJob: JobKind<DifferenceParameters, Difference> = {
   limit: { kinds: [name], max: bounds.differences.max },
   attempts: 3,
   timeoutMs: () => 10 * 60_000,
-  // A request that has not waited long enough is repeated, and gets the answer.
+  // Whoever looks at the interval while it is compared gets the same answer.
   isKept: true,
 };

@@ -31,7 +31,7 @@ import { scopeRoutes } from './console/pages/scopes.ts';
 import { sameTroubleRoutes } from './console/pages/same_trouble.ts';
 import { timelineRoutes } from './console/pages/timeline.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
-import { differenceRoutes } from './intervals/difference_routes.ts';
+import { differenceOperation, differenceRoutes } from './intervals/difference_routes.ts';
 import { intervalDetailRoutes } from './intervals/detail_routes.ts';
 import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts';
 import type { JobOperation } from './jobs/answer_job.ts';
@@ -82,6 +82,7 @@ export const projectResources: readonly ProjectRoutes[] = [
 export const jobOperations: readonly JobOperation[] = [
   destinationTest,
   verificationOperation,
+  differenceOperation,
   ...tableOperations,
 ];
 

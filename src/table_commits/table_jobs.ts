@@ -20,7 +20,7 @@ const common = {
   isKept: false,
 } as const;
 
-/** A person waits for what reads a table. */
+/** What a page or a command shows of a table. */
 const reading = {
   ...common,
   timeoutMs: ({ EXPORTD_TABLE_READ_TIMEOUT }: Settings) => EXPORTD_TABLE_READ_TIMEOUT,
@@ -53,19 +53,21 @@ export const tableHistoryJob: JobKind<HistoryParameters, TableHistory> = {
   summary: 'History of a table',
 };
 
+/** What reads all of a table, which can be large. A client polls it, and its requests to the store have limits of their own. */
+const whole = { ...common, timeoutMs: () => 55 * 60_000 } as const;
+
 export const tableCheckJob: JobKind<Nothing, TableCheck> = {
-  ...reading,
+  ...whole,
   name: names.check,
   workflowType: 'batchExportTableCheck',
   summary: 'Check of a table',
 };
 
 export const tableRepairJob: JobKind<Nothing, TableRepairOutcome> = {
-  ...common,
+  ...whole,
   name: names.repair,
   workflowType: 'batchExportTableRepair',
   summary: 'Repair of a table',
-  timeoutMs: () => 55 * 60_000,
 };
 
 /** How long requests about a table repeat failed requests to its bucket. */

@@ -6,6 +6,7 @@ import { roleCheckJob } from '../../src/destination/role_check_job.ts';
 import { requestJob } from '../../src/jobs/jobs.ts';
 import { exportd } from '../cli/command_line.ts';
 import { configOf } from '../destination/bucket_requests.ts';
+import { completeRun } from './console/complete_run.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { type ApiHarness, type ApiResponse, openApiHarness } from './api_harness.ts';
@@ -140,7 +141,7 @@ describe('a request whose job takes longer than the server waits', () => {
     });
   });
 
-  it('leaves a job that no worker does in time', async () => {
+  it('leaves a job that no worker does in time, and lets a check take longer', async () => {
     const hasty = await openApiHarness({
       EXPORTD_ALLOW_PRIVATE_ENDPOINTS: 'true',
       EXPORTD_JOB_WAIT_TIMEOUT: '0s',
@@ -149,12 +150,15 @@ describe('a request whose job takes longer than the server waits', () => {
     const config = configOf(bucket, { file_format: 'Parquet', compression: 'zstd', table_format: 'delta' });
     const exportId = await hasty.createExport({ destination: { type: 'S3', config } });
     hasty.mode = 'deferred';
-    const { body } = await hasty.call('POST', `batch_exports/${exportId}/table/check/`, {});
+    const { body } = await hasty.call('GET', `batch_exports/${exportId}/table/`);
     const job = await waitFor(async () => {
       const found = await hasty.call('GET', `jobs/${String(body.id)}/`);
       return found.body.status !== 'pending' && found;
     }, 'its time is over');
+    hasty.mode = 'decide';
+    const check = await hasty.call('POST', `batch_exports/${exportId}/table/check/`, {});
     await hasty.close();
+    expect([check.status, check.body.ok]).toEqual([200, true]);
     expect([job.status, job.body.status, job.body.error]).toEqual([
       200,
       'failed',
@@ -195,6 +199,53 @@ describe('a request whose job takes longer than the server waits', () => {
     await waitFor(async () => (await statusOf(check)) === 404, 'the check is withdrawn');
     expect(await statusOf(repair)).toBe(200);
     await slow.close();
+  });
+});
+
+/** An export of persons with a published interval, whose rows are not comparable one by one. */
+async function publishInterval(): Promise<{ id: string; path: string }> {
+  api.mode = 'decide';
+  const destination = { type: 'S3', config: configOf(bucket, { prefix: randomUUID() }) };
+  const exportId = await api.createExport({ model: 'persons', destination });
+  const range = { start_at: '2026-11-01T10:00:00Z', end_at: '2026-11-01T10:01:00Z' };
+  await api.call('POST', `batch_exports/${exportId}/backfill/`, range);
+  const { body } = await api.call('GET', `batch_exports/${exportId}/runs/`);
+  const [run] = body.results as { id: string }[];
+  await completeRun(api.journal, run?.id ?? '', { files: [{ rows: 3 }] });
+  api.mode = 'deferred';
+  return { id: exportId, path: `batch_exports/${exportId}/intervals/2026-11-01T10:00:00Z/difference/` };
+}
+
+describe('the difference of an interval', () => {
+  it('is a job that equal requests join', async () => {
+    const { path } = await publishInterval();
+    const { status, headers, body } = await api.call('GET', path);
+    expect([status, body.kind, body.status]).toEqual([202, 'difference', 'pending']);
+    const job = String(body.id);
+    expect(String(headers.location)).toMatch(new RegExp(`/jobs/${job}/$`));
+    expect((await api.call('GET', path)).body.id).toBe(job);
+    const decision = await api.call('POST', path, { decision: 'keep', reason: 'ticket 7' });
+    expect([decision.status, decision.body.code]).toEqual([503, 'difference_not_read']);
+
+    await api.doJob(job);
+    const expected = {
+      data_interval_start: '2026-11-01T10:00:00.000Z',
+      data_interval_end: '2026-11-01T10:01:00.000Z',
+      missing_rows: 0,
+      is_exact: false,
+      rows: [],
+      last_inserted_at: null,
+      decision: null,
+    };
+    expect((await read(job)).body).toMatchObject({ status: 'completed', result: expected });
+
+    api.mode = 'decide';
+    const inTime = await api.call('GET', path);
+    expect([inTime.status, inTime.body]).toEqual([200, expected]);
+    // Each answer stays, and another request compares again.
+    expect((await read(job)).status).toBe(200);
+    const kept = await api.call('POST', path, { decision: 'remove', rows: 3, reason: 'ticket 7' });
+    expect([kept.status, kept.body.attr]).toEqual([409, 'rows']);
   });
 });
 
@@ -331,6 +382,17 @@ describe('a client', () => {
       stdout: 'Version unknown, 0 manifests, 0 files: no findings.\n',
       stderr: '',
     });
+    const { id: exportId } = await publishInterval();
+    const difference = await whileJobsAreDone(() =>
+      exportd(
+        { EXPORTD_BASE_URL: url, EXPORTD_API_KEY: api.key },
+        ...['export', 'difference', exportId, '2026-11-01T10:00:00Z'],
+      ),
+    );
+    expect([difference.code, difference.stdout]).toEqual([
+      0,
+      expect.stringContaining('at least 0 rows that the source lacks'),
+    ]);
     const described = await whileJobsAreDone(() => run('describe', id));
     expect([described.code, described.stderr]).toEqual([
       1,

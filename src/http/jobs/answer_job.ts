@@ -10,6 +10,8 @@ import {
   type Job,
   type JobKind,
   type JobRequest,
+  jobTimeoutMs,
+  listJobs,
   requestJob,
   withdrawJob,
 } from '../../jobs/jobs.ts';
@@ -41,8 +43,12 @@ export interface JobOperation<
   readonly access: { readonly config: { readonly scope: Scope } };
   /** Whether a job goes on when its request disconnects: it writes what should not be left half done. */
   readonly outlivesRequest?: boolean;
-  /** The body of the response. */
-  toResponse(result: Result, parameters: Parameters): Response;
+  /** The body of the response, with what else the control database has of its subject. */
+  toResponse(
+    result: Result,
+    job: Pick<Job<Parameters>, 'target' | 'parameters'>,
+    pool: Pool,
+  ): Response | Promise<Response>;
 }
 
 /** What a client is told when a job cannot be started. */
@@ -88,6 +94,22 @@ export async function startJob<Parameters extends object, Result extends object>
   }
 }
 
+/**
+ * Waits for the pending job of an equal request, or starts one. What a kind keeps is an answer to all requests for it.
+ * @throws ApiError as `startJob`
+ */
+export async function joinJob<Parameters extends object, Result extends object>(
+  service: JobService,
+  kind: JobKind<Parameters, Result>,
+  request: JobRequest<Parameters>,
+  refusals: Refusals,
+): Promise<StartedJob> {
+  const [newest] = await listJobs(service.pool, kind, request);
+  return newest?.status === 'pending'
+    ? { id: newest.id, timeoutMs: jobTimeoutMs(kind, service.settings) }
+    : startJob(service, kind, request, refusals);
+}
+
 /** How often a request reads whether its job is finished, in milliseconds. */
 const pollMs = 100;
 
@@ -118,7 +140,8 @@ export async function waitForJob<Parameters extends object, Result extends objec
 }
 
 /**
- * Has a worker do a job, and waits for it. A request that disconnects withdraws it, unless it `outlivesRequest`.
+ * Has a worker do a job, and waits for it. A request that disconnects withdraws it, unless it `outlivesRequest` or is kept: one
+ * that is kept is joined by equal requests.
  * @returns its result as a body; the job itself, with 202 and its `Location`, if it takes longer than
  *   EXPORTD_JOB_WAIT_TIMEOUT
  * @throws ApiError of `failures`, or 503 without Temporal
@@ -137,17 +160,19 @@ export async function answerWithJob<
   const { pool, settings } = service;
   const { kind, outlivesRequest = false } = operation;
   const { project_id: team_id, actor_id: user_id } = callerOf(request);
-  const started = await startJob(service, kind, { ...subject, team_id, user_id }, failures);
+  const start = kind.isKept ? joinJob : startJob;
+  const started = await start(service, kind, { ...subject, team_id, user_id }, failures);
   const maxMs = settings.EXPORTD_JOB_WAIT_TIMEOUT;
-  let continues = outlivesRequest;
+  let continues = outlivesRequest || kind.isKept;
   try {
     const job = await waitForJob(service, kind, started, { maxMs, signal });
-    continues = job?.status === 'pending' && started.timeoutMs > maxMs;
-    if (job && continues) {
+    const isLate = job?.status === 'pending' && started.timeoutMs > maxMs;
+    continues = isLate || kind.isKept;
+    if (isLate) {
       referToJob(request, reply, settings, job.id);
-      return toJobResponse(operation, job);
+      return await toJobResponse(operation, job, pool);
     }
-    if (job?.result) return operation.toResponse(job.result, job.parameters);
+    if (job?.result) return await operation.toResponse(job.result, job, pool);
     throw typeof job?.error === 'string' ? failures.failed(job.error) : failures.late();
   } finally {
     if (!continues) await withdrawJob(pool, started.id);
@@ -169,14 +194,15 @@ export const errorOfJob = ({ status, error }: Job): string | null =>
   status === 'failed' ? (error ?? 'No worker has finished it in time. Check that the workers run.') : null;
 
 /** A job of an operation as clients poll it. */
-export const toJobResponse = <Parameters extends object, Result extends object>(
+export const toJobResponse = async <Parameters extends object, Result extends object>(
   operation: JobOperation<Parameters, Result>,
   job: Job<Parameters, Result>,
-): JobResponse => ({
+  pool: Pool,
+): Promise<JobResponse> => ({
   id: job.id,
   kind: job.kind,
   status: job.status,
-  result: job.result && { ...operation.toResponse(job.result, job.parameters) },
+  result: job.result && { ...(await operation.toResponse(job.result, job, pool)) },
   error: errorOfJob(job),
   created_at: job.created_at,
   finished_at: job.finished_at,

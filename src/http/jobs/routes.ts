@@ -30,7 +30,7 @@ export const jobRoutes =
         const operation = job && operationOfKind.get(job.kind);
         if (!operation) throw notFound();
         requireScope(caller, operation.access.config.scope);
-        return toJobResponse(operation, job);
+        return toJobResponse(operation, job, pool);
       },
     );
   };

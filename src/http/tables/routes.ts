@@ -53,7 +53,7 @@ const tableDescription: JobOperation<object, TableDescription, TableResponse> = 
 const tableHistory: JobOperation<HistoryParameters, TableHistory, TableHistoryResponse> = {
   kind: tableHistoryJob,
   access: readsExports,
-  toResponse: ({ versions }, { limit }) => {
+  toResponse: ({ versions }, { parameters: { limit } }) => {
     const last = versions.at(-1);
     return {
       next_before: last && versions.length === limit && last.version > 0 ? last.version : null,
