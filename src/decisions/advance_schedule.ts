@@ -6,6 +6,7 @@ import {
   decideNextInterval,
   type ScheduleDecision,
 } from '../domain/batch_export.ts';
+import { counted } from '../domain/in_words.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { readPendingCommands } from '../journal/commands.ts';
 import {
@@ -87,9 +88,9 @@ export async function advanceSchedule(
   const [rejected] = rejectedSignals;
   const decided = [
     ...countEach(decidedCommands),
-    ...(scheduled > 0 ? [`${count(scheduled, 'interval')} scheduled`] : []),
-    ...(startRuns.length > 0 ? [`${count(startRuns.length, 'run')} to start`] : []),
-    ...(rejected === undefined ? [] : [`${count(rejectedSignals.length, 'signal')} ignored: ${rejected}`]),
+    ...(scheduled > 0 ? [`${counted(scheduled, 'interval')} scheduled`] : []),
+    ...(startRuns.length > 0 ? [`${counted(startRuns.length, 'run')} to start`] : []),
+    ...(rejected === undefined ? [] : [`${counted(rejectedSignals.length, 'signal')} ignored: ${rejected}`]),
   ];
   return {
     ...dueRuns,
@@ -117,8 +118,6 @@ const countEach = (names: readonly string[]): string[] =>
     const times = names.filter((other) => other === name).length;
     return times === 1 ? name : `${name} ×${times}`;
   });
-
-const count = (number: number, noun: string): string => `${number} ${noun}${number === 1 ? '' : 's'}`;
 
 interface DueRuns extends Pick<
   ScheduleStep,
