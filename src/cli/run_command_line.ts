@@ -8,6 +8,7 @@ import { addDashboardCommands } from './commands/dashboards.ts';
 import { addDestinationCommands } from './commands/destinations.ts';
 import { addDoctorCommand } from './commands/doctor.ts';
 import { addExportCommands, addWhyCommand } from './commands/exports.ts';
+import { addImportCommands } from './commands/import.ts';
 import { addInstallationCommands } from './commands/installation.ts';
 import { addProcessCommands, addTemporalCommands } from './commands/processes.ts';
 import { addProjectionCommands } from './commands/projections.ts';
@@ -77,6 +78,7 @@ export function createProgram(): Command {
   addWhyCommand(program);
   addTableCommands(program);
   addApplyCommand(program);
+  addImportCommands(program);
   addExportCommands(program);
   addRunCommands(program);
   addBackfillCommands(program);
