@@ -13,6 +13,7 @@ import { type Receiver, startReceiver } from '../notifications/receiver.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { type MonitoredStack, scrape, startMonitoredStack } from './monitored_stack.ts';
+import { createDeltaReader } from '../tables/delta_reader.ts';
 import { exportedUuids, insertEvents, sourceUuids } from './rows.ts';
 import type { RunResponse } from './stack.ts';
 
@@ -61,11 +62,11 @@ const newestRun = async ({ id }: Pick<Exported, 'id'>, status: string): Promise<
     return newest?.status === status ? newest : undefined;
   }, `the newest run is ${status}`);
 
-async function exportHour(): Promise<Exported> {
+async function exportHour(config: Record<string, unknown> = {}): Promise<Exported> {
   const [start, end] = [hourAgo(hours), hourAgo(hours - 1)];
   hours += 1;
   await insertEvents(stack.pool, stack.projectId, start, rows);
-  const id = await stack.createExport();
+  const id = await stack.createExport({}, config);
   const range = { start_at: start.toISOString(), end_at: end.toISOString() };
   expect((await stack.call('POST', `/batch_exports/${id}/backfill/`, range)).status).toBe(200);
   const run = await newestRun({ id }, 'Completed');
@@ -74,7 +75,7 @@ async function exportHour(): Promise<Exported> {
     start: range.start_at,
     end: range.end_at,
     path: `/batch_exports/${id}/intervals/${range.start_at}`,
-    uuids: await exportedUuids(stack.bucket, run.manifest_key),
+    uuids: config.table_format === undefined ? await exportedUuids(stack.bucket, run.manifest_key) : [],
   };
 }
 
@@ -337,6 +338,156 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
     });
     await verify(exported);
     await untilQuiet(exported);
+  });
+});
+
+/** The newest files of the interval, which a backfill that changed nothing did not replace. */
+async function currentUuids(exported: Exported): Promise<string[]> {
+  const { interval } = await intervalOf(exported);
+  const run = (await stack.runs(exported.id)).find(({ id }) => id === interval.manifest_run_id);
+  return exportedUuids(stack.bucket, run?.manifest_key ?? null);
+}
+
+const sourceUuidsOf = ({ start, end }: Exported) => sourceUuids(stack.pool, stack.projectId, start, end);
+
+/** Deletes rows, and returns what puts the first `count` of them back as they were. */
+async function deleteAndStore(exported: Exported, count: number) {
+  const stored = `deleted_${hours}_${count}`;
+  await stack.pool.query(
+    `create table ${stored} as select * from events
+     where team_id = ${stack.projectId} and inserted_at >= '${exported.start}' order by inserted_at limit ${count}`,
+  );
+  const uuids = await deleteRows(exported, count);
+  const restore = (rows: number) =>
+    stack.pool.query(`insert into events select * from ${stored} order by inserted_at limit ${rows}`);
+  return { uuids, restore };
+}
+
+/** Inserts rows into the interval after it was exported. */
+const insertLateRows = ({ start }: Exported, count: number): Promise<void> =>
+  insertEvents(stack.pool, stack.projectId, new Date(Date.parse(start) + 1_800_000), count, 60);
+
+/** Compares, verifies and exports again what a person has decided about: nothing rings, and `exportd verify` agrees. */
+async function expectSettled(exported: Exported, files: readonly string[]): Promise<void> {
+  await compare(exported);
+  await verify(exported);
+  await retry(exported);
+  await newestRun(exported, 'Completed');
+  await untilQuiet(exported);
+  expect(await currentUuids(exported)).toEqual(files.toSorted());
+  await stack.runCommand('.', 'verify', exported.id, '--deep');
+}
+
+describe('rows that were kept', () => {
+  it.each(kinds)('may come back in part after a %s, and are exported once', async (kind) => {
+    const exported = await exportHour();
+    const { uuids: gone, restore } = await deleteAndStore(exported, deleted);
+    await find(exported, kind);
+    await untilLoud(exported);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 7')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await untilQuiet(exported);
+
+    await restore(2);
+    await compare(exported);
+    await untilQuiet(exported);
+    await retry(exported);
+    await newestRun(exported, 'Completed');
+    await untilQuiet(exported);
+    expect(await currentUuids(exported)).toEqual(exported.uuids);
+    await stack.runCommand('.', 'verify', exported.id, '--fast');
+    const shown = await difference(exported);
+    expect([shown.code, shown.stderr]).toEqual([0, '']);
+    const back = await sourceUuidsOf(exported);
+    for (const uuid of gone)
+      expect([uuid, shown.stdout.includes(uuid)]).toEqual([uuid, !back.includes(uuid)]);
+
+    // The others come back too, and then all is as if nothing had happened.
+    await stack.pool.query('delete from events where uuid = any($1)', [gone]);
+    await restore(deleted);
+    await expectSettled(exported, exported.uuids);
+    expect(await sourceUuidsOf(exported)).toEqual(exported.uuids);
+  });
+
+  it.each(kinds)('stay when late rows of their interval follow a %s', async (kind) => {
+    const exported = await exportHour();
+    await deleteRows(exported, deleted);
+    await find(exported, kind);
+    await untilLoud(exported);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 8')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await untilQuiet(exported);
+    await insertLateRows(exported, 3);
+    const late = (await sourceUuidsOf(exported)).filter((uuid) => !exported.uuids.includes(uuid));
+    expect(late).toHaveLength(3);
+    await compare(exported);
+    await waitFor(
+      async () => (await currentUuids(exported)).length === rows + 3,
+      'the repair that adds the late rows',
+    );
+    await expectSettled(exported, [...exported.uuids, ...late]);
+    expect((await intervalOf(exported)).interval).toMatchObject({
+      decision: { decision: 'keep', rows: deleted },
+    });
+  });
+
+  it('are kept beside late rows that came before the decision', async () => {
+    const exported = await exportHour();
+    const gone = await deleteRows(exported, deleted);
+    await insertLateRows(exported, 3);
+    const late = (await sourceUuidsOf(exported)).filter((uuid) => !exported.uuids.includes(uuid));
+    await compare(exported);
+    await waitFor(
+      async () => (await currentUuids(exported)).length === rows + 3,
+      'the repair that adds the late rows',
+    );
+    await compare(exported);
+    await untilLoud(exported);
+    const shown = await difference(exported);
+    expect(shown.stdout).toContain(`have ${deleted} rows that the source lacks`);
+    for (const uuid of gone) expect(shown.stdout).toContain(uuid);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 9')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await untilQuiet(exported);
+    await expectSettled(exported, [...exported.uuids, ...late]);
+  });
+});
+
+describe('rows of a Delta table', () => {
+  it.each(kinds)('leave the table too when they are removed after a %s', async (kind) => {
+    const prefix = `tables/${kind}`;
+    const exported = await exportHour({
+      prefix,
+      file_format: 'Parquet',
+      compression: 'snappy',
+      table_format: 'delta',
+    });
+    const table = createDeltaReader(stack.bucket, prefix);
+    const tableUuids = async () => (await table.rows()).map(({ uuid }) => String(uuid)).sort();
+    const before = await tableUuids();
+    expect(before).toHaveLength(rows);
+    await deleteRows(exported, deleted);
+    await find(exported, kind);
+    await untilLoud(exported);
+    // Nothing has changed for readers until a person decides.
+    expect(await tableUuids()).toEqual(before);
+    const removed = await difference(exported, '--remove', String(deleted), '--reason', 'erasure');
+    expect(removed).toMatchObject({ code: 0, stderr: '' });
+    await newestRun(exported, 'Completed');
+    await untilQuiet(exported);
+    const left = await sourceUuidsOf(exported);
+    expect(left).toHaveLength(rows - deleted);
+    await waitFor(async () => (await tableUuids()).length === left.length, 'the commit of the removal');
+    expect(await tableUuids()).toEqual(left);
+    const checked = await cli('table', 'check', exported.id);
+    expect([checked.code, checked.stderr]).toEqual([0, '']);
+    await stack.runCommand('.', 'verify', exported.id, '--deep');
   });
 });
 
