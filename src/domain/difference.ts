@@ -1,4 +1,11 @@
-import { areComparable, bucketsOf, type Fingerprint, subtractFingerprint } from './fingerprint.ts';
+import {
+  areComparable,
+  bucketsOf,
+  encodeBuckets,
+  type Fingerprint,
+  type FingerprintBucket,
+  subtractFingerprint,
+} from './fingerprint.ts';
 
 /** What a person decides about rows that the files of an interval have and the source lacks. */
 export const differenceDecisions = ['keep', 'remove'] as const;
@@ -37,6 +44,24 @@ export const netMissingRows = (files: Fingerprint, source: Fingerprint): Fingerp
 /** The rows of files that a comparison expects in the source: those that were kept without it are not expected. */
 export const expectedRows = (files: Fingerprint, kept: Fingerprint | null): Fingerprint =>
   kept && areComparable(files, kept) ? subtractFingerprint(files, kept) : files;
+
+/**
+ * The kept rows that a source still lacks, as exactly as fingerprints tell: those of a bucket leave it together, once the
+ * source has all rows of the files again in it.
+ * @param hasBucket whether the source has exactly these rows in the bucket
+ */
+export function keptRows(
+  files: Fingerprint,
+  kept: Fingerprint | null,
+  hasBucket: (bucket: FingerprintBucket) => boolean,
+): Fingerprint | null {
+  if (!kept || !areComparable(files, kept)) return kept;
+  const back = new Set(bucketsOf(files).flatMap((bucket) => (hasBucket(bucket) ? [bucket.index] : [])));
+  return {
+    ...kept,
+    encoded_buckets: encodeBuckets(bucketsOf(kept).filter(({ index }) => !back.has(index))),
+  };
+}
 
 /** Whether rows that the source lacks are among those that were decided about. */
 export function areDecided(

@@ -16,7 +16,7 @@ import {
 import { readFiles } from '../decisions/read_files.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
-import { expectedRows } from '../domain/difference.ts';
+import { expectedRows, keptRows } from '../domain/difference.ts';
 import { countFewerRows, type SortKey } from '../domain/exported_files.ts';
 import {
   areComparable,
@@ -397,11 +397,22 @@ async function compareRows(
   if (interval.model === 'persons') return comparePersons(dependencies, { interval, source }, run, signal);
   const files = rowsToCompare(run, source);
   if (!files) return notComparable;
-  const published = expectedRows(files, interval.kept_rows);
+  const inSource = new Map(bucketsOf(source).map(({ index, rows, sum }) => [index, `${rows} ${sum}`]));
+  const kept_rows = keptRows(
+    files,
+    interval.kept_rows,
+    ({ index, rows, sum }) => inSource.get(index) === `${rows} ${sum}`,
+  );
+  const published = expectedRows(files, kept_rows);
   const comparison = { ...compareFingerprints(published, source), bucket_rows: rowsOfFingerprint(files) };
   const keys =
     comparison.outcome === 'rows_missing' && interval.bucket_rows <= maxRows
-      ? await findDifferingKeys(dependencies, { run, interval }, { published, now: source }, { signal })
+      ? await findDifferingKeys(
+          dependencies,
+          { run, interval: { ...interval, kept_rows } },
+          { published, now: source },
+          { signal },
+        )
       : null;
   if (!keys) return { ...notComparable, comparison };
   const outcome = keys.added_rows > 0 ? 'both' : 'rows_missing';

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { partitionColumns, partitionIn, partitionOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import { expectedRows } from '../domain/difference.ts';
+import { expectedRows, keptRows } from '../domain/difference.ts';
 import { fileSequences } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { allRows } from '../source/row_selection.ts';
@@ -184,7 +184,11 @@ async function checkFingerprint(context: CheckContext, found: LoadedManifest): P
     all_events ? { ...range, selection: allRows } : range,
     manifest.fingerprint,
   );
-  const kept = keptOf(context.kept, range.interval)?.missing ?? null;
+  const kept = keptRows(
+    manifest.fingerprint,
+    keptOf(context.kept, range.interval)?.missing ?? null,
+    ({ index, rows, sum }) => source.get(index)?.rows === rows && source.get(index)?.sum === BigInt(sum),
+  );
   const exported = sumsOf(expectedRows(manifest.fingerprint, kept));
   const differing = differingIndexes(exported, source);
   if (differing.length > 0) {
