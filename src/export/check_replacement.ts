@@ -6,7 +6,7 @@
 import { bounds } from '../config/bounds.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { parseManifest } from '../destination/manifest.ts';
+import { parseStoredManifest } from '../destination/stored_manifest.ts';
 import {
   type BaseFiles,
   bucketsToCompare,
@@ -310,8 +310,11 @@ async function isUnchanged(
   const haveIt = await Promise.all(targets.map((target) => target.hasFilesOf(replaced, run)));
   if (haveIt.includes(false)) return false;
   const stored = await destination.getManifest(destination.manifestKey(run.spec), signal);
-  const manifest = stored.state === 'present' ? parseManifest(stored.text) : undefined;
+  const manifest =
+    stored.state === 'present' ? await parseStoredManifest(stored.text, destination.foreign) : undefined;
   if (manifest?.run_id !== replaced.run_id || manifest.generation !== replaced.run.generation) return false;
+  // What it names is asked for. Who may write below the prefix can have changed it.
+  if ((await recorder.foreignManifestBecause(run, manifest)) !== null) return false;
   for (const { key, bytes } of [
     ...manifest.files,
     ...(manifest.rejected_file ? [manifest.rejected_file] : []),

@@ -1,8 +1,9 @@
-import { DeleteObjectCommand } from '@aws-sdk/client-s3';
+import { DeleteObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '../setup/wait_for.ts';
 import { makeMinutesDue } from './due_minutes.ts';
 import { exportedRows, exportedUuids, insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
+import { createS3Proxy } from './s3_proxy.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { startStack, type RunResponse, type Stack } from './stack.ts';
 
@@ -129,6 +130,28 @@ describe('a batch export controlled over HTTP', () => {
 
     await runBackfill(id, 10, 9, { rewrite: true });
     expect((await readManifest(stack.bucket, key)).generation).toBeGreaterThan(cured.generation);
+  });
+
+  it('asks for no object of others that a changed manifest of an unchanged interval names', async () => {
+    const proxy = await createS3Proxy(stack.bucket.endpoint);
+    try {
+      const id = await stack.createExport({}, { prefix: 'planted', endpoint_url: proxy.endpoint });
+      const [first] = await runBackfill(id, 10, 9);
+      const Key = first?.manifest_key ?? '';
+      const manifest = await readManifest(stack.bucket, Key);
+      const [file] = manifest.files;
+      const others = 'backups/db.dump';
+      const put = (object: { readonly Key: string; readonly Body: string }) =>
+        stack.bucket.client.send(new PutObjectCommand({ Bucket: stack.bucket.bucket, ...object }));
+      await put({ Key: others, Body: 'x'.repeat(file?.bytes ?? 0) });
+      await put({ Key, Body: JSON.stringify({ ...manifest, files: [{ ...file, key: others }] }) });
+
+      await runBackfill(id, 10, 9);
+      expect(proxy.requests.map(({ key }) => key)).not.toContain(others);
+      expect(await exportedUuids(stack.bucket, Key)).toHaveLength(rowsPerHour);
+    } finally {
+      await proxy.close();
+    }
   });
 
   it('backfills only what is missing, from the first row on', async () => {
