@@ -46,7 +46,18 @@ interface PlannedStep {
    * Returns how the store behaves, if it found out something.
    * @throws DestinationError whose message says what is wrong and what it means for exports
    */
-  readonly run: () => Promise<string | undefined>;
+  readonly run: (test: RunningTest) => Promise<string | undefined>;
+}
+
+/** What the steps of a test share. */
+interface RunningTest {
+  readonly bucket: TestRequests;
+  /** The size of the object that the test writes. */
+  readonly bytes: number;
+  /** Receives what the steps find out of the store. */
+  readonly traits: StoreTraitsFound;
+  /** Is aborted after the timeout of the test. */
+  readonly signal: AbortSignal;
 }
 
 /** A problem that exports can work around: the step fails, but dependent steps run. */
@@ -57,28 +68,27 @@ class ToleratedError extends Error {
 const skipped = { status: 'Skipped', message: null } as const;
 
 /**
- * Runs steps in order. A step is skipped when a step that it needs has failed. After the timeout only clean-up steps
- * run.
- * @param timeoutMs limit for all steps together; then the signal passed to `plan` is aborted
+ * Runs steps in order, up to one and those that clean up after them. A step is skipped when a step that it needs has failed or
+ * was not run. After the timeout only clean-up steps run.
  */
-async function runTestSteps(
-  timeoutMs: number,
-  plan: (signal: AbortSignal) => readonly PlannedStep[],
-): Promise<readonly TestStep[]> {
-  const deadline = AbortSignal.timeout(timeoutMs);
-  const failed = new Set<string>();
+async function runTestSteps(test: RunningTest, last: number): Promise<readonly TestStep[]> {
+  const { signal } = test;
+  const usableSteps = new Set<string>();
   const steps: TestStep[] = [];
-  for (const { name, description, needs, isCleanUp, run } of plan(deadline)) {
-    const canRun = (isCleanUp ?? !deadline.aborted) && needs.every((need) => !failed.has(need));
-    const { usable, ...result } = canRun ? await runStep(run, deadline) : { ...skipped, usable: false };
-    if (!usable) failed.add(name);
+  for (const [index, { name, description, needs, isCleanUp, run }] of plannedSteps.entries()) {
+    const isWanted = isCleanUp ?? (index <= last && !signal.aborted);
+    const canRun = isWanted && needs.every((need) => usableSteps.has(need));
+    const { usable, ...result } = canRun
+      ? await runStep(() => run(test), signal)
+      : { ...skipped, usable: false };
+    if (usable) usableSteps.add(name);
     steps.push({ name, description, result });
   }
   return steps;
 }
 
 async function runStep(
-  run: PlannedStep['run'],
+  run: () => Promise<string | undefined>,
   deadline: AbortSignal,
 ): Promise<TestResult & { readonly usable: boolean }> {
   const failed = (message: string, usable: boolean) =>
@@ -211,10 +221,12 @@ type StoreTraitsFound = { -readonly [Trait in keyof StoreTraits]: StoreTraits[Tr
 /**
  * Tests a destination step by step, and finds out how its store behaves. Deletes what it wrote, if permitted. Errors are
  * reported without retries, because the caller waits for the result.
+ * @param last the index of the last step that is run, besides clean-up; by default all are
  */
 export async function testS3(
   config: S3Config,
   settings: Settings,
+  last = plannedSteps.length,
 ): Promise<{ readonly steps: readonly TestStep[]; readonly traits: StoreTraits }> {
   const traits: StoreTraitsFound = { ...unknownTraits };
   const requests = createS3Requests(config, {
@@ -228,9 +240,9 @@ export async function testS3(
   try {
     const text = `exportd tested this destination at ${new Date().toISOString()}.\n`;
     const object = { key: testKey(config.prefix, randomUUID()), text, options: encryptionOf(config) };
-    const steps = await runTestSteps(settings.EXPORTD_DESTINATION_TEST_TIMEOUT, (signal) =>
-      stepsOf(createTestRequests(requests, object, signal), Buffer.byteLength(text), traits, signal),
-    );
+    const signal = AbortSignal.timeout(settings.EXPORTD_DESTINATION_TEST_TIMEOUT);
+    const bucket = createTestRequests(requests, object, signal);
+    const steps = await runTestSteps({ bucket, bytes: Buffer.byteLength(text), traits, signal }, last);
     return { steps, traits };
   } finally {
     requests.close();
@@ -240,19 +252,13 @@ export async function testS3(
 /**
  * The steps of an S3 destination test. They check whether exports can be written to the bucket, which optional
  * permissions are missing, and how the store behaves. They write one object under the prefix and delete it.
- * @param traits receives what the steps find out of the store
  */
-const stepsOf = (
-  bucket: TestRequests,
-  bytes: number,
-  traits: StoreTraitsFound,
-  signal: AbortSignal,
-): readonly PlannedStep[] => [
+const plannedSteps: readonly PlannedStep[] = [
   {
     name: 'bucket',
     description: 'Find the bucket',
     needs: [],
-    run: async () => {
+    run: async ({ bucket }) => {
       await ifDenied(
         'The S3 server denied listing the bucket: the credentials lack s3:ListBucket, or are wrong. Exports work without this permission if the next steps pass.',
         () => bucket.list(),
@@ -264,7 +270,7 @@ const stepsOf = (
     name: 'write',
     description: 'Write an object under the prefix',
     needs: ['bucket'],
-    run: async () => {
+    run: async ({ bucket, traits }) => {
       await bucket.put();
       traits.versioned = bucket.isVersioned();
       traits.checksums = await refusesWrongChecksum(bucket);
@@ -285,7 +291,7 @@ const stepsOf = (
     name: 'read back',
     description: 'Read the object back',
     needs: ['write'],
-    run: async () => {
+    run: async ({ bucket, traits }) => {
       const same = await ifDenied(
         'The credentials may not read objects (s3:GetObject). Exports work, but exportd cannot verify what it wrote.',
         () => bucket.isReadBack(),
@@ -301,26 +307,26 @@ const stepsOf = (
     name: 'conditional write',
     description: 'Check that the store refuses to overwrite an object',
     needs: ['write'],
-    run: () => checkConditionalWrites(bucket, traits),
+    run: ({ bucket, traits }) => checkConditionalWrites(bucket, traits),
   },
   {
     name: 'multipart list parts',
     description: 'Start a multipart upload, list its parts and abort it',
     needs: ['write'],
-    run: () => checkUpload(bucket, bytes),
+    run: ({ bucket, bytes }) => checkUpload(bucket, bytes),
   },
   {
     name: 'parts',
     description: 'Complete a multipart upload with parts of different sizes',
     needs: ['write', 'multipart list parts'],
-    run: () => checkPartSizes(bucket, traits, signal),
+    run: ({ bucket, traits, signal }) => checkPartSizes(bucket, traits, signal),
   },
   {
     name: 'delete',
     description: 'Delete the object',
     needs: ['write'],
     isCleanUp: true,
-    run: async () => {
+    run: async ({ bucket }) => {
       const isDeleted = await ifDenied(
         'The credentials may not delete objects (s3:DeleteObject). Exports work, but replaced files and the object of this test remain in the bucket.',
         () => bucket.delete(),
@@ -333,6 +339,9 @@ const stepsOf = (
     },
   },
 ];
+
+/** What the steps are called, in order. */
+export const testSteps = plannedSteps.map(({ name, description }) => ({ name, description }));
 
 /** An ETag that does not match any object. */
 const otherEtag = '"00000000000000000000000000000000"';
