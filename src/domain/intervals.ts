@@ -92,6 +92,12 @@ export function nominalLengthMs(name: string): number {
     : { day: 1, week: 7, month: 30 }[unit.name] * dayMs;
 }
 
+/** When intervals of a day or longer start that start at a date, such as `2026-11-01`. */
+export const startOfDate = (
+  date: string,
+  { timezone, offset_hour }: Pick<ScheduleDefinition, 'timezone' | 'offset_hour'>,
+): Date => instantOfLocalTime(Date.parse(`${date}T00:00:00Z`) + offset_hour * 60 * minuteMs, timezone);
+
 /** The definition's last boundary at or before the instant. */
 export function previousBoundary(definition: ScheduleDefinition, instant: Date): Date {
   const unit = unitOf(definition.interval);

@@ -1,4 +1,5 @@
 import * as z from 'zod';
+import { bounds, boundText } from '../config/bounds.ts';
 
 /** A time in a response: ISO 8601 in UTC with milliseconds. */
 export const responseTimestampSchema = z.string().meta({ format: 'date-time' });
@@ -68,6 +69,11 @@ export const lineText = (maxLength: number) =>
 
 /** A name that people read: in lists, logs, messages and other user interfaces. */
 export const nameText = (maxLength: number) => notBlank(lineText(maxLength));
+
+/** The query of an export. */
+export const dialectQueryText = z
+  .string()
+  .max(bounds.dialectQuery.max, `Must have at most ${boundText(bounds.dialectQuery)}.`);
 
 /** The number of items on a page. */
 export const limitParameter = z.coerce

@@ -35,11 +35,18 @@ const operations: Readonly<Record<string, Expected>> = {
   'POST batch_exports': writes,
   'GET batch_exports/:id': reads,
   'PATCH batch_exports/:id': writes,
+  'PUT batch_exports/:id': {
+    ...writes,
+    body: { name: 'Theirs', interval: 'hour', destination: { type: 'S3', config: { prefix: 'mine' } } },
+  },
   'DELETE batch_exports/:id': writes,
   'POST batch_exports/check': writes,
   'POST batch_exports/:id/check': writes,
   'POST batch_exports/test': writes,
   'POST batch_exports/:id/test': writes,
+  'GET batch_exports/test': { ...reads, search: '?destination=S3' },
+  'POST batch_exports/run_test_step_new': writes,
+  'POST batch_exports/:id/run_test_step': writes,
   'POST batch_exports/:id/pause': writes,
   'POST batch_exports/:id/unpause': writes,
   'POST batch_exports/:id/backfill': { ...writes, body: range },
@@ -72,6 +79,7 @@ const operations: Readonly<Record<string, Expected>> = {
   // That of the victim's job.
   'GET jobs/:id': writes,
   'GET batch_exports/:id/logs': reads,
+  'GET batch_exports/:batch_export_id/runs/:id/logs': reads,
   'GET batch_exports/:id/why': reads,
   'GET webhooks': reads,
   'POST webhooks': {

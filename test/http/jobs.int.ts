@@ -130,6 +130,14 @@ describe('a request whose job takes longer than the server waits', () => {
     expect(result).toEqual({
       steps: expect.arrayContaining([expect.objectContaining({ name: 'read back' })]),
     });
+    api.mode = 'deferred';
+    const step = await api.call('POST', 'batch_exports/run_test_step_new/', { ...body, step: 1 });
+    expect([step.status, step.body.kind]).toEqual([202, 'destination_test']);
+    await api.doJob(String(step.body.id));
+    expect((await read(String(step.body.id))).body.result).toMatchObject({
+      name: 'write',
+      result: { status: 'Passed' },
+    });
     const webhook = await api.call('POST', 'webhooks/', { url: 'http://127.0.0.1:9/hook' });
     api.mode = 'deferred';
     const sent = await api.call('POST', `webhooks/${String(webhook.body.id)}/test/`, {});

@@ -23,6 +23,7 @@ export const capabilities: readonly Capability[] = [
       'createBatchExport',
       'retrieveBatchExport',
       'updateBatchExport',
+      'replaceBatchExport',
       'deleteBatchExport',
     ],
     cli: ['export list', 'export show', 'export create', 'export update', 'export delete', 'apply'],
@@ -124,7 +125,13 @@ export const capabilities: readonly Capability[] = [
   },
   {
     name: 'test a destination',
-    api: ['testDestination', 'testDestinationOfBatchExport'],
+    api: [
+      'testDestination',
+      'testDestinationOfBatchExport',
+      'listStepsOfTestOfDestination',
+      'runStepOfTestOfDestination',
+      'runStepOfTestOfDestinationOfBatchExport',
+    ],
     cli: ['destination test'],
     console: { at: 'form', file: 'pages/edit/edit_form.ts', uses: 'test/' },
   },
@@ -161,7 +168,7 @@ export const capabilities: readonly Capability[] = [
   },
   {
     name: 'logs',
-    api: ['retrieveBatchExportLogs'],
+    api: ['retrieveBatchExportLogs', 'retrieveBatchExportRunLogs'],
     cli: ['export logs'],
     console: { at: 'tab Log', file: `${ofExport}/log.ts`, uses: '/logs/' },
   },

@@ -1,5 +1,8 @@
 import type { FastifyRequest } from 'fastify';
 import type * as z from 'zod';
+import { supportsOffsets } from '../../domain/batch_export.ts';
+import { startOfDate } from '../../domain/intervals.ts';
+import type { Pool } from '../../journal/database.ts';
 import { ApiError, invalid } from '../api_error.ts';
 import { requireBatchExport, toUtc } from '../batch_exports/read_model.ts';
 import { submitCommand } from '../command_service.ts';
@@ -29,9 +32,8 @@ export async function requestBackfill(
   batchExportId: string,
   body: z.infer<typeof createBackfillBody>,
 ): Promise<RequestedBackfill> {
-  const start = body.start_at ?? (await findFirstStart(context, request, batchExportId));
   const only = body.only === 'missing' && { only: body.only };
-  const range = { start_at: toUtc(start), end_at: toUtc(body.end_at), ...only };
+  const range = { ...(await readRange(context, request, batchExportId, body)), ...only };
   if (body.dry_run === true) {
     const target = { team_id: teamOf(request), batch_export_id: batchExportId };
     return { kind: 'preview', preview: await dryRun(context, target, range) };
@@ -52,6 +54,42 @@ export async function requestBackfill(
   const id = submitted.outcome.backfill_id ?? '';
   const path = `/batch_exports/${batchExportId}/backfills/${id}/`;
   return { kind: 'created', id, url: projectUrl(request, context.settings, path) };
+}
+
+/**
+ * The range of a request as times.
+ * @throws ApiError 400 for a date that stands for no time, 404, and those of reading the first row
+ */
+async function readRange(
+  context: RouteContext,
+  request: FastifyRequest,
+  batchExportId: string,
+  { start_at, end_at }: Pick<z.infer<typeof createBackfillBody>, 'start_at' | 'end_at'>,
+): Promise<{ readonly start_at: string; readonly end_at: string }> {
+  const { pool } = context;
+  const timeOf = async (field: string, bound: string): Promise<string> => {
+    if (bound.includes('T')) return toUtc(bound);
+    const found = await requireBatchExport(pool, teamOf(request), batchExportId);
+    if (!supportsOffsets(found.interval))
+      throw invalid(
+        `A date is no time for intervals that are shorter than a day, as those of this export (${found.interval}). Send a time with an offset, such as ${bound}T00:00:00Z.`,
+        field,
+      );
+    return startOfDate(bound, found).toISOString();
+  };
+  return {
+    start_at:
+      start_at === null
+        ? toUtc(await findFirstStart(context, request, batchExportId))
+        : await timeOf('start_at', start_at),
+    end_at: end_at === null ? await readTime(pool) : await timeOf('end_at', end_at),
+  };
+}
+
+/** The time of the database, by which intervals have ended. */
+async function readTime(pool: Pool): Promise<string> {
+  const { rows } = await pool.query<{ now: string }>('select statement_timestamp() as now');
+  return toUtc(String(rows[0]?.now));
 }
 
 /** When the source has the first row of an export. @throws ApiError 400 without rows, 404, 429, 503 */

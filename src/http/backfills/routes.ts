@@ -9,13 +9,15 @@ import { acceptedDetail, submitCommand } from '../command_service.ts';
 import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
 import { readsExports, teamOf, writesExports } from '../requests.ts';
 import { stillStoppingDetail } from '../cancelled_runs.ts';
-import { commandResponses, emptyBody, errorResponses, listQuery, pageOf } from '../schemas.ts';
+import { commandResponses, emptyBody, errorResponses, pageOf } from '../schemas.ts';
 import { requestBackfill } from './request_backfill.ts';
 import {
   backfillPath,
   type BackfillResponse,
   backfillSchema,
   backfillsPath,
+  type BackfillsQuery,
+  backfillsQuery,
   createBackfillBody,
   createdBackfillSchema,
   dryRunSchema,
@@ -103,16 +105,23 @@ export async function findBackfill(
   return rows[0] && toBackfillResponse(rows[0]);
 }
 
-/** A page of an export's backfills, retries of single runs included, newest first. */
+const orders: Readonly<Record<BackfillsQuery['ordering'], string>> = {
+  created_at: 'backfill.position',
+  '-created_at': 'backfill.position desc',
+  start_at: 'backfill.start_at, backfill.position',
+  '-start_at': 'backfill.start_at desc, backfill.position desc',
+};
+
+/** A page of an export's backfills, retries of single runs included. */
 async function listBackfills(
   pool: Pool,
   batchExportId: string,
-  window: { readonly limit: number; readonly offset: number },
+  { ordering, limit, offset }: BackfillsQuery,
 ): Promise<{ count: number; results: BackfillResponse[] }> {
   const count = await countRows(pool, 'from exportd.backfills where batch_export_id = $1', [batchExportId]);
   const { rows } = await pool.query<BackfillRow>(
-    `${selection} order by backfill.position desc limit $2 offset $3`,
-    [batchExportId, window.limit, window.offset],
+    `${selection} order by ${orders[ordering]} limit $2 offset $3`,
+    [batchExportId, limit, offset],
   );
   return { count, results: rows.map(toBackfillResponse) };
 }
@@ -147,7 +156,7 @@ export const backfillRoutes: ProjectRoutes = (app, context) => {
       schema: {
         summary: 'List backfills',
         params: backfillsPath,
-        querystring: listQuery,
+        querystring: backfillsQuery,
         response: { 200: pageOf(backfillSchema), ...errorResponses },
       },
     },

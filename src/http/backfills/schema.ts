@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
-import { pathId, responseTimestampSchema } from '../schemas.ts';
+import { listQuery, pathId, responseTimestampSchema } from '../schemas.ts';
 
 /** A backfill in a response. */
 export const backfillSchema = z
@@ -86,10 +86,22 @@ export const dryRunField = z
   .nullish()
   .describe('Preview: return what the backfill would export without starting it.');
 
-/** Where a requested backfill begins. */
-export const backfillStart = timestampSchema
-  .nullable()
-  .describe('Null: with the interval of the first row that the source has of the model.');
+/** A bound of the range of a requested backfill: a time, or a date. */
+const rangeBound = z.union(
+  [timestampSchema, z.iso.date().refine((date) => date >= '1970-01-01' && date < '3000-01-01')],
+  'Must be an ISO 8601 time with an offset, such as 2026-11-01T10:00:00Z, between the years 1970 and 3000. For intervals of a day or longer also a date, such as 2026-11-01.',
+);
+
+const datesOfRange =
+  'For intervals of a day or longer also a date, which is the hour that these start at in the time zone of the export.';
+
+/** The range of a requested backfill. */
+export const backfillRange = {
+  start_at: rangeBound
+    .nullable()
+    .describe(`Null: with the interval of the first row that the source has of the model. ${datesOfRange}`),
+  end_at: rangeBound.nullable().describe(`Null: until now. ${datesOfRange}`),
+};
 
 /** What of its range a requested backfill exports. */
 export const backfillScope = {
@@ -106,8 +118,7 @@ export const backfillScope = {
 };
 
 export const createBackfillBody = z.strictObject({
-  start_at: backfillStart,
-  end_at: timestampSchema,
+  ...backfillRange,
   ...backfillScope,
   allow_shrink: allowShrinkField,
   dry_run: dryRunField,
@@ -134,6 +145,14 @@ export const dryRunSchema = z
   })
   .meta({ id: 'BatchExportDryRun' });
 export type DryRunResponse = z.infer<typeof dryRunSchema>;
+
+/** What lists of backfills are sorted by. */
+export const backfillOrderings = ['created_at', '-created_at', 'start_at', '-start_at'] as const;
+
+export const backfillsQuery = listQuery.extend({
+  ordering: z.enum(backfillOrderings).default('-created_at'),
+});
+export type BackfillsQuery = z.infer<typeof backfillsQuery>;
 
 /** The path of a resource of a batch export. */
 export const backfillsPath = z.object({ project_id: z.string(), batch_export_id: pathId });

@@ -191,6 +191,8 @@ export async function readExportsOfBucket(
 /** The columns that a query selects, as resolved. */
 const schemaOf = ({ fields, printed }: RowQuery): BatchExportResponse['schema'] => ({
   fields: fields.map(({ name, type, expression }) => ({ alias: name, expression, type })),
+  values: {},
+  hogql_query: printed,
   dialect_query: printed,
 });
 

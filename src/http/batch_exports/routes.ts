@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import * as z from 'zod';
-import type { TestStep } from '../../destination/bucket_test.ts';
+import { testSteps, type TestStep } from '../../destination/bucket_test.ts';
 import { rejectSelectionForModel, selectionOf } from '../../destination/config.ts';
 import {
   readStoredConfig,
@@ -9,7 +9,10 @@ import {
   sealConfig,
   type SealedConfig,
 } from '../../destination/config_versions.ts';
-import { destinationTestJob } from '../../destination/destination_test_job.ts';
+import {
+  destinationTestJob,
+  type DestinationTestParameters,
+} from '../../destination/destination_test_job.ts';
 import type { Model } from '../../domain/batch_export.ts';
 import type { FieldChange } from '../../journal/audit.ts';
 import { type Connection, inTransaction } from '../../journal/database.ts';
@@ -53,10 +56,18 @@ import {
   batchExportPath,
   type BatchExportResponse,
   batchExportSchema,
+  type CreateBody,
   createBody,
   destinationTestSchema,
   newDestinationTestBody,
+  newTestStepBody,
+  replaceBody,
+  testStepBody,
+  testStepSchema,
+  testStepsQuery,
+  testStepsSchema,
   unpauseBody,
+  type UpdateBody,
   updateBody,
   whySchema,
 } from './schema.ts';
@@ -160,41 +171,63 @@ export const batchExportRoutes: ProjectRoutes = (app, context) => {
     },
   );
 
+  /** Submits an update. @returns whether it has been decided */
+  const update = async (
+    request: FastifyRequest,
+    reply: FastifyReply,
+    { id, body }: { readonly id: string; readonly body: UpdateBody },
+  ): Promise<boolean> => {
+    const team = teamOf(request);
+    const { destination } = body;
+    if (destination?.config) {
+      const current = await requireBatchExport(pool, team, id);
+      rejectTypeChange(current, destination.type);
+      const base = await readStoredConfig(pool, id, current.config_version);
+      const role = 'role_arn' in destination.config ? destination.config.role_arn : base.config.role_arn;
+      if (typeof role === 'string') {
+        const store = await configStoreOf(pool, context, team);
+        const sealed = mergeSealed(store, id, base, destination.config);
+        const isNew = sealed.config.role_arn !== base.config.role_arn || Object.keys(base.secrets).length > 0;
+        if (isNew) await requireAssumableRole(context, request, reply, id, sealed);
+      }
+    }
+    const submitted = await submitCommand(context, request, 'update', async (connection) => {
+      const prepared = await prepareUpdate(connection, context, team, id, body);
+      request.changedFields = prepared.changed;
+      return prepared;
+    });
+    return submitted.decided;
+  };
+  const updated = { params: batchExportPath, response: { 200: batchExportSchema, ...commandResponses } };
+
   app.patch(
+    '/batch_exports/:id',
+    { ...writesExports, schema: { summary: 'Update batch export', ...updated, body: updateBody } },
+    async (request, reply) => {
+      const { body, params } = request;
+      if (!(await update(request, reply, { id: params.id, body })))
+        return reply.code(202).send(acceptedDetail);
+      return reply.code(200).send(await readResponse(context, teamOf(request), params.id));
+    },
+  );
+
+  app.put(
     '/batch_exports/:id',
     {
       ...writesExports,
       schema: {
-        summary: 'Update batch export',
-        params: batchExportPath,
-        body: updateBody,
-        response: { 200: batchExportSchema, ...commandResponses },
+        summary: 'Replace batch export',
+        description:
+          'As an update, for which `name`, `interval` and `destination` are required. Other fields that are omitted keep their values, secrets too.',
+        ...updated,
+        body: replaceBody,
       },
     },
     async (request, reply) => {
-      const { id } = request.params;
-      const team = teamOf(request);
-      const { destination } = request.body;
-      if (destination?.config) {
-        const current = await requireBatchExport(pool, team, id);
-        rejectTypeChange(current, destination.type);
-        const base = await readStoredConfig(pool, id, current.config_version);
-        const role = 'role_arn' in destination.config ? destination.config.role_arn : base.config.role_arn;
-        if (typeof role === 'string') {
-          const store = await configStoreOf(pool, context, team);
-          const sealed = mergeSealed(store, id, base, destination.config);
-          const isNew =
-            sealed.config.role_arn !== base.config.role_arn || Object.keys(base.secrets).length > 0;
-          if (isNew) await requireAssumableRole(context, request, reply, id, sealed);
-        }
-      }
-      const submitted = await submitCommand(context, request, 'update', async (connection) => {
-        const prepared = await prepareUpdate(connection, context, team, id, request.body);
-        request.changedFields = prepared.changed;
-        return prepared;
-      });
-      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
-      return reply.code(200).send(await readResponse(context, teamOf(request), id));
+      const { body, params } = request;
+      if (!(await update(request, reply, { id: params.id, body })))
+        return reply.code(202).send(acceptedDetail);
+      return reply.code(200).send(await readResponse(context, teamOf(request), params.id));
     },
   );
 
@@ -391,36 +424,66 @@ async function withoutEffect<Result>(
   return result;
 }
 
-const response = { 200: destinationTestSchema, 202: jobSchema, ...errorResponses };
+const tested = { 202: jobSchema, ...errorResponses };
+const response = { 200: destinationTestSchema, ...tested };
+const stepResponse = { 200: testStepSchema, ...tested };
 
-export const destinationTest: JobOperation<
-  Pick<SealedConfig, 'destination_type' | 'config'>,
+type DestinationTest<Response extends object> = JobOperation<
+  DestinationTestParameters,
   { readonly steps: readonly TestStep[] },
-  { steps: TestStep[] }
-> = {
+  Response
+>;
+
+const wholeTest: DestinationTest<{ steps: TestStep[] }> = {
   kind: destinationTestJob,
   access: writesExports,
   toResponse: ({ steps }) => ({ steps: [...steps] }),
+};
+
+const stepOfTest: DestinationTest<TestStep> = {
+  ...wholeTest,
+  toResponse: ({ steps }, { parameters: { step = 0 } }) => {
+    const found = steps[step];
+    if (!found) throw new RangeError(`A test has no step ${step}.`);
+    return found;
+  },
+};
+
+export const destinationTest: DestinationTest<{ steps: TestStep[] } | TestStep> = {
+  ...wholeTest,
+  toResponse: (result, job, pool) =>
+    (job.parameters.step === undefined ? wholeTest : stepOfTest).toResponse(result, job, pool),
 };
 
 const checkSelection = (sealed: SealedConfig, model: Model): void => {
   rejectSelectionForModel(selectionOf(sealed.config), model);
 };
 
-/** @param owner the export for which the secrets are sealed @throws ApiError 429, 503 */
-async function testDestination(
+/** What a request tests. */
+interface DestinationToTest {
+  /** The export for which the secrets are sealed. */
+  readonly owner: string;
+  readonly sealed: SealedConfig;
+  /** The index of the step that is wanted; all without it. */
+  readonly step?: number;
+}
+
+/** @throws ApiError 429, 503 */
+async function testDestination<Response extends object>(
   context: RouteContext,
   request: FastifyRequest,
   reply: FastifyReply,
-  owner: string,
-  { secrets, ...parameters }: SealedConfig,
-): Promise<{ steps: TestStep[] } | JobResponse> {
+  operation: DestinationTest<Response>,
+  { owner, sealed, step }: DestinationToTest,
+): Promise<Response | JobResponse> {
   const signal = disconnectSignal(reply);
+  const { secrets, ...config } = sealed;
+  const parameters = { ...config, ...(step !== undefined && { step }) };
   return context.shares.tests(request, signal, () =>
     answerWithJob(
       context,
       { request, reply, signal },
-      destinationTest,
+      operation,
       { target: owner, parameters, secrets },
       testFailures('Nothing was tested.', 'No worker has tested the destination in time.'),
     ),
@@ -429,6 +492,49 @@ async function testDestination(
 
 /** Test a destination step by step before an export is created or changed. */
 export const destinationTestRoutes: ProjectRoutes = (app, context) => {
+  const { pool } = context;
+
+  /** @throws CommandRejected when the destination of a new export is invalid */
+  const newDestination = async (
+    team: number,
+    { destination, model }: Pick<CreateBody, 'destination' | 'model'>,
+  ): Promise<DestinationToTest> => {
+    const owner = randomUUID();
+    const { type, config } = destination;
+    const store = await configStoreOf(pool, context, team);
+    const sealed = sealConfig(store, owner, { destination_type: type, config: config ?? {} });
+    checkSelection(sealed, model ?? defaultDefinition.model);
+    return { owner, sealed };
+  };
+
+  /** @throws ApiError 404, CommandRejected when the changed destination is invalid */
+  const changedDestination = async (
+    team: number,
+    id: string,
+    { destination, model }: Pick<UpdateBody, 'destination' | 'model'>,
+  ): Promise<DestinationToTest> => {
+    const current = await requireBatchExport(pool, team, id);
+    rejectTypeChange(current, destination?.type);
+    const base = await readStoredConfig(pool, id, current.config_version);
+    const store = await configStoreOf(pool, context, team);
+    const sealed = mergeSealed(store, id, base, destination?.config ?? {});
+    checkSelection(sealed, model ?? current.model);
+    return { owner: id, sealed };
+  };
+
+  app.get(
+    '/batch_exports/test',
+    {
+      ...readsExports,
+      schema: {
+        summary: 'List steps of the test of a destination',
+        querystring: testStepsQuery,
+        response: { 200: testStepsSchema, ...errorResponses },
+      },
+    },
+    () => ({ steps: testSteps.map((step) => ({ ...step, result: null })) }),
+  );
+
   app.post(
     '/batch_exports/test',
     {
@@ -440,14 +546,31 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
         response,
       },
     },
+    async (request, reply) =>
+      testDestination(
+        context,
+        request,
+        reply,
+        wholeTest,
+        await newDestination(teamOf(request), request.body),
+      ),
+  );
+
+  app.post(
+    '/batch_exports/run_test_step_new',
+    {
+      ...destinationTest.access,
+      schema: {
+        summary: 'Run a step of the test of a destination',
+        description: 'One step, with those before it, and its result alone.',
+        body: newTestStepBody,
+        response: stepResponse,
+      },
+    },
     async (request, reply) => {
       const { body } = request;
-      const owner = randomUUID();
-      const { type, config } = body.destination;
-      const store = await configStoreOf(context.pool, context, teamOf(request));
-      const sealed = sealConfig(store, owner, { destination_type: type, config: config ?? {} });
-      checkSelection(sealed, body.model ?? defaultDefinition.model);
-      return testDestination(context, request, reply, owner, sealed);
+      const given = await newDestination(teamOf(request), body);
+      return testDestination(context, request, reply, stepOfTest, { ...given, step: body.step });
     },
   );
 
@@ -465,15 +588,29 @@ export const destinationTestRoutes: ProjectRoutes = (app, context) => {
       },
     },
     async (request, reply) => {
-      const { id } = request.params;
-      const { destination, model } = request.body;
-      const current = await requireBatchExport(context.pool, teamOf(request), id);
-      rejectTypeChange(current, destination?.type);
-      const base = await readStoredConfig(context.pool, id, current.config_version);
-      const store = await configStoreOf(context.pool, context, teamOf(request));
-      const sealed = mergeSealed(store, id, base, destination?.config ?? {});
-      checkSelection(sealed, model ?? current.model);
-      return testDestination(context, request, reply, id, sealed);
+      const { body, params } = request;
+      const changed = await changedDestination(teamOf(request), params.id, body);
+      return testDestination(context, request, reply, wholeTest, changed);
+    },
+  );
+
+  app.post(
+    '/batch_exports/:id/run_test_step',
+    {
+      ...destinationTest.access,
+      schema: {
+        summary: 'Run a step of the test of the destination of a batch export',
+        description:
+          'One step, with those before it, and its result alone. The config is as in the whole test.',
+        params: batchExportPath,
+        body: testStepBody,
+        response: stepResponse,
+      },
+    },
+    async (request, reply) => {
+      const { body, params } = request;
+      const changed = await changedDestination(teamOf(request), params.id, body);
+      return testDestination(context, request, reply, stepOfTest, { ...changed, step: body.step });
     },
   );
 };

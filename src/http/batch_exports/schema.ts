@@ -1,5 +1,6 @@
 import * as z from 'zod';
-import { bounds, boundText } from '../../config/bounds.ts';
+import { bounds } from '../../config/bounds.ts';
+import { testSteps } from '../../destination/bucket_test.ts';
 import { configDocument } from '../../destination/config.ts';
 import { tableFormats } from '../../tables/table_formats.ts';
 import { models } from '../../domain/batch_export.ts';
@@ -7,9 +8,17 @@ import { conditionCauses, conditionSeverities } from '../../domain/condition.ts'
 import { coverageReasons, coverageStates } from '../../domain/coverage.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
-import { allowShrinkField, backfillScope, backfillStart, dryRunField } from '../backfills/schema.ts';
+import { allowShrinkField, backfillRange, backfillScope, dryRunField } from '../backfills/schema.ts';
 import { runSchema, runStatuses } from '../runs/schema.ts';
-import { nameText, pathId, readOnly, responseTimestampSchema } from '../schemas.ts';
+import { dialectQueryText, nameText, pathId, readOnly, responseTimestampSchema } from '../schemas.ts';
+import {
+  destinationTypes,
+  destinationTypeText,
+  fromPosthog,
+  posthogDestinationFields,
+  posthogFields,
+  withPosthogFields,
+} from './from_posthog.ts';
 
 /** An interval that no automatic retry will fill. */
 const gapSchema = z
@@ -202,6 +211,10 @@ export const batchExportSchema = z
     schema: z
       .object({
         fields: z.array(z.object({ alias: z.string(), expression: z.string(), type: z.string() })),
+        values: z
+          .record(z.string(), z.string())
+          .describe('Empty, for clients of PostHog: expressions have their constants in them.'),
+        hogql_query: z.string().describe('The same as `dialect_query`.'),
         dialect_query: z.string(),
       })
       .nullable()
@@ -237,7 +250,7 @@ const offset = (max: number) =>
 /** What configs of requests may have besides what every destination has. */
 export const requestChoices = { tableFormats };
 
-const documentOfConfig = configDocument(tableFormats);
+const documentOfConfig = withPosthogFields(configDocument(tableFormats));
 
 /** A config. `parseS3Config` validates it, with messages of its own; the document states the same bounds. */
 const config = z.record(z.string(), z.unknown()).meta({ anyOf: [documentOfConfig] });
@@ -247,10 +260,12 @@ const partialConfig = z
   .record(z.string(), z.unknown())
   .meta({ anyOf: [{ ...documentOfConfig, required: [] }] });
 
+const destinationFields = { access_key_id_end: readOnly, ...posthogDestinationFields };
+
 const destination = z.strictObject({
-  type: z.string().optional(),
+  type: destinationTypeText.optional(),
   config: partialConfig.nullish(),
-  access_key_id_end: readOnly,
+  ...destinationFields,
 });
 
 const schedule = {
@@ -277,15 +292,11 @@ const schedule = {
   end_at: timestampSchema
     .nullish()
     .meta({ description: 'Intervals that end after this time are not exported.' }),
-  dialect_query: z
-    .string()
-    .max(bounds.dialectQuery.max, `Must have at most ${boundText(bounds.dialectQuery)}.`)
-    .nullish()
-    .meta({
-      title: 'SQL',
-      description:
-        'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.',
-    }),
+  dialect_query: dialectQueryText.nullish().meta({
+    title: 'SQL',
+    description:
+      'A SELECT over the model that defines the columns and rows of the files. Without it, all rows of the model are exported unchanged.',
+  }),
   retention_days: z
     .number()
     .int()
@@ -309,6 +320,12 @@ const readOnlyFields = {
   condition: readOnly,
 };
 
+const newDestination = z.strictObject({
+  type: destinationTypeText,
+  config: config.nullish(),
+  ...destinationFields,
+});
+
 const writable = {
   name: name.optional(),
   model: model
@@ -320,70 +337,119 @@ const writable = {
   ...readOnlyFields,
 };
 
+/** What requests may send: the fields of an export, and those of PostHog, which `fromPosthog` takes out. */
+const sendable = { ...writable, ...posthogFields };
+
 /**
  * The body of an update. An omitted field keeps its value; null resets it to its default. Also the documented body of pause, in
  * which only `last_paused_at` has an effect, and of a test of the destination with changes.
  */
-export const updateBody = z.strictObject(writable).meta({ id: 'BatchExportUpdate' });
+export const updateBody = z
+  .strictObject(sendable)
+  .transform(fromPosthog({ isNew: false }))
+  .meta({ id: 'BatchExportUpdate' });
 export type UpdateBody = z.infer<typeof updateBody>;
 
-export const createBody = z
+/** The body of an update that has to have the fields that a new export needs. */
+export const replaceBody = z
   .strictObject({
-    ...writable,
+    ...sendable,
     name,
-    destination: z.strictObject({
-      type: z.string(),
-      config: config.nullish(),
-      access_key_id_end: readOnly,
-    }),
+    interval,
+    destination: z.strictObject({ type: destinationTypeText, config: partialConfig, ...destinationFields }),
   })
+  .transform(fromPosthog({ isNew: false }))
+  .meta({ id: 'BatchExportReplacement' });
+
+export const createBody = z
+  .strictObject({ ...sendable, name, destination: newDestination })
+  .transform(fromPosthog({ isNew: true }))
   .meta({ id: 'BatchExportCreate' });
 export type CreateBody = z.infer<typeof createBody>;
 
 /** The documented body of unpause; only `backfill`, which fills the intervals missed while paused, has an effect. */
-export const unpauseBody = z.strictObject({
-  ...writable,
-  backfill: z
-    .boolean()
-    .optional()
-    .describe('Also backfill the intervals missed since the export was paused.'),
-});
+export const unpauseBody = z
+  .strictObject({
+    ...sendable,
+    backfill: z
+      .boolean()
+      .optional()
+      .describe('Also backfill the intervals missed since the export was paused.'),
+  })
+  .transform(fromPosthog({ isNew: false }));
 
 /** The documented body of backfill; only the range, its scope, `allow_shrink` and `dry_run` have an effect. */
-export const backfillBody = z.strictObject({
-  ...writable,
-  start_at: backfillStart,
-  end_at: timestampSchema,
-  ...backfillScope,
-  allow_shrink: allowShrinkField,
-  dry_run: dryRunField,
-});
+export const backfillBody = z
+  .strictObject({
+    ...sendable,
+    ...backfillRange,
+    ...backfillScope,
+    allow_shrink: allowShrinkField,
+    dry_run: dryRunField,
+  })
+  .transform(fromPosthog({ isNew: false }));
 
 export const batchExportPath = z.object({ project_id: z.string(), id: pathId });
 
+const newDestinationTest = { ...sendable, destination: newDestination };
+
 /** The body that tests the destination of a new export: a creation body, of which destination and model have an effect. */
 export const newDestinationTestBody = z
-  .strictObject({ ...updateBody.shape, destination: createBody.shape.destination })
+  .strictObject(newDestinationTest)
+  .transform(fromPosthog({ isNew: true }))
   .meta({ id: 'DestinationTestNew' });
+
+const step = {
+  step: z
+    .number()
+    .int()
+    .min(0, 'Must be at least 0.')
+    .max(testSteps.length - 1, `Must be at most ${testSteps.length - 1}.`)
+    .default(0)
+    .describe('The place of the step in the list of steps, from 0.'),
+};
+
+/** The body that carries out one step of such a test, and the steps that it needs. */
+export const newTestStepBody = z
+  .strictObject({ ...newDestinationTest, ...step })
+  .transform(fromPosthog({ isNew: true }))
+  .meta({ id: 'DestinationTestStepNew' });
+
+/** The same with the stored config. */
+export const testStepBody = z
+  .strictObject({ ...sendable, ...step })
+  .transform(fromPosthog({ isNew: false }))
+  .meta({ id: 'DestinationTestStepUpdate' });
+
+const stepFields = { name: z.string(), description: z.string() };
+
+/** A step of a destination test. */
+export const testStepSchema = z
+  .object({
+    ...stepFields,
+    result: z.object({
+      status: z
+        .enum(['Passed', 'Failed', 'Skipped'])
+        .describe('A step is skipped when a step that it depends on failed.'),
+      message: z.string().nullable().describe('What is wrong and how it affects exports.'),
+      details: z.string().optional().describe('How the store behaves, where the step found out something.'),
+    }),
+  })
+  .meta({ id: 'DestinationTestStep' });
 
 /** The result of each step, in order. */
 export const destinationTestSchema = z
-  .object({
-    steps: z.array(
-      z.object({
-        name: z.string(),
-        description: z.string(),
-        result: z.object({
-          status: z
-            .enum(['Passed', 'Failed', 'Skipped'])
-            .describe('A step is skipped when a step that it depends on failed.'),
-          message: z.string().nullable().describe('What is wrong and how it affects exports.'),
-          details: z
-            .string()
-            .optional()
-            .describe('How the store behaves, where the step found out something.'),
-        }),
-      }),
-    ),
-  })
+  .object({ steps: z.array(testStepSchema) })
   .meta({ id: 'DestinationTest' });
+
+/** Which steps are listed. */
+export const testStepsQuery = z.strictObject({
+  destination: z
+    .enum(destinationTypes, `Must be one of: ${destinationTypes.join(', ')}.`)
+    .describe('The type of the destination.'),
+});
+
+/** The steps of a test that is not made. */
+export const testStepsSchema = z
+  .object({ steps: z.array(z.object({ ...stepFields, result: z.null() })) })
+  .meta({ id: 'DestinationTestSteps' });

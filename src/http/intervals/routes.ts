@@ -1,15 +1,19 @@
+import type { FastifyRequest } from 'fastify';
 import type { Pool } from '../../journal/database.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
 import { manifestFolder } from '../../destination/keys.ts';
 import { readingRecipes } from '../../reading/reading_recipes.ts';
 import { fileColumns } from '../../source/sort_key.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
+import { invalid } from '../api_error.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath } from '../batch_exports/schema.ts';
 import { resolveListTimes, countRows, offsetPage, withParameters } from '../paging.ts';
 import { parseChoices, readsExports, teamOf } from '../requests.ts';
 import { type ProjectRoutes } from '../route_context.ts';
+import { requireRun } from '../runs/read_model.ts';
+import { runPath } from '../runs/schema.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
 import { readIntervalPage, readManifestPage } from './read_model.ts';
 import {
@@ -20,6 +24,7 @@ import {
   logLineSchema,
   type LogsQuery,
   logsQuery,
+  runLogsQuery,
   manifestSchema,
   manifestsQuery,
   readingSchema,
@@ -114,7 +119,7 @@ export const readingRoutes: ProjectRoutes = (app, { settings, pool, source }) =>
 async function listLogLines(
   pool: Pool,
   batchExportId: string,
-  query: Omit<LogsQuery, 'level'> & { readonly levels: readonly LogLevel[] | undefined },
+  query: Omit<LogsQuery, 'level' | 'instance_id'> & { readonly levels: readonly LogLevel[] | undefined },
 ): Promise<{ count: number; results: LogLineResponse[] }> {
   const condition = `batch_export_id = $1
     and ($2::text[] is null or level = any($2))
@@ -139,8 +144,23 @@ async function listLogLines(
   return { count, results: rows };
 }
 
-/** Read the log of a batch export. */
+/** Read the log of a batch export, or of one of its runs. */
 export const logRoutes: ProjectRoutes = (app, { pool, settings }) => {
+  const readLog = async (request: FastifyRequest, batchExportId: string, given: LogsQuery) => {
+    const {
+      level,
+      instance_id,
+      run_id = instance_id,
+      ...query
+    } = await resolveListTimes(pool, teamOf(request), given);
+    if (instance_id !== undefined && run_id !== instance_id)
+      throw invalid('instance_id and run_id are one parameter, and differ. Send one of them.', 'instance_id');
+    const levels = parseChoices('level', level, logLevels, (text) => text.toUpperCase());
+    const lines = await listLogLines(pool, batchExportId, { ...query, run_id, levels });
+    return offsetPage(request, settings, query, lines);
+  };
+  const response = { 200: pageOf(logLineSchema), ...errorResponses };
+
   app.get(
     '/batch_exports/:id/logs',
     {
@@ -149,14 +169,31 @@ export const logRoutes: ProjectRoutes = (app, { pool, settings }) => {
         summary: 'Retrieve batch export logs',
         params: batchExportPath,
         querystring: logsQuery,
-        response: { 200: pageOf(logLineSchema), ...errorResponses },
+        response,
       },
     },
     async (request) => {
       const { id } = await requireBatchExport(pool, teamOf(request), request.params.id);
-      const { level, ...query } = await resolveListTimes(pool, teamOf(request), request.query);
-      const levels = parseChoices('level', level, logLevels, (text) => text.toUpperCase());
-      return offsetPage(request, settings, query, await listLogLines(pool, id, { ...query, levels }));
+      return readLog(request, id, request.query);
+    },
+  );
+
+  app.get(
+    '/batch_exports/:batch_export_id/runs/:id/logs',
+    {
+      ...readsExports,
+      schema: {
+        summary: 'Retrieve batch export run logs',
+        params: runPath,
+        querystring: runLogsQuery,
+        response,
+      },
+    },
+    async (request) => {
+      const { batch_export_id, id } = request.params;
+      await requireBatchExport(pool, teamOf(request), batch_export_id);
+      await requireRun(pool, { batch_export_id, id });
+      return readLog(request, batch_export_id, { ...request.query, run_id: id });
     },
   );
 };

@@ -206,13 +206,23 @@ export const logLineSchema = z
   .meta({ id: 'LogEntry' });
 export type LogLineResponse = z.infer<typeof logLineSchema>;
 
-export const logsQuery = z.strictObject({
+const runId = z.guid('Must be the UUID of a run.').optional();
+
+const linesQuery = {
   limit: limitParameter,
   offset: offsetParameter,
   level: repeatable.describe(`One or more of ${logLevels.join(', ')}, case-insensitive.`),
   after: listTime.optional().describe('Only lines after this time.'),
   before: listTime.optional().describe('Only lines before this time.'),
   search: z.string().optional().describe('Text that the message contains, case-insensitive.'),
-  run_id: z.guid('Must be the UUID of a run.').optional(),
+};
+
+/** Which lines of the log of a run are listed. */
+export const runLogsQuery = z.strictObject(linesQuery);
+
+export const logsQuery = z.strictObject({
+  ...linesQuery,
+  run_id: runId,
+  instance_id: runId.describe('The same as `run_id`, by the name that lines have for it.'),
 });
 export type LogsQuery = z.infer<typeof logsQuery>;

@@ -168,7 +168,7 @@ function completeOperation(method: string, path: string, operation: Operation): 
       of_drafts: path === '/query/draft_sql',
       of_runs: path.includes('/runs/{id}'),
       // A worker carries them out while the request waits.
-      of_tests: path.endsWith('/test'),
+      of_tests: method === 'POST' && /\/(test|run_test_step(_new)?)$/.test(path),
       of_tables: /\/table(\/|$)/.test(path),
     },
     own?.errors ?? [],

@@ -14,6 +14,7 @@ import { UnsupportedSelection } from '../../source/row_query/selected_rows.ts';
 import { SelectionRejected } from '../../source/selection_rejected.ts';
 import { isErrorOfSource, SourceBusy, SourceIsStandby } from '../../source/source_connection.ts';
 import { ApiError, invalid, notFound, retryAfter } from '../api_error.ts';
+import { attrAsSent } from '../sent_names.ts';
 
 /** Formats the path of a field as `attr`, for example `destination__config__prefix`. */
 export const attrOf = (path: readonly (string | number)[]): string | null =>
@@ -217,7 +218,7 @@ export const createErrorHandler =
       .code(apiError.statusCode)
       .headers(apiError.headers)
       .type('application/json')
-      .send(apiError.body());
+      .send({ ...apiError.body(), attr: attrAsSent(request.body, apiError.attr) });
   };
 
 const lockNotAvailable = '55P03';

@@ -82,6 +82,11 @@ export const retryBody = z.strictObject({
   allow_shrink: readOnly,
   status_detail: readOnly,
   temporal_ui: readOnly,
+  // Those of runs of PostHog.
+  batch_export_on_demand: readOnly,
+  backfill: readOnly,
+  records_failed: readOnly,
+  bytes_exported: readOnly,
 });
 
 export const runPath = z.object({ project_id: z.string(), batch_export_id: pathId, id: pathId });
