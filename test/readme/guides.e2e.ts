@@ -5,6 +5,8 @@ import { createKey } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { exportd } from '../cli/command_line.ts';
+import { posthogKey, recorded, startRecordedServer } from '../cli/import/recordings.ts';
+import type { FakeServer } from '../destination/fake_server.ts';
 import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { readObject } from '../e2e/rows.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
@@ -22,9 +24,11 @@ const hour = (number: number): Date => hourAgo(hours - number + 1);
 
 let stack: Stack;
 let proxy: S3Proxy;
+let posthog: FakeServer;
 let shell: GuideShell;
 
 beforeAll(async () => {
+  posthog = await startRecordedServer([recorded()]);
   const bucket = await createBucket();
   proxy = await createS3Proxy(bucket.endpoint);
   stack = await startStack(
@@ -50,6 +54,7 @@ beforeAll(async () => {
     {
       ...stack.environment,
       SOURCE_DATABASE_URL: stack.databaseUrl,
+      POSTHOG_API_KEY: posthogKey,
       EXPORTD_BASE_URL: stack.baseUrl,
       EXPORTD_API_KEY: key,
       AWS_ACCESS_KEY_ID: bucket.accessKeyId,
@@ -62,7 +67,7 @@ beforeAll(async () => {
 afterAll(async () => {
   await shell.close();
   await stack.stop();
-  await proxy.close();
+  await Promise.all([proxy.close(), posthog.close()]);
 });
 
 /** `npx exportd`, in this process and in the folder of the shell. */
@@ -93,10 +98,11 @@ const insertClicks = (first: number, count: number, start: Date): Promise<unknow
     [first, count, start],
   );
 
-/** The command of a guide for the bucket of the test. */
-const forTestBucket = (commands: string): string =>
+/** The command of a guide for the servers of the test. */
+const forTestServers = (commands: string): string =>
   commands
     .replace('--bucket my-bucket', `--bucket ${stack.bucket.bucket} --endpoint-url ${stack.bucket.endpoint}`)
+    .replace('--url https://eu.posthog.com', `--url ${posthog.endpoint}`)
     .replace('--region eu-central-1', `--region ${stack.bucket.region}`);
 
 /** What happened when a page was followed. */
@@ -120,7 +126,7 @@ async function follow(
       await stack.pool.query(code);
       continue;
     }
-    const printed = await shell.run(forTestBucket(code));
+    const printed = await shell.run(forTestServers(code));
     if (expected !== undefined && !printedPattern(expected).test(printed)) unmet.push({ expected, printed });
     output += printed;
   }
@@ -198,6 +204,7 @@ describe('the guide', () => {
 
   it('begins where another program ends', async () => {
     expect((await follow('coming_from')).unmet).toEqual([]);
+    expect(await shell.run('cat exports.yaml')).toMatch(/# Seam: .* PostHog exports the intervals up to/);
     const { body } = await stack.call('GET', '/batch_exports/');
     const moved = (body.results as { id: string; name: string; start_at: string }[]).find(
       ({ name }) => name === 'Moved',
