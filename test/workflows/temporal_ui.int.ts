@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { WorkflowNotFoundError } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -25,6 +26,11 @@ const handleOf = (workflowId: string) => stack.client.workflow.getHandle(workflo
 const currentDetailsOf = async (workflowId: string): Promise<string> =>
   (await handleOf(workflowId).query<{ currentDetails?: string }>('__temporal_workflow_metadata'))
     .currentDetails ?? '';
+
+/** Handles the error of a workflow that has not started: there is nothing yet. */
+function isNotFound(error: unknown): undefined {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
+}
 
 /** The summaries in a history, by the type of their event; of a local activity, by its name. */
 async function summariesOf(workflowId: string): Promise<string[]> {
@@ -85,9 +91,16 @@ describe('in the Temporal UI', () => {
     const id = await stack.createExport({ name: 'Long backfill' });
     const { outcome } = await stack.command(id, 'backfill', lastHours(24));
     const workflowId = workflowIds(stack.settings).backfill(String(outcome?.backfill_id));
-    const first = (await handleOf(workflowId).describe()).runId;
-    await handleOf(workflowId).result();
-    expect((await handleOf(workflowId).describe()).runId).not.toBe(first);
+    // A command has its outcome before the workflow that it makes is started.
+    await waitFor(
+      () =>
+        handleOf(workflowId)
+          .result()
+          .then(() => true, isNotFound),
+      'the end of the backfill',
+    );
+    const { events } = await handleOf(workflowId).fetchHistory();
+    expect(events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId).toMatch(/./);
     const details = await currentDetailsOf(workflowId);
     expect(details).toMatch(
       /^24 of 24 intervals.*\n\nThis backfill exports intervals of \[\*\*Long backfill/,
