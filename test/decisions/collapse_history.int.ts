@@ -15,6 +15,7 @@ import { createCommander, quickPolicies } from './commander.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 import { storedRows } from '../../src/temporal/capabilities.ts';
+import { readCommands } from '../journal/read_commands.ts';
 
 /** Everything that has ended is old. */
 const everything: HistoryRetention = {
@@ -463,13 +464,7 @@ describe('collapsing the history', () => {
     const id = await runs.create(5);
     await commander.command('cancelRun', { run_id: id });
     await commander.command('pause');
-    const names = async () => {
-      const { rows } = await pool.query<{ name: string }>(
-        'select name from exportd.commands where batch_export_id = $1 order by position',
-        [commander.batchExportId],
-      );
-      return rows.map(({ name }) => name);
-    };
+    const names = async () => (await readCommands(pool, commander.batchExportId)).map(({ name }) => name);
     await collapse({ idempotencyKeyMs: 3_600_000 });
     expect(await names()).toEqual(['create', 'backfill', 'cancelRun', 'pause']);
     await collapse();

@@ -18,6 +18,7 @@ import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
+import { readPendingCommands } from '../../src/journal/commands.ts';
 
 const database = useTestDatabase();
 const journal = openJournal(database.pool);
@@ -274,10 +275,10 @@ describe('late rows in many intervals', () => {
     for (let minutes = 3; minutes < 3 + many; minutes += 1) ids.push(await createCompletedRun(minutes));
     for (const id of ids) expect(await compare(await comparisonOf(id), 5)).toBe('exported again');
     expect(await repairs()).toMatchObject([{ status: 'Running' }]);
-    const ahead = `select from exportd.commands where batch_export_id = $1 and status = 'pending'`;
-    expect(await query(ahead, commander.batchExportId)).toEqual([]);
+    const ahead = () => readPendingCommands(database.pool, commander.batchExportId);
+    expect(await ahead()).toEqual([]);
     expect(await advanceRepair()).toHaveLength(2);
-    expect(await query(ahead, commander.batchExportId)).toEqual([]);
+    expect(await ahead()).toEqual([]);
 
     // The limit counts what was requested: one backfill for each interval.
     const limited = quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: String(await unfinishedRequests()) });

@@ -18,6 +18,7 @@ import { createCommander, definition, minutesAgo, quickPolicies } from './comman
 import { appendLaggingExport, createLaggingExport } from './lagging_export.ts';
 import { readRuns } from './read_runs.ts';
 import { recordSameRows } from './replacements.ts';
+import { commandsInWords, readCommands } from '../journal/read_commands.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
@@ -70,15 +71,9 @@ describe('commands', () => {
     for (const name of ['pause', 'unpause', 'pause', 'unpause', 'unpause', 'pause'] as const)
       await store(name);
     await step();
-    const { rows } = await pool.query(
-      `select string_agg(name || ' ' || status, ', ' order by position) as decided
-     from exportd.commands where batch_export_id = $1`,
-      [batchExportId],
+    expect((await commandsInWords(pool, batchExportId)).join(', ')).toBe(
+      'create applied, pause applied, unpause applied, pause applied, unpause applied, unpause no-op, pause applied',
     );
-    expect(rows[0]).toEqual({
-      decided:
-        'create applied, pause applied, unpause applied, pause applied, unpause applied, unpause no-op, pause applied',
-    });
   });
 
   it('are decided once, even with concurrent steps', async () => {
@@ -342,11 +337,10 @@ describe('a manual signal', () => {
     const { batchExportId, create } = createCommander(journal, policies);
     await create();
     await advanceSchedule(journal, policies, batchExportId, [{ name, ordinal: 1, chain, input }]);
-    const { rows } = await pool.query(
-      `select status from exportd.commands where batch_export_id = $1 and name <> 'create'`,
-      [batchExportId],
-    );
-    expect(rows).toEqual([{ status: 'rejected' }]);
+    expect(await readCommands(pool, batchExportId)).toMatchObject([
+      { name: 'create' },
+      { status: 'rejected' },
+    ]);
   });
 
   it('is logged with the identity of its sender', async () => {
@@ -375,11 +369,8 @@ describe('a manual signal', () => {
     expect(status).toBe('live');
     expect(decided).toMatch(/^1 signal ignored: "delete" .*EXPORTD_MANUAL_SIGNALS/);
     expect(rejected_signals).toEqual([expect.stringContaining('"delete"')]);
-    const { rows: commands } = await pool.query(
-      `select status from exportd.commands where batch_export_id = $1 and name = 'delete'`,
-      [batchExportId],
-    );
-    expect(commands).toEqual([{ status: 'rejected' }]);
+    const [created, ...commands] = await readCommands(pool, batchExportId);
+    expect(commands).toMatchObject([{ name: 'delete', status: 'rejected' }]);
     const { rows: lines } = await pool.query<{ message: string }>(
       `select message from exportd.log_lines where batch_export_id = $1 and level = 'WARNING'`,
       [batchExportId],
@@ -390,11 +381,7 @@ describe('a manual signal', () => {
       ),
     ]);
     // A signal that names a stored command is one of the API.
-    const { rows: stored } = await pool.query<{ id: string }>(
-      `select id from exportd.commands where batch_export_id = $1 and name = 'create'`,
-      [batchExportId],
-    );
-    const ofApi = { name: 'create', ordinal: 2, chain, input: { command_id: stored[0]?.id } };
+    const ofApi = { name: 'create', ordinal: 2, chain, input: { command_id: created?.id } };
     expect((await advanceSchedule(journal, policies, batchExportId, [ofApi])).rejected_signals).toEqual([]);
   });
 });

@@ -8,6 +8,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 import { startsPerInterval } from './run_starts.ts';
 import { readEvents } from '../journal/read_stream.ts';
+import { readCommands } from '../journal/read_commands.ts';
 
 const maxConcurrentRuns = 2;
 let stack: ControlPlaneHarness;
@@ -74,13 +75,7 @@ describe('a schedule that is reset to its first task after a hundred signals', (
       await handle.signal('pause', {});
       await handle.signal('unpause', {});
     }
-    const commands = async () =>
-      (
-        await stack.pool.query<{ id: string; name: string; status: string }>(
-          'select id, name, status from exportd.commands where batch_export_id = $1 order by position',
-          [id],
-        )
-      ).rows;
+    const commands = () => readCommands(stack.pool, id);
     const decided = async (count: number) =>
       waitFor(async () => {
         const rows = await commands();

@@ -11,6 +11,7 @@ import {
   type ApiHarness,
 } from './api_harness.ts';
 import { changeStored } from '../setup/change_stored.ts';
+import { commandsInWords, readCommands } from '../journal/read_commands.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
@@ -146,11 +147,11 @@ describe('a batch export', () => {
     const sent = await api.call('PATCH', `batch_exports/${id}`, before.body);
     expect([sent.status, sent.text]).toEqual([200, before.text]);
     expect((await api.call('GET', `batch_exports/${id}`)).text).toBe(before.text);
-    const { rows } = await api.database.pool.query(
-      `select status from exportd.commands where batch_export_id = $1 and name = 'update'`,
-      [id],
-    );
-    expect(rows).toEqual([{ status: 'no-op' }]);
+    expect(await commandsInWords(api.database.pool, id)).toEqual([
+      'create applied',
+      'pause applied',
+      'update no-op',
+    ]);
     expect(await storedSecrets(id)).toHaveLength(1);
   });
 
@@ -328,11 +329,8 @@ describe('a batch export', () => {
     const pending = patch({ prefix: 'first' });
     // The update is pending once its command is stored.
     await waitFor(async () => {
-      const { rows } = await api.database.pool.query(
-        `select from exportd.commands where batch_export_id = $1 and name = 'update'`,
-        [id],
-      );
-      return rows.length === 1;
+      const commands = await readCommands(api.database.pool, id);
+      return commands.some(({ name }) => name === 'update');
     }, 'the first update is stored');
     api.mode = 'decide';
     const second = await patch({ region: 'eu-central-1' });

@@ -4,6 +4,7 @@ import { minutesAgo } from '../decisions/commander.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { exportBody, openApiHarness, type ApiHarness } from './api_harness.ts';
+import { commandsInWords } from '../journal/read_commands.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
@@ -17,13 +18,7 @@ afterEach(() => {
 
 const range = () => ({ start_at: minutesAgo(2), end_at: minutesAgo(1) });
 
-async function commandsOf(id: string): Promise<string[]> {
-  const { rows } = await api.database.pool.query<{ command: string }>(
-    `select name || ' ' || status as command from exportd.commands where batch_export_id = $1 order by position`,
-    [id],
-  );
-  return rows.map(({ command }) => command);
-}
+const commandsOf = (id: string) => commandsInWords(api.database.pool, id);
 
 describe('a command', () => {
   it('responds as documented, and the next GET has its effect', async () => {

@@ -7,6 +7,7 @@ import { loadPayloadCodecs } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from './control_plane_harness.ts';
+import { readCommands } from '../journal/read_commands.ts';
 
 const codecModule = join(import.meta.dirname, 'reversing_codec.mjs');
 
@@ -53,11 +54,7 @@ describe('payload codecs of the operator', () => {
     });
     await waitFor(async () => {
       for (const ended of await recovery.endedSchedules()) await recovery.recover(ended);
-      const { rows } = await pool.query(
-        `select from exportd.commands where batch_export_id = $1 and name = 'pause'`,
-        [id],
-      );
-      return rows.length > 0;
+      return (await readCommands(pool, id)).some(({ name }) => name === 'pause');
     }, 'the signal is stored');
     await harness.startWorker();
   });

@@ -15,6 +15,7 @@ import {
   lastHours,
 } from '../temporal/control_plane_harness.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';
+import { readCommands } from '../journal/read_commands.ts';
 
 describe('a flood of signals, while the workflow continues as new after every 50', () => {
   let stack: ControlPlaneHarness;
@@ -38,12 +39,8 @@ describe('a flood of signals, while the workflow continues as new after every 50
     let commands: DecidedCommand[] = [];
     await waitFor(
       async () => {
-        const { rows } = await stack.pool.query<DecidedCommand>(
-          `select name, body, status from exportd.commands where batch_export_id = $1 and name <> 'create' order by position`,
-          [id],
-        );
-        commands = rows;
-        return rows.length >= count && rows.every(({ status }) => status !== 'pending');
+        commands = (await readCommands(stack.pool, id)).filter(({ name }) => name !== 'create');
+        return commands.length >= count && commands.every(({ status }) => status !== 'pending');
       },
       () => `${count} outcomes; found ${commands.length} commands`,
     );

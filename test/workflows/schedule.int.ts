@@ -12,6 +12,7 @@ import {
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 import { readEvents } from '../journal/read_stream.ts';
+import { commandsInWords } from '../journal/read_commands.ts';
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
@@ -22,13 +23,7 @@ afterAll(() => stack.close());
 
 const scheduleOf = (id: string) => stack.client.workflow.getHandle(workflowIds(stack.settings).schedule(id));
 
-async function decidedOf(id: string): Promise<string[]> {
-  const { rows } = await stack.pool.query<{ decided: string }>(
-    `select name || ' ' || status as decided from exportd.commands where batch_export_id = $1 order by position`,
-    [id],
-  );
-  return rows.map(({ decided }) => decided);
-}
+const decidedOf = (id: string) => commandsInWords(stack.pool, id);
 
 const pausedOf = async (id: string) =>
   (

@@ -10,6 +10,7 @@ import {
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';
+import { commandsInWords } from '../journal/read_commands.ts';
 
 let stack: ControlPlaneHarness;
 let changed: { code: string };
@@ -21,13 +22,7 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-const commandsOf = async (id: string) =>
-  (
-    await stack.pool.query<{ name: string; status: string }>(
-      'select name, status from exportd.commands where batch_export_id = $1 order by position',
-      [id],
-    )
-  ).rows.map(({ name, status }) => `${name} ${status}`);
+const commandsOf = (id: string) => commandsInWords(stack.pool, id);
 
 /** Counts the events of an export's runs by type. */
 async function runEvents(id: string): Promise<Record<string, number>> {

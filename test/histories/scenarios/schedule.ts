@@ -2,14 +2,12 @@ import { workflowIds, type ScheduleInput } from '../../../src/contract/workflow_
 import { waitFor } from '../../setup/wait_for.ts';
 import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';
+import { readCommands } from '../../journal/read_commands.ts';
 
 const waitUntilDecided = (stack: ControlPlaneHarness, id: string, count: number) =>
   waitFor(async () => {
-    const { rows } = await stack.pool.query<{ status: string }>(
-      'select status from exportd.commands where batch_export_id = $1',
-      [id],
-    );
-    return rows.length === count && rows.every(({ status }) => status !== 'pending');
+    const commands = await readCommands(stack.pool, id);
+    return commands.length === count && commands.every(({ status }) => status !== 'pending');
   }, `${count} decided commands`);
 
 const nameOf = (index: number) => (index % 2 === 0 ? 'pause' : 'unpause');

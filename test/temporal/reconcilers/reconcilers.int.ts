@@ -14,6 +14,7 @@ import { createLaggingExport } from '../../decisions/lagging_export.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { type ControlPlaneHarness, createControlPlaneHarness, lastHours } from '../control_plane_harness.ts';
 import { type Behaviour, blockedBarrier } from '../fakes.ts';
+import { commandsInWords } from '../../journal/read_commands.ts';
 
 let harness: ControlPlaneHarness;
 let defaultBehaviour: Behaviour;
@@ -234,13 +235,7 @@ describe('the reconciler', () => {
     for (const name of ['pause', 'unpause', 'pause', 'no such signal']) await handle.signal(name, {});
     await handle.terminate('manually');
     await harness.startWorker();
-    const decided = async () =>
-      (
-        await harness.pool.query<{ decided: string }>(
-          `select name || ' ' || status as decided from exportd.commands where batch_export_id = $1 order by position`,
-          [id],
-        )
-      ).rows.map((row) => row.decided);
+    const decided = () => commandsInWords(harness.pool, id);
     // Temporal lists ended executions with a short delay.
     await waitFor(async () => {
       await harness.reconcile();

@@ -5,6 +5,7 @@ import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_r
 import { taskQueues } from '../../../src/temporal/connections.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../control_plane_harness.ts';
+import { readCommands } from '../../journal/read_commands.ts';
 
 let harness: ControlPlaneHarness;
 beforeAll(async () => {
@@ -37,11 +38,7 @@ describe('manual signals of a terminated schedule', () => {
     const paused = async () => {
       // What cannot be read keeps no other from being recovered.
       await Promise.allSettled((await recovery.endedSchedules()).map((ended) => recovery.recover(ended)));
-      const { rows } = await pool.query<{ name: string }>(
-        `select name from exportd.commands where batch_export_id = $1 and name = 'pause'`,
-        [id],
-      );
-      return rows.length > 0;
+      return (await readCommands(pool, id)).some(({ name }) => name === 'pause');
     };
     await waitFor(paused, 'the signal is stored');
     expect(await paused()).toBe(true);
