@@ -684,7 +684,10 @@ async function drill(fault: Fault, id: string, before: number): Promise<string> 
   expect(incident).toHaveLength(36);
   // An outage has it in the condition and in the log of its begin and its end.
   expect(agreed.incident?.id ?? incident).toBe(incident);
-  expect(agreed.incident === null || loggedOf(incident) >= 2).toBe(true);
+  await waitFor(
+    () => agreed.incident === null || loggedOf(incident) >= 2,
+    `the logs have the begin and the end of ${incident}`,
+  );
   let heard = chatsOf(incident);
   if (fault.told.by === 'project')
     await waitFor(
