@@ -248,7 +248,7 @@ describe('the backfill workflow', () => {
     stack.behaviour.duringExport = defaultExport;
     await stack.command(id, 'unpauseBackfill', { backfill_id });
     await stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfill_id)).result();
-    await waitForDetails(backfill_id, /^12 of 12 intervals$/);
+    await waitForDetails(backfill_id, /^12 of 12 intervals$/m);
     expect(await statusOf(backfill_id)).toBe('Completed');
   });
 });
