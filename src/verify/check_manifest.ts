@@ -317,7 +317,7 @@ async function checkRows(
   const misplacedRows: ComparedRow[] = [];
   const onMisplacedRow = (row: ComparedRow) => {
     if (misplacedRows.length < maxMisplacedRows) misplacedRows.push(row);
-    else collector.row('unexpected', row.id);
+    else collector.row('unexpected', row);
   };
   const ids = manifest.model === 'persons' ? createRepeatedIds() : undefined;
   const read = observeRows(checkedRows(readContext, manifest.files, shape), (row) => ids?.add(row.id));
@@ -375,9 +375,9 @@ async function reportRepeated(
   const mayBeRepeated = ids.findRepeated();
   if (!mayBeRepeated) return;
   const seen = new Set<string>();
-  for await (const { id } of again) {
-    if (!mayBeRepeated(id)) continue;
-    if (seen.has(id)) collector.row('duplicate', id);
-    seen.add(id);
+  for await (const row of again) {
+    if (!mayBeRepeated(row.id)) continue;
+    if (seen.has(row.id)) collector.row('duplicate', row);
+    seen.add(row.id);
   }
 }

@@ -24,7 +24,7 @@ export async function findOverlaps(
       const [left, right] = [one, other].map(({ check }) =>
         within(rowsOf(context, check), shared, () => undefined),
       );
-      if (left && right) for await (const { id } of rowsInBoth(left, right)) collector.row('duplicate', id);
+      if (left && right) for await (const row of rowsInBoth(left, right)) collector.row('duplicate', row);
     }
     findings.push(...collector.findings());
   }
@@ -53,7 +53,7 @@ export async function reportMisplacedRows(
     )) {
       const inTarget = target ? await keysInTarget(context, target, misplacedRows) : new Set<string>();
       for (const misplacedRow of misplacedRows) {
-        collector.row(inTarget.has(keyText(misplacedRow)) ? 'duplicate' : 'unexpected', misplacedRow.id);
+        collector.row(inTarget.has(keyText(misplacedRow)) ? 'duplicate' : 'unexpected', misplacedRow);
         if (target && inTarget.has(keyText(misplacedRow)))
           collector.hint('duplicate', `They belong to ${target.found.name}, which contains them too.`);
         else collector.hint('unexpected', 'Some belong to another interval.');

@@ -93,8 +93,8 @@ export function createEventClassifier(
   return {
     add: (difference) => {
       const { kind, row } = difference;
-      if (kind === 'mismatched') collector.row(kind, row.id, difference.columns);
-      else if (kind !== 'missing' || !rejected.take(row.id)) collector.row(kind, row.id);
+      if (kind === 'mismatched') collector.row(kind, row, difference.columns);
+      else if (kind !== 'missing' || !rejected.take(row.id)) collector.row(kind, row);
       return Promise.resolve();
     },
     finish: () => Promise.resolve(),
@@ -123,7 +123,7 @@ export function createPersonClassifier(
       if (kind === 'unexpected' && state && state.inserted_at >= row.inserted_at) continue;
       // A state that was replaced meanwhile belongs to a later interval now.
       if (kind === 'missing' && state?.inserted_at !== row.inserted_at) continue;
-      collector.row(kind, row.id);
+      collector.row(kind, row);
       if (kind === 'missing' && !state?.hasPerson)
         collector.hint(
           kind,
@@ -134,7 +134,7 @@ export function createPersonClassifier(
   return {
     async add(difference) {
       const { kind, row } = difference;
-      if (kind === 'mismatched') collector.row(kind, row.id, difference.columns);
+      if (kind === 'mismatched') collector.row(kind, row, difference.columns);
       else if (kind === 'unexpected' || (kind === 'missing' && !rejected.take(row.id)))
         undecided.push(difference);
       if (undecided.length >= batchSize) await decide();

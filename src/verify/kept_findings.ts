@@ -1,10 +1,10 @@
 import { hash } from 'node:crypto';
 import type { Findings, StoredDecision } from '../domain/difference.ts';
-import { totalOf } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { type TimeRange } from './gaps.ts';
-import type { Finding, Note } from './report.ts';
+import type { Finding, FindingKind, Note } from './report.ts';
+import { addSums, type BucketSums, sumsOf } from './row_fingerprint.ts';
 
 /** What people have decided to keep as it is, by interval. */
 export type KeptDifferences = ReadonlyMap<string, StoredDecision>;
@@ -38,13 +38,13 @@ export const keptOf = (kept: KeptDifferences, interval: DataInterval): StoredDec
 /** What was found, by kind. Equal texts are of the same rows or objects. */
 export const identitiesOf = (findings: readonly Finding[]): Findings =>
   Object.fromEntries(
-    [...Map.groupBy(findings, ({ kind }) => kind)].map(([kind, found]) => [
-      kind,
-      found.every(({ ids }) => ids !== undefined)
-        ? found.map(({ ids }) => ids).join(' ')
-        : hash('sha1', JSON.stringify(found.map(({ object, count, detail }) => [object, count, detail]))),
-    ]),
+    [...Map.groupBy(findings, ({ kind }) => kind)].map(([kind, found]) => [kind, identityOf(found)]),
   );
+
+const identityOf = (found: readonly Finding[]): string =>
+  found.every(({ ids }) => ids !== undefined)
+    ? found.map(({ ids }) => ids).join(' ')
+    : hash('sha1', JSON.stringify(found.map(({ object, count, detail }) => [object, count, detail])));
 
 /** Splits findings into those that are reported and notes about those that people have decided to keep as they are. */
 export function splitKept(
@@ -55,12 +55,10 @@ export function splitKept(
   const keptFindings = new Set<Finding>();
   const notes: Note[] = [];
   const ofIntervals = Map.groupBy(findings, ({ start, end }) => `${start} ${end}`);
-  for (const [interval, decision] of kept) {
-    const found = ofIntervals.get(interval) ?? [];
-    const known = knownFindings(decision);
-    const same = Object.entries(identitiesOf(found)).filter(([kind, identity]) => known[kind] === identity);
-    for (const finding of found)
-      if (same.some(([kind]) => kind === finding.kind)) {
+  for (const [interval, decision] of kept)
+    for (const [kind, found] of Map.groupBy(ofIntervals.get(interval) ?? [], (finding) => finding.kind)) {
+      if (!isDecided(kind, found, decision)) continue;
+      for (const finding of found) {
         keptFindings.add(finding);
         notes.push({
           start: finding.start,
@@ -70,13 +68,32 @@ export function splitKept(
           detail: `Kept at ${decision.at}: ${finding.detail} Reason: ${decision.reason}`,
         });
       }
-  }
+    }
   return { findings: findings.filter((finding) => !keptFindings.has(finding)), notes };
 }
 
-/** What a decision is about: what a check had found, and the rows that the source lacked. */
-function knownFindings({ findings, missing }: StoredDecision): Findings {
-  if (!missing) return findings;
-  const { rows, sum } = totalOf(missing.hash, [missing]);
-  return { ...findings, unexpected: `${rows}/${sum}` };
+/**
+ * Whether a decision is about all that was found of a kind. Rows that the source lacks are compared by bucket, as it may have
+ * some of them again. Others, such as those of files without keys, are known as a whole.
+ */
+function isDecided(
+  kind: FindingKind,
+  found: readonly Finding[],
+  { findings, missing }: StoredDecision,
+): boolean {
+  const unexpected = found.flatMap(({ encoded_buckets }) =>
+    encoded_buckets === undefined ? [] : [{ encoded_buckets }],
+  );
+  if (!missing || unexpected.length < found.length) return findings[kind] === identityOf(found);
+  return arePartOf(addSums(...unexpected.map(sumsOf)), sumsOf(missing));
 }
+
+/**
+ * Whether rows are a part of others. A sum does not tell which rows make it: in a bucket to which more kept rows came back
+ * than others have left it, those others pass for kept ones.
+ */
+const arePartOf = (some: BucketSums, all: BucketSums): boolean =>
+  [...some].every(([index, { rows, sum }]) => {
+    const known = all.get(index);
+    return known !== undefined && (rows < known.rows || (rows === known.rows && sum === known.sum));
+  });

@@ -1,7 +1,10 @@
 import { safeText } from '../config/bounds.ts';
+import { bucketWidthMs, encodeBuckets } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import type { RowKey } from '../readers/row.ts';
 import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import type { NotOwedReason } from './owed_time.ts';
+import { bucketOf } from './row_fingerprint.ts';
 
 /** The problems that verifying can find. */
 export type FindingKind =
@@ -75,6 +78,8 @@ export interface Finding {
   readonly detail: string;
   /** Which rows, as their number and the sum of the hashes of their ids; of kinds of rows alone. */
   readonly ids?: string;
+  /** The same by bucket of the interval's fingerprint; of unexpected rows alone, if the times of all are in the interval. */
+  readonly encoded_buckets?: string;
 }
 
 /** Why intervals without a manifest, or without some of its files, are no problem. */
@@ -180,7 +185,7 @@ type RowKind = (typeof rowKinds)[number];
 /** Collects the findings and notes of one manifest. */
 export interface FindingCollector {
   /** Counts a row, and names it up to the limit. `columns` are those of a mismatched row. */
-  row(kind: RowKind, id: string, columns?: readonly string[]): void;
+  row(kind: RowKind, row: RowKey, columns?: readonly string[]): void;
   /** Adds a possible reason to the findings of a kind. */
   hint(kind: RowKind, sentence: string): void;
   add(kind: FindingKind, object: string, detail: string, count?: number): void;
@@ -204,11 +209,14 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
     rows.set(kind, known);
     return known;
   };
+  const unexpected = createBuckets(interval);
   return {
-    row(kind, id, columns) {
+    row(kind, { inserted_at, id }, columns) {
       const known = rowsOf(kind);
+      const hash = hashOfId(id);
       known.count += 1;
-      known.sum += hashOfId(id);
+      known.sum += hash;
+      if (kind === 'unexpected') unexpected.add(inserted_at, hash);
       if (known.named.length >= maxNamedRows) return;
       const safeId = safeText(id);
       for (const named of columns?.map((column) => ({ id: safeId, column })) ?? [{ id: safeId }])
@@ -260,10 +268,37 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
           ...hints,
         ].join(' ');
         const ids = `${count}/${BigInt.asUintN(64, sum)}`;
-        return [{ kind, start, end, object: manifest, count, rows: named, detail, ids }];
+        const found = { kind, start, end, object: manifest, count, rows: named, detail, ids };
+        const encoded_buckets = kind === 'unexpected' ? unexpected.encoded() : undefined;
+        return [{ ...found, ...(encoded_buckets !== undefined && { encoded_buckets }) }];
       }),
     ],
     notes: () => [...notes, ...expiredObjects],
+  };
+}
+
+/** Adds up hashes by bucket of the fingerprint of an interval. */
+function createBuckets(interval: DataInterval) {
+  const width_ms = bucketWidthMs(interval);
+  const [start, end] = [Date.parse(interval.start), Date.parse(interval.end)];
+  const sums = new Map<number, { rows: number; sum: bigint }>();
+  let allInside = true;
+  return {
+    add(time: string, hash: bigint): void {
+      const at = Date.parse(time);
+      if (!(at >= start && at < end)) {
+        allInside = false;
+        return;
+      }
+      const index = bucketOf(time, interval, { width_ms });
+      const { rows, sum } = sums.get(index) ?? { rows: 0, sum: 0n };
+      sums.set(index, { rows: rows + 1, sum: sum + hash });
+    },
+    /** Undefined if a row was outside of the interval, or has no time. */
+    encoded: (): string | undefined =>
+      allInside
+        ? encodeBuckets([...sums].map(([index, { rows, sum }]) => ({ index, rows, sum: sum.toString() })))
+        : undefined,
   };
 }
 

@@ -48,7 +48,7 @@ export const differingIndexes = (one: BucketSums, other: BucketSums): number[] =
     .toSorted((left, right) => left - right);
 
 /** The index of the bucket that contains a time. */
-const bucketOf = (
+export const bucketOf = (
   time: string,
   { start }: DataInterval,
   { width_ms }: Pick<Fingerprint, 'width_ms'>,

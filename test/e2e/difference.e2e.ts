@@ -398,6 +398,9 @@ describe('rows that were kept', () => {
     await untilQuiet(exported);
     expect(await currentUuids(exported)).toEqual(exported.uuids);
     await stack.runCommand('.', 'verify', exported.id, '--fast');
+    await stack.runCommand('.', 'verify', exported.id, '--deep');
+    await verify(exported);
+    await untilQuiet(exported);
     const shown = await difference(exported);
     expect([shown.code, shown.stderr]).toEqual([0, '']);
     const back = await sourceUuidsOf(exported);
@@ -409,6 +412,30 @@ describe('rows that were kept', () => {
     await restore(deleted);
     await expectSettled(exported, exported.uuids);
     expect(await sourceUuidsOf(exported)).toEqual(exported.uuids);
+  });
+
+  it('are told from others that leave the source once they came back in part', async () => {
+    const exported = await exportHour();
+    const { restore } = await deleteAndStore(exported, deleted);
+    await find(exported, 'verification');
+    await untilLoud(exported);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 7')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await restore(2);
+    await stack.runCommand('.', 'verify', exported.id, '--deep');
+    const { rows: others } = await stack.pool.query<{ uuid: string }>(
+      `delete from events where uuid = (
+         select uuid from events where team_id = $1 and inserted_at < $2 order by inserted_at desc limit 1)
+       returning uuid`,
+      [stack.projectId, exported.end],
+    );
+    await expect(stack.runCommand('.', 'verify', exported.id, '--deep')).rejects.toThrow(
+      new RegExp(`UNEXPECTED[^]*3 rows are in a file but not in the source[^]*${others[0]?.uuid}`),
+    );
+    await verify(exported);
+    await untilLoud(exported);
   });
 
   it.each(kinds)('stay when late rows of their interval follow a %s', async (kind) => {
