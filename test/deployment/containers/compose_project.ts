@@ -6,7 +6,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import { parseEnv, promisify } from 'node:util';
 import { programPath } from '../../setup/programs.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import { cloneForContainers, type Engine, openEngine } from './containers.ts';
+import { buildImage, cloneForContainers, type Engine, exportdImage, openEngine } from './containers.ts';
 
 const run = promisify(execFile);
 
@@ -79,16 +79,8 @@ export async function openComposeProject(version: 1 | 2): Promise<ComposeProject
   };
   let secrets: Record<string, string>;
   try {
-    const build = ['build', '--quiet', '--network=host', '--build-arg', 'NODE_IMAGE=localhost/node:24'];
-    await engine.podman(
-      ...build,
-      '--file',
-      join(clone, '.config/Dockerfile'),
-      '--tag',
-      'localhost/exportd:0.2.0',
-      clone,
-    );
-    const options = ['run', '--rm', '--network=none', 'localhost/exportd:0.2.0', 'secrets', 'create'];
+    await buildImage(engine, clone);
+    const options = ['run', '--rm', '--network=none', exportdImage, 'secrets', 'create'];
     const { stdout } = await run('podman', options, { env: engine.environment });
     writeFileSync(join(clone, '.env'), stdout, { mode: 0o600 });
     secrets = parseEnv(stdout) as Record<string, string>;

@@ -68,3 +68,17 @@ export async function cloneForContainers({ folder }: Engine): Promise<string> {
   await run('chmod', ['-R', 'a+rX', folder]);
   return path;
 }
+
+/** The name of the image of exportd in the engine. */
+export const exportdImage = 'localhost/exportd:0.2.0';
+
+/** Builds the image of exportd from a clone, as the release does, on the stand-in of the image of Node. */
+export async function buildImage(
+  engine: Engine,
+  clone: string,
+  ...options: readonly string[]
+): Promise<void> {
+  const build = ['build', '--quiet', '--network=host', '--build-arg', 'NODE_IMAGE=localhost/node:24'];
+  const file = join(clone, '.config/Dockerfile');
+  await engine.podman(...build, ...options, '--file', file, '--tag', exportdImage, clone);
+}
