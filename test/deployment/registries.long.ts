@@ -164,8 +164,8 @@ describe('a release', () => {
     };
     const versions = Object.fromEntries(components.map((one) => [one.name, one.version]));
     expect(versions).toMatchObject(dependencies);
-    // What builds and tests it stays behind.
-    expect(Object.keys(versions).filter((name) => ['jest', 'esbuild', 'oxlint'].includes(name))).toEqual([]);
+    // A part of the bundle.
+    expect(versions).toHaveProperty('preact');
   });
 
   it('is a chart that Helm renders from its registry', async () => {
@@ -176,7 +176,16 @@ describe('a release', () => {
     await run(helm, ['push', join(place, `exportd-${version}.tgz`), charts, '--plain-http']);
     const secrets = ['shared', 'server', 'worker'].flatMap((name) => ['--set', `secrets.${name}=${name}`]);
     const { stdout } = await run(helm, [
-      ...['template', 'exportd', `${charts}/exportd`, '--version', version, '--plain-http'],
+      ...[
+        'template',
+        'exportd',
+        `${charts}/exportd`,
+        '--version',
+        version,
+        '--plain-http',
+        '--kube-version',
+        '1.30',
+      ],
       ...secrets,
       ...['--set', `image.repository=127.0.0.1:${ports.registry}/${repository}`],
     ]);
