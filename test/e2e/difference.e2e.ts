@@ -104,22 +104,29 @@ const intervalOf = async ({ path }: Exported) =>
     newest_check: { kind: string; is_equal: boolean };
   };
 
-/** Makes a comparison due, and waits until it was made. */
-async function compare(exported: Exported): Promise<void> {
-  const { interval } = await intervalOf(exported);
-  const counted = async () =>
-    (
-      await stack.pool.query<{ comparisons: number }>(
-        'select comparisons from exportd.interval_comparisons where run_id = $1',
-        [interval.manifest_run_id],
-      )
-    ).rows[0]?.comparisons ?? 0;
-  const before = await counted();
-  await stack.pool.query(
-    `update exportd.interval_comparisons set next_due_at = clock_timestamp() - interval '1 year' where run_id = $1`,
-    [interval.manifest_run_id],
+/** How often the files of a run were compared. */
+async function comparisonsOf(runId: string): Promise<number> {
+  const { rows: found } = await stack.pool.query<{ comparisons: number }>(
+    'select comparisons from exportd.interval_comparisons where run_id = $1',
+    [runId],
   );
-  await waitFor(async () => (await counted()) > before, 'the comparison');
+  return found[0]?.comparisons ?? 0;
+}
+
+/** Makes a comparison of the current files due, and waits until it was made. A repair may replace them meanwhile. */
+async function compare(exported: Exported): Promise<void> {
+  const before = new Map<string, number>();
+  await waitFor(async () => {
+    const runId = (await intervalOf(exported)).interval.manifest_run_id;
+    const counted = before.get(runId);
+    if (counted !== undefined) return (await comparisonsOf(runId)) > counted;
+    before.set(runId, await comparisonsOf(runId));
+    await stack.pool.query(
+      `update exportd.interval_comparisons set next_due_at = clock_timestamp() - interval '1 year' where run_id = $1`,
+      [runId],
+    );
+    return false;
+  }, 'the comparison');
 }
 
 async function verify({ path }: Exported): Promise<void> {
