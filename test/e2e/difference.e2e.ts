@@ -443,6 +443,11 @@ describe('rows that were kept', () => {
     );
     await verify(exported);
     await untilLoud(exported);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 8')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await untilQuiet(exported);
   });
 
   it.each(kinds)('stay when late rows of their interval follow a %s', async (kind) => {
