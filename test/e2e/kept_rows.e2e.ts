@@ -1,0 +1,140 @@
+import { describe, expect, it } from '@jest/globals';
+import { waitFor } from '../setup/wait_for.ts';
+import {
+  compare,
+  currentUuids,
+  deleteAndStore,
+  deleted,
+  deleteRows,
+  difference,
+  expectSettled,
+  exportHour,
+  find,
+  insertLateRows,
+  intervalOf,
+  kinds,
+  newestRun,
+  retry,
+  rows,
+  sourceUuidsOf,
+  stack,
+  untilLoud,
+  untilQuiet,
+  verify,
+  useStack,
+} from './lost_rows.ts';
+
+useStack('kept-rows');
+
+describe('rows that were kept', () => {
+  it.each(kinds)('may come back in part after a %s, and are exported once', async (kind) => {
+    const exported = await exportHour();
+    const { uuids: gone, restore } = await deleteAndStore(exported, deleted);
+    await find(exported, kind);
+    await untilLoud(exported);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 7')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await untilQuiet(exported);
+
+    await restore(2);
+    await compare(exported);
+    await untilQuiet(exported);
+    await retry(exported);
+    await newestRun(exported, 'Completed');
+    await untilQuiet(exported);
+    expect(await currentUuids(exported)).toEqual(exported.uuids);
+    await stack.runCommand('.', 'verify', exported.id, '--fast');
+    await stack.runCommand('.', 'verify', exported.id, '--deep');
+    await verify(exported);
+    await untilQuiet(exported);
+    const shown = await difference(exported);
+    expect([shown.code, shown.stderr]).toEqual([0, '']);
+    const back = await sourceUuidsOf(exported);
+    for (const uuid of gone)
+      expect([uuid, shown.stdout.includes(uuid)]).toEqual([uuid, !back.includes(uuid)]);
+
+    // The others come back too, and then all is as if nothing had happened.
+    await stack.pool.query('delete from events where uuid = any($1)', [gone]);
+    await restore(deleted);
+    await expectSettled(exported, exported.uuids);
+    expect(await sourceUuidsOf(exported)).toEqual(exported.uuids);
+  });
+
+  it('are told from others that leave the source once they came back in part', async () => {
+    const exported = await exportHour();
+    const { restore } = await deleteAndStore(exported, deleted);
+    await find(exported, 'verification');
+    await untilLoud(exported);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 7')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await restore(2);
+    await stack.runCommand('.', 'verify', exported.id, '--deep');
+    const { rows: others } = await stack.pool.query<{ uuid: string }>(
+      `delete from events where uuid = (
+         select uuid from events where team_id = $1 and inserted_at < $2 order by inserted_at desc limit 1)
+       returning uuid`,
+      [stack.projectId, exported.end],
+    );
+    await expect(stack.runCommand('.', 'verify', exported.id, '--deep')).rejects.toThrow(
+      new RegExp(`UNEXPECTED[^]*3 rows are in a file but not in the source[^]*${others[0]?.uuid}`),
+    );
+    await verify(exported);
+    await untilLoud(exported);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 8')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await untilQuiet(exported);
+  });
+
+  it.each(kinds)('stay when late rows of their interval follow a %s', async (kind) => {
+    const exported = await exportHour();
+    await deleteRows(exported, deleted);
+    await find(exported, kind);
+    await untilLoud(exported);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 8')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await untilQuiet(exported);
+    await insertLateRows(exported, 3);
+    const late = (await sourceUuidsOf(exported)).filter((uuid) => !exported.uuids.includes(uuid));
+    expect(late).toHaveLength(3);
+    await compare(exported);
+    await waitFor(
+      async () => (await currentUuids(exported)).length === rows + 3,
+      'the repair that adds the late rows',
+    );
+    await expectSettled(exported, [...exported.uuids, ...late]);
+    expect((await intervalOf(exported)).interval).toMatchObject({
+      decision: { decision: 'keep', rows: deleted },
+    });
+  });
+
+  it('are kept beside late rows that came before the decision', async () => {
+    const exported = await exportHour();
+    const gone = await deleteRows(exported, deleted);
+    await insertLateRows(exported, 3);
+    const late = (await sourceUuidsOf(exported)).filter((uuid) => !exported.uuids.includes(uuid));
+    await compare(exported);
+    await waitFor(
+      async () => (await currentUuids(exported)).length === rows + 3,
+      'the repair that adds the late rows',
+    );
+    await compare(exported);
+    await untilLoud(exported);
+    const shown = await difference(exported);
+    expect(shown.stdout).toContain(`have ${deleted} rows that the source lacks`);
+    for (const uuid of gone) expect(shown.stdout).toContain(uuid);
+    expect(await difference(exported, '--keep', '--reason', 'ticket 9')).toMatchObject({
+      code: 0,
+      stderr: '',
+    });
+    await untilQuiet(exported);
+    await expectSettled(exported, [...exported.uuids, ...late]);
+  });
+});
