@@ -259,6 +259,7 @@ async function slowestRun(since: Date) {
     'select event_type as type, recorded_at as at from exportd.journal_events where stream_id = $1',
     [slowest.id],
   );
+  const ofJournal = recorded.map(({ type, at }) => ({ type, at: new Date(at) }));
   const connection = await Connection.connect({ address: stack.temporalAddress });
   const { workflow } = new Client({ connection });
   const events: temporal.api.history.v1.IHistoryEvent[] = [];
@@ -270,7 +271,7 @@ async function slowestRun(since: Date) {
     type: types.find(([, type]) => type === eventType)?.[0] ?? 'unknown',
     at: new Date(Number(eventTime?.seconds ?? 0) * 1_000 + (eventTime?.nanos ?? 0) / 1e6),
   }));
-  return [...recorded, ...ofWorkflow]
+  return [...ofJournal, ...ofWorkflow]
     .toSorted((one, other) => one.at.getTime() - other.at.getTime())
     .map(({ type, at }) => `${secondsBetween(slowest.created_at, at).toFixed(1)} ${type}`);
 }
