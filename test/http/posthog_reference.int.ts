@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { writeLogLine } from '../../src/journal/journal.ts';
+import { recorded } from '../cli/import/recordings.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
@@ -71,10 +72,9 @@ const posthogRun = {
 
 /** An export as PostHog's GET returns it: its secrets are left out there. */
 const posthogExport = (fields: Fields = {}, config: Fields = {}, destination: Fields = {}) => ({
+  ...recorded(),
   id: randomUUID(),
-  team_id: 4_711,
   name: 'Clicks to S3',
-  model: 'events',
   destination: {
     type: 'S3',
     integration: null,
@@ -98,22 +98,11 @@ const posthogExport = (fields: Fields = {}, config: Fields = {}, destination: Fi
   },
   interval: 'day',
   timezone: 'Europe/Berlin',
-  offset_day: null,
   offset_hour: 3,
   paused: true,
-  created_at: '2025-06-01T08:00:00.123456Z',
-  last_updated_at: '2025-06-02T08:00:00.123456Z',
   last_paused_at: '2025-06-02T08:00:00.123456Z',
   start_at: '2026-01-01T00:00:00Z',
-  end_at: null,
   latest_runs: [posthogRun],
-  schema: null,
-  filters: null,
-  hogql_query: null,
-  hogql_modifiers: null,
-  primary_key: null,
-  version_key: null,
-  incremental_mode: null,
   ...fields,
 });
 const withDestination = (destination: Fields, config: Fields = {}) => posthogExport({}, config, destination);

@@ -105,12 +105,10 @@ export function addUserCommands(program: Command): void {
     .action(async (id: number, options: KeyOptions) => {
       const disabled = usesService(options)
         ? await openService(options, things).post('/api/users/{id}/disable', { path: { id: String(id) } })
-        : await withChanges(
-            { action: 'user.disable', object: `users/${id}` },
-            async (pool) =>
-              (await (await accounts()).disableUser(pool, id, { actor_id: null, project_id: null })) ??
-              unknownUser(id),
-          ).then(({ user: found, revokedKeys }) => ({ ...found, revoked_keys: revokedKeys }));
+        : await withChanges({ action: 'user.disable', object: `users/${id}` }, async (pool) => {
+            const { disableUser } = await accounts();
+            return (await disableUser(pool, id, { actor_id: null, project_id: null })) ?? unknownUser(id);
+          }).then(({ user: found, revokedKeys }) => ({ ...found, revoked_keys: revokedKeys }));
       const { email, revoked_keys, active_keys_of_others: others } = disabled;
       printer(options)(disabled, () => [
         `Disabled ${email}. Keys that ended: ${revoked_keys}.`,
@@ -125,10 +123,10 @@ export function addUserCommands(program: Command): void {
     .action(async (id: number, options: KeyOptions) => {
       const enabled = usesService(options)
         ? await openService(options, things).post('/api/users/{id}/enable', { path: { id: String(id) } })
-        : await withChanges(
-            { action: 'user.enable', object: `users/${id}` },
-            async (pool) => (await (await accounts()).enableUser(pool, id)) ?? unknownUser(id),
-          ).then(({ user: found }) => found);
+        : await withChanges({ action: 'user.enable', object: `users/${id}` }, async (pool) => {
+            const { enableUser } = await accounts();
+            return (await enableUser(pool, id)) ?? unknownUser(id);
+          }).then(({ user: found }) => found);
       printer(options)(enabled, () => [
         `Enabled ${enabled.email}. Keys that ended stay revoked: create another with "key create --user ${id}".`,
       ]);
@@ -222,7 +220,10 @@ export function addProjectCommands(program: Command): void {
           })
         : await withChanges(
             { action: 'project.rename', team_id: id, object: `projects/${id}` },
-            async (pool) => (await (await accounts()).renameProject(pool, id, name)) ?? unknownProject(id),
+            async (pool) => {
+              const { renameProject } = await accounts();
+              return (await renameProject(pool, id, name)) ?? unknownProject(id);
+            },
           ).then(({ project: found }) => found);
       printer(options)(renamed, () => projectTable([renamed]));
     });
@@ -362,9 +363,8 @@ export function addKeyCommands(program: Command): void {
         : await withAudit(
             { action: 'key.rotate', object: `keys/${id}`, changes: changesOfKey },
             async (pool) => {
-              const successor = await (
-                await accounts()
-              ).rotateKey(pool, id, {
+              const { rotateKey } = await accounts();
+              const successor = await rotateKey(pool, id, {
                 overlapMs: overlap_seconds * 1_000,
                 maxLifetimeMs: (await commandSettings(process.env)).EXPORTD_KEY_MAX_LIFETIME,
                 createdBy: null,
@@ -397,8 +397,9 @@ export function addKeyCommands(program: Command): void {
 
 /** What the audit trail says of a key that a command has created. */
 const changesOfKey = async ({ id }: { readonly id: string }, pool: Pool): Promise<readonly FieldChange[]> => {
-  const found = await (await accounts()).findKey(pool, { id, project_id: undefined, visible: null });
-  return found ? (await accounts()).keyFields(found) : [];
+  const { findKey, keyFields } = await accounts();
+  const found = await findKey(pool, { id, project_id: undefined, visible: null });
+  return found ? keyFields(found) : [];
 };
 
 interface RevokeOptions extends KeyOptions {
@@ -419,12 +420,10 @@ async function revokeInDatabase(id: string, options: RevokeOptions): Promise<num
   const changes = () => fieldChanges({ status: 'active' }, { status: 'revoked' });
   return withAudit({ action: 'key.revoke', object: `keys/${id}`, changes }, async (pool) => {
     const revocation = options.descendants === true ? 'descendants' : 'key';
-    if ((await (await accounts()).revokeKey(pool, id, undefined, revocation)) === 0)
+    const { findKey, revokeKey } = await accounts();
+    if ((await revokeKey(pool, id, undefined, revocation)) === 0)
       throw new CliError(`There is no active key ${id}.`);
-    return (
-      (await (await accounts()).findKey(pool, { id, project_id: undefined, visible: null }))
-        ?.active_descendants ?? 0
-    );
+    return (await findKey(pool, { id, project_id: undefined, visible: null }))?.active_descendants ?? 0;
   });
 }
 

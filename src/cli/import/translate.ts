@@ -2,6 +2,7 @@ import { parseS3Config, rejectSelectionForModel, type S3Config } from '../../des
 import { type Model, models } from '../../domain/batch_export.ts';
 import { CommandRejected } from '../../domain/errors.ts';
 import { isTimeZone, parseInterval, type ScheduleDefinition } from '../../domain/intervals.ts';
+import { destinationTypes } from '../../http/batch_exports/from_posthog.ts';
 import { readRowQuery } from '../../source/row_query/selected_rows.ts';
 import type { JsonObject } from '../service_client.ts';
 import type { PosthogExport } from './posthog_exports.ts';
@@ -24,9 +25,6 @@ export interface TranslatedExport {
   /** What is different from now on, a sentence each. */
   readonly notes: readonly string[];
 }
-
-/** The types of destination that write to S3. */
-const s3Types = ['S3', 'AwsS3', 'S3Compatible'];
 
 /** The config fields that mean the same in both products. */
 const sameFields = [
@@ -88,7 +86,8 @@ function uniqueName(name: string, taken: ReadonlySet<string>): string {
   return unique;
 }
 
-const isS3 = ({ destination }: PosthogExport): boolean => s3Types.includes(destination.type);
+const isS3 = ({ destination }: PosthogExport): boolean =>
+  destinationTypes.some((type) => type === destination.type);
 
 /** The bucket of a declaration. */
 const bucketOf = ({ destination }: JsonObject): string =>
