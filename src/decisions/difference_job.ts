@@ -34,6 +34,6 @@ export const differenceJob: JobKind<DifferenceParameters, Difference> = {
   limit: { kinds: [name], max: bounds.differences.max },
   attempts: 3,
   timeoutMs: () => 10 * 60_000,
-  // Whoever looks at the interval while it is compared gets the same answer.
+  // All requests about the interval while it is compared get the same answer.
   isKept: true,
 };

@@ -41,7 +41,7 @@ export function withOwner(
   return failure;
 }
 
-/** Tokens, signatures and keys of AWS, whoever owns them. */
+/** Tokens, signatures and keys of AWS, of a destination or of exportd's machine. */
 const secretShapes = /\b(?:AKIA|ASIA)[A-Z0-9]{8,}|[A-Za-z0-9+=]{40,}/g;
 
 /** The text of a server for the owner of an export: short, on one line, without markup and secrets. */

@@ -1,5 +1,5 @@
 /**
- * Which roles the credentials of exportd's machine assume. Whoever may edit an export names a role, and exportd must not become
+ * Which roles the credentials of exportd's machine assume. A person who may edit an export names a role, and exportd must not become
  * the deputy of one that trusts its machine for another reason: AWS checks an external id only if the role demands one.
  */
 import { randomUUID } from 'node:crypto';

@@ -28,7 +28,7 @@ interface FoundCoverage {
 
 /**
  * Says what is exported. Of a range with both ends it counts the rows of the source over the whole of it, and those of each part
- * that no manifest covers: whoever asks for a month wants to know whether it is complete, whatever the export owes. The ledger
+ * that no manifest covers: a person who asks for a month wants to know whether it is complete, whatever the export owes. The ledger
  * says why a part is not exported, never that it is.
  */
 export async function findCoverage(
