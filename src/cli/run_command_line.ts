@@ -1,7 +1,6 @@
 import { Command } from 'commander';
 import { version } from '../telemetry/version.ts';
 import { CliError, describeError } from './cli_error.ts';
-import { addKeyCommands, addProjectCommands, addUserCommands } from './commands/accounts.ts';
 import { addApplyCommand } from './commands/apply.ts';
 import { addAuditCommand } from './commands/audit.ts';
 import { addDashboardCommands } from './commands/dashboards.ts';
@@ -23,6 +22,9 @@ import { addTableCommands } from './commands/tables.ts';
 import { addWebhookCommands } from './commands/webhooks.ts';
 import { stdoutFlushed } from './output.ts';
 import { commandSettings, databaseNameOf, serverUrlOf } from './running_stack.ts';
+import { addKeyCommands } from './commands/keys.ts';
+import { addProjectCommands } from './commands/projects.ts';
+import { addUserCommands } from './commands/users.ts';
 
 /** What a command works on, for `--verbose`: a line for each server. */
 async function describeInstallation(

@@ -153,7 +153,7 @@ export const withAudit = <Result>(
 
 /** The id of the given user, or of the first one. @throws CliError when there is no user. */
 export async function resolveUser(pool: Pool, userId: number | undefined): Promise<number> {
-  const { listUsers } = await import('../http/accounts.ts');
+  const { listUsers } = await import('../http/accounts/users.ts');
   const user = userId ?? (await listUsers(pool))[0]?.id;
   if (user === undefined) throw new CliError('There is no user yet: create one with "exportd user create".');
   return user;

@@ -1,11 +1,5 @@
 import type { ReceivedSignal } from '../contract/workflow_inputs.ts';
-import {
-  batchExportDecider,
-  type BatchExportEvent,
-  type BatchExportState,
-  decideNextInterval,
-  type ScheduleDecision,
-} from '../domain/batch_export.ts';
+import { batchExportDecider, type BatchExportEvent, type BatchExportState } from '../domain/batch_export.ts';
 import { counted } from '../domain/in_words.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { readPendingCommands } from '../journal/commands.ts';
@@ -25,6 +19,7 @@ import type { Policies } from './policies.ts';
 import { createDueRetries } from './retries.ts';
 import { pauseFailingExport } from './auto_pause.ts';
 import { readRuns, readStartableRuns, readUnstartedBackfills, type StartableRun } from './startable_runs.ts';
+import { decideNextInterval, type ScheduleDecision } from '../domain/next_interval.ts';
 
 /** What a schedule workflow does next. */
 export interface ScheduleStep {

@@ -1,13 +1,8 @@
 import type { BackfillEvent, BackfillState } from '../domain/backfill.ts';
-import {
-  type AutoPause,
-  autoPauseAfter,
-  type BatchExportEvent,
-  type BatchExportState,
-  type TerminalRun,
-} from '../domain/batch_export.ts';
+import type { BatchExportEvent, BatchExportState } from '../domain/batch_export.ts';
 import type { Connection } from '../journal/database.ts';
 import { type JournalTransaction, type LockedStream, writeLogLine } from '../journal/journal.ts';
+import { type AutoPause, autoPauseAfter, type TerminalRun } from '../domain/auto_pause.ts';
 
 interface EndedRun extends TerminalRun {
   readonly latest_error: string | null;

@@ -1,4 +1,3 @@
-import { rejectPartitions, rejectSelectionForModel, selectionOf } from '../destination/config.ts';
 import { configAttribute } from '../destination/formats.ts';
 import { keysCollide, locationOf } from '../destination/keys.ts';
 import type { BatchExportDefinition, LiveBatchExport } from '../domain/batch_export.ts';
@@ -8,6 +7,8 @@ import type { Connection, Pool } from '../journal/database.ts';
 import { exportedColumns } from '../source/postgres_source.ts';
 import type { ConfigRule } from './config_rule.ts';
 import { type ExportWithConfig, readExportsWithConfig } from './exports_with_config.ts';
+import { rejectPartitions } from '../destination/partitions.ts';
+import { rejectSelectionForModel, selectionOf } from '../destination/selection_config.ts';
 
 /** Whether a change of the definition can affect the result of `checkDestination`. */
 export const affectsDestination = (before: BatchExportDefinition, after: BatchExportDefinition): boolean =>

@@ -3,7 +3,7 @@ import type { DataInterval } from '../domain/intervals.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 
 /** The interval of an export. */
-export interface IntervalOfExport extends DataInterval {
+interface IntervalOfExport extends DataInterval {
   readonly batch_export_id: string;
 }
 

@@ -1,7 +1,8 @@
-import { decideNextInterval, type LiveBatchExport } from '../domain/batch_export.ts';
+import type { LiveBatchExport } from '../domain/batch_export.ts';
 import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Policies } from './policies.ts';
+import { decideNextInterval } from '../domain/next_interval.ts';
 
 /** Exports whose schedule has missed something. */
 interface OverdueExports {

@@ -1,6 +1,7 @@
-import { type BatchExportState, decideNextInterval } from '../domain/batch_export.ts';
+import type { BatchExportState } from '../domain/batch_export.ts';
 import type { RunStatus } from '../domain/run_state.ts';
 import type { Journal } from '../journal/journal.ts';
+import { decideNextInterval } from '../domain/next_interval.ts';
 
 /**
  * Whether an interval may be due that the schedule has not decided about yet, for example because it had no free slot.

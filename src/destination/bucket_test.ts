@@ -9,15 +9,18 @@ import {
 } from '@aws-sdk/client-s3';
 import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
-import { encryptionOf, type S3Config } from './config.ts';
+import type { S3Config } from './config.ts';
 import { DestinationError, type FileUpload } from './destination.ts';
 import { conditionFailureCodes, damagedBodyCodes, partRefusals } from './errors.ts';
 import { testKey } from './keys.ts';
 import { abortUpload, createUpload, listParts } from './multipart.ts';
-import { deleteVersion, headObject, type ObjectOptions } from './objects.ts';
-import { createS3Requests, sendCommand, type S3Requests } from './requests.ts';
+import { createS3Requests, type S3Requests, sendCommand } from './requests.ts';
 import { collectObject } from './responses.ts';
-import { unknownTraits, type StoreTraits } from './store_traits.ts';
+import { type StoreTraits, unknownTraits } from './store_traits.ts';
+import { deleteVersion } from './delete_object.ts';
+import { headObject } from './object_headers.ts';
+import type { ObjectOptions } from './write_object.ts';
+import { encryptionOf } from './encryption.ts';
 
 /** The result of a step of a destination test. The message is for the owner of the export. */
 interface TestResult {

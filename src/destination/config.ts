@@ -1,49 +1,28 @@
-import type { LookupFunction } from 'node:net';
 import * as z from 'zod';
-import { bounds, boundText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
-import { nominalLengthMs } from '../domain/intervals.ts';
-import type { EncodingOptions } from '../encoding/encoder.ts';
-import { parquetEncoder } from '../encoding/parquet_encoder.ts';
-import { textEncoder } from '../encoding/encode_block.ts';
-import { FilterError } from '../filters/operand.ts';
-import { filterOperators, type FilterOperator, type PropertyFilter } from '../filters/schema.ts';
-import {
-  type AllowedPrivateAddresses,
-  outgoingUrlProblem,
-  privateAddressProblem,
-  publicAddressLookup,
-} from '../network/outgoing_url.ts';
-import { requirePublicHost } from '../network/proxies.ts';
-import type { ExportedColumn, RowSelection } from '../source/row_selection.ts';
-import { checkFilters } from '../source/row_query/selected_rows.ts';
+import type { AllowedPrivateAddresses } from '../network/outgoing_url.ts';
 import {
   configAttribute,
-  givenFields,
-  parseFields,
-  rejectField,
-  encodingOf,
+  type FileFormat,
   fileFormatOf,
   fileFormats,
   formatNames,
-  type FileFormat,
+  givenFields,
+  parseFields,
+  rejectField,
 } from './formats.ts';
-import { DestinationError } from './destination.ts';
 import {
   fileFolder,
-  fileKey,
   keyLengthProblem,
-  type KeySpec,
-  manifestKey,
   partitionColumns,
-  partitionColumnsOf,
   partitionProblem,
   prefixProblem,
   prefixVariables,
   tablePrefixProblem,
 } from './keys.ts';
+import { endpointProblem } from './endpoint.ts';
+import { rowSelectionFields } from './selection_config.ts';
 
 /** The config field that decides about rows that are in the bucket and no longer in the source. */
 const missingRowsField = {
@@ -64,206 +43,6 @@ const missingRows = z.object(missingRowsField);
 /** Whether a stored config follows the source: rows that are missing there leave the bucket. */
 export const followsSource = (config: Readonly<Record<string, unknown>>): boolean =>
   missingRows.parse(config).on_missing_rows === 'follow';
-
-const filterTypes = ['event', 'person', 'event_metadata', 'hogql', 'dialect'] as const;
-const runFields = ['data_interval_start', 'data_interval_end'];
-const scalar = z.union([z.string(), z.number(), z.boolean(), z.null()]);
-const filterValue = z.union([scalar, z.array(scalar)]);
-const withoutValue: readonly FilterOperator[] = ['is_set', 'is_not_set'];
-
-const filterFields = z.object({
-  type: z
-    .enum(filterTypes, `Each filter must have a 'type' of one of: ${filterTypes.join(', ')}`)
-    .transform((type) => (type === 'dialect' ? 'hogql' : type)),
-  key: z.string("Each filter must have a 'key'").min(1, "Each filter must have a 'key'"),
-  operator: z
-    .enum(filterOperators, `The 'operator' of a filter must be one of: ${filterOperators.join(', ')}`)
-    .nullable()
-    .default('exact')
-    .transform((operator) => operator ?? 'exact'),
-  value: z.unknown().optional(),
-});
-
-/**
- * One item of the config field `filters`. Issues are full sentences. This is the shape that stored configs have; whether
- * a filter can be compiled depends on the model and is checked when it is saved, in `rejectSelectionForModel`.
- */
-const filterSchema = z
-  .custom<Record<string, unknown>>(
-    (filter) => typeof filter === 'object' && filter !== null && !Array.isArray(filter),
-    'Each filter must be an object',
-  )
-  .superRefine((filter, context) => {
-    const unknown = Object.keys(filter).find((field) => !(field in filterFields.shape));
-    if (unknown === undefined) return;
-    const message = runFields.includes(unknown)
-      ? `'data_interval_start' and 'data_interval_end' are run attributes and not 'filters'. Use a backfill to export a time range.`
-      : "A filter can only have the fields 'type', 'key', 'operator' and 'value'";
-    context.addIssue({ code: 'custom', message });
-  })
-  .pipe(filterFields)
-  .transform((filter, context): PropertyFilter => {
-    const { operator, type } = filter;
-    if (withoutValue.includes(operator) || type === 'hogql') return { ...filter, value: null };
-    const given = filterValue.safeParse(filter.value);
-    if (given.success) return { ...filter, value: given.data };
-    context.addIssue({
-      code: 'custom',
-      path: ['value'],
-      message: `The 'value' of a filter with the operator '${operator}' must be a string, a number, true, false, null or a list of these.`,
-    });
-    return z.NEVER;
-  });
-
-const patternOperators: ReadonlySet<unknown> = new Set(['regex', 'not_regex'] satisfies FilterOperator[]);
-
-/** The regular expressions of filters as a request has them. The databases compile each for every statement. */
-const patternsIn = (filters: readonly unknown[]): string[] =>
-  filters.flatMap((filter) => {
-    if (typeof filter !== 'object' || filter === null) return [];
-    const { operator, value } = filter as { readonly operator?: unknown; readonly value?: unknown };
-    return patternOperators.has(operator) ? [value].flat().map(String) : [];
-  });
-
-/** The values of a field of all filters as a request has them. */
-const valuesIn = (filters: readonly unknown[], field: 'key' | 'value'): unknown[] =>
-  filters.flatMap((filter) =>
-    typeof filter === 'object' && filter !== null && field in filter
-      ? (filter as Record<typeof field, unknown>)[field]
-      : [],
-  );
-
-/** The characters of texts. Compiling long expressions keeps all other requests waiting. */
-const lengthOf = (texts: readonly unknown[]): number =>
-  texts.reduce<number>((sum, text) => sum + (typeof text === 'string' ? text.length : 0), 0);
-
-/** The config field `filters`: conditions on rows, all of which have to hold. */
-export const propertyFilters = z
-  .custom<unknown[]>(Array.isArray, "'filters' should be an array of filters")
-  .refine(
-    ({ length }) => length <= bounds.filters.max,
-    `An export has at most ${boundText(bounds.filters)} filters.`,
-  )
-  .refine(
-    (filters) => valuesIn(filters, 'value').length <= bounds.filterValues.max,
-    `The filters of an export have at most ${boundText(bounds.filterValues)} values.`,
-  )
-  .refine(
-    (filters) => lengthOf(valuesIn(filters, 'key')) <= bounds.filterExpressions.max,
-    `The keys and expressions of an export's filters have at most ${boundText(bounds.filterExpressions)}.`,
-  )
-  .refine(
-    (filters) => patternsIn(filters).length <= bounds.patterns.max,
-    `The filters of an export have at most ${boundText(bounds.patterns)} regular expressions.`,
-  )
-  .refine(
-    (filters) => patternsIn(filters).every((pattern) => pattern.length <= bounds.pattern.max),
-    `A regular expression in a filter has at most ${boundText(bounds.pattern)}.`,
-  )
-  .meta({ type: 'array', maxItems: bounds.filters.max, items: z.toJSONSchema(filterFields, { io: 'input' }) })
-  .pipe(z.array(filterSchema));
-
-const eventNames = (field: string, description: string) => {
-  const message = `The field '${field}' must be a list of non-empty event names.`;
-  const [maxItems, maxLength] = [bounds.eventNames.max, bounds.eventName.max];
-  return z
-    .custom<unknown[]>(Array.isArray, message)
-    .refine(
-      ({ length }) => length <= maxItems,
-      `The field '${field}' has at most ${boundText(bounds.eventNames)} names.`,
-    )
-    .meta({ type: 'array', maxItems, items: { type: 'string', minLength: 1, maxLength } })
-    .pipe(
-      z.array(
-        z
-          .string(message)
-          .min(1, message)
-          .max(maxLength, `An event name has at most ${boundText(bounds.eventName)}.`),
-      ),
-    )
-    .default([])
-    .meta({ description });
-};
-
-/** The config fields that select rows. */
-const rowSelectionFields = {
-  include_events: eventNames('include_events', 'Names of the only events that are exported. Empty for all.'),
-  exclude_events: eventNames('exclude_events', 'Names of events that are not exported.'),
-  filters: propertyFilters.default([]).meta({
-    description: 'Conditions on properties, all of which have to hold.',
-  }),
-};
-
-/**
- * Rejects a selection that cannot be used for a model: persons have no events, and the dialect rejects some filters.
- * @throws CommandRejected with the field
- */
-export function rejectSelectionForModel(selection: Partial<RowSelection>, model: Model): void {
-  try {
-    checkFilters(selection.filters ?? [], model);
-  } catch (error) {
-    throw error instanceof FilterError ? rejectField(error.attr, error.message) : error;
-  }
-  if (model === 'events') return;
-  for (const field of ['include_events', 'exclude_events'] as const)
-    if ((selection[field] ?? []).length > 0)
-      throw rejectField(
-        field,
-        `The field '${field}' is only supported for exports of events. Remove it for ${model}.`,
-      );
-}
-
-/** The longest interval that a partition can tell from others, in milliseconds, and its name. */
-const longestIntervals = { date: [86_400_000, 'a day'], hour: [3_600_000, 'an hour'] } as const;
-
-/**
- * Rejects partitions that do not suit an export: its intervals are longer, or its files have a column of that name.
- * @throws CommandRejected with the field
- */
-export function rejectPartitions(
-  config: Readonly<Record<string, unknown>>,
-  {
-    interval,
-    columns,
-    hasQuery,
-  }: { interval: string; columns: readonly ExportedColumn[]; hasQuery: boolean },
-): void {
-  for (const partition of partitionColumnsOf(config)) {
-    const [longest, name] = longestIntervals[partition];
-    if (nominalLengthMs(interval) > longest)
-      throw rejectField(
-        'partition_by',
-        `The partition ${partition} needs intervals of at most ${name}, and those of the export are a ${interval}: all rows of one would be in the partition of its start. ${partition === 'hour' ? "Use ['date'], or a shorter interval." : 'Use a shorter interval, or no partitions.'}`,
-      );
-    const taken = columns.find((column) => column.name.toLowerCase() === partition);
-    if (!taken) continue;
-    const detail = `The files have a column ${taken.name}, which is the name of a partition: readers would find two. ${hasQuery ? `Rename the column in the query, such as ${taken.name} as ${taken.name}_1` : 'Leave the column out with a query'}, or remove the partition from partition_by.`;
-    throw hasQuery
-      ? new CommandRejected('invalid_input', detail, 'dialect_query')
-      : rejectField('partition_by', detail);
-  }
-}
-
-/** Returns why `endpoint` cannot be used, to follow "The endpoint_url is not allowed: "; null if it can. */
-export function endpointProblem(endpoint: string, allowed: AllowedPrivateAddresses): string | null {
-  const problem = outgoingUrlProblem(endpoint, allowed);
-  if (problem !== null && problem !== privateAddressProblem) return problem;
-  const { search, hash } = new URL(endpoint);
-  return search === '' && hash === '' ? problem : 'it must not contain a query or a fragment';
-}
-
-/** A DNS lookup that rejects private addresses when connecting. */
-export const endpointLookup = (allowed: AllowedPrivateAddresses): LookupFunction =>
-  publicAddressLookup(allowed, endpointNotAllowed);
-
-/** Rejects a private address before a request that a proxy connects. */
-export const requirePublicEndpoint = (host: string, allowed: AllowedPrivateAddresses): Promise<void> =>
-  requirePublicHost(host, allowed, endpointNotAllowed);
-
-const endpointNotAllowed = (): DestinationError =>
-  new DestinationError('EndpointNotAllowed', `The endpoint_url is not allowed: ${privateAddressProblem}.`, {
-    transient: false,
-  });
 
 /** Settings that restrict destinations. */
 export type DestinationSettings = Pick<
@@ -437,7 +216,7 @@ const fields = {
     .meta({ title: 'KMS key ID', description: 'The key of aws:kms.' }),
 };
 /** The fields of a config. */
-const configSchema = z.strictObject(fields);
+export const configSchema = z.strictObject(fields);
 type Fields = Readonly<z.infer<typeof configSchema>>;
 
 /**
@@ -475,12 +254,6 @@ export const defaultFields: Readonly<Record<string, unknown>> = configSchema
   .omit({ bucket_name: true, region: true, prefix: true })
   .parse({});
 
-const rowSelection = z.object(rowSelectionFields);
-
-/** The rows that a stored config selects. */
-export const selectionOf = (config: Readonly<Record<string, unknown>>): RowSelection =>
-  rowSelection.parse(config);
-
 /**
  * Validates an S3 config from a request and fills in defaults; null means the default of a field.
  * @throws CommandRejected with the invalid field
@@ -505,7 +278,7 @@ function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
   if (empty[0] !== undefined) throw rejectField(empty[0], emptyInputs(empty));
 }
 
-function checkTableFormat(
+export function checkTableFormat(
   { table_format }: Pick<Fields, 'table_format'>,
   supported: DestinationSettings['tableFormats'],
 ): void {
@@ -517,7 +290,7 @@ function checkTableFormat(
 }
 
 /** @throws CommandRejected when keys below the prefix would be invalid or too long */
-function checkPrefix(config: Pick<Fields, 'prefix' | 'table_format' | 'partition_by'>): void {
+export function checkPrefix(config: Pick<Fields, 'prefix' | 'table_format' | 'partition_by'>): void {
   const { prefix, table_format } = config;
   const problem =
     prefixProblem(prefix) ??
@@ -586,92 +359,6 @@ function checkPairs(config: Fields): void {
     throw rejectField('kms_key_id', "The field 'kms_key_id' requires 'encryption' to be 'aws:kms'.");
 }
 
-/** Server-side encryption of an object. */
-export interface ObjectEncryption {
-  readonly ServerSideEncryption?: 'AES256' | 'aws:kms';
-  readonly SSEKMSKeyId?: string;
-}
-
-/** The encryption that the requests of a config ask for. */
-export function encryptionOf({
-  encryption,
-  kms_key_id,
-}: Pick<S3Config, 'encryption' | 'kms_key_id'>): ObjectEncryption {
-  if (encryption === null) return {};
-  return { ServerSideEncryption: encryption, ...(kms_key_id === null ? {} : { SSEKMSKeyId: kms_key_id }) };
-}
-
 /** Maximum file size of a config in bytes; null is unlimited. */
 export const maxFileBytesOf = ({ max_file_size_mb }: Pick<S3Config, 'max_file_size_mb'>): number | null =>
   max_file_size_mb === null ? null : max_file_size_mb * 1024 * 1024;
-
-/** What an export will write, as far as its config alone determines it. */
-export interface DestinationPreview {
-  readonly selection: RowSelection;
-  readonly encoding: EncodingOptions;
-  /** Null when an interval has one file. */
-  readonly maxFileBytes: number | null;
-  /** The names of an interval's manifest and of its first file, such as `s3://bucket/key`. */
-  namesOf(spec: KeySpec): { readonly manifest: string; readonly file: string };
-}
-
-/** The fields that decide about rows, files and keys. While a config is written, bucket and prefix may be missing. */
-const previewFields = configSchema
-  .pick({
-    bucket_name: true,
-    prefix: true,
-    file_format: true,
-    compression: true,
-    max_file_size_mb: true,
-    compression_level: true,
-    bloom_filters: true,
-    table_format: true,
-    partition_by: true,
-    on_bad_row: true,
-    include_events: true,
-    exclude_events: true,
-    filters: true,
-  })
-  .partial({ bucket_name: true, prefix: true });
-
-/**
- * Previews what a config from a request writes, before it is complete: fields that decide nothing about keys and rows,
- * such as credentials, may be missing.
- * @throws CommandRejected with the invalid field
- */
-export function previewOf(
-  config: unknown,
-  { tableFormats }: Pick<DestinationSettings, 'tableFormats'> = {},
-): DestinationPreview {
-  const given = Object.entries(givenFields(config)).filter(
-    ([field, value]) => field in previewFields.shape && value !== '',
-  );
-  const parsed = parseFields(previewFields, Object.fromEntries(given));
-  const {
-    bucket_name = '…',
-    prefix = '',
-    max_file_size_mb,
-    include_events,
-    exclude_events,
-    filters,
-    table_format,
-    partition_by,
-  } = parsed;
-  checkTableFormat(parsed, tableFormats);
-  checkPrefix({ prefix, table_format, partition_by });
-  const encoding = encodingOf({ ...parsed, ...fileFormatOf(parsed) });
-  const nameOf = (key: string): string => `s3://${bucket_name}/${key}`;
-  const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null };
-  return {
-    selection: { include_events, exclude_events, filters },
-    encoding,
-    maxFileBytes: maxFileBytesOf({ max_file_size_mb }),
-    namesOf: (spec) => ({
-      manifest: nameOf(manifestKey(prefix, spec)),
-      file: nameOf(fileKey(fileFolder({ prefix, partition_by }), spec, file, extensionOf(encoding))),
-    }),
-  };
-}
-
-const extensionOf = (encoding: EncodingOptions): string =>
-  (encoding.file_format === 'Parquet' ? parquetEncoder(encoding, []) : textEncoder(encoding, [])).extension;

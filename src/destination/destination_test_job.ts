@@ -1,9 +1,9 @@
-import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
+import { handlerOf, type JobDependencies, type JobHandler, type JobKind } from '../jobs/jobs.ts';
 import { testS3, type TestStep } from './bucket_test.ts';
 import { parseS3Config } from './config.ts';
-import { openSealed, type SealedConfig } from './config_versions.ts';
 import { locationOf } from './keys.ts';
 import { storeTraits } from './store_traits.ts';
+import { openSealed, type SealedConfig } from './sealed_config.ts';
 
 /** To open the config and to clean up, in addition to the steps. */
 const overheadMs = 4_000;

@@ -310,3 +310,7 @@ function describe(error: unknown): { name: string; code: string | undefined; sta
     '$metadata' in error ? (error.$metadata as { httpStatusCode?: number } | undefined) : undefined;
   return { name: safeCode(error.name), code, status: metadata?.httpStatusCode };
 }
+
+/** Whether a request failed with one of these errors. */
+export const isErrorType = (error: unknown, ...types: readonly string[]): error is DestinationError =>
+  error instanceof DestinationError && types.includes(error.type);

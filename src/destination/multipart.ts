@@ -21,18 +21,11 @@ import {
   type UploadReference,
   type WrittenObject,
 } from './destination.ts';
-import { partRefusals } from './errors.ts';
-import {
-  findFile,
-  isErrorType,
-  listProgress,
-  lookForFile,
-  parseExpiration,
-  reportUnconditionalWrites,
-  tokenMetadata,
-  type ObjectOptions,
-} from './objects.ts';
-import { sendCommand, type S3Requests } from './requests.ts';
+import { isErrorType, partRefusals } from './errors.ts';
+import { type S3Requests, sendCommand } from './requests.ts';
+import { listProgress } from './bucket_reader.ts';
+import { findFile, lookForFile, parseExpiration, tokenMetadata } from './object_headers.ts';
+import { type ObjectOptions, reportUnconditionalWrites } from './write_object.ts';
 
 const maxPartBytes = 64 * 1024 * 1024;
 /** The part size increases after this many parts. */

@@ -16,23 +16,8 @@ import {
 } from './destination.ts';
 import { readConfig } from './config_versions.ts';
 import { abortMatchingUploads, abortUpload, createUpload, resumeUpload } from './multipart.ts';
-import {
-  getManifestObject,
-  hasOwnManifest,
-  deleteIfUnchanged,
-  deleteFile,
-  deleteHeldVersion,
-  deleteObject,
-  findFile,
-  isFromUpload,
-  isTaken,
-  openObject,
-  putSmallObject,
-  putWholeFile,
-  putManifestObject,
-} from './objects.ts';
-import { circuitOf, createS3Requests, probeS3, type DestinationContext } from './requests.ts';
-import { encryptionOf, maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
+import { circuitOf, createS3Requests, type DestinationContext, probeS3 } from './requests.ts';
+import { maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import {
   fileFolder,
@@ -48,6 +33,12 @@ import {
 } from './keys.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
 import { openTableStore, type TableStore } from './table_store.ts';
+import { deleteFile, deleteHeldVersion, deleteIfUnchanged, deleteObject } from './delete_object.ts';
+import { getManifestObject, hasOwnManifest, putManifestObject } from './manifest_object.ts';
+import { findFile, isFromUpload, isTaken } from './object_headers.ts';
+import { openObject } from './read_object.ts';
+import { putSmallObject, putWholeFile } from './write_object.ts';
+import { encryptionOf } from './encryption.ts';
 
 /**
  * The destination of an export, opened with one config version. All methods throw DestinationError; the functions that they

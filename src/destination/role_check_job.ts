@@ -1,7 +1,7 @@
-import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
+import { handlerOf, type JobDependencies, type JobHandler, type JobKind } from '../jobs/jobs.ts';
 import { parseS3Config } from './config.ts';
-import { openSealed, type SealedConfig } from './config_versions.ts';
-import { roleRefusal } from './requests.ts';
+import { roleRefusal } from './credentials.ts';
+import { openSealed, type SealedConfig } from './sealed_config.ts';
 
 /** The check of the role of a config before it is saved. Its target is the export, which may not exist yet. */
 export const roleCheckJob: JobKind<

@@ -8,17 +8,13 @@ import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { provesBytes, requireField, unprovenBytes } from './answers.ts';
 import { DestinationError } from './destination.ts';
-import { conditionFailureCodes } from './errors.ts';
+import { conditionFailureCodes, isErrorType } from './errors.ts';
 import { type PartitionColumn, reservedFolders } from './keys.ts';
-import {
-  deleteObject,
-  isErrorType,
-  listProgress,
-  nextToken,
-  type ObjectOptions,
-  openObject,
-} from './objects.ts';
 import { type S3Requests, sendCommand } from './requests.ts';
+import { listProgress, nextToken } from './bucket_reader.ts';
+import { deleteObject } from './delete_object.ts';
+import { openObject } from './read_object.ts';
+import type { ObjectOptions } from './write_object.ts';
 
 /** An object of a table that was read. */
 interface TableObject {

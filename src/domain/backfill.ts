@@ -1,5 +1,4 @@
 import {
-  type AutoPause,
   type BatchExportEvent,
   type BatchExportState,
   type LiveBatchExport,
@@ -9,6 +8,7 @@ import { CommandRejected, type FailureTime } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
 import { countIntervals, type DataInterval, type ScheduleRevision, wholeIntervals } from './intervals.ts';
 import type { RunStatus } from './run_state.ts';
+import type { AutoPause } from './auto_pause.ts';
 
 /** The whole intervals that a backfill covers: their bounds and their number. */
 export interface BackfillRange extends DataInterval {

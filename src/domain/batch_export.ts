@@ -5,13 +5,13 @@ import {
   type DataInterval,
   firstIntervalEndingFrom,
   intervalContaining,
-  intervalFrom,
   parseInterval,
   previousBoundary,
   type ScheduleDefinition,
   type ScheduleRevision,
   withinBounds,
 } from './intervals.ts';
+import type { AutoPause } from './auto_pause.ts';
 
 const maxOffsetDay: Readonly<Record<string, number>> = { week: 6, month: 27 };
 
@@ -53,59 +53,6 @@ export function requireConsistent(
 
 const invalidField = (detail: string, attr: string): CommandRejected =>
   new CommandRejected('invalid_input', detail, attr);
-
-/** Why exportd paused an export or a backfill, and the failed runs that caused it, latest first. */
-export interface AutoPause {
-  readonly reason: 'repeated failures';
-  readonly run_ids: readonly string[];
-}
-
-/** A run that ended Completed or Failed. Runs with another status neither cause nor prevent a pause. */
-export interface TerminalRun {
-  readonly run_id: string;
-  readonly status: 'Completed' | 'Failed';
-}
-
-/**
- * Returns a pause if the last `limit` runs all Failed.
- * @param ends runs since the last unpause, latest first.
- * @param limit 0 to never pause.
- */
-export function autoPauseAfter(ends: readonly TerminalRun[], limit: number): AutoPause | undefined {
-  const last = ends.slice(0, limit);
-  if (limit === 0 || last.length < limit || last.some(({ status }) => status !== 'Failed')) return undefined;
-  return { reason: 'repeated failures', run_ids: last.map(({ run_id }) => run_id) };
-}
-
-/** An object of the bucket, as far as its expiration needs it. Times are ISO 8601. */
-interface ExpiringObject {
-  /** When a lifecycle rule deletes it, as the server said when it was written; null without a rule. */
-  readonly expires_at: string | null;
-  readonly written_at: string;
-}
-
-const dayMs = 24 * 60 * 60 * 1_000;
-
-/**
- * When the bucket may have deleted an object: by the rule that was in force when it was written, or by one added later,
- * of which only `retention_days` of the export tells. Null if never.
- */
-export function expirationOf(
-  { expires_at, written_at }: ExpiringObject,
-  retentionDays: number | null,
-): Date | null {
-  const times = [
-    ...(expires_at === null ? [] : [Date.parse(expires_at)]),
-    ...(retentionDays === null ? [] : [Date.parse(written_at) + retentionDays * dayMs]),
-  ];
-  return times.length === 0 ? null : new Date(Math.min(...times));
-}
-
-/** Whether the bucket may have deleted an object by now. What is expired is never exported again automatically. */
-export function isExpired(object: ExpiringObject, retentionDays: number | null, now: Date): boolean {
-  const expiration = expirationOf(object, retentionDays);
-  return expiration !== null && expiration <= now;
-}
 
 /** The data models that can be exported. */
 export const models = ['events', 'persons'] as const;
@@ -428,84 +375,6 @@ export function nextIntervalEnd(
   const next = Date.parse(first) > Date.parse(current) ? first : current;
   return end_at !== null && Date.parse(next) > Date.parse(end_at) ? null : next;
 }
-
-/** The schedule's next events, and when it has to decide again. */
-export interface ScheduleDecision {
-  readonly events: BatchExportEvent[];
-  /** When the next interval is due (its end plus jitter); null if only a command or the end of a run changes anything. */
-  readonly wake_at: Date | null;
-  /** Whether an interval is due and waits for the end of a run. */
-  readonly waits_for_slot: boolean;
-}
-
-interface NextIntervalInput {
-  /** The next interval, if the ledger has been read. By default it is computed. */
-  readonly interval?: DataInterval;
-  readonly now: Date;
-  readonly jitterMs: (interval: DataInterval) => number;
-  /** Whether one more scheduled run may be active. */
-  readonly hasFreeSlot: boolean;
-  readonly runIdOf: (interval: DataInterval) => string;
-}
-
-/** Nothing happens before a command. */
-const idle: ScheduleDecision = { events: [], wake_at: null, waits_for_slot: false };
-
-/**
- * Decides about the next due interval: one `IntervalScheduled`, one `IntervalsSkipped`, or no event yet.
- * Call it with the evolved state until it returns no event.
- */
-export function decideNextInterval(state: BatchExportState, command: NextIntervalInput): ScheduleDecision {
-  if (state.status !== 'live' || state.paused) return idle;
-  const { interval = intervalFrom(state.revisions, new Date(state.scheduled_until)) } = command;
-  const reason = skipReasonOf(state.definition, interval);
-  if (reason) return decideOutsideBounds(state, reason, command);
-  const due = dueAt(interval, command);
-  if (due > command.now) return { ...idle, wake_at: due };
-  if (!command.hasFreeSlot) return { ...idle, waits_for_slot: true };
-  return {
-    ...idle,
-    events: [{ type: 'IntervalScheduled', data: { run_id: command.runIdOf(interval), ...interval } }],
-  };
-}
-
-/**
- * Skips the intervals before `start_at` as one range, once the first interval after them is due. Intervals after `end_at`
- * stay undecided: readers derive that they are skipped, and a change of the bounds records those that have ended. A
- * decision per interval would add events to the journal and to Temporal indefinitely.
- */
-function decideOutsideBounds(
-  state: LiveBatchExport,
-  reason: Exclude<SkipReason, 'paused'>,
-  command: NextIntervalInput,
-): ScheduleDecision {
-  const { revisions, definition, scheduled_until: start, skips_ahead } = state;
-  const skip = (end: string): ScheduleDecision => ({
-    ...idle,
-    events: [{ type: 'IntervalsSkipped', data: { start, end, reason } }],
-  });
-  // All intervals before a skipped range have ended.
-  const [ahead] = skips_ahead;
-  const first =
-    reason === 'before start_at' && definition.start_at !== null
-      ? firstIntervalEndingFrom(revisions, definition.start_at)
-      : undefined;
-  if (ahead && (!first || new Date(ahead.start) <= new Date(first.start))) return skip(ahead.start);
-  if (!first) return idle;
-  const due = dueAt(first, command);
-  return due > command.now ? { ...idle, wake_at: due } : skip(first.start);
-}
-
-const dueAt = (interval: DataInterval, { jitterMs }: Pick<NextIntervalInput, 'jitterMs'>): Date =>
-  new Date(new Date(interval.end).getTime() + jitterMs(interval));
-
-const skipReasonOf = (
-  { start_at, end_at }: BatchExportDefinition,
-  interval: DataInterval,
-): Exclude<SkipReason, 'paused'> | undefined => {
-  if (start_at !== null && new Date(interval.end) < new Date(start_at)) return 'before start_at';
-  return end_at !== null && new Date(interval.end) > new Date(end_at) ? 'after end_at' : undefined;
-};
 
 const boundaryFields = ['interval', 'timezone', 'offset_hour', 'offset_day'];
 const boundFields = ['start_at', 'end_at'];

@@ -57,7 +57,7 @@ interface ConditionAction {
 }
 
 /** An outage, from its opening to its end. */
-export interface Incident {
+interface Incident {
   readonly id: string;
   /** What is out: `the bucket clicks at s3.example.com`. */
   readonly subject: string;

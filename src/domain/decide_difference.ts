@@ -4,7 +4,7 @@ import { CommandRejected } from './errors.ts';
 import type { DataInterval } from './intervals.ts';
 
 /** What the ledger knows of the interval of a difference. */
-export interface DifferingInterval {
+interface DifferingInterval {
   /** The run of the current manifest; null without one. */
   readonly manifest_run_id: string | null;
   readonly active_run_id: string | null;

@@ -1,6 +1,7 @@
 import { DateTime, IANAZone } from 'luxon';
 
-const dayMs = 24 * 60 * 60_000;
+/** A day that has 24 hours, in milliseconds. */
+export const dayMs = 24 * 60 * 60_000;
 const minuteMs = 60_000;
 
 /**

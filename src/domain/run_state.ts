@@ -172,7 +172,7 @@ export interface RangeAttempt extends RangeStep {
 export type RunState = { readonly status: 'Absent' } | ExistingRun;
 
 /** The export of every row of an interval. */
-export interface FinishedExport {
+interface FinishedExport {
   readonly source_rows: number;
   /** The rows of the source after the last one was read; null if they are those of the files and the rejected ones. */
   readonly fingerprint: Fingerprint | null;

@@ -29,7 +29,7 @@ export interface OperatorFault {
 export const causeOf = ({ type, message }: OperatorFault): string => `${type}: ${message}`;
 
 /** What all exports need. */
-export type Dependency = 'source' | 'temporal' | 'workers';
+type Dependency = 'source' | 'temporal' | 'workers';
 
 /** An open fault, which concerns all exports that need the same thing. */
 export interface OpenFault extends OperatorFault {

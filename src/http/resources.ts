@@ -15,13 +15,7 @@ import projects from './projects/examples.json' with { type: 'json' };
 import query from './query/examples.json' with { type: 'json' };
 import { auditRoutes } from './audit/routes.ts';
 import { backfillRoutes } from './backfills/routes.ts';
-import {
-  batchExportActionRoutes,
-  batchExportCheckRoutes,
-  batchExportRoutes,
-  destinationTest,
-  destinationTestRoutes,
-} from './batch_exports/routes.ts';
+import { batchExportRoutes } from './batch_exports/routes.ts';
 import { activeRunRoutes } from './console/pages/active_runs.ts';
 import { auditNameRoutes } from './console/pages/audit_names.ts';
 import { coverageRoutes } from './console/pages/coverage.ts';
@@ -48,6 +42,9 @@ import { tableOperations, tableRoutes } from './tables/routes.ts';
 import { verificationOperation, verificationRoutes } from './verifications/routes.ts';
 import type { ServerParts, StartedResource } from './server_parts.ts';
 import { startWebhooks, webhookResource } from './webhooks/webhook_resource.ts';
+import { batchExportActionRoutes } from './batch_exports/action_routes.ts';
+import { batchExportCheckRoutes } from './batch_exports/check_routes.ts';
+import { destinationTest, destinationTestRoutes } from './batch_exports/destination_test_routes.ts';
 
 export { outgoingMessages } from './webhooks/outgoing_messages.ts';
 

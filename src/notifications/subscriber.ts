@@ -1,5 +1,4 @@
 import type { ExistingBackfill } from '../domain/backfill.ts';
-import type { AutoPause } from '../domain/batch_export.ts';
 import { withBase } from '../domain/run.ts';
 import { backfillOf, type ExistingRun, filesOf } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
@@ -9,6 +8,7 @@ import { notifyOfHold } from './condition_changes.ts';
 import { deleteWebhooksOfDeleted, notifyOfCompletion, openIncident } from './incidents.ts';
 import { type CompletedBackfill, withoutRun } from './notification.ts';
 import { storeNotification } from './store_notification.ts';
+import type { AutoPause } from '../domain/auto_pause.ts';
 
 /** Starts every delivery of an export that has not been attempted. */
 type StartDeliveries = (batchExportId: string) => Promise<void>;

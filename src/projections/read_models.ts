@@ -19,6 +19,7 @@ import {
   type SideModels,
   type SideSchema,
 } from './rebuild.ts';
+import { dayMs } from '../domain/intervals.ts';
 
 /** How read models are built and switched. */
 export interface RebuildOptions {
@@ -69,7 +70,6 @@ class CannotSwitch extends Error {
   override readonly name = 'CannotSwitch';
 }
 
-const dayMs = 24 * 60 * 60 * 1_000;
 const versionsTable = 'exportd.projection_versions';
 
 /** Reads the versions of the live read models, by name. */

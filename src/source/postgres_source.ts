@@ -2,13 +2,7 @@ import pg from 'pg';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { SortKey } from '../domain/exported_files.ts';
-import {
-  checkBarrier,
-  checkBarriers,
-  checkStandbyBarrier,
-  checkStandbyBarriers,
-  withUnseenRows,
-} from './barrier.ts';
+import { checkBarrier, checkBarriers } from './barrier.ts';
 import { findColumnProblems, readSourceRole } from './check/check_columns.ts';
 import { checkSource } from './check/check_source.ts';
 import { mapListedTable } from './check/draft_view.ts';
@@ -19,21 +13,21 @@ import { type ModelQuery, statementSettings } from './model_query.ts';
 import {
   findKey,
   localPageReader,
-  readKeys,
-  readPages,
-  threadPageReader,
   readFingerprint,
   readFingerprints,
+  readKeys,
+  readPages,
   readSample,
+  threadPageReader,
 } from './read_ranges.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
-import type { ExportedColumn, RowQuery } from './row_selection.ts';
+import { allRows, type ExportedColumn, type RowQuery } from './row_selection.ts';
 import {
+  connectToSource,
   countThreadReads,
   createProjectShares,
-  shareByProject,
-  connectToSource,
   type ReadTransaction,
+  shareByProject,
   type SourceConnectionOptions,
   type SourceConnections,
   type SourceMonitor,
@@ -41,9 +35,10 @@ import {
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
 import { type BadRow, type BadRowReader, badRowReader } from './bad_row.ts';
 import { findStrayRows } from './stray_rows.ts';
-import { allRows } from './row_selection.ts';
 import { attributeRejection } from './selection_rejected.ts';
 import type { KeyBounds, ReadOptions, RowFinder, RowRange, Source } from './source.ts';
+import { withUnseenRows } from './row_origins.ts';
+import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
 
 /** A relation of the source lacks columns, or has them with types that exports cannot read. */
 export class InvalidRelation extends Error {

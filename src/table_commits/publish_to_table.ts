@@ -22,7 +22,7 @@ import { tableError } from '../tables/table_error.ts';
 import { type NewestTableCommit, type TableCommitRecorder, tableCommitOf } from './recorded_commits.ts';
 
 /** What committing to a table needs. */
-export interface TableDependencies {
+interface TableDependencies {
   readonly recorder: Pick<RunRecorder, 'read' | 'readReplacedFiles' | 'log'>;
   readonly commits: TableCommitRecorder;
   readonly readSelection: ReadSelection;

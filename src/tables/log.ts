@@ -4,7 +4,6 @@
  */
 import { bounds } from '../config/bounds.ts';
 import type { DestinationError } from '../destination/destination.ts';
-import { isErrorType } from '../destination/objects.ts';
 import {
   type ListedTableObject,
   type ReadingBudget,
@@ -23,6 +22,7 @@ import { encodeCheckpoint } from './checkpoint.ts';
 import { type CommitSummary, foldLog, type LogBytes, summarizeCommit } from './read_log.ts';
 import type { TableState } from './state.ts';
 import { tableError } from './table_error.ts';
+import { isErrorType } from '../destination/errors.ts';
 
 const logFolder = '_delta_log/';
 const lastCheckpointName = `${logFolder}_last_checkpoint`;

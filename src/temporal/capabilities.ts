@@ -1,5 +1,4 @@
 import type { StoredSecret } from '../config/key_ring.ts';
-import { decisionRows } from '../decisions/collapse_history.ts';
 import type { ConfigRule } from '../decisions/config_rule.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import { listConfigSecrets, type ReadSelection } from '../destination/config_versions.ts';
@@ -29,6 +28,7 @@ import type { TargetCheck } from '../verify/verify_batch_export.ts';
 import type { Capability, CapabilityDependencies } from './capability.ts';
 import { createNotifications } from './notifications.ts';
 import { createQueries } from './queries.ts';
+import { decisionRows } from '../decisions/purge_exports.ts';
 
 /** Tells the operator of faults. */
 export { createOperatorWebhook as createFaultSender } from '../notifications/operator_webhook.ts';

@@ -1,7 +1,6 @@
 import { type AddressInfo, createServer } from 'node:net';
 import { Counter, Gauge, Histogram, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
-import { observeS3Requests } from '../destination/requests.ts';
 import { models } from '../domain/batch_export.ts';
 import { isActiveStatus, type RunSpec, type RunStatus, runStatusLabels } from '../domain/run_state.ts';
 import type { MemoryBudget } from '../encoding/memory.ts';
@@ -9,6 +8,7 @@ import type { StageObserver } from '../export/stage_clock.ts';
 import type { AppendedEvent, CommitObserver } from '../journal/journal.ts';
 import type { ReconcilerStatistics } from './reconcilers/pass.ts';
 import type { ActivitySlots } from './worker/activity_slots.ts';
+import { observeS3Requests } from '../destination/s3_outcomes.ts';
 
 /** The labels that name an export. */
 const exportLabels = ['project_id', 'batch_export_id'] as const;

@@ -1,6 +1,5 @@
 import type { OpenObject } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import { isErrorType, type BucketReader } from '../destination/objects.ts';
 import { fileSequences } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { formatCrc32 } from '../encoding/compression.ts';
@@ -10,6 +9,7 @@ import { readForeignRows } from '../readers/foreign_rows.ts';
 import { type Measure, measureChunks } from '../readers/read_rows.ts';
 import type { FindingCollector } from './report.ts';
 import {
+  type ComparedRow,
   compareKeys,
   FileUnreadable,
   KeysMissing,
@@ -17,9 +17,10 @@ import {
   maxSortableRows,
   readAll,
   type RowShape,
-  type ComparedRow,
 } from '../readers/row.ts';
 import { differingIndexes, type RowFingerprint, sumsOf } from './row_fingerprint.ts';
+import type { BucketReader } from '../destination/bucket_reader.ts';
+import { isErrorType } from '../destination/errors.ts';
 
 /** A file of a manifest; those of earlier generations have neither a key range nor a fingerprint. */
 type ManifestFile = Pick<Manifest['files'][number], 'key' | 'rows' | 'bytes' | 'crc32'> &

@@ -1,10 +1,10 @@
-import { isExpired } from '../domain/batch_export.ts';
 import { countIntervals, type DataInterval, type ScheduleRevision } from '../domain/intervals.ts';
 import type { Pool } from '../journal/database.ts';
 import { currentRange, type RangeContext } from './locations.ts';
 import { intersect, type OwedTime, subtract } from './owed_time.ts';
 import type { Finding, Note, NoteReason } from './report.ts';
 import type { SourceRows } from './source_rows.ts';
+import { isExpired } from '../domain/expiration.ts';
 
 /** A requested time range; null is unbounded. */
 export interface TimeRange {

@@ -11,7 +11,6 @@ import { DestinationError } from '../destination/destination.ts';
 import { constantPrefix, locationOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { foreignBecause } from '../destination/own_keys.ts';
-import { type BucketReader, openBucketReader } from '../destination/objects.ts';
 import type { DestinationContext } from '../destination/requests.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
@@ -20,6 +19,7 @@ import type { Pool } from '../journal/database.ts';
 import { allRows } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
 import { CannotVerify, type FindingCollector, type Note } from './report.ts';
+import { type BucketReader, openBucketReader } from '../destination/bucket_reader.ts';
 
 /** The definition of an export, as far as verifying needs it. */
 export interface ExportDefinition {

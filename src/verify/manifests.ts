@@ -2,7 +2,6 @@ import { buffer } from 'node:stream/consumers';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { isId } from '../contract/workflow_inputs.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { isErrorType } from '../destination/objects.ts';
 import { parseStoredManifest } from '../destination/stored_manifest.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import type { DataInterval } from '../domain/intervals.ts';
@@ -10,6 +9,7 @@ import type { Pool } from '../journal/database.ts';
 import { overlaps, type TimeRange } from './gaps.ts';
 import { type ExportLocation, intervalOf } from './locations.ts';
 import { CannotVerify, createFindingCollector, type Finding, type Note } from './report.ts';
+import { isErrorType } from '../destination/errors.ts';
 
 /** The location and key of a manifest that has not been read. */
 interface ManifestObject {

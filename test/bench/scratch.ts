@@ -9,20 +9,22 @@ import {
   S3Client,
 } from '@aws-sdk/client-s3';
 import pg from 'pg';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createChildProcesses, stopRecordedProcesses } from '../../src/local_stack/child_processes.ts';
 import { type DataFolder, LaunchError, openDataFolder } from '../../src/local_stack/data_folder.ts';
-import { LockHeld, acquireLock } from '../../src/local_stack/lock.ts';
+import { acquireLock, LockHeld } from '../../src/local_stack/lock.ts';
 import type { Report } from '../../src/local_stack/report.ts';
 import {
-  startServers,
   type ObjectStore,
+  startServers,
   type TemporalServer,
 } from '../../src/local_stack/servers/start_servers.ts';
 import { migrateControl, migrateSource } from '../../src/migrate/migrate.ts';
 import { rounded } from './results.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 /** Where a benchmark puts its servers, which are deleted afterwards. */
 export interface ScratchOptions {

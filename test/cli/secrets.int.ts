@@ -8,7 +8,6 @@ import {
   changedConfigFields,
   mergeConfig,
   readConfig,
-  sealConfig,
   storeConfig,
 } from '../../src/destination/config_versions.ts';
 import { destinationTestJob } from '../../src/destination/destination_test_job.ts';
@@ -19,6 +18,7 @@ import { openWebhookSecret, sealWebhookSecret, sealWebhookUrl } from '../../src/
 import { fromSetUp } from '../setup/environment.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { exportd } from './command_line.ts';
+import { sealConfig } from '../../src/destination/sealed_config.ts';
 
 const newKey = (id: string) => `${id}:${randomBytes(32).toString('base64')}`;
 const [oldKey, lostKey, key] = [newKey('old'), newKey('lost'), newKey('new')];

@@ -8,9 +8,9 @@ import {
   createClient,
   ExportdError,
 } from '../../src/client/client.ts';
-import { createKey } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { type ApiHarness, exportBody, openApiHarness } from '../http/api_harness.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 let api: ApiHarness;
 let baseUrl: string;

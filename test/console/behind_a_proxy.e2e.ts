@@ -4,12 +4,12 @@ import { once } from 'node:events';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { createClient } from '../../src/client/client.ts';
-import { createKey } from '../../src/http/accounts.ts';
 import { exportdProcess } from '../cli/command_line.ts';
 import { insertEvents } from '../e2e/rows.ts';
-import { startStack, type Stack } from '../e2e/stack.ts';
+import { type Stack, startStack } from '../e2e/stack.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { launchBrowser, openConsole } from './browser.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 // exportd below a path of a host that has other services too, as nginx serves it: `proxy_pass http://exportd;` leaves the path
 // in, `proxy_pass http://exportd/;` takes it out.

@@ -3,14 +3,14 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { createKey } from '../../src/http/accounts.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { insertEvents } from '../e2e/rows.ts';
-import { startStack, type Stack } from '../e2e/stack.ts';
+import { type Stack, startStack } from '../e2e/stack.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { findViolations, launchBrowser, openConsole, type ConsolePage } from './browser.ts';
+import { type ConsolePage, findViolations, launchBrowser, openConsole } from './browser.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 const root = join(import.meta.dirname, '../..');
 const rowsPerHour = 40;

@@ -5,8 +5,8 @@ import { HeadObjectCommand } from '@aws-sdk/client-s3';
 import { type HttpRequest, HttpResponse } from '@smithy/core/protocols';
 import { describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../src/destination/config.ts';
-import { createS3Client } from '../../src/destination/requests.ts';
 import { s3Settings } from './bucket_requests.ts';
+import { createS3Client } from '../../src/destination/s3_client.ts';
 
 /** The host that a request is sent to in an environment, and what the client has decided. */
 async function observe(environment: Record<string, string>, more: object = {}) {

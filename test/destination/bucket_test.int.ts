@@ -6,17 +6,6 @@ import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/glob
 import { testS3, type TestStep } from '../../src/destination/bucket_test.ts';
 import { parseS3Config } from '../../src/destination/config.ts';
 import { createUpload } from '../../src/destination/multipart.ts';
-import {
-  type BucketReader,
-  deleteFile,
-  deleteIfUnchanged,
-  deleteObject,
-  getManifestObject,
-  isFromUpload,
-  openBucketReader,
-  putSmallObject,
-  putWholeFile,
-} from '../../src/destination/objects.ts';
 import type { S3Requests } from '../../src/destination/requests.ts';
 import { createS3Proxy, type Interceptor, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { errorResponse, requiringEqualParts } from '../export/stores.ts';
@@ -24,6 +13,11 @@ import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { configOf, denying, requestsOf, s3Settings, withoutConditionalWrites } from './bucket_requests.ts';
 import { type FakeServer, type ReceivedRequest, startFakeServer } from './fake_server.ts';
 import { startPermissionProxy, type Treatment } from './permission_proxy.ts';
+import { type BucketReader, openBucketReader } from '../../src/destination/bucket_reader.ts';
+import { deleteFile, deleteIfUnchanged, deleteObject } from '../../src/destination/delete_object.ts';
+import { getManifestObject } from '../../src/destination/manifest_object.ts';
+import { isFromUpload } from '../../src/destination/object_headers.ts';
+import { putSmallObject, putWholeFile } from '../../src/destination/write_object.ts';
 
 describe('the bucket reader', () => {
   const { signal } = new AbortController();

@@ -2,16 +2,13 @@ import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { describe, expect, it } from '@jest/globals';
 import * as z from 'zod';
-import {
-  parseS3Config,
-  propertyFilters,
-  rejectPartitions,
-  rejectSelectionForModel,
-} from '../../src/destination/config.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
 import { manifestSchema } from '../../src/destination/manifest.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { type FilterOperator, filterOperators } from '../../src/filters/schema.ts';
 import { defaultConfig } from './default_config.ts';
+import { rejectPartitions } from '../../src/destination/partitions.ts';
+import { propertyFilters, rejectSelectionForModel } from '../../src/destination/selection_config.ts';
 
 describe('the config of an S3 destination', () => {
   const minimal = { bucket_name: 'bucket', region: 'us-east-1', prefix: 'exports' };

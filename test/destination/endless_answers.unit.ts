@@ -3,10 +3,10 @@ import type { ServerResponse } from 'node:http';
 import { Worker } from 'node:worker_threads';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../src/destination/config.ts';
-import { openBucketReader } from '../../src/destination/objects.ts';
 import { bucketAt, openBucket, s3Settings } from './bucket_requests.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { type FakeServer, type ReceivedRequest, startFakeServer } from './fake_server.ts';
+import { openBucketReader } from '../../src/destination/bucket_reader.ts';
 
 let server: FakeServer;
 afterEach(() => server.close());

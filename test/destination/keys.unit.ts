@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { parseS3Config, previewOf } from '../../src/destination/config.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
 import {
   fileFolder,
   fileKey,
@@ -17,6 +17,7 @@ import {
 } from '../../src/destination/keys.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { randomCases } from '../setup/effort.ts';
+import { previewOf } from '../../src/destination/config_preview.ts';
 
 describe('the names of objects', () => {
   const spec = {

@@ -4,8 +4,7 @@ import { once } from 'node:events';
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { bounds } from '../../src/config/bounds.ts';
-import { parseManifest, type Manifest } from '../../src/destination/manifest.ts';
-import { putManifestObject, getManifestObject } from '../../src/destination/objects.ts';
+import { type Manifest, parseManifest } from '../../src/destination/manifest.ts';
 import type { ManifestClaim } from '../../src/destination/destination.ts';
 import { createS3Proxy } from '../e2e/s3_proxy.ts';
 import { errorResponse } from '../export/stores.ts';
@@ -14,6 +13,7 @@ import { useTestBucket } from '../setup/use_test_bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { denying, losingResponses, requestsOf, withoutConditionalWrites } from './bucket_requests.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
+import { getManifestObject, putManifestObject } from '../../src/destination/manifest_object.ts';
 
 const { signal } = new AbortController();
 const options = { ContentType: 'application/json', provesWrites: false, testsConditions: false };

@@ -4,11 +4,11 @@ import {
   ListObjectsV2Command,
   PutObjectCommand,
 } from '@aws-sdk/client-s3';
-import { HttpResponse, type HttpRequest } from '@smithy/core/protocols';
+import { type HttpRequest, HttpResponse } from '@smithy/core/protocols';
 import { describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../src/destination/config.ts';
-import { createS3Client } from '../../src/destination/requests.ts';
 import { s3Settings } from './bucket_requests.ts';
+import { createS3Client } from '../../src/destination/s3_client.ts';
 
 const config = {
   bucket_name: 'bucket',

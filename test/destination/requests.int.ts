@@ -6,12 +6,14 @@ import type { AddressInfo } from 'node:net';
 import { join } from 'node:path';
 import { ListObjectsV2Command } from '@aws-sdk/client-s3';
 import { afterEach, beforeEach, describe, expect, it, jest } from '@jest/globals';
-import { endpointLookup, parseS3Config } from '../../src/destination/config.ts';
+import { parseS3Config } from '../../src/destination/config.ts';
 import type { DestinationError } from '../../src/destination/destination.ts';
-import { createS3Requests, roleRefusal } from '../../src/destination/requests.ts';
+import { createS3Requests } from '../../src/destination/requests.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { requestError, s3Settings } from './bucket_requests.ts';
 import { type FakeServer, startFakeServer } from './fake_server.ts';
+import { roleRefusal } from '../../src/destination/credentials.ts';
+import { endpointLookup } from '../../src/destination/endpoint.ts';
 
 describe('requests', () => {
   let server: Server | undefined;

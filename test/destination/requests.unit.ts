@@ -1,18 +1,14 @@
 import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
-import {
-  createS3Client,
-  type EndedS3Request,
-  observeS3Requests,
-  outcomeOf,
-} from '../../src/destination/requests.ts';
 import { parseS3Config } from '../../src/destination/config.ts';
 import { DestinationError, type DestinationErrorOptions } from '../../src/destination/destination.ts';
 import { toAssumeRoleError, withOwner } from '../../src/destination/errors.ts';
-import { parseExpiration } from '../../src/destination/objects.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { s3Settings } from './bucket_requests.ts';
 import { type FakeServer, startFakeServer } from './fake_server.ts';
+import { parseExpiration } from '../../src/destination/object_headers.ts';
+import { createS3Client } from '../../src/destination/s3_client.ts';
+import { type EndedS3Request, observeS3Requests, outcomeOf } from '../../src/destination/s3_outcomes.ts';
 
 describe('the end of a request to an S3 server', () => {
   const settings = s3Settings();

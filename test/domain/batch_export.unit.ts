@@ -8,13 +8,10 @@ import {
   type BatchExportState,
   decideCreate,
   decideDelete,
-  decideNextInterval,
   decidePause,
   decideUnpause,
   decideUpdate,
   dueRanges,
-  expirationOf,
-  isExpired,
   undecidedRanges,
 } from '../../src/domain/batch_export.ts';
 import { countIntervals, type DataInterval, intervalContaining } from '../../src/domain/intervals.ts';
@@ -24,6 +21,8 @@ import { definitionOf } from './definition.ts';
 import { listIntervals } from './list_intervals.ts';
 import { scheduleArb } from './schedule_actions.ts';
 import { copyOf, createSchedule, defaultDefinition, type Schedule } from './scheduled_export.ts';
+import { expirationOf, isExpired } from '../../src/domain/expiration.ts';
+import { decideNextInterval } from '../../src/domain/next_interval.ts';
 
 describe('a batch export', () => {
   const definition = definitionOf({ name: 'Hourly events' });

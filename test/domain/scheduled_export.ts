@@ -11,18 +11,18 @@ import {
   type BatchExportEvent,
   type BatchExportState,
   decideCreate,
-  decideNextInterval,
   decidePause,
   decideUnpause,
   decideUpdate,
 } from '../../src/domain/batch_export.ts';
 import {
+  type DataInterval,
   intervalContaining,
   intervalFrom,
   nominalLengthMs,
-  type DataInterval,
 } from '../../src/domain/intervals.ts';
 import { definitionOf } from './definition.ts';
+import { decideNextInterval } from '../../src/domain/next_interval.ts';
 
 /** The definition that tests start from. */
 export const defaultDefinition = definitionOf();

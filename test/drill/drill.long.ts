@@ -5,15 +5,17 @@ import { CreateBucketCommand, S3Client } from '@aws-sdk/client-s3';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createKeyRing } from '../../src/config/key_ring.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createPool, type Pool } from '../../src/journal/database.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { migrateControl, migrateSource } from '../../src/migrate/migrate.ts';
 import { verifyBatchExport } from '../../src/verify/verify_batch_export.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { startDrillProcesses, type DrillProcesses } from './drill_processes.ts';
-import { startDrillServers, type DrillServers, type ServerName } from './drill_servers.ts';
+import { type DrillProcesses, startDrillProcesses } from './drill_processes.ts';
+import { type DrillServers, type ServerName, startDrillServers } from './drill_servers.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 const minuteMs = 60_000;
 /** How long things go wrong. */

@@ -7,24 +7,24 @@ import { readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser, Locator, Page } from 'playwright-core';
-import { createKey } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { exportd } from '../cli/command_line.ts';
 import {
+  type ConsolePage,
   findViolations,
   launchBrowser,
   openConsole,
   overflowsSideways,
   takeScreenshot,
-  type ConsolePage,
 } from '../console/browser.ts';
-import { startReceiver, type Receiver } from '../notifications/receiver.ts';
+import { type Receiver, startReceiver } from '../notifications/receiver.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { programPath } from '../setup/programs.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { startStack, type Stack } from './stack.ts';
+import { type Stack, startStack } from './stack.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 const [hours, rows] = [8, 800];
 const screenshots = process.env.EXPORTD_SCREENSHOTS;

@@ -1,4 +1,4 @@
-import { spawn, type ChildProcess } from 'node:child_process';
+import { type ChildProcess, spawn } from 'node:child_process';
 import { createWriteStream, mkdirSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -7,7 +7,6 @@ import { text } from 'node:stream/consumers';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import type { Pool } from '../../src/journal/database.ts';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
@@ -15,6 +14,9 @@ import { queryRoleSettings } from '../setup/query_role.ts';
 import { generousTimeouts, stableWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourAgo } from '../setup/hours.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 const root = join(import.meta.dirname, '../..');
 

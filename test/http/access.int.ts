@@ -1,10 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { revokeKey } from '../../src/http/accounts.ts';
 import { type Scope, scopes } from '../../src/http/scopes.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { casesOf } from '../setup/effort.ts';
-import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { type ApiHarness, openApiHarness } from './api_harness.ts';
+import { revokeKey } from '../../src/http/accounts/api_keys.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE';
 

@@ -8,7 +8,6 @@ import { createPolicies } from '../../src/decisions/policies.ts';
 import { createSelectionReader } from '../../src/destination/config_versions.ts';
 import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import { advanceSchedule } from '../../src/decisions/advance_schedule.ts';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createApp } from '../../src/http/app.ts';
 import { optionalResources } from '../../src/http/resources.ts';
@@ -34,6 +33,9 @@ import { generousTimeouts } from '../setup/timeouts.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 type Method = 'GET' | 'POST' | 'PATCH' | 'PUT' | 'DELETE' | 'HEAD' | 'PROPFIND' | 'QUERY' | 'TRACE';
 

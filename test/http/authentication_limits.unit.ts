@@ -1,5 +1,5 @@
 import { describe, expect, it } from '@jest/globals';
-import { createAuthenticationLimiter } from '../../src/http/plugins/authentication.ts';
+import { createAuthenticationLimiter } from '../../src/http/plugins/authentication_limiter.ts';
 
 function createLimiter() {
   const state = { now: 0, outcomes: [] as string[] };

@@ -1,10 +1,12 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import type { AccessLevel } from '../../src/http/dashboards/access_levels.ts';
 import { createDashboard, type NewDashboard } from '../../src/http/dashboards/dashboards.ts';
 import type { DashboardResponse } from '../../src/http/dashboards/schema.ts';
-import { openApiHarness, type ApiHarness, type ApiResponse } from './api_harness.ts';
+import { type ApiHarness, type ApiResponse, openApiHarness } from './api_harness.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 let api: ApiHarness;
 /** The user of the key with which a request is sent, and who created no dashboard. */

@@ -5,14 +5,15 @@ import { connect, type Socket } from 'node:net';
 import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKey, createProject } from '../../src/http/accounts.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { insertEvents } from '../e2e/rows.ts';
-import { startStack, type Stack } from '../e2e/stack.ts';
+import { type Stack, startStack } from '../e2e/stack.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { expectBorne, serverAt } from '../setup/process_watch.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
 
 // One server process. A hostile client sends what is endless, slow, wide or deep, beside other users of the server.
 

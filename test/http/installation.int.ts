@@ -1,7 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { type Scope, scopes } from '../../src/http/scopes.ts';
-import { openApiHarness, type ApiHarness, type ApiResponse } from './api_harness.ts';
+import { type ApiHarness, type ApiResponse, openApiHarness } from './api_harness.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 let api: ApiHarness;
 let baseUrl: string;

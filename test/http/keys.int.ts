@@ -1,9 +1,9 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { waitFor } from '../setup/wait_for.ts';
-import { revokeKey } from '../../src/http/accounts.ts';
 import { presets } from '../../src/http/scopes.ts';
 import { inTransaction } from '../../src/journal/database.ts';
-import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { type ApiHarness, openApiHarness } from './api_harness.ts';
+import { revokeKey } from '../../src/http/accounts/api_keys.ts';
 
 let api: ApiHarness;
 let baseUrl: string;

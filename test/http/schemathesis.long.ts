@@ -1,16 +1,17 @@
 import { execFile } from 'node:child_process';
-import { createServer, request as sendRequest, type IncomingMessage, type ServerResponse } from 'node:http';
+import { createServer, type IncomingMessage, request as sendRequest, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { createKey, createUser } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { insertEvents } from '../e2e/rows.ts';
-import { startStack, type Stack } from '../e2e/stack.ts';
+import { type Stack, startStack } from '../e2e/stack.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { expectWithinLimits, serverAt, watchProcess } from '../setup/process_watch.ts';
 import { programPath } from '../setup/programs.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 const run = promisify(execFile);
 

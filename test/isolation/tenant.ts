@@ -1,9 +1,11 @@
 /** A project of a stack with its own user and keys. */
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import type { Scope } from '../../src/http/scopes.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import type { Stack } from '../e2e/stack.ts';
 import type { TestBucket } from '../setup/bucket.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 export interface Tenant {
   readonly projectId: number;

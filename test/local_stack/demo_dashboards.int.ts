@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { ensureDemoDashboards } from '../../src/local_stack/demo/demo.ts';
-import { createProject, createUser } from '../../src/http/accounts.ts';
 import { listDashboards } from '../../src/http/dashboards/dashboards.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

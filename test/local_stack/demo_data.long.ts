@@ -3,13 +3,13 @@ import { readSettings } from '../../src/config/settings.ts';
 import { revenueQuery } from '../../src/local_stack/demo/demo_file.ts';
 import { seedDemo, startEventGenerator } from '../../src/local_stack/demo/seed.ts';
 import { ensureDemoTables } from '../../src/local_stack/demo/demo.ts';
-import { createProject } from '../../src/http/accounts.ts';
 import { readQueryProject } from '../../src/queries/postgres_warehouse.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { rowsOf } from '../../src/dialect/test/rows_of.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
 
 const anchor = new Date('2026-11-01T10:20:30Z');
 /** A third of what `npm start` writes: late events of some hours have not arrived yet. */

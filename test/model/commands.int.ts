@@ -5,30 +5,32 @@ import { ApplicationFailure } from '@temporalio/common';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { findOverdueExports } from '../../src/decisions/overdue_exports.ts';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
-import { startServer, type RunningServer } from '../../src/http/server.ts';
+import { type RunningServer, startServer } from '../../src/http/server.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createLaggingExport } from '../decisions/lagging_export.ts';
-import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
-import { runClients, type ApiAddress, type RequestResult } from './clients.ts';
+import { type ControlPlaneHarness, createControlPlaneHarness } from '../temporal/control_plane_harness.ts';
+import { type ApiAddress, type RequestResult, runClients } from './clients.ts';
 import {
-  runsAfterPause,
-  notCancelledRuns,
-  unexpectedOutcomes,
   brokenIdempotencyKeys,
   type CreatedRun,
   type DecidedCommand,
+  notCancelledRuns,
+  runsAfterPause,
+  unexpectedOutcomes,
 } from './command_invariants.ts';
 import {
   exceededLimits,
   gapsAndOverlaps,
   illegalTransitions,
+  type JournalEvent,
   runsOfCancelledBackfills,
   runsWhilePaused,
-  type JournalEvent,
 } from './journal_invariants.ts';
 import { plans } from './plan.ts';
 import { randomCases } from '../setup/effort.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 const clientCount = 4;
 const requestsPerClient = 14;

@@ -1,9 +1,10 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKey, createProject } from '../../src/http/accounts.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { openQueryHarness, type QueryServer, type QueryHarness } from './query_harness.ts';
+import { openQueryHarness, type QueryHarness, type QueryServer } from './query_harness.ts';
 import { statement } from './fake_kind.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
 
 let harness: QueryHarness;
 beforeAll(async () => {

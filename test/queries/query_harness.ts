@@ -1,6 +1,5 @@
 import { Registry } from 'prom-client';
 import { readSettings } from '../../src/config/settings.ts';
-import { createKey, createProject, createUser } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createApp } from '../../src/http/app.ts';
 import { optionalResources } from '../../src/http/resources.ts';
@@ -14,11 +13,14 @@ import { createRunningQueries } from '../../src/queries/handle_query.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createClient } from '../../src/temporal/connections.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
-import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
-import { fakeSource, createBehaviour } from '../temporal/fakes.ts';
+import { type ControlPlaneHarness, createControlPlaneHarness } from '../temporal/control_plane_harness.ts';
+import { createBehaviour, fakeSource } from '../temporal/fakes.ts';
 import { generousTimeouts } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { fakeKinds } from './fake_kind.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createProject } from '../../src/http/accounts/projects.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 
 /** A response of the query endpoint. */
 export interface QueryResponse {

@@ -1,7 +1,6 @@
 import { readFileSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKey } from '../../src/http/accounts.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { exportd } from '../cli/command_line.ts';
@@ -9,11 +8,12 @@ import { posthogKey, recorded, startRecordedServer } from '../cli/import/recordi
 import type { FakeServer } from '../destination/fake_server.ts';
 import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { readObject } from '../e2e/rows.ts';
-import { startStack, type Stack } from '../e2e/stack.ts';
+import { type Stack, startStack } from '../e2e/stack.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { openGuideShell, printedPattern, stepsOf, type GuideProgram, type GuideShell } from './guide.ts';
+import { type GuideProgram, type GuideShell, openGuideShell, printedPattern, stepsOf } from './guide.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 // The guides as a person follows them, one after another with the same export. test/e2e/person_leaves.e2e.ts runs that of a person who
 // leaves, test/reading the programs that `export reading` prints.

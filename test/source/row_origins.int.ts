@@ -5,10 +5,10 @@ import { checkRunBarrier } from '../../src/export/count.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { checkRowOrigins } from '../../src/source/check/check_columns.ts';
 import { relationsOf } from '../../src/source/relations.ts';
-import { readRowOrigins } from '../../src/source/barrier.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createExportHarness, type ExportHarness, interval } from '../export/export_harness.ts';
 import { blocksOf, hourOf, rowsOf, sourceOf } from './rows.ts';
+import { readRowOrigins } from '../../src/source/row_origins.ts';
 
 const settling: BarrierState = { phase: 'settling' };
 const role = `policies_${process.pid}`;

@@ -2,7 +2,6 @@ import { DeleteBucketCommand, DeleteObjectCommand, ListObjectsV2Command } from '
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { collapseHistory } from '../../src/decisions/collapse_history.ts';
 import { parseS3Config } from '../../src/destination/config.ts';
-import { type BucketReader, openBucketReader } from '../../src/destination/objects.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import { connectToSource, type SourceConnections } from '../../src/source/source_connection.ts';
 import { checkInterval } from '../../src/verify/check_interval.ts';
@@ -23,6 +22,7 @@ import {
   type VerifyHarness,
 } from './verify_harness.ts';
 import { storedRows } from '../../src/temporal/capabilities.ts';
+import { type BucketReader, openBucketReader } from '../../src/destination/bucket_reader.ts';
 
 describe('config changes', () => {
   const eventsPerHour = 50;

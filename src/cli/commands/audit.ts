@@ -5,7 +5,7 @@ import { parseId } from '../arguments.ts';
 import { printList, stdoutFlushed, table } from '../output.ts';
 import { withPool } from '../running_stack.ts';
 import { given, openService, serviceCommand, type ServiceCommandOptions } from '../service_client.ts';
-import { usesService } from './accounts.ts';
+import { usesService } from '../account_command.ts';
 
 interface AuditOptions extends ServiceCommandOptions {
   readonly database?: boolean;

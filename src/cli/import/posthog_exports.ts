@@ -96,7 +96,7 @@ export function readPosthogFile(path: string): PosthogExport[] {
 }
 
 /** A project of an installation of PostHog, and who reads it. */
-export interface PosthogProject {
+interface PosthogProject {
   readonly url: string;
   readonly project: string;
   /** A personal API key: no message shows it. */

@@ -1,4 +1,4 @@
-import { parseS3Config, rejectSelectionForModel, type S3Config } from '../../destination/config.ts';
+import { parseS3Config, type S3Config } from '../../destination/config.ts';
 import { type Model, models } from '../../domain/batch_export.ts';
 import { CommandRejected } from '../../domain/errors.ts';
 import { isTimeZone, parseInterval, type ScheduleDefinition } from '../../domain/intervals.ts';
@@ -7,6 +7,7 @@ import { readRowQuery } from '../../source/row_query/selected_rows.ts';
 import type { JsonObject } from '../service_client.ts';
 import type { PosthogExport } from './posthog_exports.ts';
 import { findSeam, isBoundary, type OldRun, type Seam } from './seam.ts';
+import { rejectSelectionForModel } from '../../destination/selection_config.ts';
 
 /** A secret of a destination, and the environment variable that `exportd apply` reads it from. */
 type SecretVariables = Readonly<Record<'aws_access_key_id' | 'aws_secret_access_key', string>>;

@@ -4,9 +4,9 @@ import { type FieldChange, fieldChanges, type NewAuditEvent, recordAuditEvent } 
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { ApiError } from '../api_error.ts';
-import { userAgentOf } from '../plugins/authentication.ts';
 import type { Resource } from '../resource.ts';
 import type { HttpApp } from '../route_context.ts';
+import { userAgentOf } from '../plugins/sessions.ts';
 
 /** The actions of the operations of every deployment that change something or send a secret, by method and path below the project. */
 const commonActions: Readonly<Record<string, string>> = {

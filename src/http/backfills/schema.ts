@@ -147,7 +147,7 @@ export const dryRunSchema = z
 export type DryRunResponse = z.infer<typeof dryRunSchema>;
 
 /** What lists of backfills are sorted by. */
-export const backfillOrderings = ['created_at', '-created_at', 'start_at', '-start_at'] as const;
+const backfillOrderings = ['created_at', '-created_at', 'start_at', '-start_at'] as const;
 
 export const backfillsQuery = listQuery.extend({
   ordering: z.enum(backfillOrderings).default('-created_at'),

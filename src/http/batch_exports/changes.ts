@@ -4,7 +4,6 @@ import {
   givenConfigFields,
   mergeConfig,
   storeConfig,
-  type ConfigStore,
 } from '../../destination/config_versions.ts';
 import {
   batchExportDecider,
@@ -29,6 +28,7 @@ import { ApiError, invalid, notFound } from '../api_error.ts';
 import type { RouteContext } from '../route_context.ts';
 import { type BatchExportRow, requireBatchExport, toUtc } from './read_model.ts';
 import { type CreateBody, requestChoices, type UpdateBody } from './schema.ts';
+import type { ConfigStore } from '../../destination/sealed_config.ts';
 
 /** The fields of a definition that a body sets directly; destination configs are stored in versions instead. */
 export type WritableDefinition = Omit<BatchExportDefinition, 'destination_type' | 'config_version'>;

@@ -4,9 +4,10 @@
  */
 import { isDeepStrictEqual } from 'node:util';
 import * as z from 'zod';
-import { destinationType, propertyFilters } from '../../destination/config.ts';
+import { destinationType } from '../../destination/config.ts';
 import { dialectQueryText } from '../schemas.ts';
 import { keepSentNames } from '../sent_names.ts';
+import { propertyFilters } from '../../destination/selection_config.ts';
 
 /** A field of PostHog that no export here has. Its exports have it null unless they use it. */
 const unsupported = (message: string) =>

@@ -1,7 +1,6 @@
 import { bounds } from '../../config/bounds.ts';
 import { type KeyRing, SecretUnreadable } from '../../config/key_ring.ts';
 import { defaultFields, destinationType } from '../../destination/config.ts';
-import { openSealed } from '../../destination/config_versions.ts';
 import {
   type BatchExportDefinition,
   type Model,
@@ -19,6 +18,7 @@ import { countRows, toReadableResponses } from '../paging.ts';
 import { latestRuns, type RunLink, toRunResponse } from '../runs/read_model.ts';
 import { runSchema } from '../runs/schema.ts';
 import { type BatchExportResponse, batchExportSchema, type WhyResponse } from './schema.ts';
+import { openSealed } from '../../destination/sealed_config.ts';
 
 /** A live export as stored in the read model, with the public fields of its config. */
 export interface BatchExportRow extends BatchExportDefinition {

@@ -1,5 +1,4 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { SealedConfig } from '../../destination/config_versions.ts';
 import { roleCheckJob } from '../../destination/role_check_job.ts';
 import { invalid } from '../api_error.ts';
 import { startJob, waitForJob } from '../jobs/answer_job.ts';
@@ -7,6 +6,7 @@ import { withdrawJob } from '../../jobs/jobs.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { disconnectSignal } from '../requests.ts';
 import type { RouteContext } from '../route_context.ts';
+import type { SealedConfig } from '../../destination/sealed_config.ts';
 
 /** How long a request waits for a worker, in milliseconds. */
 const maxWaitMs = 10_000;

@@ -2,20 +2,16 @@ import { bounds } from '../../config/bounds.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
 import { version } from '../../telemetry/version.ts';
-import { findKey, findProjects, findUser } from '../accounts.ts';
 import { ApiError } from '../api_error.ts';
-import {
-  type Authentication,
-  type Caller,
-  endSession,
-  endSessionsOfUser,
-  requireSameOrigin,
-  sessionHashOf,
-  startSession,
-} from '../plugins/authentication.ts';
+import type { Authentication, Caller } from '../plugins/authentication.ts';
 import { endedSessions, type Session, sessionResponse, signInBody } from '../projects/schema.ts';
 import type { HttpApp } from '../route_context.ts';
 import { errorResponses, noContent } from '../schemas.ts';
+import { findKey } from '../accounts/api_keys.ts';
+import { findProjects } from '../accounts/projects.ts';
+import { findUser } from '../accounts/users.ts';
+import { requireSameOrigin } from '../plugins/same_origin.ts';
+import { endSession, endSessionsOfUser, sessionHashOf, startSession } from '../plugins/sessions.ts';
 
 const path = '/console/session';
 

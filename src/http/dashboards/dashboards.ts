@@ -1,9 +1,10 @@
 import { inTransaction, type Pool } from '../../journal/database.ts';
-import { InvalidAccount, userColumns } from '../accounts.ts';
 import type { Caller } from '../plugins/authentication.ts';
 import { countRows } from '../paging.ts';
 import type { AccessLevel, RestrictionLevel } from './access_levels.ts';
 import type { DashboardResponse } from './schema.ts';
+import { InvalidAccount } from '../accounts/invalid_account.ts';
+import { userColumns } from '../accounts/users.ts';
 
 /** A user who reads the dashboards of a project. */
 type Viewer = Pick<Caller, 'project_id' | 'user_id'>;

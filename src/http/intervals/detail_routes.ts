@@ -5,7 +5,8 @@ import { disconnectSignal, readsExports, teamOf } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
 import { intervalDetailSchema, intervalPath, rowLocationQuery, rowLocationSchema } from './detail_schema.ts';
-import { locateRow, readIntervalAt, readIntervalDetail } from './interval_detail.ts';
+import { readIntervalAt, readIntervalDetail } from './interval_detail.ts';
+import { locateRow } from './locate_row.ts';
 
 /** What is known of one interval, and which file has a row of it. */
 export const intervalDetailRoutes: ProjectRoutes = (app, context) => {

@@ -1,22 +1,10 @@
 import type { FastifyRequest } from 'fastify';
 import { fieldChanges } from '../../journal/audit.ts';
-import {
-  type ApiKey,
-  createKey,
-  expiryProblem,
-  findKey,
-  findUser,
-  keyFields,
-  keyStatuses,
-  listProjectKeys,
-  revokeKey,
-  rotateKey,
-} from '../accounts.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
 import { type Preset, presets, type Scope } from '../scopes.ts';
 import { type Caller, callerOf } from '../plugins/authentication.ts';
 import { parseChoices } from '../requests.ts';
-import { type ProjectRoutes } from '../route_context.ts';
+import type { ProjectRoutes } from '../route_context.ts';
 import { offsetPage, projectUrl } from '../paging.ts';
 import { errorResponses, noContent, pageOf } from '../schemas.ts';
 import {
@@ -28,6 +16,18 @@ import {
   revokeKeyQuery,
   rotateKeyBody,
 } from './schema.ts';
+import {
+  type ApiKey,
+  createKey,
+  expiryProblem,
+  findKey,
+  keyFields,
+  keyStatuses,
+  listProjectKeys,
+  revokeKey,
+  rotateKey,
+} from '../accounts/api_keys.ts';
+import { findUser } from '../accounts/users.ts';
 
 export const administersKeys = { config: { scope: 'key:admin' } } as const;
 

@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { timestampSchema } from '../../journal/commands.ts';
-import { keyStatuses } from '../accounts.ts';
 import { presetNames, presets, scopeDescriptions, scopes } from '../scopes.ts';
 import { listQuery, nameText, pathId, repeatable, responseTimestampSchema } from '../schemas.ts';
+import { keyStatuses } from '../accounts/api_keys.ts';
 
 /** A list of names with what each means, for a description. */
 const described = (names: Readonly<Record<string, string>>): string =>

@@ -1,17 +1,23 @@
-import { createHash, randomBytes, timingSafeEqual } from 'node:crypto';
+import { timingSafeEqual } from 'node:crypto';
 import { BlockList, isIP } from 'node:net';
-import type {} from '@fastify/cookie';
-import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
-import { bounds } from '../../config/bounds.ts';
-import { basePathOf, type Settings } from '../../config/settings.ts';
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Settings } from '../../config/settings.ts';
 import type { FieldChange } from '../../journal/audit.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
-import { hashOfKey, isActiveKey, isKey, requireUser } from '../accounts.ts';
-import { ApiError, invalid, notFound, retryAfter } from '../api_error.ts';
+import { ApiError, invalid, notFound } from '../api_error.ts';
 import type { Scope } from '../scopes.ts';
-import { clientOf, type FailedAuthentication, type Refusals } from './refusals.ts';
+import { clientOf, type Refusals } from './refusals.ts';
+import { hashOfKey, isKey } from '../accounts/api_keys.ts';
+import { requireUser } from '../accounts/users.ts';
+import {
+  type AuthenticationLimiter,
+  createAuthenticationLimiter,
+  failureWindowMs,
+} from './authentication_limiter.ts';
+import { requireSameOrigin } from './same_origin.ts';
+import { sessionHashOf } from './sessions.ts';
+import { isActiveKey } from '../accounts/active_key.ts';
 
 /** The owner of the API key, and what it grants. */
 export interface Caller {
@@ -90,9 +96,6 @@ type FoundKey = Omit<Caller, 'project_id' | 'actor_id'> & {
 
 const thisMinute = `date_trunc('minute', clock_timestamp())`;
 const keyColumns = `key.id as key_id, key.user_id, key.project_ids, key.scopes`;
-
-/** Failed authentications are counted for this long, in milliseconds. */
-const failureWindowMs = 60_000;
 
 /** Adds the caller of requests to an application; which routes need one says `authenticate`. It ends with the application. */
 export function addAuthentication(
@@ -310,192 +313,4 @@ function createLastUses(pool: Pool, logger: Logger) {
       await Promise.all(pending.values());
     },
   };
-}
-
-/** Slows down who tries many keys. */
-interface AuthenticationLimiter {
-  /**
-   * Looks up a key that a client at this address has sent. A key that is found always passes, also while the address is
-   * limited: keys are 32 random bytes, so guessing needs no lock-out, and an address may stand for many users.
-   * @param find returns undefined for a key that is not valid
-   * @returns what `find` found; undefined for a key that is not valid
-   * @throws ApiError 429 for a key that is not valid, when the address has sent too many of them
-   */
-  attempt<Found>(address: string, find: () => Promise<Found | undefined>): Promise<Found | undefined>;
-}
-
-interface Failures {
-  count: number;
-  readonly since: number;
-}
-
-interface LimiterOptions {
-  /** Failures of an address within a window that are answered with 401. */
-  readonly maxFailures: number;
-  readonly windowMs: number;
-  /** The time in milliseconds. */
-  readonly now: () => number;
-  readonly onFailure: (outcome: FailedAuthentication, address: string) => void;
-}
-
-/** Counts failed attempts of each address. A count per process is enough. */
-export function createAuthenticationLimiter(options: LimiterOptions): AuthenticationLimiter {
-  const { maxFailures, windowMs, now, onFailure } = options;
-  const failures = new Map<string, Failures>();
-  // The keys of a limited address are looked up one at a time, so that a flood costs one connection at most.
-  const turns = createKeyedSemaphore<string>({ perKey: 1 });
-
-  const current = (client: string): Failures | undefined => {
-    const found = failures.get(client);
-    if (found && now() - found.since < windowMs) return found;
-    failures.delete(client);
-    return undefined;
-  };
-  const recordFailure = (client: string): Failures => {
-    const known = current(client);
-    if (known) {
-      known.count += 1;
-      return known;
-    }
-    const [oldest] = failures.keys();
-    if (failures.size >= bounds.failedAuthenticationAddresses.max && oldest !== undefined)
-      failures.delete(oldest);
-    const first = { count: 1, since: now() };
-    failures.set(client, first);
-    return first;
-  };
-  const isLimited = (client: string): boolean => (current(client)?.count ?? 0) >= maxFailures;
-
-  return {
-    attempt: async (address, find) => {
-      const client = clientOf(address);
-      const release = isLimited(client) ? await turns.acquire(client) : undefined;
-      const found = await find().finally(release);
-      if (found !== undefined) return found;
-      const { count, since } = recordFailure(client);
-      const outcome = count > maxFailures ? 'limited' : 'rejected';
-      onFailure(outcome, client);
-      if (outcome === 'rejected') return undefined;
-      const seconds = Math.max(1, Math.ceil((since + windowMs - now()) / 1_000));
-      throw new ApiError(
-        429,
-        'throttled',
-        `Too many invalid API keys were sent from this address. Retry in ${seconds} seconds; a valid key is accepted at once.`,
-        retryAfter(seconds),
-      );
-    },
-  };
-}
-
-type SessionSettings = Pick<
-  Settings,
-  'EXPORTD_BASE_URL' | 'EXPORTD_SESSION_LIFETIME' | 'EXPORTD_SESSION_IDLE_TIMEOUT'
->;
-
-/** Whether browsers reach exportd by https, as far as it can know. */
-const isSecure = (request: FastifyRequest, settings: Pick<Settings, 'EXPORTD_BASE_URL'>): boolean =>
-  request.protocol === 'https' || settings.EXPORTD_BASE_URL?.startsWith('https:') === true;
-
-/**
- * Browsers accept a name with `__Host-` over https alone, from no other host and no other port without https, and with the path
- * `/` alone. Below another path, `__Secure-` keeps plain http from setting it.
- */
-function cookieName(secure: boolean, path: string): string {
-  if (!secure) return 'exportd_session';
-  return path === '/' ? '__Host-exportd_session' : '__Secure-exportd_session';
-}
-
-/** Scripts cannot read it, and browsers send it with requests of this site alone, to no other path of its host. */
-function cookieOf(request: FastifyRequest, settings: Pick<Settings, 'EXPORTD_BASE_URL'>) {
-  const secure = isSecure(request, settings);
-  const path = basePathOf(settings) || '/';
-  const attributes = { path, httpOnly: true, sameSite: 'strict' as const, secure };
-  return { name: cookieName(secure, path), attributes };
-}
-
-const hashOf = (token: string): Buffer => createHash('sha256').update(token).digest();
-
-const maxUserAgentLength = 200;
-
-/** The header `User-Agent`, cut to a length that can be stored for each request. */
-export const userAgentOf = ({ headers }: FastifyRequest): string =>
-  (headers['user-agent'] ?? '').slice(0, maxUserAgentLength);
-
-/** Signs a browser in with the rights of a key. The cookie holds a random token, of which only the hash is stored. */
-export async function startSession(
-  pool: Pool,
-  settings: SessionSettings,
-  keyId: string,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  const token = randomBytes(32).toString('base64url');
-  const { EXPORTD_SESSION_LIFETIME: lifetimeMs } = settings;
-  await pool.query(
-    `insert into exportd.console_sessions (token_hash, key_id, user_agent, address, expires_at)
-     values ($1, $2, $3, $4, clock_timestamp() + $5 * interval '1 millisecond')`,
-    [hashOf(token), keyId, userAgentOf(request), request.ip, lifetimeMs],
-  );
-  const { name, attributes } = cookieOf(request, settings);
-  void reply.setCookie(name, token, { ...attributes, maxAge: Math.floor(lifetimeMs / 1_000) });
-}
-
-/** Removes the session from the browser, and ends it. */
-export async function endSession(
-  pool: Pool,
-  settings: SessionSettings,
-  request: FastifyRequest,
-  reply: FastifyReply,
-): Promise<void> {
-  const hash = sessionHashOf(request, settings);
-  if (hash) await pool.query('delete from exportd.console_sessions where token_hash = $1', [hash]);
-  const { name, attributes } = cookieOf(request, settings);
-  void reply.clearCookie(name, attributes);
-}
-
-/** Ends all sessions of a user. @returns how many it ended */
-export async function endSessionsOfUser(pool: Pool, userId: number): Promise<number> {
-  const { rowCount } = await pool.query(
-    `delete from exportd.console_sessions session using exportd.api_keys key
-     where key.id = session.key_id and key.user_id = $1`,
-    [userId],
-  );
-  return rowCount ?? 0;
-}
-
-/** The hash of the token in the cookie; undefined without one. */
-export const sessionHashOf = (
-  request: FastifyRequest,
-  settings: Pick<Settings, 'EXPORTD_BASE_URL'>,
-): Buffer | undefined => {
-  // The plugin is not registered when the console is off.
-  const { cookies } = request as { cookies?: FastifyRequest['cookies'] };
-  const token = cookies?.[cookieOf(request, settings).name];
-  return token === undefined || token === '' ? undefined : hashOf(token);
-};
-
-const safeMethods = new Set(['GET', 'HEAD']);
-
-/**
- * Rejects a request that changes something and that another site may have made a browser send. Other sites can set no such
- * header without a preflight, which is never granted, and the browser says where a request comes from.
- * @throws ApiError 403
- */
-export function requireSameOrigin(request: FastifyRequest): void {
-  if (safeMethods.has(request.method)) return;
-  if (request.headers['x-exportd-console'] === '1' && isSameOrigin(request)) return;
-  throw new ApiError(
-    403,
-    'csrf_failed',
-    'A request with the cookie of the console needs the header "X-Exportd-Console: 1" and must come from the console itself. Scripts send the header "Authorization: Bearer <personal API key>" instead.',
-  );
-}
-
-/** Browsers send `Sec-Fetch-Site` over https and on localhost, `Origin` everywhere. */
-function isSameOrigin({ headers, host }: FastifyRequest): boolean {
-  const site = headers['sec-fetch-site'];
-  if (site !== undefined) return site === 'same-origin';
-  const origin = URL.parse(headers.origin ?? '');
-  // An origin leaves out the default port of its scheme, which a proxy may add to the host.
-  return origin !== null && origin.host === URL.parse(`${origin.protocol}//${host}`)?.host;
 }

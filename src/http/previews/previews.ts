@@ -1,16 +1,15 @@
+import { requireDestinationType } from '../../destination/config.ts';
 import {
-  type DestinationPreview,
-  previewOf,
-  rejectPartitions,
-  rejectSelectionForModel,
-  requireDestinationType,
-} from '../../destination/config.ts';
-import { type DataInterval, previousBoundary, type ScheduleDefinition } from '../../domain/intervals.ts';
+  type DataInterval,
+  dayMs,
+  previousBoundary,
+  type ScheduleDefinition,
+} from '../../domain/intervals.ts';
 import type { EncoderPool } from '../../encoding/encoder.ts';
 import type { Pool } from '../../journal/database.ts';
 import { parseJson } from '../../client/exact_numbers.ts';
 import { exportedColumns } from '../../source/postgres_source.ts';
-import { type ExportedColumn, type RowSelection } from '../../source/row_selection.ts';
+import type { ExportedColumn, RowSelection } from '../../source/row_selection.ts';
 import { fileColumns } from '../../source/sort_key.ts';
 import type { RowBlock, RowRange, SampleOptions } from '../../source/source.ts';
 import { ApiError } from '../api_error.ts';
@@ -25,9 +24,10 @@ import {
 import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
 import { requestChoices, type UpdateBody } from '../batch_exports/schema.ts';
 import { sourceError } from '../plugins/errors.ts';
-import { type EstimateResponse, type PreviewResponse } from './schema.ts';
-
-const dayMs = 86_400_000;
+import type { EstimateResponse, PreviewResponse } from './schema.ts';
+import { type DestinationPreview, previewOf } from '../../destination/config_preview.ts';
+import { rejectPartitions } from '../../destination/partitions.ts';
+import { rejectSelectionForModel } from '../../destination/selection_config.ts';
 
 /** The newest interval of a schedule that has ended. */
 export function newestInterval(schedule: ScheduleDefinition, now: Date): DataInterval {

@@ -1,20 +1,8 @@
 import { fieldChanges } from '../../journal/audit.ts';
-import {
-  createProject,
-  createUser,
-  disableUser,
-  enableUser,
-  findProjects,
-  InvalidAccount,
-  LastOwner,
-  listProjectUsers,
-  listUsers,
-  renameProject,
-} from '../accounts.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { offsetPage } from '../paging.ts';
-import { type HttpApp, type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import type { HttpApp, ProjectRoutes, RouteContext } from '../route_context.ts';
 import { teamOf } from '../requests.ts';
 import { emptyBody, errorResponses, listQuery, pageOf } from '../schemas.ts';
 import {
@@ -27,6 +15,16 @@ import {
   projectUserSchema,
   renameProjectBody,
 } from './schema.ts';
+import { InvalidAccount } from '../accounts/invalid_account.ts';
+import { createProject, findProjects, renameProject } from '../accounts/projects.ts';
+import {
+  createUser,
+  disableUser,
+  enableUser,
+  LastOwner,
+  listProjectUsers,
+  listUsers,
+} from '../accounts/users.ts';
 
 /** List the projects of the caller's key. */
 export function projectRoutes(app: HttpApp, { pool, settings }: RouteContext): void {

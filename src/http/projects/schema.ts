@@ -1,9 +1,10 @@
 import * as z from 'zod';
 import { isTimeZone } from '../../domain/intervals.ts';
-import { addressPattern, projectName } from '../accounts.ts';
 import { maxAddressLength } from '../plugins/authentication.ts';
 import { lineText, responseTimestampSchema, userSchema } from '../schemas.ts';
 import { weekStartDays } from './week_start_days.ts';
+import { projectName } from '../accounts/projects.ts';
+import { addressPattern } from '../accounts/users.ts';
 
 /** A project in a response. */
 export const projectSchema = z

@@ -1,16 +1,11 @@
 import { readFileSync, rmSync } from 'node:fs';
 import { startCommand } from '../../config/installation.ts';
-import {
-  createKey,
-  createProject,
-  createUser,
-  listKeys,
-  listProjects,
-  listUsers,
-} from '../../http/accounts.ts';
 import { scopes } from '../../http/scopes.ts';
 import { createPool, type Pool } from '../../journal/database.ts';
 import { type DataFolder, writeFileAtomically } from '../data_folder.ts';
+import { createKey, listKeys } from '../../http/accounts/api_keys.ts';
+import { createProject, listProjects } from '../../http/accounts/projects.ts';
+import { createUser, listUsers } from '../../http/accounts/users.ts';
 
 /** Content of `.exportd/demo.json`: addresses and keys. The file exists while the stack is ready. */
 export interface ServiceFile {

@@ -3,7 +3,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import type { Settings } from '../../config/settings.ts';
-import { listProjects } from '../../http/accounts.ts';
 import { type DataFolder, LaunchError } from '../data_folder.ts';
 import { updateQueryRole } from '../queries.ts';
 import type { Report } from '../report.ts';
@@ -11,6 +10,7 @@ import type { ObjectStore } from '../servers/start_servers.ts';
 import { createApiClient } from './api_client.ts';
 import { demoBucket, demoProject, ensureBucket, exportDemo, prepareDemo } from './demo.ts';
 import { withPool } from './demo_file.ts';
+import { listProjects } from '../../http/accounts/projects.ts';
 
 /** Servers of a trial that something else runs, such as Compose. */
 interface Trial {

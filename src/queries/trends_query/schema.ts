@@ -33,7 +33,7 @@ const mathKinds = [
   ...firstTimeKinds,
   ...(['unique_group', 'hogql'] as const),
 ] as const;
-export type MathKind = (typeof mathKinds)[number];
+type MathKind = (typeof mathKinds)[number];
 
 export const isPropertyMath = (math: MathKind): math is PropertyMath =>
   (propertyKinds as readonly string[]).includes(math);

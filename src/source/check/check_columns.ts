@@ -7,7 +7,6 @@ import {
   sourceContract,
   unconvertedTypes,
 } from '../contract.ts';
-import type { RowOrigins } from '../barrier.ts';
 import {
   findColumn,
   findingOf,
@@ -17,6 +16,7 @@ import {
   safeMessage,
   type SourceFinding,
 } from './report.ts';
+import type { RowOrigins } from '../row_origins.ts';
 
 /** Columns that exist with another type than the contract's, or not at all. */
 export interface ColumnProblem {

@@ -15,7 +15,6 @@ import { describeStrayRows, findStrayRows } from '../stray_rows.ts';
 import { allRows } from '../row_selection.ts';
 import type { RowRange } from '../source.ts';
 import type { SourceConnections } from '../source_connection.ts';
-import { readRowOrigins } from '../barrier.ts';
 import {
   checkAccessPaths,
   checkChangingKeys,
@@ -44,6 +43,7 @@ import {
   type SourceFinding,
   type SourceReport,
 } from './report.ts';
+import { readRowOrigins } from '../row_origins.ts';
 
 /** How many rows are read, in the order in which PostgreSQL finds them. */
 const sampledRows = 10_000;

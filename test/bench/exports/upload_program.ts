@@ -1,11 +1,11 @@
 import {
+  type CompletedPart,
   CompleteMultipartUploadCommand,
   CreateMultipartUploadCommand,
   S3Client,
   UploadPartCommand,
-  type CompletedPart,
 } from '@aws-sdk/client-s3';
-import { observeS3Requests, publishRequests } from '../../../src/destination/requests.ts';
+import { observeS3Requests, publishRequests } from '../../../src/destination/s3_outcomes.ts';
 
 /**
  * The last program of the shell pipeline: uploads stdin as one object, like `aws s3 cp - s3://…`, with several parts of

@@ -1,12 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
-import { createProject } from '../../../src/http/accounts.ts';
 import { readStatus, registerQuery } from '../../../src/queries/statuses.ts';
 import { createQueryClient } from '../../../src/temporal/clients/query_client.ts';
 import { fakeKinds, statement } from '../../queries/fake_kind.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
-import { waitUntilWaiting, type Scenario } from './scenario.ts';
+import { type Scenario, waitUntilWaiting } from './scenario.ts';
+import { createProject } from '../../../src/http/accounts/projects.ts';
 
 async function startQuery(stack: ControlPlaneHarness, sql: string) {
   const { id: team_id } = await createProject(stack.pool, { name: 'Shop', timezone: 'Europe/Berlin' });

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { revokeKey } from '../../../src/http/accounts.ts';
 import { version } from '../../../src/telemetry/version.ts';
-import { openApiHarness, type ApiHarness, type ApiResponse } from '../api_harness.ts';
+import { type ApiHarness, type ApiResponse, openApiHarness } from '../api_harness.ts';
+import { revokeKey } from '../../../src/http/accounts/api_keys.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {

@@ -1,7 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
-import { createProject } from '../../../src/http/accounts.ts';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
 import { checkQueryRole } from '../../../src/queries/query_role/check_query_role.ts';
 import { queryRoleOf } from '../../../src/queries/query_role/query_role.ts';
@@ -15,6 +14,7 @@ import { fromSetUp } from '../../setup/environment.ts';
 import { prepareQueryRole, queryRoleSettings } from '../../setup/query_role.ts';
 import { onServer } from '../../setup/template_database.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
+import { createProject } from '../../../src/http/accounts/projects.ts';
 
 const database = useTestDatabase();
 const analyst = 'exportd_test_analyst';

@@ -1,5 +1,4 @@
 import { useSignal } from '@preact/signals';
-import type { InstallationUser, Project } from '../../../http/accounts.ts';
 import { api, type ListOf, readSession, session } from '../../api/client.ts';
 import { type Resource, useRequest } from '../../api/resource.ts';
 import { type Action, ActionButton, Button, CommandLines, Dialog } from '../../components/actions.ts';
@@ -10,6 +9,8 @@ import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Table } from '../../components/table.ts';
 import { formatQuantity } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
+import type { Project } from '../../../http/accounts/projects.ts';
+import type { InstallationUser } from '../../../http/accounts/users.ts';
 
 /** A field of a form. An empty one is not sent. */
 interface FormField {

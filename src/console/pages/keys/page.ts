@@ -1,6 +1,5 @@
 import '../../components/shared.ts';
 import { type Signal, useSignal } from '@preact/signals';
-import type { ApiKey, InstallationUser } from '../../../http/accounts.ts';
 import type { ScopesResponse } from '../../../http/console/pages/schema.ts';
 import type { Preset, Scope } from '../../../http/scopes.ts';
 import { api, type ListOf, may, project, session, timezone } from '../../api/client.ts';
@@ -23,6 +22,8 @@ import { type Content, html, type View } from '../../html.ts';
 import { useShortcut } from '../../keyboard.ts';
 import { currentQuery, setQuery } from '../../router/location.ts';
 import { Installation } from './installation.ts';
+import type { ApiKey } from '../../../http/accounts/api_keys.ts';
+import type { InstallationUser } from '../../../http/accounts/users.ts';
 
 const pageSize = 50;
 
