@@ -1,4 +1,4 @@
-import { arrayOf, type ScalarKind, scalarType, type Type } from './types.ts';
+import { arrayOf, type Property, type PropertyScope, type ScalarKind, scalarType, type Type } from './types.ts';
 
 /** A relation of the source database: a table or a view. */
 export interface SourceRelation {
@@ -26,12 +26,29 @@ export interface Schema {
   readonly cohortPeople: SourceRelation | null;
   /** By the name used in queries, which may contain dots. */
   readonly warehouse: ReadonlyMap<string, WarehouseTable>;
-  /** Declared property types. Properties without a declared type are strings. */
-  readonly eventProperties: PropertyTypes;
-  readonly personProperties: PropertyTypes;
+  /** Declared types of properties. Others are strings, except where `inference` says more. */
+  readonly properties: ReadonlyMap<PropertyScope, PropertyTypes>;
+  /** Absent where a query must not depend on inferred types. */
+  readonly inference?: TypeInference;
 }
 
-export type PropertyTypes = ReadonlyMap<string, 'numeric' | 'boolean' | 'datetime'>;
+/** The types that a property may have; `string` is its text. */
+export type PropertyType = 'string' | ConvertedType;
+export type ConvertedType = 'numeric' | 'boolean' | 'datetime';
+
+export type PropertyTypes = ReadonlyMap<string, PropertyType>;
+
+/** The types of undeclared properties, for queries that reject their text. */
+export interface TypeInference {
+  /** The type that the whole query reads a property as; undefined for its text. */
+  typeOf(property: Property): ConvertedType | undefined;
+  /**
+   * Called where the text of a property is rejected.
+   * @returns whether its type can be found out. The compilation then continues, so that it finds other properties, but its
+   * statement must not be used: it has null in place of the property.
+   */
+  request(property: Property): boolean;
+}
 
 /** The dialect type of a PostgreSQL column. Unknown types are read as strings. */
 export function typeOfColumn(postgresType: string, nullable: boolean): Type {

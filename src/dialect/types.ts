@@ -15,6 +15,15 @@ export type ScalarKind =
   | 'json'
   | 'null';
 
+/** Who has a property: an event, a person, or a group of one type. */
+export type PropertyScope = 'event' | 'person' | `group_${0 | 1 | 2 | 3 | 4}`;
+
+/** A property of the project's rows. */
+export interface Property {
+  readonly scope: PropertyScope;
+  readonly name: string;
+}
+
 interface Nullability {
   /** Whether a value may be null. */
   readonly nullable: boolean;
@@ -38,6 +47,8 @@ export type Type =
       readonly kind: ScalarKind;
       readonly zone?: string;
       readonly intervalUnit?: IntervalUnit;
+      /** The property whose text it is, while its type may be inferred. */
+      readonly property?: Property;
     } & Nullability)
   | ({ readonly kind: 'array'; readonly item: Type } & Nullability)
   | ({
@@ -58,6 +69,8 @@ export const intervalOfUnit = (unit: IntervalUnit | undefined, nullable = false)
   unit === undefined ? scalarType('interval', nullable) : { kind: 'interval', intervalUnit: unit, nullable };
 export const intervalUnitOf = (type: Type): IntervalUnit | undefined =>
   'intervalUnit' in type ? type.intervalUnit : undefined;
+export const propertyOf = (type: Type): Property | undefined =>
+  'property' in type ? type.property : undefined;
 export const zoneOf = (type: Type): string | undefined => ('zone' in type ? type.zone : undefined);
 export const arrayOf = (item: Type): Type => ({ kind: 'array', item, nullable: false });
 export const tupleOf = (items: readonly Type[], names: readonly string[] = []): Type => ({

@@ -278,12 +278,14 @@ export async function openDialectReader(context: QueryContext): Promise<DialectR
   const schema = await warehouse.schema();
   const ofProject = compilerProject({ project, now, schema });
   const compile: DialectReader['compile'] = (query, { placeholders = new Map(), rows, attr = null } = {}) => {
-    return withFieldPath(attr, () =>
-      compileQuery(query, ofProject, {
-        placeholders,
-        rows: rows ?? { defaultLimit: row_limit, maxRows: row_limit },
-      }),
-    );
+    const compiled = (): CompiledStatement =>
+      withFieldPath(attr, () =>
+        compileQuery(query, ofProject, {
+          placeholders,
+          rows: rows ?? { defaultLimit: row_limit, maxRows: row_limit },
+        }),
+      );
+    return schema.inference?.compile(compiled) ?? compiled();
   };
   const read: DialectReader['read'] = async (query, options) => {
     const statement = compile(query, options);

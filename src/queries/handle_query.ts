@@ -29,6 +29,7 @@ import {
 import type { QueryProgress, QueryProject } from './query_kind.ts';
 import type { QuerySlots, SlotOwner } from './query_slots.ts';
 import { readWarehouse, type WarehouseSettings } from './query_source.ts';
+import { inferTypes } from './sample_properties.ts';
 import {
   findCached,
   loadOutput,
@@ -201,6 +202,7 @@ export function createRunningQueries({
 
 /** The dependencies of a query run. */
 export interface QueryRunnerDependencies {
+  readonly pool: Pool;
   readonly source: SourceConnections;
   readonly executor: QueryExecutor;
   readonly settings: WarehouseSettings &
@@ -226,7 +228,7 @@ class QueryTimeout extends Error {
  * @throws QueryError, the reason of the signal, or the error of an unreachable database
  */
 export async function runQuery(
-  { source, executor, settings }: QueryRunnerDependencies,
+  { pool, source, executor, settings }: QueryRunnerDependencies,
   { form, variables, project, now, timeoutMs }: QueryRun,
   { signal, progress }: RunningQuery,
 ): Promise<ComputedOutput> {
@@ -238,12 +240,18 @@ export async function runQuery(
   const timer = setTimeout(() => late.abort(new QueryTimeout()), timeoutMs);
   try {
     const ending = AbortSignal.any([signal, late.signal]);
-    return await readWarehouse(source, settings, { project, timeoutMs, signal: ending }, (warehouse) =>
-      executor.run(
+    return await readWarehouse(source, settings, { project, timeoutMs, signal: ending }, (warehouse) => {
+      const context = { warehouse, variables, project, now, progress, ...limits };
+      return executor.run(
         { kind: form.kind, query: form.query, variables, project, now, ...limits },
-        { warehouse, progress, signal: ending },
-      ),
-    );
+        {
+          warehouse,
+          inferTypes: (properties) => inferTypes(pool, context, properties),
+          progress,
+          signal: ending,
+        },
+      );
+    });
   } catch (error) {
     if (error instanceof Error && error.name === 'QueryTimeout')
       throw new QueryError(
@@ -268,7 +276,6 @@ export interface BackgroundQueries {
 
 /** The dependencies of the query endpoint. */
 export interface QueryService extends QueryRunnerDependencies {
-  readonly pool: Pool;
   readonly running: RunningQueries;
   readonly background: BackgroundQueries;
   readonly logger: Logger;

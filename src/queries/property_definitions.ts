@@ -1,20 +1,31 @@
+import type { PropertyType } from '@exportd/dialect/schema';
+import type { Property, PropertyScope } from '@exportd/dialect/types';
 import type { Pool } from '../journal/database.ts';
+import type { InferredType } from './inferred_types.ts';
 
-export const propertyScopes = ['event', 'person'] as const;
-export type PropertyScope = (typeof propertyScopes)[number];
-
-export const propertyTypes = ['numeric', 'boolean', 'datetime'] as const;
-export type PropertyType = (typeof propertyTypes)[number];
+/** Who has a property. Groups have those of their type. */
+export const propertyScopes: readonly PropertyScope[] = [
+  'event',
+  'person',
+  'group_0',
+  'group_1',
+  'group_2',
+  'group_3',
+  'group_4',
+];
+export const propertyTypes: readonly PropertyType[] = ['numeric', 'boolean', 'datetime', 'string'];
 
 /**
- * The type of a property of a project's events or persons. Queries read the property as that type, and unconvertible
- * values as null.
+ * The type of a property of a project. Queries read the property as that type, and unconvertible values as null. An
+ * inferred type is for queries that reject the text of the property; all others read the text.
  */
-export interface PropertyDefinition {
+export interface PropertyDefinition extends Property {
   readonly team_id: number;
-  readonly scope: PropertyScope;
-  readonly name: string;
   readonly type: PropertyType;
+  /** The values that the type was inferred from; null if it is declared. */
+  readonly sampled_values: number | null;
+  /** Those of them that have the type. */
+  readonly matching_values: number | null;
   readonly created_at: string;
   readonly last_updated_at: string;
 }
@@ -24,21 +35,27 @@ class InvalidProperty extends Error {
   override readonly name = 'InvalidProperty';
 }
 
-const columns = 'team_id, scope, name, type, created_at, last_updated_at';
+const columns =
+  'team_id, scope, name, type, sampled_values, matching_values, created_at, last_updated_at';
 const foreignKeyViolation = '23503';
 const maxNameLength = 400;
 
-/** Defines a property or changes its type. @throws InvalidProperty */
+/** Whether a property can have a definition. */
+export const isPropertyName = (name: string): boolean =>
+  name !== '' && name.length <= maxNameLength && !name.includes('\0');
+
+/** Declares the type of a property, in place of a declared or inferred one. @throws InvalidProperty */
 export async function defineProperty(
   pool: Pool,
   { team_id, scope, name, type }: Pick<PropertyDefinition, 'team_id' | 'scope' | 'name' | 'type'>,
 ): Promise<PropertyDefinition> {
-  if (name === '' || name.length > maxNameLength || name.includes('\0'))
+  if (!isPropertyName(name))
     throw new InvalidProperty(`A property name must have 1 to ${maxNameLength} characters.`);
   try {
     const { rows } = await pool.query<PropertyDefinition>(
       `insert into exportd.property_definitions (team_id, scope, name, type) values ($1, $2, $3, $4)
-       on conflict (team_id, scope, name) do update set type = excluded.type, last_updated_at = clock_timestamp()
+       on conflict (team_id, scope, name) do update set type = excluded.type, sampled_values = null,
+         matching_values = null, last_updated_at = clock_timestamp()
        returning ${columns}`,
       [team_id, scope, name, type],
     );
@@ -73,4 +90,33 @@ export async function removeProperty(
   );
   if (!rowCount)
     throw new InvalidProperty(`Project ${team_id} has no definition of the ${scope} property "${name}".`);
+}
+
+/** The definitions of some properties of a project. */
+export const findProperties = async (
+  pool: Pool,
+  teamId: number,
+  properties: readonly Property[],
+): Promise<PropertyDefinition[]> =>
+  (
+    await pool.query<PropertyDefinition>(
+      `select ${columns} from exportd.property_definitions
+       where team_id = $1 and (scope, name) in (select * from unnest($2::text[], $3::text[]))`,
+      [teamId, properties.map(({ scope }) => scope), properties.map(({ name }) => name)],
+    )
+  ).rows;
+
+/** Stores inferred types, unless the properties have a type by now, which then stays. */
+export async function storeInferredTypes(
+  pool: Pool,
+  teamId: number,
+  inferred: readonly InferredType[],
+): Promise<void> {
+  await pool.query(
+    `insert into exportd.property_definitions (team_id, scope, name, type, sampled_values, matching_values)
+     select $1, inferred.* from json_to_recordset($2)
+       as inferred (scope text, name text, type text, sampled_values integer, matching_values integer)
+     on conflict do nothing`,
+    [teamId, JSON.stringify(inferred)],
+  );
 }

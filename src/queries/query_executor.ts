@@ -5,6 +5,13 @@ import { compileQuery } from '@exportd/dialect/compile/compile_query';
 import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import { placeholdersOf, usedVariables } from './dialect_query/placeholders.ts';
 import { compilerProject, type ProjectSchema, readRows, withFieldPath } from './dialect_reader.ts';
+import {
+  anyType,
+  type InferTypes,
+  noticeOfTypes,
+  type QueryInference,
+  withInferredTypes,
+} from './inferred_types.ts';
 import { QueryError, resultTooLarge } from './query_errors.ts';
 import type {
   FiltersOverride,
@@ -110,6 +117,7 @@ export interface ComputedOutput {
 /** What the process of a query does for it while it is computed. */
 export interface RunEnvironment {
   readonly warehouse: Warehouse;
+  readonly inferTypes: InferTypes;
   readonly progress: (progress: QueryProgress) => void;
   /** Ends the computation, at once even if it is busy, where the executor can. */
   readonly signal: AbortSignal;
@@ -313,7 +321,7 @@ export const refreshModes: Readonly<
  * @throws QueryError `dialect_error`
  */
 export function checkQuery({ query, project, now, schema }: CheckTask): void {
-  const ofProject = compilerProject({ project, now, schema });
+  const ofProject = compilerProject({ project, now, schema: { ...schema, inference: anyType } });
   const asked = { kind: 'DialectQuery', query } as const;
   const variables = Object.fromEntries(usedVariables(asked).map(({ code_name }) => [code_name, null]));
   const placeholders = placeholdersOf(asked, { project, now, variables });
@@ -324,17 +332,21 @@ export function checkQuery({ query, project, now, schema }: CheckTask): void {
 export async function computeOutput(
   kinds: QueryKinds,
   task: RunTask,
-  { warehouse, progress }: Pick<RunEnvironment, 'warehouse' | 'progress'>,
+  { warehouse, inferTypes, progress }: Omit<RunEnvironment, 'signal'>,
 ): Promise<ComputedOutput> {
   const { kind, query, variables, project, now, row_limit, byte_limit } = task;
   const parsed = kinds.parse({ ...query, kind });
-  const clock = timedWarehouse(warehouse);
-  const context = { warehouse: clock.warehouse, project, now, row_limit, byte_limit, variables, progress };
-  const ran = await parsed.run(context);
+  const context = { warehouse, project, now, row_limit, byte_limit, variables, progress };
+  const startedAt = performance.now();
+  const { result, types } = await withInferredTypes(inferTypes, async (inference) => {
+    const clock = timedWarehouse(warehouse, inference, startedAt);
+    return { clock, ran: await parsed.run({ ...context, warehouse: clock.warehouse }) };
+  });
+  const { clock, ran } = result;
   const timings = clock.timings();
-  const explain = parsed.explains ? await costOf({ ...context, warehouse }, clock.statements) : null;
+  const explain = parsed.explains ? await costOf(context, clock.statements) : null;
   const output = {
-    ...fieldsOf(ran, row_limit, project.timezone, noticeOf(clock)),
+    ...fieldsOf(ran, row_limit, project.timezone, sentences([noticeOf(clock), noticeOfTypes(types)])),
     timings,
     ...(explain !== null && { explain }),
   };
@@ -365,13 +377,14 @@ function noticeOf({ statements, substitutes }: Asked): string | null {
   return found?.notice ?? null;
 }
 
-/** A warehouse whose waits are measured: for its schema, and for the rows of `statements`. */
+/** A warehouse with inferred types whose waits are measured: for its schema, and for the rows of `statements`. */
 function timedWarehouse(
   warehouse: Warehouse,
+  inference: QueryInference,
+  startedAt: number,
 ): Asked & { readonly warehouse: Warehouse; readonly timings: () => readonly Timing[] } {
   const statements: QueryStatement[] = [];
   const substitutes: Substitute[] = [];
-  const startedAt = performance.now();
   const waited = { schema: 0, statements: 0 };
   const timed = async <Result>(k: keyof typeof waited, work: Promise<Result>): Promise<Result> => {
     const from = performance.now();
@@ -386,7 +399,7 @@ function timedWarehouse(
       schema: async () => {
         const schema = await timed<WarehouseSchema>('schema', warehouse.schema());
         if (schema.substitute !== null) substitutes.push(schema.substitute);
-        return schema;
+        return { ...schema, inference };
       },
       readRows: (statement, receiver) => {
         statements.push(statement);
@@ -553,7 +566,7 @@ function fieldsOf(
   output: QueryOutput,
   rowLimit: number,
   timezone: string,
-  ofPersons: string | null,
+  ofColumns: string | null,
 ): Record<string, unknown> {
   const { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} } = output;
   const rows = isRows(results) ? results : [];
@@ -571,7 +584,7 @@ function fieldsOf(
     limit: limit ?? null,
     offset: offset ?? null,
     dialect_query: dialect_query ?? null,
-    notice: sentences([ofPersons, remaining]),
+    notice: sentences([ofColumns, remaining]),
     timezone,
   };
 }

@@ -1,5 +1,7 @@
 import type * as z from 'zod';
 import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
+import type { PropertyType } from '@exportd/dialect/schema';
+import type { Property } from '@exportd/dialect/types';
 import type { WeekStart } from '../filters/moments.ts';
 import type { Warehouse } from './warehouse.ts';
 
@@ -48,12 +50,8 @@ export interface QueryProject {
     /** The column with the project id; null if every row belongs to the project. */
     readonly team_column: string | null;
   }[];
-  /** The types of its properties; a property without a definition is a string. */
-  readonly property_definitions: readonly {
-    readonly scope: 'event' | 'person';
-    readonly name: string;
-    readonly type: 'numeric' | 'boolean' | 'datetime';
-  }[];
+  /** The declared types of its properties. */
+  readonly property_definitions: readonly (Property & { readonly type: PropertyType })[];
 }
 
 /** The progress of a query. */

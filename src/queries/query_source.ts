@@ -10,6 +10,7 @@ import {
   type StatementResources,
 } from '../source/source_connection.ts';
 import { compilerProject } from './dialect_reader.ts';
+import { withInferredTypes } from './inferred_types.ts';
 import { postgresWarehouse, readQueryProject } from './postgres_warehouse.ts';
 import type { QueryProject } from './query_kind.ts';
 import {
@@ -22,6 +23,7 @@ import {
   teamSetting,
   teamSignatureSetting,
 } from './query_role/query_role.ts';
+import { inferTypes } from './sample_properties.ts';
 import type { Warehouse } from './warehouse.ts';
 
 /** The settings of what a query's statements may use in PostgreSQL. */
@@ -140,12 +142,23 @@ export async function explainForProject(
   const source = connectQueriesToSource(settings);
   try {
     const timeoutMs = settings.EXPORTD_QUERY_TIMEOUT;
-    const schema = await readWarehouse(source, settings, { project, timeoutMs }, (warehouse) =>
-      warehouse.schema(),
-    );
     const maxRows = settings.EXPORTD_QUERY_MAX_ROWS;
-    return explainQuery(query, compilerProject({ project, now, schema }), {
-      rows: { defaultLimit: maxRows, maxRows },
+    return await readWarehouse(source, settings, { project, timeoutMs }, async (warehouse) => {
+      const limits = { row_limit: maxRows, byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE };
+      const context = { warehouse, project, now, variables: {}, progress: () => undefined, ...limits };
+      const schema = await warehouse.schema();
+      const { result } = await withInferredTypes(
+        (properties) => inferTypes(pool, context, properties),
+        (inference) =>
+          Promise.resolve(
+            inference.compile(() =>
+              explainQuery(query, compilerProject({ project, now, schema: { ...schema, inference } }), {
+                rows: { defaultLimit: maxRows, maxRows },
+              }),
+            ),
+          ),
+      );
+      return result;
     });
   } finally {
     await source.close();

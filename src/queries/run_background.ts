@@ -1,5 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import { isTransient, type Pool } from '../journal/database.ts';
+import { isTransient } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { readQueryProject } from './postgres_warehouse.ts';
 import { outcomeOfError, storeResult } from './results.ts';
@@ -20,7 +20,6 @@ import {
 
 /** The dependencies of background queries. */
 interface BackgroundQueryDependencies extends QueryRunnerDependencies {
-  readonly pool: Pool;
   readonly running: RunningQueries;
   /** Lets the worker take another query while one waits for its project. */
   readonly yieldSlot: NonNullable<QueryExecution['yieldSlot']>;

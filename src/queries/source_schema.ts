@@ -1,4 +1,4 @@
-import type { PropertyTypes, SourceRelation, WarehouseTable } from '@exportd/dialect/schema';
+import type { SourceRelation, WarehouseTable } from '@exportd/dialect/schema';
 import {
   type CatalogConnection,
   columnTypesOfExisting,
@@ -9,7 +9,7 @@ import {
 } from '../source/relations.ts';
 import { sourceContract, type RelationRole } from '../source/contract.ts';
 import { withContractTypes } from '../source/contract_types.ts';
-import type { PropertyScope } from './property_definitions.ts';
+import { propertyScopes } from './property_definitions.ts';
 import type { QueryProject } from './query_kind.ts';
 import { querySchema } from './query_role/query_role.ts';
 import type { Substitute, WarehouseSchema } from './warehouse.ts';
@@ -63,10 +63,6 @@ export async function readSourceSchema(
   };
   // A source of events alone. One of both missing is a wrong setting.
   const hasPersons = present.has(relations.persons) || present.has(relations.person_distinct_ids);
-  const propertyTypes = (owner: PropertyScope): PropertyTypes =>
-    new Map(
-      property_definitions.filter(({ scope }) => scope === owner).map(({ name, type }) => [name, type]),
-    );
   const events = required(relations.events, 'events');
   return {
     events: hasPersons ? events : withPersonOfDistinctId(events),
@@ -80,8 +76,12 @@ export async function readSourceSchema(
     warehouse: relations.hasQueryRole
       ? warehouseOf(warehouse_tables, (table) => present.get(quotedName(table)))
       : await readWarehouse(connection, warehouse_tables),
-    eventProperties: propertyTypes('event'),
-    personProperties: propertyTypes('person'),
+    properties: new Map(
+      propertyScopes.map((owner) => {
+        const defined = property_definitions.filter(({ scope }) => scope === owner);
+        return [owner, new Map(defined.map(({ name, type }) => [name, type]))];
+      }),
+    ),
     substitute: hasPersons ? null : personOfDistinctId,
   };
 }

@@ -1,4 +1,5 @@
 import type { Schema } from '@exportd/dialect/schema';
+import type { QueryInference } from './inferred_types.ts';
 
 /**
  * What queries know of exportd: the warehouse that they ask, of one project, in one READ ONLY transaction. Over PostgreSQL it is
@@ -17,6 +18,7 @@ export interface Warehouse {
 
 /** The schema that queries are compiled against. */
 export interface WarehouseSchema extends Schema {
+  readonly inference?: QueryInference;
   /** What stands in for a column that the source cannot answer; null in a source that has all. */
   readonly substitute: Substitute | null;
 }

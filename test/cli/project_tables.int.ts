@@ -53,3 +53,26 @@ it('defines, lists and removes properties', async () => {
   expect(await run('property', 'remove', ...named)).toEqual({ removed: 'seats' });
   expect(await run('property', 'define', ...named, '--type', 'text')).toMatch(/Allowed choices are numeric/);
 });
+
+it('lists the type that a query inferred, until it is declared', async () => {
+  await api.database.pool.query(
+    `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
+     select $1, gen_random_uuid(), 'bought', 'd', '{"price": 5}', now() from generate_series(1, 3)`,
+    [api.projectId],
+  );
+  const ofProject = ['--project', String(api.projectId)] as const;
+  const explained = await run('query', 'explain', 'select avg(properties.price) from events', ...ofProject);
+  expect(explained).toMatchObject({ sql: expect.stringContaining('float8') });
+  const inferred = { scope: 'event', name: 'price', type: 'numeric', sampled_values: 3, matching_values: 3 };
+  expect(await run('property', 'list', ...ofProject)).toMatchObject({ count: 1, results: [inferred] });
+  const { url } = api.database;
+  const environment = { DATABASE_URL: url, ...queryRoleSettings(url) };
+  const { stdout } = await exportd(environment, 'property', 'list', ...ofProject);
+  expect(stdout).toMatch(/event +price +numeric +inferred from 3 of 3 values +\d{4}-/);
+  const named = [...ofProject, '--scope', 'event', '--name', 'price'] as const;
+  expect(await run('property', 'define', ...named, '--type', 'string')).toMatchObject({ sampled_values: null });
+  expect(await run('query', 'explain', 'select avg(properties.price) from events', ...ofProject)).toMatch(
+    /expects a number/,
+  );
+  expect(await run('property', 'remove', ...named)).toEqual({ removed: 'price' });
+});

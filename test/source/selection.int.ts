@@ -253,8 +253,7 @@ describe('selections', () => {
       teamId: 1,
       schema: {
         ...schema,
-        eventProperties: new Map(),
-        personProperties: new Map(),
+        properties: new Map(),
         events: { relation: `public.${relation}`, columns },
       },
     });

@@ -3,9 +3,7 @@ import {
   defineProperty,
   listProperties,
   type PropertyDefinition,
-  type PropertyScope,
   propertyScopes,
-  type PropertyType,
   propertyTypes,
   removeProperty,
 } from '../../queries/property_definitions.ts';
@@ -19,20 +17,20 @@ import { addListCommand, commandSettings, withAudit, withPool } from '../running
 
 interface NamedPropertyOptions {
   readonly project: number;
-  readonly scope: PropertyScope;
+  readonly scope: PropertyDefinition['scope'];
   readonly name: string;
   readonly json?: boolean;
 }
 
 interface DefineOptions extends NamedPropertyOptions {
-  readonly type: PropertyType;
+  readonly type: PropertyDefinition['type'];
 }
 
 /** `property define|list|remove`. */
 export function addPropertyCommands(program: Command): void {
   const property = program
     .command('property')
-    .description('define types of properties of events and persons');
+    .description('define types of properties of events, persons and groups');
 
   namedCommand(
     property,
@@ -47,9 +45,9 @@ export function addPropertyCommands(program: Command): void {
       printer(options)(stored, () => propertyTable([stored]));
     });
 
-  addListCommand(property, 'list all definitions', listProperties, propertyTable);
+  addListCommand(property, 'list declared and inferred types', listProperties, propertyTable);
 
-  namedCommand(property, 'remove', 'remove the type of a property: queries read it as text again').action(
+  namedCommand(property, 'remove', 'remove the type of a property; queries that need one infer it again').action(
     async (options: NamedPropertyOptions) => {
       const { project: team_id, scope, name } = options;
       const change = { action: 'property.remove', team_id, object: `properties/${scope}/${name}` };
@@ -71,10 +69,13 @@ const namedCommand = (parent: Command, name: string, description: string): Comma
     .requiredOption('--name <name>', 'name of the property')
     .option('--json', 'print JSON');
 
+const originOf = ({ sampled_values, matching_values }: PropertyDefinition): string =>
+  sampled_values === null ? 'declared' : `inferred from ${matching_values} of ${sampled_values} values`;
+
 const propertyTable = (definitions: readonly PropertyDefinition[]): string[] =>
   table(
-    ['project', 'scope', 'name', 'type'],
-    definitions.map((one) => [one.team_id, one.scope, one.name, one.type]),
+    ['project', 'scope', 'name', 'type', 'origin', 'since'],
+    definitions.map((one) => [one.team_id, one.scope, one.name, one.type, originOf(one), one.last_updated_at]),
   );
 
 interface NamedTableOptions {

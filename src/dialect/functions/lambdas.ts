@@ -9,6 +9,7 @@ import {
   toCondition,
   toJsonItem,
 } from '../compile/expressions/coerce.ts';
+import { notText } from '../compile/expressions/readings.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
@@ -251,7 +252,7 @@ const indexOfItem =
   };
 
 const numbers = (items: LambdaItems, scope: Scope): Sql => {
-  const { type, sql: fragment } = items.result;
+  const { type, sql: fragment } = notText(items.result, scope.statement);
   if (type.kind === 'boolean') return sql`(${fragment})::int4`;
   if (type.kind === 'null') return sql`(${fragment})::int8`;
   if (isNumber(type)) return fragment;

@@ -1,6 +1,6 @@
-import { type PropertyTypes, type SourceRelation, typeOfColumn } from '../schema.ts';
+import { type SourceRelation, typeOfColumn } from '../schema.ts';
 import { commaList, identifier, joinSql, rawSql, renderSql, type Sql, sql } from '../sql.ts';
-import { type Type, whereUnmatched } from '../types.ts';
+import { type PropertyScope, type Type, whereUnmatched } from '../types.ts';
 import type { Statement } from './statement.ts';
 
 /** What a name in a relation refers to. */
@@ -12,8 +12,8 @@ export interface Column {
   readonly identity?: string;
   readonly sql: Sql;
   readonly type: Type;
-  /** Declared types of the properties in a JSON column. */
-  readonly properties?: PropertyTypes;
+  /** Whose properties a JSON column has. */
+  readonly propertiesOf?: PropertyScope;
 }
 
 /** A nested row of another relation, such as `person`. */
@@ -78,11 +78,11 @@ export function columnIdentity({ identity }: Column): string {
   return identity;
 }
 
-export const column = (sql: Sql, type: Type, properties?: PropertyTypes): Column => ({
+export const column = (sql: Sql, type: Type, propertiesOf?: PropertyScope): Column => ({
   kind: 'column',
   sql,
   type,
-  ...(properties === undefined ? {} : { properties }),
+  ...(propertiesOf === undefined ? {} : { propertiesOf }),
 });
 
 interface ProjectedColumn {

@@ -1,8 +1,7 @@
 import { hash } from 'node:crypto';
 import type { Node } from '../ast.ts';
-import type { PropertyTypes } from '../schema.ts';
 import { bind, type Sql } from '../sql.ts';
-import { type Type, withoutUnmatched } from '../types.ts';
+import { type PropertyScope, type Type, withoutUnmatched } from '../types.ts';
 
 /** A value that is known when the query is compiled. */
 export type Constant = string | number | bigint | boolean | null;
@@ -98,8 +97,10 @@ interface Details {
   /** Set for literals, and for operations on literals that are computed when the query is compiled. */
   readonly constant?: Constant;
   readonly json?: JsonPath;
-  /** Declared types of the properties in a JSON column. */
-  readonly properties?: PropertyTypes;
+  /** Whose properties a JSON column has. */
+  readonly propertiesOf?: PropertyScope;
+  /** The text of a property that is read as its inferred type. */
+  readonly text?: Value;
   /** The items of a tuple or array literal. */
   readonly items?: readonly Value[];
   /** The query of a subquery. */
@@ -178,11 +179,11 @@ export function derive(
 
 /** The same value, read from a column of an inner query. */
 export function readFrom(
-  { operation, operands, type, properties }: Value,
+  { operation, operands, type, propertiesOf }: Value,
   column: { readonly sql: Sql; readonly type?: Type },
   traits: ExpressionTraits,
 ): Value {
-  const details = properties === undefined ? { traits } : { traits, properties };
+  const details = propertiesOf === undefined ? { traits } : { traits, propertiesOf };
   return derive(operation, operands, column.type ?? type, column.sql, details);
 }
 

@@ -30,12 +30,17 @@ export const schema: Schema = {
     ],
     ['plans', { ...relation('plans', { name: 'text', price: 'integer' }), teamColumn: null }],
   ]),
-  eventProperties: new Map([
-    ['amount', 'numeric'],
-    ['paid', 'boolean'],
-    ['trial_ends', 'datetime'],
+  properties: new Map([
+    [
+      'event',
+      new Map([
+        ['amount', 'numeric'],
+        ['paid', 'boolean'],
+        ['trial_ends', 'datetime'],
+      ]),
+    ],
+    ['person', new Map([['seats', 'numeric']])],
   ]),
-  personProperties: new Map([['seats', 'numeric']]),
 };
 
 export const teamId = 41;

@@ -663,11 +663,15 @@ create table exportd.warehouse_tables (
 );
 create index warehouse_tables_relation on exportd.warehouse_tables (relation_schema, relation_name);
 
+-- Types of properties: declared by a person, or inferred from values when a query first needed them.
 create table exportd.property_definitions (
   team_id integer not null references exportd.projects,
-  scope text not null check (scope in ('event', 'person')),
+  scope text not null check (scope in ('event', 'person', 'group_0', 'group_1', 'group_2', 'group_3', 'group_4')),
   name text not null,
-  type text not null check (type in ('numeric', 'boolean', 'datetime')),
+  type text not null check (type in ('string', 'numeric', 'boolean', 'datetime')),
+  -- Null if the type is declared: the values that an inferred one was read from, and those of them that have it.
+  sampled_values integer,
+  matching_values integer,
   created_at timestamptz not null default clock_timestamp(),
   last_updated_at timestamptz not null default clock_timestamp(),
   primary key (team_id, scope, name)

@@ -56,9 +56,9 @@ export async function readVocabulary(reader: DialectReader): Promise<Vocabulary>
   };
   for (const owner of ['event', 'person'] as const)
     for (const [key, seen] of await rowsOf(keysOf(owner))) add(key, owner, seen);
-  const { eventProperties, personProperties } = reader.schema;
-  for (const key of eventProperties.keys()) if (!byKey.has(key)) add(key, 'event', 0);
-  for (const key of personProperties.keys()) if (!byKey.has(key)) add(key, 'person', 0);
+  for (const owner of ['event', 'person'] as const)
+    for (const key of reader.schema.properties.get(owner)?.keys() ?? [])
+      if (!byKey.has(key)) add(key, owner, 0);
   return {
     events: events.map(([name]) => name),
     properties: [...byKey.values()].sort((one, other) => other.seen - one.seen),

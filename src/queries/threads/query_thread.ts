@@ -1,6 +1,7 @@
 import { parentPort } from 'node:worker_threads';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { checkQuery, computeOutput, parseForm } from '../query_executor.ts';
+import type { InferTypes } from '../inferred_types.ts';
 import type { RowReceiver, Warehouse } from '../warehouse.ts';
 import {
   type FromThread,
@@ -23,6 +24,7 @@ class RequestFailed extends Error {
 
 /** A warehouse in another thread, and what receives its messages. */
 interface RemoteWarehouse extends Warehouse {
+  readonly inferTypes: InferTypes;
   receive(message: Exclude<ToThread, { type: ThreadTask['type'] }>): void;
 }
 
@@ -49,6 +51,7 @@ function createRemoteWarehouse(send: (request: WarehouseRequest) => void): Remot
 
   return {
     schema: () => request((id) => ({ id, asks: 'schema' })),
+    inferTypes: (properties) => request((id) => ({ id, asks: 'types', properties })),
     readRows: (statement, { maxRows, maxBytes, receive }) =>
       request((id) => ({ id, asks: 'rows', statement, limits: { maxRows, maxBytes } }), { receive }),
     receive(message) {
@@ -60,9 +63,14 @@ function createRemoteWarehouse(send: (request: WarehouseRequest) => void): Remot
       }
       pending.delete(message.id);
       if (message.type === 'request_failed') asked.reject(new RequestFailed(message.id));
-      else asked.resolve(message.type === 'columns' ? message.columns : message.schema);
+      else asked.resolve(resultOf(message));
     },
   };
+}
+
+function resultOf(message: Extract<ToThread, { type: 'columns' | 'schema' | 'types' }>): unknown {
+  if (message.type === 'columns') return message.columns;
+  return message.type === 'schema' ? message.schema : message.types;
 }
 
 /**
@@ -82,7 +90,8 @@ async function perform(given: ThreadTask): Promise<void> {
       send({ type: 'checked' });
     } else {
       // The process reports the progress, as it reads the rows.
-      const environment = { warehouse, progress: () => undefined };
+      const { inferTypes } = warehouse;
+      const environment = { warehouse, inferTypes, progress: () => undefined };
       const output = await computeOutput(builtInQueryKinds, given.task, environment);
       send({ type: 'computed', output }, [output.json.buffer as ArrayBuffer]);
     }

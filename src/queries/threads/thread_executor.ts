@@ -32,7 +32,7 @@ interface WarehouseServer {
 
 /** @param send sends to the thread; does nothing once it has ended */
 function createWarehouseServer(
-  { warehouse, progress }: Pick<RunEnvironment, 'warehouse' | 'progress'>,
+  { warehouse, inferTypes, progress }: Omit<RunEnvironment, 'signal'>,
   send: (message: ToThread) => void,
 ): WarehouseServer {
   const errors = new Map<number, unknown>();
@@ -42,6 +42,10 @@ function createWarehouseServer(
     const { id } = request;
     if (request.asks === 'schema') {
       send({ type: 'schema', id, schema: await warehouse.schema() });
+      return;
+    }
+    if (request.asks === 'types') {
+      send({ type: 'types', id, types: await inferTypes(request.properties) });
       return;
     }
     let rowsRead = 0;
@@ -234,7 +238,7 @@ export function createThreadExecutor(
   function perform(
     thread: QueryThread,
     given: ThreadTask,
-    environment: Pick<RunEnvironment, 'warehouse' | 'progress'> | null,
+    environment: Omit<RunEnvironment, 'signal'> | null,
     signal: AbortSignal,
   ): Promise<ResultMessage> {
     const { promise, resolve, reject } = Promise.withResolvers<ResultMessage>();

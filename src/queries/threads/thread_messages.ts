@@ -8,6 +8,8 @@ import {
   type RunTask,
   QuerySchemaError,
 } from '../query_executor.ts';
+import type { Property } from '@exportd/dialect/types';
+import type { InferredType } from '../inferred_types.ts';
 import type { QueryStatement, ReadColumns, TextRow, WarehouseSchema } from '../warehouse.ts';
 
 /** An error as plain data, for another thread. */
@@ -63,6 +65,7 @@ export type ThreadTask =
 /** What a thread asks of the warehouse of its process. */
 export type WarehouseRequest = { readonly id: number } & (
   | { readonly asks: 'schema' }
+  | { readonly asks: 'types'; readonly properties: readonly Property[] }
   | {
       readonly asks: 'rows';
       readonly statement: QueryStatement;
@@ -76,6 +79,7 @@ export type ToThread =
   | { readonly type: 'rows'; readonly id: number; readonly rows: readonly TextRow[]; readonly bytes: number }
   | { readonly type: 'columns'; readonly id: number; readonly columns: ReadColumns }
   | { readonly type: 'schema'; readonly id: number; readonly schema: WarehouseSchema }
+  | { readonly type: 'types'; readonly id: number; readonly types: readonly InferredType[] }
   /** The error stays in the process, because its class would be lost on the way. */
   | { readonly type: 'request_failed'; readonly id: number };
 

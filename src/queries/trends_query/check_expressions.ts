@@ -1,5 +1,5 @@
 import type { Expression } from '@exportd/dialect/ast';
-import { buildTable } from '@exportd/dialect/ast_builders';
+import { buildExpression, buildTable } from '@exportd/dialect/ast_builders';
 import type { DialectReader } from '../dialect_reader.ts';
 import { QueryError } from '../query_errors.ts';
 import { breakdownExpression, breakdownsOf, checkFilters, checkTestAccounts } from '../query_fields.ts';
@@ -19,6 +19,17 @@ export function checkExpressions(query: TrendsQuery, project: QueryProject, read
     const alone = buildNamedSelect({ value: expression }, { from: buildTable('events') });
     return reader.compile(alone, { attr }).columns[0]?.type.kind;
   };
+  /** A negated property has a type that may be inferred. */
+  const isNumber = (expression: Expression, attr: string): boolean => {
+    const kind = kindOf(expression, attr) ?? 'null';
+    if (['integer', 'float', 'decimal', 'boolean', 'null'].includes(kind)) return true;
+    try {
+      kindOf(buildExpression('-{expression}', { expression }), attr);
+    } catch (error) {
+      if (!(error instanceof QueryError)) throw error;
+    }
+    return false;
+  };
   for (const breakdown of breakdownsOf(query.breakdownFilter))
     kindOf(breakdownExpression(breakdown), breakdown.attr);
   for (const [index, series] of query.series.entries()) {
@@ -32,8 +43,7 @@ export function checkExpressions(query: TrendsQuery, project: QueryProject, read
       continue;
     }
     const path = `${attr}__math_hogql`;
-    const kind = kindOf(measure.direct, path) ?? 'null';
-    if (!['integer', 'float', 'decimal', 'boolean', 'null'].includes(kind))
+    if (!isNumber(measure.direct, path))
       throw new QueryError(
         'invalid_input',
         'The expression must return a number, such as sum(toFloat(properties.price)).',

@@ -14,7 +14,7 @@ beforeAll(async () => {
   project = {
     ...anyProject,
     teamId: api.projectId,
-    schema: { ...anyProject.schema, warehouse: new Map(), eventProperties: new Map() },
+    schema: { ...anyProject.schema, warehouse: new Map(), properties: new Map() },
   };
 });
 afterAll(() => api.close());

@@ -17,7 +17,7 @@ import { randomCases } from '../../setup/effort.ts';
 
 const project = {
   ...berlin,
-  schema: { ...berlin.schema, eventProperties: new Map(), personProperties: new Map() },
+  schema: { ...berlin.schema, properties: new Map() },
 };
 const events = randomEvents(new Date('2026-11-21T12:00:00Z'), 60);
 const database = useTestDatabase();
@@ -120,9 +120,14 @@ describe('properties with a known type', () => {
   it('are compared by type', async () => {
     const schema: Schema = {
       ...project.schema,
-      eventProperties: new Map([
-        ['amount', 'numeric'],
-        ['plan', 'boolean'],
+      properties: new Map([
+        [
+          'event',
+          new Map([
+            ['amount', 'numeric'],
+            ['plan', 'boolean'],
+          ]),
+        ],
       ]),
     };
     const isTrue = await select([{ key: 'plan', operator: 'exact', value: ['true'] }], schema);

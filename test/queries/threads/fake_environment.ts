@@ -52,14 +52,14 @@ const schema: WarehouseSchema = {
   groups: null,
   cohortPeople: null,
   warehouse: new Map(),
-  eventProperties: new Map(),
-  personProperties: new Map(),
+  properties: new Map(),
   substitute: null,
 };
 
 /** A warehouse whose rows `readRows` reads. */
 export const environment = (signal: AbortSignal, readRows: Warehouse['readRows']): RunEnvironment => ({
   warehouse: { schema: () => Promise.resolve(schema), readRows },
+  inferTypes: () => Promise.resolve([]),
   progress: () => undefined,
   signal,
 });

@@ -4,6 +4,8 @@ import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../inline_executor.ts';
 import type { QueryExecutor } from '../../../src/queries/query_executor.ts';
 import type { QueryProgress } from '../../../src/queries/query_kind.ts';
+import { createProject } from '../../../src/http/accounts.ts';
+import { listProperties } from '../../../src/queries/property_definitions.ts';
 import { connectQueriesToSource } from '../../../src/queries/query_source.ts';
 import { runQuery } from '../../../src/queries/handle_query.ts';
 import { createThreadExecutor } from '../../../src/queries/threads/thread_executor.ts';
@@ -33,7 +35,7 @@ async function run(
   const { variables, project, now } = runTask('');
   const reports: QueryProgress[] = [];
   const output = await runQuery(
-    { source, executor, settings: { ...settings, EXPORTD_EVENTS_RELATION: relation } },
+    { pool: database.pool, source, executor, settings: { ...settings, EXPORTD_EVENTS_RELATION: relation } },
     { form: { kind: String(query.kind), query }, variables, project, now, timeoutMs },
     { signal, progress: (progress) => reports.push(progress) },
   );
@@ -44,6 +46,36 @@ const text = (query: string) => ({ kind: 'DialectQuery', query });
 const slow = text('select count() from numbers(100000000000)');
 
 describe('a query in a thread', () => {
+  it('reads inferred types like one in the process, and none from a source that is down', async () => {
+    const { pool } = database;
+    const project = await createProject(pool, { name: 'Shop' });
+    const down = connectQueriesToSource({ ...settings, SOURCE_DATABASE_URL: 'postgres://127.0.0.1:1/none' });
+    const ask = (executor: QueryExecutor, from = source) => {
+      const { variables, now, ...task } = runTask('select avg(properties.price) from events');
+      return runQuery(
+        { pool, source: from, executor, settings },
+        { form: task, variables, project: { ...task.project, team_id: project.id }, now, timeoutMs: 60_000 },
+        { signal: new AbortController().signal, progress: () => undefined },
+      );
+    };
+    await pool.query(
+      `insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
+       values ($1, gen_random_uuid(), 'bought', 'd', '{"price": 5}', now())`,
+      [project.id],
+    );
+    await expect(ask(threads, down)).rejects.toThrow(/ECONNREFUSED/);
+    expect(await listProperties(pool, project.id)).toEqual([]);
+    for (const executor of [threads, createInlineExecutor(builtInQueryKinds)]) {
+      const { json } = await ask(executor);
+      expect(JSON.parse(new TextDecoder().decode(json))).toMatchObject({
+        results: [[5]],
+        notice: expect.stringContaining('1 of 1 values'),
+      });
+    }
+    expect(await listProperties(pool, project.id)).toMatchObject([{ name: 'price', type: 'numeric' }]);
+    await down.close();
+  });
+
   it.each([
     ['rows in several messages', text("select number, repeat('ä', 300), null from numbers(5000) limit 5000")],
     ['no rows', text('select event from events')],

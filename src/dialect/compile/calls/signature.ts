@@ -23,6 +23,7 @@ import {
   withNull,
 } from '../../types.ts';
 import { coerce, readConstant, toCondition } from '../expressions/coerce.ts';
+import { firstReading, otherReading } from '../expressions/readings.ts';
 
 /** @throws DialectError for too few or too many arguments */
 export function checkArity(
@@ -58,20 +59,32 @@ export function applySignature(
 ): { readonly values: readonly Value[]; readonly returnType: Type } {
   const genericTypes = new Map<string, Type>();
   const argumentTypes = values.map((_, index) => argumentTypeAt(definition.argumentTypes, index));
+  const readable = [...values];
   for (const letter of ['T', 'U']) {
-    const types = values.flatMap(({ type }, index) => genericPart(argumentTypes[index] ?? '', letter, type));
-    if (types.length === 0) continue;
-    const common = commonTypeOf(types);
+    const indexes = values.flatMap(({ type }, index) =>
+      genericPart(argumentTypes[index] ?? '', letter, type).length === 0 ? [] : [index],
+    );
+    if (indexes.length === 0) continue;
+    const typesOf = (read: readonly Value[]): readonly Type[] =>
+      read.flatMap(({ type }, at) => genericPart(argumentTypes[indexes[at] ?? 0] ?? '', letter, type));
+    const involved = indexes.flatMap((index) => values[index] ?? []);
+    const common = firstReading(involved, statement, (read) => {
+      const type = commonTypeOf(typesOf(read));
+      return type && { type, read };
+    });
     const mismatched = nodes[argumentTypes.findLastIndex((argumentType) => argumentType.includes(letter))];
     if (common === null)
       throw statement.error(
-        `The arguments of '${name}' have no common type: ${types.map((type) => nameOfType(type)).join(', ')}.`,
+        `The arguments of '${name}' have no common type: ${typesOf(involved)
+          .map((type) => nameOfType(type))
+          .join(', ')}.`,
         mismatched ?? nodes[0] ?? { kind: 'null', start: 0, end: 0 },
         'Convert them with toString(), toFloat(), toInt() or toDateTime().',
       );
-    genericTypes.set(letter, common);
+    for (const [at, value] of common.read.entries()) readable[indexes[at] ?? 0] = value;
+    genericTypes.set(letter, common.type);
   }
-  const converted = values.map((value, index) => {
+  const converted = readable.map((value, index) => {
     const node = nodes[index];
     if (node === undefined) return value;
     const argumentType = argumentTypes[index] ?? 'any';
@@ -138,13 +151,13 @@ function toParameterType(value: Value, argumentType: string, position: ArgumentP
       if (isNumber(type)) return value;
       if (type.kind === 'boolean') return as(scalarType('integer', type.nullable));
       if (type.kind === 'null') return as(scalarType('float', true));
-      throw wrongTypeError(value, argumentType, position);
+      return inOtherReading(value, argumentType, position);
     case 'date_or_datetime':
       if (type.kind === 'date' || type.kind === 'datetime') return value;
       if (type.kind === 'null') return as(scalarType('datetime', true));
       return (
         readConstant(value, scalarType('datetime'), statement) ??
-        fail(wrongTypeError(value, argumentType, position))
+        inOtherReading(value, argumentType, position)
       );
     case 'T':
     case 'U': {
@@ -166,7 +179,20 @@ function toParameterType(value: Value, argumentType: string, position: ArgumentP
   }
   const kind = scalarKinds[argumentType];
   if (kind === undefined) return value;
-  return toScalarType(value, kind, as) ?? fail(wrongTypeError(value, argumentType, position));
+  const converted = toScalarType(value, kind, as);
+  if (converted !== undefined) return converted;
+  if (inferredKinds.has(kind)) return inOtherReading(value, argumentType, position);
+  throw wrongTypeError(value, argumentType, position);
+}
+
+/** What a property may be, by its text or by the type that is inferred for it. */
+const inferredKinds: ReadonlySet<ScalarKind> = new Set(['string', 'float', 'decimal', 'date', 'datetime']);
+
+/** Converts a property in the other of its readings. @throws DialectError if it has none that fits */
+function inOtherReading(value: Value, argumentType: string, position: ArgumentPosition): Value {
+  const other = otherReading(value, position.statement);
+  if (other === undefined) throw wrongTypeError(value, argumentType, position);
+  return toParameterType(other, argumentType, position);
 }
 
 function toScalarType(value: Value, kind: ScalarKind, as: (to: Type) => Value): Value | undefined {
@@ -182,10 +208,6 @@ function toScalarType(value: Value, kind: ScalarKind, as: (to: Type) => Value): 
   if (kind === 'json' && type.kind === 'string') return value;
   return undefined;
 }
-
-const fail = (error: Error): never => {
-  throw error;
-};
 
 const typeWords: Readonly<Record<string, string>> = {
   string: 'String',

@@ -17,6 +17,7 @@ import {
 import type { Compiler } from '../compiler.ts';
 import { addCalendar, startOfDay } from '../times/local_times.ts';
 import { coerce, readConstant, toStringSql } from './coerce.ts';
+import { notText } from './readings.ts';
 
 const makers: Readonly<Record<TimeUnit, (amount: Sql) => Sql>> = {
   microsecond: (amount) => sql`make_interval(secs => (${amount})::float8 / 1000000)`,
@@ -46,7 +47,8 @@ export function intervalOf(amount: Value, unit: TimeUnit): Value {
 
 export function intervalValue(compiler: Compiler, node: Interval, scope: Scope): Value {
   const amountValue = compiler.value(node.amount, scope);
-  const amount = readConstant(amountValue, scalarType('integer'), scope.statement) ?? amountValue;
+  const amount =
+    readConstant(amountValue, scalarType('integer'), scope.statement) ?? notText(amountValue, scope.statement);
   if (!isNumber(amount.type) && amount.type.kind !== 'null')
     throw scope.statement.error(
       `The amount of an INTERVAL must be a number, found ${nameOfType(amount.type)}.`,
@@ -97,7 +99,8 @@ export function arithmeticValue(compiler: Compiler, node: Arithmetic, scope: Sco
       fragment,
     );
   }
-  return timeArithmetic(node, left, right, scope) ?? numberArithmetic(node, left, right, scope);
+  const [first, second] = [notText(left, scope.statement), notText(right, scope.statement)];
+  return timeArithmetic(node, first, second, scope) ?? numberArithmetic(node, first, second, scope);
 }
 
 function numberArithmetic(node: Arithmetic, left: Value, right: Value, scope: Scope): Value {
@@ -213,6 +216,6 @@ function difference(left: Value, right: Value, scope: Scope): Value {
 export function negatedValue(compiler: Compiler, node: Unary, scope: Scope): Value {
   const value = compiler.value(node.operand, scope);
   if (value.type.kind === 'interval') return derive('negate', [value], value.type, sql`(- ${value.sql})`);
-  const taken = number(value, node.operand, '-', scope);
+  const taken = number(notText(value, scope.statement), node.operand, '-', scope);
   return derive('negate', [value], taken.type, sql`(- ${taken.sql})`);
 }

@@ -13,6 +13,7 @@ import {
   zoneOf,
 } from '../../types.ts';
 import { parseDate, parseTime, startOfDay } from '../times/local_times.ts';
+import { firstReading, notText } from './readings.ts';
 
 /** The PostgreSQL type of a dialect type. */
 export function postgresType(type: Type): Sql {
@@ -130,8 +131,11 @@ export function unify(
   statement: Statement,
   what: string,
 ): { readonly type: Type; readonly fragments: readonly Sql[] } {
-  const type = commonTypeOf(values.map((value) => value.type));
-  if (type === null) {
+  const common = firstReading(values, statement, (read) => {
+    const type = commonTypeOf(read.map((value) => value.type));
+    return type && { type, fragments: read.map((value) => coerce(value, type, statement)) };
+  });
+  if (common === null) {
     const names = [...new Set(values.map((value) => nameOfType(value.type)))].join(', ');
     const mismatched = nodes.find((_, index) => {
       const [first, other] = [values[0], values[index]];
@@ -143,7 +147,7 @@ export function unify(
       'Convert them with toString(), toFloat(), toInt() or toDateTime().',
     );
   }
-  return { type, fragments: values.map((value) => coerce(value, type, statement)) };
+  return common;
 }
 
 /** Parses a string literal as another type, as ClickHouse does in comparisons; undefined if it does not parse. */
@@ -194,6 +198,8 @@ export function toCondition(value: Value, node: Node, statement: Statement): Sql
   if (value.type.kind === 'boolean') return value.sql;
   if (isNumber(value.type)) return sql`(${value.sql} <> 0)`;
   if (value.type.kind === 'null') return sql`null::bool`;
+  const other = notText(value, statement);
+  if (other !== value) return toCondition(other, node, statement);
   throw statement.error(
     `Expected a condition, found ${nameOfType(value.type)}.`,
     node,

@@ -16,6 +16,7 @@ import {
 } from '../../types.ts';
 import { columnAlias, type CompiledQuery, type Compiler, type ExpressionUse } from '../compiler.ts';
 import { coerce, defaultOf, fromJson, readConstant } from './coerce.ts';
+import { firstReading } from './readings.ts';
 
 export type OrderOperator = '=' | '!=' | '<' | '<=' | '>' | '>=';
 export type MatchOperator = Extract<
@@ -77,7 +78,19 @@ function comparedWithDefault({ left, right }: ComparisonOperands): Sql | null {
 export function toComparable(
   { left, right, node }: ComparisonOperands,
   statement: Statement,
-): { readonly left: Sql; readonly right: Sql; readonly type: Type } {
+): ComparedSides {
+  const compared = firstReading([left, right], statement, ([first = left, second = right]) =>
+    comparedAs(first, second, statement),
+  );
+  if (compared !== null) return compared;
+  throw statement.error(
+    `${nameOfType(left.type)} cannot be compared with ${nameOfType(right.type)}.`,
+    node,
+    suggestionFor(left, right),
+  );
+}
+
+function comparedAs(left: Value, right: Value, statement: Statement): ComparedSides | null {
   const readLeft = left.type.kind === right.type.kind ? undefined : readConstant(left, right.type, statement);
   const readRight =
     left.type.kind === right.type.kind ? undefined : readConstant(right, left.type, statement);
@@ -91,13 +104,7 @@ export function toComparable(
       type: scalarType('string'),
     };
   const type = commonType(first.type, second.type);
-  if (type !== null)
-    return { left: coerce(first, type, statement), right: coerce(second, type, statement), type };
-  throw statement.error(
-    `${nameOfType(left.type)} cannot be compared with ${nameOfType(right.type)}.`,
-    node,
-    suggestionFor(left, right),
-  );
+  return type && { left: coerce(first, type, statement), right: coerce(second, type, statement), type };
 }
 
 function suggestionFor(left: Value, right: Value): string | null {
@@ -125,10 +132,12 @@ const matches: Readonly<Record<MatchOperator, string>> = {
 /** LIKE, ILIKE and regular expressions. Null matches null alone. */
 export function matchValues(
   operator: MatchOperator,
-  { left, right, node }: ComparisonOperands,
+  { node, ...sides }: ComparisonOperands,
   use: ExpressionUse,
   statement: Statement,
 ): Value {
+  const left = sides.left.text ?? sides.left;
+  const right = sides.right.text ?? sides.right;
   const text = ({ type, sql: fragment }: Value): Sql => {
     if (type.kind === 'string' || type.kind === 'null') return fragment;
     if (type.kind === 'uuid') return sql`(${fragment})::text`;

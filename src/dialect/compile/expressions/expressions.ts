@@ -29,6 +29,7 @@ import {
   subqueryOf,
 } from './comparisons.ts';
 import { accessElement, fieldValue, literalValue, stringValue } from './field_access.ts';
+import { notText } from './readings.ts';
 
 function arrayValue(compiler: Compiler, nodes: readonly Expression[], scope: Scope): Value {
   const items = nodes.map((item) => compiler.value(item, scope));
@@ -369,7 +370,8 @@ function caseValue(compiler: Compiler, node: Case, scope: Scope): Value {
   );
 }
 
-function datePart(operand: Value, unit: string, node: Expression, scope: Scope): Value {
+function datePart(given: Value, unit: string, node: Expression, scope: Scope): Value {
+  const operand = notText(given, scope.statement);
   const { type } = operand;
   const make = dateParts[unit];
   if ((type.kind !== 'date' && type.kind !== 'datetime') || make === undefined)

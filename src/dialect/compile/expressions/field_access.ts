@@ -10,6 +10,7 @@ import type {
   TimeLiteral,
 } from '../../ast.ts';
 import { nearestName } from '../../query_text.ts';
+import type { ConvertedType } from '../../schema.ts';
 import { didYouMean, resolveField, type Scope } from '../../resolve/scope.ts';
 import { type Column, columnIdentity, type RelationField } from '../../resolve/relation.ts';
 import type { Statement } from '../../resolve/statement.ts';
@@ -22,7 +23,7 @@ import {
   type Value,
 } from '../../resolve/value.ts';
 import { bind, joinSql, sql, type Sql } from '../../sql.ts';
-import { nameOfType, scalarType, type Type, withNull } from '../../types.ts';
+import { nameOfType, type Property, scalarType, type Type, withNull } from '../../types.ts';
 import type { Compiler } from '../compiler.ts';
 import { parseDate, parseTime } from '../times/local_times.ts';
 import { castStringTo } from './casts.ts';
@@ -32,7 +33,7 @@ import { defaultOf, fromJson } from './coerce.ts';
 export const columnValue = (column: Column, node: Node): Value =>
   derive(columnOperation(columnIdentity(column)), [], column.type, column.sql, {
     traits: { ...noTraits, column: node },
-    ...(column.properties === undefined ? {} : { properties: column.properties }),
+    ...(column.propertiesOf === undefined ? {} : { propertiesOf: column.propertiesOf }),
   });
 
 const constant = (fragment: Sql, type: Type, value: Constant): Value =>
@@ -141,12 +142,24 @@ function relationFieldValue(
 const accessPath = (value: Value, names: readonly Name[], scope: Scope): Value =>
   names.reduce((part, name) => accessElement(part, stringValue(name.text), name, scope), value);
 
-/** A property with a declared type; values that do not parse are null. */
-function typedProperty(text: Value, known: 'numeric' | 'boolean' | 'datetime', scope: Scope): Value {
+/** A property read as a type; values that do not parse are null. */
+function typedProperty(text: Value, known: ConvertedType, { statement }: Scope): Value {
   const kinds = { numeric: 'float', boolean: 'boolean', datetime: 'datetime' } as const;
   const type = scalarType(kinds[known], true);
   const details = text.json === undefined ? {} : { json: text.json };
-  return derive(`as ${known}`, [text], type, castStringTo(text.sql, type, scope.statement), details);
+  return derive(`as ${known}`, [text], type, castStringTo(text.sql, type, statement), details);
+}
+
+/** A property of the project's rows, by its declared type, else by the inferred one that the query needs. */
+function propertyValue(text: Value, property: Property, scope: Scope): Value {
+  const { properties, inference } = scope.statement.project.schema;
+  const declared = properties.get(property.scope)?.get(property.name);
+  if (declared === 'string' || (declared === undefined && inference === undefined)) return text;
+  if (declared !== undefined) return typedProperty(text, declared, scope);
+  const inferred = inference?.typeOf(property);
+  return inferred === undefined
+    ? { ...text, type: { kind: 'string', nullable: true, property } }
+    : { ...typedProperty(text, inferred, scope), text };
 }
 
 /**
@@ -163,8 +176,9 @@ export function accessElement(value: Value, key: Value, node: Node, scope: Scope
   switch (type.kind) {
     case 'json': {
       const text = accessJson({ root: value.sql, keys: [] }, value, key);
-      const known = typeof key.constant === 'string' ? value.properties?.get(key.constant) : undefined;
-      return known === undefined ? text : typedProperty(text, known, scope);
+      const { propertiesOf } = value;
+      if (propertiesOf === undefined || typeof key.constant !== 'string') return text;
+      return propertyValue(text, { scope: propertiesOf, name: key.constant }, scope);
     }
     case 'array':
       return accessArrayItem(value, type.item, key, node, scope);

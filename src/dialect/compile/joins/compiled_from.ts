@@ -70,13 +70,13 @@ function columnOf({ relations, usingColumns }: CompiledFrom, { text }: Name): Co
 
 /** A value as a column. */
 export function asColumn(value: Value): Column {
-  const { sql: fragment, type, properties } = value;
+  const { sql: fragment, type, propertiesOf } = value;
   return {
     kind: 'column',
     identity: columnIdentityOf(value) ?? identityOf(value),
     sql: fragment,
     type,
-    ...(properties === undefined ? {} : { properties }),
+    ...(propertiesOf === undefined ? {} : { propertiesOf }),
   };
 }
 

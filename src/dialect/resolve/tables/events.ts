@@ -1,6 +1,6 @@
 import type { SourceRelation } from '../../schema.ts';
 import { bind, identifier, sql, type Sql } from '../../sql.ts';
-import { scalarType } from '../../types.ts';
+import { type PropertyScope, scalarType } from '../../types.ts';
 import {
   column,
   type LookupTarget,
@@ -39,30 +39,29 @@ const groupTypeFields: FieldDefinitions = {
 export class GroupsRelation implements Relation {
   readonly name: string | null;
   readonly #relation: TeamRelation;
-  readonly #optional: boolean;
+  readonly #joined: GroupScope | null;
 
-  /**
-   * @param joinedType the index of the group type that is joined to rows, which may have no such group; null for all
-   * types
-   */
+  /** @param joined the group type that is joined to rows, which may have no such group; null for all types */
   constructor(
     statement: Statement,
     source: SourceRelation,
     name: string | null,
-    joinedType: string | null = null,
+    joined: GroupScope | null = null,
   ) {
     this.name = name;
-    this.#optional = joinedType !== null;
+    this.#joined = joined;
     this.#relation = new TeamRelation(statement, source, name ?? 'groups', {
       teamColumn: 'team_id',
-      conditions: [joinedType === null ? null : sql`group_type_index = ${bind(joinedType, 'int4')}`],
+      conditions: [
+        joined === null ? null : sql`group_type_index = ${bind(joined.slice('group_'.length), 'int4')}`,
+      ],
     });
   }
 
   readonly field: Relation['field'] = (name) => {
-    const field = fieldOf(this.#relation, groupTypeFields, name);
-    return this.#optional && field?.kind === 'column'
-      ? column(field.sql, { ...field.type, nullable: true })
+    const field = fieldOf(this.#relation, groupTypeFields, name, this.#joined ?? undefined);
+    return this.#joined !== null && field?.kind === 'column'
+      ? { ...field, type: { ...field.type, nullable: true } }
       : field;
   };
 
@@ -91,7 +90,9 @@ const eventFields: FieldDefinitions = {
 /** Event columns that restrict the sessions of a query, besides the timestamp. */
 const pushdownColumns = ['event', 'distinct_id'];
 
-const groupFields = ['0', '1', '2', '3', '4'].map((type) => `group_${type}`);
+type GroupScope = Exclude<PropertyScope, 'event' | 'person'>;
+
+const groupFields: readonly GroupScope[] = ['group_0', 'group_1', 'group_2', 'group_3', 'group_4'];
 
 /** Events with their person, session and groups. */
 export class EventsRelation implements Relation {
@@ -118,8 +119,9 @@ export class EventsRelation implements Relation {
     if (name === 'poe') return this.#personOnEvent();
     if (name === 'session') return { kind: 'nested', fields: this.#session() };
     if (name === 'pdi') return { kind: 'nested', fields: this.#mapping };
-    if (groupFields.includes(name)) return this.#group(name);
-    return fieldOf(this.#relation, eventFields, name, this.#statement.project.schema.eventProperties);
+    const group = groupFields.find((one) => one === name);
+    if (group !== undefined) return this.#group(group);
+    return fieldOf(this.#relation, eventFields, name, 'event');
   };
 
   readonly names = (): readonly string[] => [
@@ -212,7 +214,7 @@ export class EventsRelation implements Relation {
   }
 
   /** The group whose key is the event's property of that name with a `$`. */
-  #group(name: string): RelationField {
+  #group(name: GroupScope): RelationField {
     const { groups } = this.#statement.project.schema;
     if (groups === null)
       return {
@@ -222,7 +224,7 @@ export class EventsRelation implements Relation {
       };
     const key = this.#property(`$${name}`);
     const group = this.#joins.getOrJoin(name, () => {
-      const relation = new GroupsRelation(this.#statement, groups, name, name.slice('group_'.length));
+      const relation = new GroupsRelation(this.#statement, groups, name, name);
       return { relation, condition: sql`${relation.key} = ${key}` };
     });
     return { kind: 'nested', fields: group };

@@ -1,6 +1,6 @@
-import type { PropertyTypes, SourceRelation } from '../../schema.ts';
+import type { SourceRelation } from '../../schema.ts';
 import { commaList, identifier, joinSql, type Sql, sql } from '../../sql.ts';
-import type { ScalarKind } from '../../types.ts';
+import type { PropertyScope, ScalarKind } from '../../types.ts';
 import { column, type Relation, type RelationField, type RelationFields, TeamRelation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 
@@ -20,7 +20,7 @@ export function fieldOf(
   relation: Pick<TeamRelation, 'column'>,
   definitions: FieldDefinitions,
   name: string,
-  properties?: PropertyTypes,
+  scope?: PropertyScope,
 ): RelationField | undefined {
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
   if (definition === undefined) return undefined;
@@ -28,7 +28,7 @@ export function fieldOf(
   return column(
     relation.column(definition.column),
     { kind, nullable },
-    kind === 'json' ? properties : undefined,
+    kind === 'json' ? scope : undefined,
   );
 }
 
@@ -120,13 +120,11 @@ const personFields: FieldDefinitions = {
 /** The newest version of each person of a project, without deleted persons. */
 export class PersonsRelation implements Relation {
   readonly name: string | null;
-  readonly #statement: Statement;
   readonly #relation: TeamRelation;
 
   /** @param sample the condition of SAMPLE */
   constructor(statement: Statement, name: string | null, sample: Sql | null = null) {
     this.name = name;
-    this.#statement = statement;
     this.#relation = new TeamRelation(statement, statement.project.schema.persons, name ?? 'persons', {
       teamColumn: 'team_id',
       conditions: [sample],
@@ -141,7 +139,7 @@ export class PersonsRelation implements Relation {
         summary: `The field ${name} of persons is not supported.`,
         suggestion: 'Join person_distinct_ids ON person_id = id.',
       };
-    return fieldOf(this.#relation, personFields, name, this.#statement.project.schema.personProperties);
+    return fieldOf(this.#relation, personFields, name, 'person');
   };
 
   readonly names = (): readonly string[] => Object.keys(personFields);

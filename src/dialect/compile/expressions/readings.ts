@@ -1,0 +1,32 @@
+import type { Statement } from '../../resolve/statement.ts';
+import type { Value } from '../../resolve/value.ts';
+import { sql } from '../../sql.ts';
+import { propertyOf, scalarType } from '../../types.ts';
+
+/**
+ * The other reading of a property without a declared type, for a place that rejects a value: of text, the inferred type,
+ * which is requested; of that type, the text. Undefined for other values, and if the property has no other type.
+ */
+export function otherReading(value: Value, { project }: Statement): Value | undefined {
+  if (value.text !== undefined) return value.text;
+  const property = propertyOf(value.type);
+  if (property === undefined || project.schema.inference?.request(property) !== true) return undefined;
+  // Its type is not known yet, and null has every type.
+  return { ...value, sql: sql`null::text`, type: scalarType('null', true) };
+}
+
+/** A value in a place that rejects text: of a property, in its inferred type. */
+export const notText = (value: Value, statement: Statement): Value =>
+  (value.type.kind === 'string' ? otherReading(value, statement) : undefined) ?? value;
+
+/** What `read` makes of values; if that is null, of their other readings. */
+export function firstReading<Result>(
+  values: readonly Value[],
+  statement: Statement,
+  read: (values: readonly Value[]) => Result | null,
+): Result | null {
+  const found = read(values);
+  if (found !== null) return found;
+  const others = values.map((value) => otherReading(value, statement) ?? value);
+  return others.every((other, index) => other === values[index]) ? null : read(others);
+}
