@@ -1,4 +1,11 @@
-import { arrayOf, type Property, type PropertyScope, type ScalarKind, scalarType, type Type } from './types.ts';
+import {
+  arrayOf,
+  type Property,
+  type PropertyScope,
+  type ScalarKind,
+  scalarType,
+  type Type,
+} from './types.ts';
 
 /** A relation of the source database: a table or a view. */
 export interface SourceRelation {

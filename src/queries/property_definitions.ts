@@ -35,8 +35,7 @@ class InvalidProperty extends Error {
   override readonly name = 'InvalidProperty';
 }
 
-const columns =
-  'team_id, scope, name, type, sampled_values, matching_values, created_at, last_updated_at';
+const columns = 'team_id, scope, name, type, sampled_values, matching_values, created_at, last_updated_at';
 const foreignKeyViolation = '23503';
 const maxNameLength = 400;
 

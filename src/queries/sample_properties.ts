@@ -9,9 +9,11 @@ import type { InferredType } from './inferred_types.ts';
 /** Properties that hold texts, even if the values of a sample look like something else. */
 const alwaysText = /^(utm_|\$feature\/|\$feature_flag_response$|\$survey_response)/i;
 
-/** The newest rows that are sampled, and those that are searched for a property which none of these has. */
+/** The newest rows that are sampled, and those that are searched for properties which none of these has. */
 const sampledRows = 20_000;
 const searchedRows = 200_000;
+/** Values that a search reads, of all properties together. */
+const searchedValues = 4_000_000;
 
 /**
  * Finds the types of undeclared properties of a project: those that were inferred before, which never change, else the types of
@@ -34,8 +36,7 @@ export async function inferTypes(
   const reader = unknown.length === 0 ? null : await openDialectReader(context);
   const inferred: InferredType[] = [];
   for (const [scope, of] of Map.groupBy(unknown, (property) => property.scope))
-    if (reader !== null)
-      inferred.push(...(await sample(reader, scope, new Set(of.map(({ name }) => name)))));
+    if (reader !== null) inferred.push(...(await sample(reader, scope, new Set(of.map(({ name }) => name)))));
   if (inferred.length === 0) return known;
   await storeInferredTypes(pool, team_id, inferred);
   // Another request may have stored them before.
@@ -43,12 +44,15 @@ export async function inferTypes(
 }
 
 /** Where the values of properties are sampled: in the next rows only those that none of the rows before had. */
-function rowsOf(scope: PropertyScope): readonly string[] {
+function rowsOf(scope: PropertyScope, properties: number): readonly string[] {
   const newestEvents = (column: string, rows: number): string =>
     `select ${column} as bag from events order by inserted_at desc limit ${rows}`;
   switch (scope) {
     case 'event':
-      return [newestEvents('properties', sampledRows), newestEvents('properties', searchedRows)];
+      return [
+        newestEvents('properties', sampledRows),
+        newestEvents('properties', Math.min(searchedRows, Math.floor(searchedValues / properties))),
+      ];
     case 'person':
       return [
         `select properties as bag from persons limit ${sampledRows}`,
@@ -85,7 +89,7 @@ async function sample(
   names: Set<string>,
 ): Promise<readonly InferredType[]> {
   const inferred: InferredType[] = [];
-  for (const rows of rowsOf(scope)) {
+  for (const rows of rowsOf(scope, names.size)) {
     if (names.size === 0) break;
     const result = await reader.read(counted(rows), {
       placeholders: new Map([['names', { kind: 'value', value: [...names] }]]),

@@ -70,7 +70,9 @@ it('lists the type that a query inferred, until it is declared', async () => {
   const { stdout } = await exportd(environment, 'property', 'list', ...ofProject);
   expect(stdout).toMatch(/event +price +numeric +inferred from 3 of 3 values +\d{4}-/);
   const named = [...ofProject, '--scope', 'event', '--name', 'price'] as const;
-  expect(await run('property', 'define', ...named, '--type', 'string')).toMatchObject({ sampled_values: null });
+  expect(await run('property', 'define', ...named, '--type', 'string')).toMatchObject({
+    sampled_values: null,
+  });
   expect(await run('query', 'explain', 'select avg(properties.price) from events', ...ofProject)).toMatch(
     /expects a number/,
   );

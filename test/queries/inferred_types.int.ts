@@ -83,7 +83,7 @@ const textQueries = [
   "select count() from events where properties.plan = '5'",
   "select count() from events where properties.price = '50'",
   'select properties.price, count() from events group by properties.price order by properties.price',
-  'select max(properties.price), min(properties.since), any(properties.vip) from events',
+  'select max(properties.price), min(properties.since), min(properties.vip) from events',
   "select countIf(properties.vip = 'true'), countIf(properties.since > '2026-11-10') from events",
   'select toFloat(properties.price), toDate(properties.since) from events order by 1',
 ];
@@ -105,7 +105,10 @@ describe('a query that rejects the text of a property', () => {
     ['select sum(properties.price * 2) from events', [[3_800]]],
     ['select count() from events where properties.vip = true', [[10]]],
     ['select countIf(coalesce(properties.trial, false)) from events', [[1]]],
-    ['select sum(ifNull(properties.price, 0)), sum(ifNull(properties.price, 1)) from events', [[1_900, 1_901]]],
+    [
+      'select sum(ifNull(properties.price, 0)), sum(ifNull(properties.price, 1)) from events',
+      [[1_900, 1_901]],
+    ],
     ['select count() from events where properties.since >= now() - interval 100 year', [[20]]],
     ['select count() from events where person.properties.price > 100', [[9]]],
     ['select count() from events where group_0.properties.seats > 5', [[20]]],
@@ -155,7 +158,9 @@ describe('a query that rejects the text of a property', () => {
       expect(await rowsOf(`select avg(properties.${name}) from events`)).toMatch(
         /expects a number as argument 1, found Nullable\(String\)/,
       );
-    expect(await rowsOf('select avg(group_1.properties.seats) from events')).toMatch(/found Nullable\(String\)/);
+    expect(await rowsOf('select avg(group_1.properties.seats) from events')).toMatch(
+      /found Nullable\(String\)/,
+    );
     expect((await stored()).map(([, name]) => name)).not.toContain('code');
     await insert(
       api.projectId,
@@ -169,9 +174,9 @@ describe('a query that rejects the text of a property', () => {
       api.projectId,
       Array.from({ length: 500 }, () => ({ price: 'free' })),
     );
-    expect(await rowsOf('select avg(properties.price), countIf(isNull(properties.price)) from events')).toEqual([
-      [100, 601],
-    ]);
+    expect(
+      await rowsOf('select avg(properties.price), countIf(isNull(properties.price)) from events'),
+    ).toEqual([[100, 601]]);
     await forget('price');
     expect(await rowsOf('select avg(properties.price) from events')).toMatch(/found Nullable\(String\)/);
   });
@@ -201,7 +206,9 @@ describe('a query that rejects the text of a property', () => {
 
   it('reads one type in all statements of an insight', async () => {
     const range = { date_from: '2026-11-20', date_to: '2026-11-20' };
-    const series = (math_hogql: string) => [{ kind: 'EventsNode', event: 'bought', math: 'hogql', math_hogql }];
+    const series = (math_hogql: string) => [
+      { kind: 'EventsNode', event: 'bought', math: 'hogql', math_hogql },
+    ];
     const total = await ask({
       kind: 'TrendsQuery',
       series: series('sum(properties.code)'),

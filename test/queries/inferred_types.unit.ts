@@ -48,7 +48,9 @@ describe('a request', () => {
     const { result, types } = await withInferredTypes(
       (properties) => {
         asked.push(properties.map(({ name }) => name));
-        return Promise.resolve(properties.filter(({ name }) => name !== 'text').map(({ name }) => numeric(name)));
+        return Promise.resolve(
+          properties.filter(({ name }) => name !== 'text').map(({ name }) => numeric(name)),
+        );
       },
       (inference) => {
         const needed = inference.typeOf(property('a')) === undefined ? ['a', 'text'] : ['b', 'text'];

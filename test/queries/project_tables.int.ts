@@ -204,8 +204,7 @@ describe('property definitions', () => {
     name: string,
     type: PropertyDefinition['type'],
     team_id = project(),
-  ) =>
-    defineProperty(api.database.pool, { team_id, scope, name, type }).catch(messageOf);
+  ) => defineProperty(api.database.pool, { team_id, scope, name, type }).catch(messageOf);
 
   it('set the type that queries read; unconvertible values are null, other projects are not affected', async () => {
     expect(await runQuery('select properties.price from events order by 1')).toMatchObject({

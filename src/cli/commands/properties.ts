@@ -47,14 +47,16 @@ export function addPropertyCommands(program: Command): void {
 
   addListCommand(property, 'list declared and inferred types', listProperties, propertyTable);
 
-  namedCommand(property, 'remove', 'remove the type of a property; queries that need one infer it again').action(
-    async (options: NamedPropertyOptions) => {
-      const { project: team_id, scope, name } = options;
-      const change = { action: 'property.remove', team_id, object: `properties/${scope}/${name}` };
-      await withAudit(change, (pool) => removeProperty(pool, { team_id, scope, name }));
-      printer(options)({ removed: name }, () => ['Removed.']);
-    },
-  );
+  namedCommand(
+    property,
+    'remove',
+    'remove the type of a property; queries that need one infer it again',
+  ).action(async (options: NamedPropertyOptions) => {
+    const { project: team_id, scope, name } = options;
+    const change = { action: 'property.remove', team_id, object: `properties/${scope}/${name}` };
+    await withAudit(change, (pool) => removeProperty(pool, { team_id, scope, name }));
+    printer(options)({ removed: name }, () => ['Removed.']);
+  });
 }
 
 /** A command for one property. */
@@ -75,7 +77,14 @@ const originOf = ({ sampled_values, matching_values }: PropertyDefinition): stri
 const propertyTable = (definitions: readonly PropertyDefinition[]): string[] =>
   table(
     ['project', 'scope', 'name', 'type', 'origin', 'since'],
-    definitions.map((one) => [one.team_id, one.scope, one.name, one.type, originOf(one), one.last_updated_at]),
+    definitions.map((one) => [
+      one.team_id,
+      one.scope,
+      one.name,
+      one.type,
+      originOf(one),
+      one.last_updated_at,
+    ]),
   );
 
 interface NamedTableOptions {

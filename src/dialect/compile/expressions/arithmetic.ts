@@ -48,7 +48,8 @@ export function intervalOf(amount: Value, unit: TimeUnit): Value {
 export function intervalValue(compiler: Compiler, node: Interval, scope: Scope): Value {
   const amountValue = compiler.value(node.amount, scope);
   const amount =
-    readConstant(amountValue, scalarType('integer'), scope.statement) ?? notText(amountValue, scope.statement);
+    readConstant(amountValue, scalarType('integer'), scope.statement) ??
+    notText(amountValue, scope.statement);
   if (!isNumber(amount.type) && amount.type.kind !== 'null')
     throw scope.statement.error(
       `The amount of an INTERVAL must be a number, found ${nameOfType(amount.type)}.`,

@@ -75,10 +75,7 @@ function comparedWithDefault({ left, right }: ComparisonOperands): Sql | null {
 }
 
 /** Converts both sides to a type that PostgreSQL can compare. @throws DialectError if there is none */
-export function toComparable(
-  { left, right, node }: ComparisonOperands,
-  statement: Statement,
-): ComparedSides {
+export function toComparable({ left, right, node }: ComparisonOperands, statement: Statement): ComparedSides {
   const compared = firstReading([left, right], statement, ([first = left, second = right]) =>
     comparedAs(first, second, statement),
   );

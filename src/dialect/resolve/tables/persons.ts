@@ -25,11 +25,7 @@ export function fieldOf(
   const definition = Object.hasOwn(definitions, name) ? definitions[name] : undefined;
   if (definition === undefined) return undefined;
   const { kind, nullable = false } = definition;
-  return column(
-    relation.column(definition.column),
-    { kind, nullable },
-    kind === 'json' ? scope : undefined,
-  );
+  return column(relation.column(definition.column), { kind, nullable }, kind === 'json' ? scope : undefined);
 }
 
 export const starFieldsOf = (definitions: FieldDefinitions): readonly string[] =>
