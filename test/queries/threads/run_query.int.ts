@@ -4,7 +4,7 @@ import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../inline_executor.ts';
 import type { QueryExecutor } from '../../../src/queries/query_executor.ts';
 import type { QueryProgress } from '../../../src/queries/query_kind.ts';
-import { createProject } from '../../../src/http/accounts.ts';
+import { createProject } from '../../../src/http/accounts/projects.ts';
 import { listProperties } from '../../../src/queries/property_definitions.ts';
 import { connectQueriesToSource } from '../../../src/queries/query_source.ts';
 import { runQuery } from '../../../src/queries/handle_query.ts';
