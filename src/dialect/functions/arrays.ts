@@ -7,6 +7,7 @@ import {
   unify,
   unnestWithIndex,
 } from '../compile/expressions/coerce.ts';
+import { firstReading } from '../compile/expressions/readings.ts';
 import { computeSqlOnce } from '../compile/compiler.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
@@ -57,14 +58,16 @@ function jsonItems(
 function jsonValueOf(site: CallSite, index: number): Sql {
   const value = argument(site, index);
   const item = itemTypeOf(argument(site, index === 0 ? 1 : 0));
-  const common = commonType(value.type, item);
-  if (common === null)
-    throw argumentError(
-      site,
-      index,
-      `${nameOfType(argument(site, 0).type)} cannot contain ${nameOfType(value.type)}.`,
-    );
-  return toJsonItem(coerce(value, common, site.statement), withNull(common));
+  const json = firstReading([value], site.statement, ([read = value]) => {
+    const common = commonType(read.type, item);
+    return common && toJsonItem(coerce(read, common, site.statement), withNull(common));
+  });
+  if (json !== null) return json;
+  throw argumentError(
+    site,
+    index,
+    `${nameOfType(argument(site, 0).type)} cannot contain ${nameOfType(value.type)}.`,
+  );
 }
 
 const array: Emitter = (site) => {

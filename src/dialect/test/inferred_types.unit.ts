@@ -82,6 +82,8 @@ describe('a property without a declared type is read by its inferred type in a q
     ],
     ['in lambdas', 'select arrayMap(x -> x * 2, groupArray(properties.price)) from events'],
     ['as items', 'select arraySum(groupArray(properties.price)) from events'],
+    ['in a union', 'select properties.price from events union all select 0'],
+    ['among items', 'select has([1, 2], properties.price) from events'],
     ['in an array', 'select [properties.price, 1] from events'],
     ['in windows', 'select lagInFrame(properties.price) over (order by timestamp) - 1 from events'],
     ['of a group', 'select count() from events where group_0.properties.price > 5'],

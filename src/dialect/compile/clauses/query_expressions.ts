@@ -6,6 +6,7 @@ import { bind, commaList, joinSql, rawSql, Sql, sql } from '../../sql.ts';
 import { commonTypeOf, nameOfType, type Type, zoneOf } from '../../types.ts';
 import { columnAlias, type CompiledColumn, type CompiledQuery, type Compiler } from '../compiler.ts';
 import { coerce } from '../expressions/coerce.ts';
+import { otherType } from '../expressions/readings.ts';
 
 /**
  * Nulls come last in both directions by default. The clause is omitted for non-null datetimes, so that the newest
@@ -215,7 +216,7 @@ export function compileSetOperation(
   if (first === undefined) throw statement.error('A set operation requires at least two queries.', operation);
   const columns = first.columns.map((column, index): CompiledColumn => {
     const types = operands.flatMap((operand) => operand.columns[index]?.type ?? []);
-    const type = commonTypeOf(types);
+    const type = commonTypeOf(types) ?? commonTypeOf(types.map((one) => otherType(one, statement) ?? one));
     const lastOperand = operation.operands.at(-1) ?? operation;
     if (type === null)
       throw statement.error(

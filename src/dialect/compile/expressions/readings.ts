@@ -1,18 +1,23 @@
 import type { Statement } from '../../resolve/statement.ts';
 import type { Value } from '../../resolve/value.ts';
 import { sql } from '../../sql.ts';
-import { propertyOf, scalarType } from '../../types.ts';
+import { propertyOf, scalarType, type Type } from '../../types.ts';
 
 /**
  * The other reading of a property without a declared type, for a place that rejects a value: of text, the inferred type,
  * which is requested; of that type, the text. Undefined for other values, and if the property has no other type.
  */
-export function otherReading(value: Value, { project }: Statement): Value | undefined {
+export function otherReading(value: Value, statement: Statement): Value | undefined {
   if (value.text !== undefined) return value.text;
-  const property = propertyOf(value.type);
+  const type = otherType(value.type, statement);
+  return type && { ...value, sql: sql`null::text`, type };
+}
+
+/** The type of a property whose text is rejected. It is requested; until it is known, it is that of null, which fits everywhere. */
+export function otherType(type: Type, { project }: Statement): Type | undefined {
+  const property = propertyOf(type);
   if (property === undefined || project.schema.inference?.request(property) !== true) return undefined;
-  // Its type is not known yet, and null has every type.
-  return { ...value, sql: sql`null::text`, type: scalarType('null', true) };
+  return scalarType('null', true);
 }
 
 /** A value in a place that rejects text: of a property, in its inferred type. */
