@@ -10,13 +10,18 @@ import { propertyOf, scalarType, type Type } from '../../types.ts';
 export function otherReading(value: Value, statement: Statement): Value | undefined {
   if (value.text !== undefined) return value.text;
   const type = otherType(value.type, statement);
-  return type && { ...value, sql: sql`null::text`, type };
+  return type && { ...value, sql: type.kind === 'array' ? sql`'[]'::jsonb` : sql`null::text`, type };
 }
 
 /** The type of a property whose text is rejected. It is requested; until it is known, it is that of null, which fits everywhere. */
-export function otherType(type: Type, { project }: Statement): Type | undefined {
+export function otherType(type: Type, statement: Statement): Type | undefined {
+  if (type.kind === 'array') {
+    const item = otherType(type.item, statement);
+    return item && { ...type, item };
+  }
   const property = propertyOf(type);
-  if (property === undefined || project.schema.inference?.request(property) !== true) return undefined;
+  const { inference } = statement.project.schema;
+  if (property === undefined || inference?.request(property) !== true) return undefined;
   return scalarType('null', true);
 }
 
