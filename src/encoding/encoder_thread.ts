@@ -11,16 +11,16 @@ import {
 import { transferReadError } from '../source/transferred_error.ts';
 import { encodeBlock } from './encode_block.ts';
 import type { EncodingReply, EncodingTask } from './encoder.ts';
+import { releaseMemory } from './memory.ts';
+import type { JoiningTask } from './parquet/join_row_group.ts';
+import { MalformedBlock, UnencodableRow } from './rows.ts';
 import type {
   BlockOfThread,
   FromEncoderThread,
   ReadTask,
   ThreadOptions,
   ToEncoderThread,
-} from './encode_blocks.ts';
-import { releaseMemory } from './memory.ts';
-import type { JoiningTask } from './parquet/join_row_group.ts';
-import { MalformedBlock, UnencodableRow } from './rows.ts';
+} from './encoder_threads.ts';
 
 /** The blocks that a thread has read and holds. */
 interface HeldBlocks {

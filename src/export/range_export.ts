@@ -28,18 +28,12 @@ import { classifyError } from '../failures/classify_error.ts';
 import { markOf, type OpenedCall } from './export_context.ts';
 import { formatInterval, intervalOf, rowRangeOf } from './run_interval.ts';
 import { createStageClock, type StageClock } from './stage_clock.ts';
-import {
-  type BuiltPart,
-  completeFile,
-  createFileWriter,
-  type FileWriter,
-  inspectUpload,
-  readCutBlock,
-  type ResumedFile,
-  summarizeParts,
-} from './file_writer.ts';
+import { createFileWriter, type FileWriter } from './file_writer.ts';
 import { collectRejectedLines, type RejectedLines, TooManyRejectedRows } from './rejected.ts';
 import { RunAttempt } from './run_attempt.ts';
+import { completeFile, summarizeParts } from './completed_file.ts';
+import type { BuiltPart } from './part_builder.ts';
+import { inspectUpload, readCutBlock, type ResumedFile } from './resumed_file.ts';
 
 /** How long an attempt that has failed waits until its upload is aborted. */
 const abortTimeoutMs = 5_000;

@@ -1,12 +1,12 @@
 import fastifyCookie from '@fastify/cookie';
 import fastifySwagger from '@fastify/swagger';
-import fastify, { type FastifyBaseLogger, LogController } from 'fastify';
+import fastify from 'fastify';
+import { type FastifyBaseLogger, LogController } from 'fastify';
 import { serializerCompiler, validatorCompiler, type ZodTypeProvider } from 'fastify-type-provider-zod';
 import type { Registry } from 'prom-client';
 import { withExactNumbers } from '../client/exact_numbers.ts';
 import type { KeyRing } from '../config/key_ring.ts';
 import { basePathOf, type Settings } from '../config/settings.ts';
-import { createEncoderPool } from '../encoding/encode_blocks.ts';
 import type { Pool } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { sendsTraces } from '../telemetry/tracing.ts';
@@ -38,6 +38,7 @@ import { consoleResources, jobOperations, projectResources, wholeResources } fro
 import type { Resource } from './resource.ts';
 import type { HttpApp, RouteContext } from './route_context.ts';
 import { createTemporalLinks } from './temporal_links.ts';
+import { createEncoderPool } from '../encoding/encoder_pool.ts';
 
 /** What the HTTP API is built from. */
 export interface HttpDependencies {

@@ -9,16 +9,13 @@ import {
   parquetCompressions,
   textCompressions,
 } from '../../src/encoding/encoder.ts';
-import {
-  createEncoderPool,
-  EncoderThreadExited,
-  startEncoderThreads,
-} from '../../src/encoding/encode_blocks.ts';
 import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory.ts';
 import type { RowBlock } from '../../src/source/source.ts';
 import { randomCases } from '../setup/effort.ts';
 import { columnsOf, int64, keyedBlock, planOf } from './copy_block.ts';
 import { decompress, joinBlocks } from './join_blocks.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { EncoderThreadExited, startEncoderThreads } from '../../src/encoding/encoder_threads.ts';
 
 describe('encoding in threads', () => {
   const columns = columnsOf('text');

@@ -11,7 +11,6 @@ import {
   parquetCompressions,
   textCompressions,
 } from '../../src/encoding/encoder.ts';
-import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
 import { allRows, type ExportedColumn, type RowSelection } from '../../src/source/row_selection.ts';
 import { fileColumns } from '../../src/source/sort_key.ts';
@@ -22,6 +21,7 @@ import { blocksOf, sourceOf } from '../source/rows.ts';
 import { type IndependentReader, type RowTexts, startDuckDb } from './duckdb.ts';
 import { createJsonViews, insertEdgeCaseEvents, insertEdgeCasePersons, interval } from './edge_case_rows.ts';
 import { decompress, joinBlocks } from './join_blocks.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 
 describe('what DuckDB reads', () => {
   const sources = ['jsonb', 'json'] as const;

@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import type { Settings } from '../../src/config/settings.ts';
 import { formatPostgresqlTime } from '../../src/encoding/encode_block.ts';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
-import { createEncoderPool, EncoderThreadExited } from '../../src/encoding/encode_blocks.ts';
 import type { HeldBlock, ReadOptions, RowBlock, Source } from '../../src/source/source.ts';
 import type { SourceMonitor } from '../../src/source/source_connection.ts';
 import { openBlackholeProxy } from '../journal/blackhole_proxy.ts';
@@ -11,6 +10,8 @@ import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourOf, neverAborted, sourceOf, wholeRange } from '../source/rows.ts';
 import { int64 } from './copy_block.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { EncoderThreadExited } from '../../src/encoding/encoder_threads.ts';
 
 describe('pages that encoder threads read', () => {
   const database = useTestDatabase();

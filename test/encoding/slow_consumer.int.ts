@@ -1,10 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createMemoryBudget, type MemoryReservation } from '../../src/encoding/memory.ts';
-import { encodeBlocks, type ReservedBlock, createEncoderPool } from '../../src/encoding/encode_blocks.ts';
+import { encodeBlocks, type ReservedBlock } from '../../src/encoding/encode_blocks.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourOf, sourceOf, wholeRange } from '../source/rows.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 
 const rowCount = 12_000;
 const pageBytes = 100_000;

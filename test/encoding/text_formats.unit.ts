@@ -1,12 +1,12 @@
 import { afterAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { appendRows, textFormats } from '../../src/encoding/text_formats.ts';
 import { createGrowingBuffer } from '../../src/encoding/memory.ts';
 import { MalformedBlock, withoutInvalidText } from '../../src/encoding/rows.ts';
 import type { ExportedColumn } from '../../src/source/row_selection.ts';
 import { columnsOf, copyBlock, type FieldBytes, int32, int64, keyedBlock, planOf } from './copy_block.ts';
 import { encodeRows } from './encode_rows.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 
 describe('JSON lines', () => {
   const doubles = [0.1, -0, 1e300, 5e-324, -12_345_678.5] as const;

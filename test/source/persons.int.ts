@@ -3,7 +3,6 @@ import fc from 'fast-check';
 import pg from 'pg';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
-import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { personsQuery } from '../../src/source/persons_query.ts';
 import { columnTypesOf, relationsOf } from '../../src/source/relations.ts';
@@ -15,6 +14,7 @@ import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { explainPage } from './explain_page.ts';
 import { blocksOf, hourOf, neverAborted, rowsOf, sourceOf, wholeRange } from './rows.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 
 describe('pages of persons', () => {
   const range = hourOf('persons');

@@ -2,7 +2,6 @@ import { mkdtempSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { createCertificateAuthority } from '../setup/certificates.ts';
@@ -10,6 +9,7 @@ import { fromSetUp } from '../setup/environment.ts';
 import { openPostgresqlTlsProxy, type PostgresqlTlsProxy } from '../setup/postgresql_tls_proxy.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { blocksOf, hourOf, neverAborted, rowsOf, sourceOf, wholeRange } from './rows.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 
 const authority = createCertificateAuthority();
 const otherAuthority = createCertificateAuthority('another CA');

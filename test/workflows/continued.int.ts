@@ -10,7 +10,6 @@ import {
 } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
-import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createOutages } from '../../src/failures/circuits.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -24,11 +23,12 @@ import { configOf } from '../destination/bucket_requests.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
+  type ControlPlaneHarness,
   createControlPlaneHarness,
   lastHours,
-  type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 import { readEvents } from '../journal/read_stream.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 /** More than three parts. */

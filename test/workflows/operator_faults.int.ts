@@ -9,7 +9,6 @@ import {
   storeConfig,
 } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
-import { createEncoderPool } from '../../src/encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
@@ -23,14 +22,15 @@ import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { definition } from '../decisions/commander.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import { insertEvents } from '../export/export_harness.ts';
-import { startReceiver, type Receiver } from '../notifications/receiver.ts';
+import { type Receiver, startReceiver } from '../notifications/receiver.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
+  type ControlPlaneHarness,
   createControlPlaneHarness,
   lastHours,
-  type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
+import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 const otherKeyRing = createKeyRing(`other:${randomBytes(32).toString('base64')}`);

@@ -1,227 +1,34 @@
 import { type Command, Option } from 'commander';
-import { models } from '../../domain/batch_export.ts';
-import type { BatchExportCreateInput, BatchExportUpdateInput } from '../../client/client.ts';
 import { parseCount, parseJsonObject } from '../arguments.ts';
-import { CliError } from '../cli_error.ts';
 import {
   conditionLines,
   coverageLines,
   definitionLines,
-  differenceLines,
   exportListTable,
   exportTable,
-  formatDuration,
   fieldTable,
+  formatDuration,
   intervalTable,
   lagLines,
   manifestTable,
   recipeLines,
   runTable,
 } from '../export_tables.ts';
-import { counted } from '../../domain/in_words.ts';
 import { confirm, printer, printList, table, yesOption } from '../output.ts';
 import {
   asWritten,
-  type CommandOutcome,
   given,
   type JsonObject,
   openService,
-  type ServiceClient,
   serviceCommand,
   type ServiceCommandOptions,
 } from '../service_client.ts';
 import { addGetCommand } from './apply.ts';
-import {
-  type DestinationOptions,
-  hasFailed,
-  keysHelp,
-  newDestinationOf,
-  stepTable,
-  testDestination,
-  withDestinationOptions,
-} from './destinations.ts';
-
-/** The id at the end of a URL. */
-const idIn = (location: string | null): string | undefined => location?.split('/').filter(Boolean).at(-1);
-
-/** Sends a command of a batch export and prints what it created. */
-async function sendCommand(
-  options: ServiceCommandOptions,
-  send: (service: ServiceClient) => Promise<CommandOutcome>,
-  message: string,
-): Promise<void> {
-  const { applied, location } = await send(openService(options));
-  const createdId = idIn(location);
-  printer(options)({ accepted: true, applied, location }, () => [
-    !applied
-      ? 'Accepted. The command is still being processed.'
-      : createdId === undefined
-        ? message
-        : `${message}: ${createdId}`,
-  ]);
-}
-
-type RetryOptions = ServiceCommandOptions & { readonly failed?: boolean; readonly since?: string };
-
-/** `export retry`: of one run, or of all failed runs of the project. */
-function addRetryCommand(exports: Command): void {
-  serviceCommand(exports, 'retry', 'export the interval of a run, or of all failed runs, again')
-    .argument('[export id]')
-    .argument('[run id]')
-    .option('--failed', 'retry the failed runs of the batch export, or without an id of all of the project')
-    .option(
-      '--since <time>',
-      'with --failed: only runs that failed since then, as an ISO 8601 time or like -2h',
-    )
-    .action((id: string | undefined, run: string | undefined, options: RetryOptions) => {
-      if (options.failed) return retryFailed(options, [id, run]);
-      if (id === undefined || run === undefined)
-        throw new CliError('Name the batch export and the run, or pass --failed to retry all failed runs.');
-      if (options.since !== undefined) throw new CliError('--since needs --failed.');
-      return sendCommand(
-        options,
-        (service) =>
-          service.command('POST', '/batch_exports/{batch_export_id}/runs/{id}/retry', {
-            path: { batch_export_id: id, id: run },
-            body: {},
-          }),
-        'Started run',
-      );
-    });
-}
-
-/** Retries the failed runs of an export, or of the project. */
-async function retryFailed(options: RetryOptions, [id, run]: readonly (string | undefined)[]): Promise<void> {
-  if (run !== undefined) throw new CliError('--failed retries all failed runs: pass no run.');
-  const request = {
-    ...(options.since !== undefined && { since: options.since }),
-    ...(id !== undefined && { batch_export: id }),
-  };
-  const retried = await openService(options).post('/batch_exports/retry_failed', { body: request });
-  printer(options)(retried, () => [
-    ...table(
-      ['batch export', 'runs', 'backfill', 'detail'],
-      retried.results.map((one) => [one.batch_export, one.runs, one.backfill_id, one.detail]),
-    ),
-    `Retrying ${counted(retried.runs, 'run')}.`,
-  ]);
-}
-
-interface DifferenceOptions extends ServiceCommandOptions {
-  readonly keep?: boolean;
-  readonly remove?: number;
-  readonly reason?: string;
-}
-
-/** `export difference`: the rows of an interval that the source lacks, and the decision about them. */
-function addDifferenceCommand(exports: Command): void {
-  serviceCommand(
-    exports,
-    'difference',
-    'show the rows of an interval that its files have and the source lacks, and keep or remove them',
-  )
-    .argument('<id>')
-    .argument('<start>', 'start of the interval, as an ISO 8601 time')
-    .option('--keep', 'keep them: the files stay as they are, and the alarm ends')
-    .option('--remove <rows>', 'export the interval again without them: their number', parseCount)
-    .option('--reason <text>', 'why; required to keep or remove them')
-    .action(async (id: string, start: string, options: DifferenceOptions) => {
-      const { keep, remove: rows, reason } = options;
-      const path = { batch_export_id: id, start };
-      const isDecision = keep === true || rows !== undefined;
-      if (keep === true && rows !== undefined) throw new CliError('Pass either --keep or --remove.');
-      if (!isDecision && reason !== undefined) throw new CliError('--reason needs --keep or --remove.');
-      if (!isDecision) {
-        const difference = await openService(options).get(differencePath, { path });
-        printer(options)(difference, () => differenceLines(difference));
-        return;
-      }
-      if (reason === undefined) throw new CliError('Say why with --reason.');
-      const decision = keep === true ? 'keep' : 'remove';
-      const body = { decision, reason, ...(rows !== undefined && { rows }) } as const;
-      await sendCommand(
-        options,
-        (service) => service.command('POST', differencePath, { path, body }),
-        keep === true ? 'Kept.' : 'The interval is exported again without these rows.',
-      );
-    });
-}
-
-const differencePath = '/batch_exports/{batch_export_id}/intervals/{start}/difference';
-
-interface CreateOptions extends ServiceCommandOptions, DestinationOptions {
-  readonly name?: string;
-  readonly model?: string;
-  readonly interval?: string;
-  readonly timezone?: string;
-  readonly query?: string;
-  readonly paused?: boolean;
-  readonly test?: boolean;
-}
-
-const examples = `
-Examples:
-  exportd export create --bucket my-bucket --region eu-central-1 --prefix clicks/{year} --format Parquet --compression zstd
-  exportd export create '{"retention_days": 365}' --model persons --interval day --bucket my-bucket --region eu-central-1`;
-
-/** `export create`: from flags, from JSON, or from both. */
-function addCreateCommand(exports: Command): void {
-  const create = serviceCommand(exports, 'create', 'create a batch export')
-    .argument('[JSON]', 'its fields, as in POST …/batch_exports/; options are added to them', parseJsonObject)
-    .option('--name <name>', 'name of the export (default: where it writes to)')
-    .addOption(new Option('--model <model>', 'what to export (default: events)').choices(models))
-    .option('--interval <interval>', '"hour", "day", "week", "month" or "every N minutes" (default: hour)')
-    .option('--timezone <name>', 'IANA time zone in which days start (default: UTC)')
-    .option('--query <query>', 'SELECT over the model that chooses columns and rows')
-    .option('--paused', 'create it paused')
-    .option('--test', 'test the destination first, and create nothing if a step fails');
-  withDestinationOptions(create)
-    .addHelpText('after', `${keysHelp}\n${examples}`)
-    .action(async (given: JsonObject | undefined, options: CreateOptions) => {
-      const service = openService(options);
-      const body = await bodyOf(given, options);
-      if (options.test) {
-        const steps = await testDestination(service, body.destination);
-        if (hasFailed(steps)) {
-          for (const line of stepTable(steps)) process.stderr.write(`${line}\n`);
-          throw new CliError('The destination test failed, so no batch export was created.');
-        }
-      }
-      const created = await service.post('/batch_exports', { body });
-      printer(options)(created, () =>
-        'detail' in created
-          ? [`${created.id}: ${created.detail}`]
-          : [...exportTable([created]), '', ...definitionLines(created)],
-      );
-    });
-}
-
-/** The body of the request. Without any field that names a destination, there is nothing to create. */
-async function bodyOf(
-  written: JsonObject | undefined,
-  options: CreateOptions,
-): Promise<BatchExportCreateInput> {
-  if (written === undefined && options.bucket === undefined)
-    throw new CliError('Name the bucket with --bucket, or pass the fields of the batch export as JSON.');
-  const { name, model, interval, timezone, query, paused, bucket, prefix } = options;
-  const fields = { name, model, interval, timezone, dialect_query: query, paused };
-  const destination = await newDestinationOf(
-    options,
-    (written?.destination ?? {}) as JsonObject,
-    process.env,
-  );
-  return asWritten({
-    ...(bucket !== undefined && {
-      name: prefix === undefined || prefix === '' ? bucket : `${bucket}/${prefix}`,
-      interval: 'hour',
-    }),
-    ...written,
-    ...given(fields),
-    destination,
-  });
-}
-
-type Options = ServiceCommandOptions;
+import { sendCommand } from '../created_object.ts';
+import { addCreateCommand } from './export_create.ts';
+import { addDifferenceCommand } from './export_difference.ts';
+import { addRetryCommand } from './export_retry.ts';
+import { addDraftCommand, draftOf, type DraftOptions } from './draft_command.ts';
 
 interface RangeOptions {
   readonly startAt: string;
@@ -246,7 +53,7 @@ export function addWhyCommand(program: Command): void {
     'say why a batch export is not well: the cause, a change that may be the reason, who has to act, and the commands that cure it (uses the HTTP API)',
   )
     .argument('<export id>')
-    .action(async (id: string, options: Options) => {
+    .action(async (id: string, options: ServiceCommandOptions) => {
       const why = await openService(options).get('/batch_exports/{id}/why', { path: { id } });
       printer(options)(why, () => [
         why.summary,
@@ -261,7 +68,7 @@ function addInspectionCommands(exports: Command): void {
   serviceCommand(exports, 'interval', 'show an interval: its runs, generations, files and comparisons')
     .argument('<id>')
     .argument('<start>', 'start of the interval, as an ISO 8601 time')
-    .action(async (id: string, start: string, options: Options) => {
+    .action(async (id: string, start: string, options: ServiceCommandOptions) => {
       const found = await openService(options).get('/batch_exports/{batch_export_id}/intervals/{start}', {
         path: { batch_export_id: id, start },
       });
@@ -272,7 +79,7 @@ function addInspectionCommands(exports: Command): void {
     .argument('<id>')
     .argument('<start>', 'start of the interval, as an ISO 8601 time')
     .argument('<uuid>', 'uuid of the event')
-    .action(async (id: string, start: string, uuid: string, options: Options) => {
+    .action(async (id: string, start: string, uuid: string, options: ServiceCommandOptions) => {
       const found = await openService(options).get('/batch_exports/{batch_export_id}/intervals/{start}/row', {
         path: { batch_export_id: id, start },
         query: { uuid },
@@ -309,31 +116,12 @@ function addInspectionCommands(exports: Command): void {
   });
 }
 
-type DraftOptions = Options & { readonly id?: string };
-
-/** A command about a batch export that is not saved. */
-const addDraftCommand = (exports: Command, name: string, description: string): Command =>
-  serviceCommand(exports, name, description)
-    .argument(
-      '[JSON]',
-      'fields of a new export, or with --id the changes of an existing one',
-      parseJsonObject,
-    )
-    .option('--id <id>', 'the batch export that the fields change');
-
-/** Its fields. */
-function draftOf(fields: JsonObject | undefined, { id }: DraftOptions): BatchExportUpdateInput {
-  if (fields === undefined && id === undefined)
-    throw new CliError('Name the batch export with --id, or pass the fields of a new one as JSON.');
-  return asWritten(fields ?? {});
-}
-
 /** `export list|show|create|update|delete|pause|unpause|backfill|retry|intervals|manifests|reading|difference|logs`. */
 export function addExportCommands(program: Command): void {
   const exports = program.command('export').description('manage batch exports (uses the HTTP API)');
 
   serviceCommand(exports, 'list', 'list the batch exports of the project').action(
-    async (options: Options) => {
+    async (options: ServiceCommandOptions) => {
       const exports = await openService(options).exports();
       printList(options)(exports, exportListTable);
     },
@@ -341,7 +129,7 @@ export function addExportCommands(program: Command): void {
 
   serviceCommand(exports, 'show', 'show a batch export, its condition, its lag and its newest runs')
     .argument('<id>')
-    .action(async (id: string, options: Options) => {
+    .action(async (id: string, options: ServiceCommandOptions) => {
       const shown = await openService(options).get('/batch_exports/{id}', { path: { id } });
       printer(options)(shown, () => [
         ...exportTable([shown]),
@@ -360,7 +148,7 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'update', 'change a batch export; omitted fields stay unchanged')
     .argument('<id>')
     .argument('<JSON>', 'the fields to change', parseJsonObject)
-    .action(async (id: string, fields: JsonObject, options: Options) => {
+    .action(async (id: string, fields: JsonObject, options: ServiceCommandOptions) => {
       const updated = await openService(options).patch('/batch_exports/{id}', {
         path: { id },
         body: asWritten(fields),
@@ -371,7 +159,7 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'delete', 'delete a batch export; its objects stay in the bucket')
     .argument('<id>')
     .option(...yesOption)
-    .action(async (id: string, options: Options & { yes?: boolean }) => {
+    .action(async (id: string, options: ServiceCommandOptions & { yes?: boolean }) => {
       await confirm(`Delete the batch export ${id}? Its schedule, runs and logs are lost.`, options);
       await sendCommand(
         options,
@@ -382,7 +170,7 @@ export function addExportCommands(program: Command): void {
 
   serviceCommand(exports, 'pause', 'pause a batch export: start no new runs')
     .argument('<id>')
-    .action((id: string, options: Options) =>
+    .action((id: string, options: ServiceCommandOptions) =>
       sendCommand(
         options,
         (service) => service.command('POST', '/batch_exports/{id}/pause', { path: { id } }),
@@ -393,7 +181,7 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'unpause', 'unpause a batch export')
     .argument('<id>')
     .option('--backfill', 'also backfill the intervals that ended while it was paused')
-    .action((id: string, options: Options & { backfill?: boolean }) =>
+    .action((id: string, options: ServiceCommandOptions & { backfill?: boolean }) =>
       sendCommand(
         options,
         (service) =>
@@ -460,7 +248,7 @@ export function addExportCommands(program: Command): void {
     .option('--after <time>', 'only intervals that end after this ISO 8601 time')
     .option('--before <time>', 'only intervals that start before this ISO 8601 time')
     .option('--limit <number>', 'maximum number', parseCount, 100)
-    .action(async (id: string, options: Options & IntervalFilters) => {
+    .action(async (id: string, options: ServiceCommandOptions & IntervalFilters) => {
       const { status, after, before, limit } = options;
       const intervals = await openService(options).get('/batch_exports/{batch_export_id}/intervals', {
         path: { batch_export_id: id },
@@ -477,7 +265,7 @@ export function addExportCommands(program: Command): void {
     .argument('<id>')
     .option('--since <time>', 'only those whose run completed at this ISO 8601 time or later')
     .option('--limit <number>', 'maximum number', parseCount, 100)
-    .action(async (id: string, options: Options & { since?: string; limit: number }) => {
+    .action(async (id: string, options: ServiceCommandOptions & { since?: string; limit: number }) => {
       const { since, limit } = options;
       const manifests = await openService(options).get('/batch_exports/{batch_export_id}/manifests', {
         path: { batch_export_id: id },
@@ -489,7 +277,7 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'reading', 'print programs that read the files of a batch export')
     .argument('<id>')
     .option('--reader <name>', 'only the one for this reader, for example duckdb')
-    .action(async (id: string, options: Options & { reader?: string }) => {
+    .action(async (id: string, options: ServiceCommandOptions & { reader?: string }) => {
       const reading = await openService(options).get('/batch_exports/{batch_export_id}/reading', {
         path: { batch_export_id: id },
       });
@@ -503,7 +291,7 @@ export function addExportCommands(program: Command): void {
   serviceCommand(exports, 'logs', 'show the newest log lines of a batch export')
     .argument('<id>')
     .option('--limit <number>', 'maximum number', parseCount, 100)
-    .action(async (id: string, options: Options & { limit: number }) => {
+    .action(async (id: string, options: ServiceCommandOptions & { limit: number }) => {
       const { limit } = options;
       const logs = await openService(options).get('/batch_exports/{id}/logs', {
         path: { id },

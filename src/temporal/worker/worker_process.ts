@@ -19,7 +19,6 @@ import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder.ts';
 import { createMayShrink, createSelectionReader } from '../../destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../destination/open_destination.ts';
-import { createEncoderPool } from '../../encoding/encode_blocks.ts';
 import { createMemoryBudget } from '../../encoding/memory.ts';
 import { createPerExportLimit } from '../../export/per_export_limit.ts';
 import { createEmptyPublisher } from '../../export/publish_empty.ts';
@@ -45,6 +44,7 @@ import { createWorkers } from './workers.ts';
 import { loadWorkflowBundle } from './bundle.ts';
 import { startMonitoring, untilAborted } from './monitoring.ts';
 import { createQueryActivityDependencies } from './query_worker.ts';
+import { createEncoderPool } from '../../encoding/encoder_pool.ts';
 
 const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 
