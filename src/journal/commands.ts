@@ -185,12 +185,16 @@ const [firstTime, afterTimes] = [Date.parse('1970-01-01T00:00:00Z'), Date.parse(
 /** Offsets of 16 hours and more, which ISO 8601 has and PostgreSQL does not read. */
 const longOffset = /[+-](?:1[6-9]|2\d):\d\d$/;
 
+/** A time without seconds, which ISO 8601 has and JavaScript's and PostgreSQL's formats do not. */
+const withoutSeconds = /^(\d{4}-\d\d-\d\dT\d\d:\d\d)(Z|[+-]\d\d:\d\d)$/;
+
+const invalidTime = 'Must be an ISO 8601 time with an offset, such as 2026-11-01T10:00:00Z.';
+
 /** A time that a user sends: ISO 8601 with an offset. */
-export const timestampSchema = z.iso
-  .datetime({
-    offset: true,
-    error: 'Must be an ISO 8601 time with an offset, such as 2026-11-01T10:00:00Z.',
-  })
+export const timestampSchema = z
+  .string(invalidTime)
+  .overwrite((value) => value.replace(withoutSeconds, '$1:00$2'))
+  .check(z.iso.datetime({ offset: true, error: invalidTime }))
   .refine(
     (value) => Date.parse(value) >= firstTime && Date.parse(value) < afterTimes,
     'Must be between the years 1970 and 3000.',

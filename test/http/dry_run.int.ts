@@ -63,6 +63,25 @@ describe('a dry run of a backfill', () => {
     );
   });
 
+  it('takes times without seconds, in any offset', async () => {
+    api = await openApiHarness();
+    await insertEvents([4], '$pageview');
+    const id = await createPaused();
+    const start_at = minuteAgo(5).toISOString();
+    const end_at = minuteAgo(3).toISOString();
+    for (const zone of ['Z', '+00:00']) {
+      const range = { start_at: start_at.slice(0, 16) + zone, end_at: end_at.slice(0, 16) + zone };
+      const { status, body } = await api.call('POST', `batch_exports/${id}/backfill`, {
+        ...range,
+        dry_run: true,
+      });
+      expect([status, body]).toEqual([
+        200,
+        expect.objectContaining({ start_at, end_at, intervals: 2, rows: 1 }),
+      ]);
+    }
+  });
+
   it('counts persons for an export of persons', async () => {
     api = await openApiHarness();
     const id = await createPaused({}, { model: 'persons' });

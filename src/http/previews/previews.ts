@@ -122,8 +122,8 @@ export async function estimateExport(
   return {
     ...counted,
     rows,
-    rows_per_interval: rows / intervals,
-    bytes_per_interval: bytes,
+    rows_per_interval: Math.round((rows / intervals) * 100) / 100,
+    bytes_per_interval: Math.round(bytes),
     files_per_interval: rows === 0 ? 0 : files,
     detail: null,
   };
