@@ -2,8 +2,8 @@ import { createHash } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
 import type { ComparisonSchedule } from '../domain/comparison.ts';
 import { type DataInterval, nominalLengthMs } from '../domain/intervals.ts';
-import type { RetryPolicy } from '../domain/run.ts';
 import type { ConfigRule } from './config_rule.ts';
+import type { RetryPolicy } from '../domain/retry_delay.ts';
 
 /** When obsolete objects are deleted and exported intervals are compared with the source. */
 export interface MaintenancePolicy {

@@ -5,11 +5,11 @@ import {
   recordedPart,
   requireAttempt,
   requireGeneration,
-  type RunEventData,
 } from '../domain/run.ts';
 import { filesOf, type RangeAttempt } from '../domain/run_state.ts';
 import { writeLogLine } from '../journal/journal.ts';
 import { logIdsOf, rangeStepOf, reserveNextGeneration, type RunSteps, type RunStream } from './run_steps.ts';
+import type { RunEventData } from '../domain/run_events.ts';
 
 /** A file that starts, and the encoder of its bytes. */
 interface StartedFile {

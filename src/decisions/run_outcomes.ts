@@ -1,12 +1,6 @@
 import { batchExportDecider } from '../domain/batch_export.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
-import {
-  decideCancel,
-  outageRetryDelaySeconds,
-  retryDelaySeconds,
-  runDecider,
-  type RunEvent,
-} from '../domain/run.ts';
+import { decideCancel, runDecider } from '../domain/run.ts';
 import { type ExistingRun, isActiveStatus, mayBePublished, type RunState } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import {
@@ -16,6 +10,8 @@ import {
   writeLogLine,
 } from '../journal/journal.ts';
 import type { Policies } from './policies.ts';
+import { outageRetryDelaySeconds, retryDelaySeconds } from '../domain/retry_delay.ts';
+import type { RunEvent } from '../domain/run_events.ts';
 
 /** The statuses of a run that ends without a manifest. */
 export type RunOutcome = 'Failed' | 'FailedRetryable' | 'TimedOut' | 'Terminated' | 'Cancelled';

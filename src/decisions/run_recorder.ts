@@ -6,6 +6,7 @@ import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
+  decideFinish,
   decidePublish,
   decideWithdrawal,
   rangeOf,
@@ -14,9 +15,7 @@ import {
   requireGeneration,
   runDecider,
   RunEnded,
-  type RunEventData,
   withBase,
-  decideFinish,
 } from '../domain/run.ts';
 import {
   earlierGenerationsOf,
@@ -53,6 +52,7 @@ import {
   reserveNextGeneration,
   type RunSteps,
 } from './run_steps.ts';
+import type { RunEventData } from '../domain/run_events.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
 const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({

@@ -1,8 +1,9 @@
 import type { ExportRange } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
-import { requireAttempt, requireGeneration, runDecider, RunEnded, type RunEvent } from '../domain/run.ts';
+import { requireAttempt, requireGeneration, runDecider, RunEnded } from '../domain/run.ts';
 import { type ExistingRun, isActiveStatus, type RangeAttempt, type RunState } from '../domain/run_state.ts';
 import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
+import type { RunEvent } from '../domain/run_events.ts';
 
 export type RunStream = LockedStream<RunState, RunEvent>;
 

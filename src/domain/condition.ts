@@ -1,60 +1,21 @@
-import type { OpenCircuit } from './circuit.ts';
 import { type Coverage, newestRanges } from './coverage.ts';
 import type { ErrorOwner } from './errors.ts';
 import type { DataInterval } from './intervals.ts';
-import { counted, utcTime } from './in_words.ts';
-
-/** How urgent a condition is. `ok` needs no action. */
-export const conditionSeverities = ['error', 'warning', 'ok'] as const;
-type ConditionSeverity = (typeof conditionSeverities)[number];
-
-interface CauseTraits {
-  readonly severity: ConditionSeverity;
-  readonly owner: ErrorOwner;
-}
-
-/** The causes of a condition, the most urgent first: of several that hold, an export has the first. */
-const causes = {
-  unreadable: { severity: 'error', owner: 'operator' },
-  temporal_unavailable: { severity: 'error', owner: 'operator' },
-  no_worker: { severity: 'error', owner: 'operator' },
-  source_unavailable: { severity: 'error', owner: 'operator' },
-  operator_fault: { severity: 'error', owner: 'operator' },
-  destination_unavailable: { severity: 'error', owner: 'tenant' },
-  paused_by_failures: { severity: 'error', owner: 'tenant' },
-  access_denied: { severity: 'error', owner: 'tenant' },
-  table_changed: { severity: 'error', owner: 'tenant' },
-  failed: { severity: 'error', owner: 'tenant' },
-  held: { severity: 'error', owner: 'tenant' },
-  differs: { severity: 'error', owner: 'tenant' },
-  not_started: { severity: 'error', owner: 'operator' },
-  retrying: { severity: 'warning', owner: 'none' },
-  behind: { severity: 'warning', owner: 'none' },
-  holes: { severity: 'warning', owner: 'tenant' },
-  unsettled: { severity: 'warning', owner: 'operator' },
-  paused: { severity: 'ok', owner: 'tenant' },
-  ok: { severity: 'ok', owner: 'none' },
-} as const satisfies Readonly<Record<string, CauseTraits>>;
-
-/** Why an export is in its condition: a stable code. */
-export type ConditionCause = keyof typeof causes;
-export const conditionCauses = Object.keys(causes) as readonly ConditionCause[];
+import { counted } from './in_words.ts';
+import { actionsOf, type ConditionAction } from './condition_actions.ts';
+import {
+  causes,
+  type CauseTraits,
+  type ConditionCause,
+  conditionCauses,
+  type ConditionSeverity,
+} from './condition_causes.ts';
+import { type AffectedIntervals, type ConditionFacts, workerSilenceMs } from './condition_facts.ts';
+import { intervals, type OutageCause, outageSentence, summaryOf, time } from './condition_summary.ts';
 
 /** Orders conditions by urgency, the most urgent first. */
 export const compareConditions = (one: Pick<Condition, 'cause'>, other: Pick<Condition, 'cause'>): number =>
   conditionCauses.indexOf(one.cause) - conditionCauses.indexOf(other.cause);
-
-/** An operation of the API that cures a condition, or shows what a person has to decide. */
-interface ConditionAction {
-  /** A verb: `Retry`. */
-  readonly label: string;
-  /** `GET`: it changes nothing, and shows what a decision is about. */
-  readonly method: 'GET' | 'POST';
-  readonly path: string;
-  readonly body: Readonly<Record<string, unknown>>;
-  /** The same on the command line. */
-  readonly command: string;
-}
 
 /** An outage, from its opening to its end. */
 interface Incident {
@@ -86,87 +47,6 @@ export interface Condition {
   /** What is exported of the time of the export; null if this version cannot read its schedule. */
   readonly coverage: Coverage | null;
 }
-
-/** Intervals that have something in common. */
-export interface AffectedIntervals {
-  readonly intervals: number;
-  /** Since when; null if there are none, or if it is not known. */
-  readonly since: string | null;
-  /** The newest, newest first. `run_id`: their newest run, where they have one. */
-  readonly ranges: readonly (DataInterval & { readonly run_id: string | null })[];
-}
-
-/** The same with what the newest run of the newest one ended with. */
-export interface FailedIntervals extends AffectedIntervals {
-  readonly latest_error: string | null;
-}
-
-/** A fault that only the operator can fix, and since when. */
-interface OpenOperatorFault {
-  readonly type: string;
-  readonly message: string;
-  readonly opened_at: string;
-  readonly incident_id: string;
-}
-
-/** What the control database knows of an export. Times are ISO 8601. */
-export interface ConditionFacts {
-  readonly id: string;
-  readonly team_id: number;
-  readonly now: string;
-  /** Length of an interval, in milliseconds. */
-  readonly interval_ms: number;
-  /** False if this version cannot read the schedule. */
-  readonly is_readable: boolean;
-  /** Null unless it is paused. */
-  readonly pause: {
-    readonly at: string | null;
-    /** E-mail address of the user; null if it is not known. */
-    readonly by: string | null;
-    /** Failed runs in a row after which exportd paused it; null if a person did. */
-    readonly failed_runs: number | null;
-  } | null;
-  /** Whether the schedule will create a run by itself. */
-  readonly is_scheduled: boolean;
-  /** Runs that have not ended. */
-  readonly active_runs: number;
-  /** Intervals that wait for their run to be created or to end, of the schedule and of backfills. */
-  readonly waiting: number;
-  /** Ended intervals of the schedule without manifest or held run. `oldest_end`: when the oldest of them ended. */
-  readonly missing: { readonly intervals: number; readonly oldest_end: string | null };
-  /** When the oldest interval ended that the schedule owes a run; null if it owes none. */
-  readonly unstarted_since: string | null;
-  /** When any worker has last reported; null if none ever has. */
-  readonly worker_seen_at: string | null;
-  /** The incident of the absence of workers; null if a server has recorded none. */
-  readonly workers_incident: string | null;
-  readonly temporal_fault: OpenOperatorFault | null;
-  readonly source_fault: OpenOperatorFault | null;
-  /** What one of its runs waits for. */
-  readonly operator_fault: OpenOperatorFault | null;
-  /** `bucket`: its name for people. */
-  readonly circuit:
-    | (Pick<OpenCircuit, 'error' | 'opened_at'> & { readonly bucket: string; readonly incident_id: string })
-    | null;
-  /** Intervals whose newest run failed, or was ended by a person. Those of `retrying` have an automatic retry. */
-  readonly failed: FailedIntervals & {
-    /** Those of them that a person ended, which are retried one by one. */
-    readonly ended_by_person: AffectedIntervals;
-  };
-  readonly retrying: FailedIntervals;
-  readonly held: AffectedIntervals;
-  /** Intervals whose files differ from the source, by the newest comparison or verification, unless that is kept. */
-  readonly differing: AffectedIntervals;
-  readonly unsettled: AffectedIntervals;
-  /** Why the table of the export is not what exportd made it, as a run or a check found it; null if none did. */
-  readonly table_fault: { readonly message: string; readonly found_at: string } | null;
-  readonly coverage: Coverage | null;
-  /** Intervals between the first and the last exported one that are neither exported nor owed. */
-  readonly holes: AffectedIntervals;
-}
-
-/** A worker reports every few seconds. After this time it is missed, so that its absence is named within a minute. */
-export const workerSilenceMs = 40_000;
 /** An interval is late by a tenth of its length and 15 minutes, which cover the settle delay, the jitter and the run. */
 const lateMs = (intervalMs: number): number => 0.1 * intervalMs + 15 * 60_000;
 
@@ -440,48 +320,6 @@ function sinceOf(cause: ConditionCause, facts: ConditionFacts): string | null {
   }
 }
 
-const intervals = (count: number): string => counted(count, 'interval');
-
-const time = (at: string | null): string => (at === null ? 'an unknown time' : utcTime(at));
-
-const withoutStop = (sentence: string): string => sentence.replace(/\.$/, '');
-
-const waitingClause = ({ waiting }: ConditionFacts): string =>
-  waiting === 0 ? 'The next run will wait.' : `${intervals(waiting)} wait${waiting === 1 ? 's' : ''}.`;
-
-/** What the newest run ended with, as a clause that ends the sentence. */
-const errorClause = (error: string | null): string => (error === null ? '.' : `: ${withoutStop(error)}.`);
-
-/** Causes of which one outage concerns several exports. */
-type OutageCause =
-  | 'no_worker'
-  | 'temporal_unavailable'
-  | 'source_unavailable'
-  | 'operator_fault'
-  | 'destination_unavailable';
-
-/** What is out, since when and why: the same for all exports that it concerns. */
-function outageSentence(cause: OutageCause, facts: ConditionFacts): string {
-  const { worker_seen_at, temporal_fault, source_fault, operator_fault, circuit } = facts;
-  const sentence = (message: string | undefined, since: string | undefined): string =>
-    `${withoutStop(message ?? '')}, since ${time(since ?? null)}.`;
-  switch (cause) {
-    case 'no_worker':
-      return `No worker of exportd has reported since ${time(worker_seen_at)}.`;
-    case 'temporal_unavailable':
-      return sentence(temporal_fault?.message, temporal_fault?.opened_at);
-    case 'source_unavailable': {
-      const message = source_fault?.message ?? '';
-      const named = message.startsWith('The source ') ? message : `The source cannot be read: ${message}`;
-      return sentence(named, source_fault?.opened_at);
-    }
-    case 'operator_fault':
-      return sentence(`${operator_fault?.type}: ${operator_fault?.message}`, operator_fault?.opened_at);
-    case 'destination_unavailable':
-      return `The bucket ${circuit?.bucket} does not respond since ${time(circuit?.opened_at ?? null)}: ${withoutStop(circuit?.error ?? '')}.`;
-  }
-}
-
 /** The incident that a cause is of. */
 function incidentOf(cause: ConditionCause, facts: ConditionFacts): Condition['incident'] {
   const of = (outage: OutageCause, id: string | null | undefined, subject: string): Incident | null =>
@@ -499,127 +337,5 @@ function incidentOf(cause: ConditionCause, facts: ConditionFacts): Condition['in
       return of(cause, facts.circuit?.incident_id, `the bucket ${facts.circuit?.bucket}`);
     default:
       return null;
-  }
-}
-
-function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
-  const { failed, retrying, held, differing, holes, unsettled, missing, pause } = facts;
-  const one = (count: number, singular: string, plural: string): string => (count === 1 ? singular : plural);
-  switch (cause) {
-    case 'unreadable':
-      return 'This version of exportd cannot read the schedule of the export.';
-    case 'no_worker':
-    case 'temporal_unavailable':
-    case 'source_unavailable':
-    case 'operator_fault':
-    case 'destination_unavailable':
-      return `${outageSentence(cause, facts)} ${waitingClause(facts)}`;
-    case 'paused_by_failures':
-      return `exportd paused the export at ${time(pause?.at ?? null)}, after ${pause?.failed_runs} failed runs in a row${errorClause(failed.latest_error)}`;
-    case 'access_denied':
-    case 'failed':
-      return `${intervals(failed.intervals)} failed and ${one(failed.intervals, 'is', 'are')} not retried automatically${errorClause(failed.latest_error)}`;
-    case 'held':
-      return `${intervals(held.intervals)} ${one(held.intervals, 'is', 'are')} held, because the source no longer has all rows that were exported.`;
-    case 'differs':
-      return `The files of ${intervals(differing.intervals)} differ from the source.`;
-    case 'table_changed':
-      return `The table is not what exportd made it: ${withoutStop(facts.table_fault?.message ?? '')}.`;
-    case 'not_started':
-      return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} late and no run has started: Temporal does not respond, or no worker has taken the task. The oldest ended at ${time(facts.unstarted_since)}.`;
-    case 'retrying':
-      return `${intervals(retrying.intervals)} failed and ${one(retrying.intervals, 'is', 'are')} retried automatically${errorClause(retrying.latest_error)}`;
-    case 'behind':
-      return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} not exported yet. The oldest ended at ${time(missing.oldest_end)}.`;
-    case 'holes':
-      return `${intervals(holes.intervals)} between the first and the last exported one ${one(holes.intervals, 'was', 'were')} never exported.`;
-    case 'unsettled':
-      return `${intervals(unsettled.intervals)} ${one(unsettled.intervals, 'was', 'were')} exported while transactions of the source were open, which may still add rows.`;
-    case 'paused':
-      return `Paused at ${time(pause?.at ?? null)}${pause?.by ? ` by ${pause.by}` : ''}.`;
-    case 'ok':
-      return facts.coverage?.sentence ?? '';
-  }
-}
-
-/** Actions of single intervals are listed for so many. */
-const maxActions = 3;
-
-function actionsOf(cause: ConditionCause, facts: ConditionFacts): ConditionAction[] {
-  const { id, team_id, failed, held, holes, differing } = facts;
-  const project = `/api/projects/${team_id}/batch_exports/`;
-  const path = (operation: string): string => `${project}${id}/${operation}/`;
-  const retryFailed: ConditionAction = {
-    label: 'Retry all failed',
-    method: 'POST',
-    path: `${project}retry_failed/`,
-    body: { batch_export: id },
-    command: `exportd export retry ${id} --failed`,
-  };
-  const unpause = (backfill: boolean): ConditionAction => ({
-    label: backfill ? 'Unpause and fill' : 'Unpause',
-    method: 'POST',
-    path: path('unpause'),
-    body: backfill ? { backfill: true } : {},
-    command: `exportd export unpause ${id}${backfill ? ' --backfill' : ''}`,
-  });
-  /** Retries of the newest of these intervals. */
-  const retries = ({ ranges }: AffectedIntervals): ConditionAction[] =>
-    ranges.slice(0, maxActions).flatMap(({ start, run_id }) =>
-      run_id === null
-        ? []
-        : {
-            label: `Retry ${time(start)}`,
-            method: 'POST',
-            path: path(`runs/${run_id}/retry`),
-            body: {},
-            command: `exportd export retry ${id} ${run_id}`,
-          },
-    );
-  /** What a person decides about the newest of these intervals. */
-  const decisions = ({ ranges }: AffectedIntervals): ConditionAction[] =>
-    ranges.slice(0, maxActions).map(({ start }) => ({
-      label: `Keep or remove rows of ${time(start)}`,
-      method: 'GET',
-      path: path(`intervals/${start}/difference`),
-      body: {},
-      command: `exportd export difference ${id} ${start}`,
-    }));
-  const retryAll = (): ConditionAction[] => [
-    ...(failed.intervals > failed.ended_by_person.intervals ? [retryFailed] : []),
-    ...retries(failed.ended_by_person),
-  ];
-  switch (cause) {
-    case 'paused_by_failures':
-      return [unpause(true), ...retryAll()];
-    case 'paused':
-      return [unpause(false), unpause(true)];
-    case 'access_denied':
-    case 'failed':
-      return retryAll();
-    case 'held':
-      return decisions(held);
-    case 'differs':
-      return decisions(differing);
-    case 'table_changed':
-      return [
-        {
-          label: 'Repair the table',
-          method: 'POST',
-          path: path('table/repair'),
-          body: {},
-          command: `exportd table repair ${id}`,
-        },
-      ];
-    case 'holes':
-      return holes.ranges.slice(0, maxActions).map(({ start, end }) => ({
-        label: `Backfill from ${time(start)}`,
-        method: 'POST',
-        path: path('backfill'),
-        body: { start_at: start, end_at: end },
-        command: `exportd export backfill ${id} --start-at ${start} --end-at ${end}`,
-      }));
-    default:
-      return [];
   }
 }

@@ -1,8 +1,8 @@
 import type { BackfillEvent, BackfillState } from './backfill.ts';
 import type { BatchExportEvent, BatchExportState } from './batch_export.ts';
 import type { StreamType } from './event.ts';
-import type { RunEvent } from './run.ts';
 import type { RunState } from './run_state.ts';
+import type { RunEvent } from './run_events.ts';
 
 /** The events of each type of stream. */
 export interface StreamEvents extends Record<StreamType, unknown> {

@@ -11,13 +11,13 @@ import {
   type Pool,
   type PoolMode,
 } from '../journal/database.ts';
-import { workerSilenceMs } from '../domain/condition.ts';
 import { sourceUnavailable } from '../projections/export_conditions.ts';
 import { SourceBusy, type SourceMonitor } from '../source/source_connection.ts';
 import { classifyError, poolerAdvice } from './classify_error.ts';
 import { rejectionIn, rejectionMessages } from './grpc_errors.ts';
 import { deterministicId } from '../journal/journal.ts';
 import type { Logger } from '../telemetry/logger.ts';
+import { workerSilenceMs } from '../domain/condition_facts.ts';
 
 /** An operator's fault. Errors with the same type and message have one cause. */
 export interface OperatorFault {

@@ -1,9 +1,9 @@
 import type { AdoptedManifest, RecordedFile } from '../domain/exported_files.ts';
-import type { RunEventData } from '../domain/run.ts';
 import { earlierGenerationsOf, type ExistingRun, type RunSpec } from '../domain/run_state.ts';
 import type { FoldedEvent, StoredStreamEvent } from '../journal/journal.ts';
 import { existingRun, type Projection } from './projection.ts';
-import { type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
+import type { CachedTable, RowCache, WantedRows } from './row_cache.ts';
+import type { RunEventData } from '../domain/run_events.ts';
 
 interface ObjectRow {
   readonly position: number;

@@ -6,15 +6,7 @@ import {
   undecidedRanges,
 } from '../domain/batch_export.ts';
 import { bucketName } from '../domain/circuit.ts';
-import {
-  type AffectedIntervals,
-  type Condition,
-  type ConditionFacts,
-  conditionOf,
-  type FailedIntervals,
-  type OpenCause,
-  openCausesOf,
-} from '../domain/condition.ts';
+import { type Condition, conditionOf, type OpenCause, openCausesOf } from '../domain/condition.ts';
 import { type Coverage, type CoverageFacts, coverageOf, holesOf } from '../domain/coverage.ts';
 import {
   countIntervals,
@@ -26,6 +18,7 @@ import { activeRunStatuses, type RunStatus } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import { isUncounted } from './backfills.ts';
 import { checkedIntervals, differsNow } from './interval_checks.ts';
+import type { AffectedIntervals, ConditionFacts, FailedIntervals } from '../domain/condition_facts.ts';
 
 /** The number of gaps in a lag; the newest are kept. */
 const maxGaps = 100;

@@ -3,7 +3,6 @@ import type { StoredDecision } from '../domain/difference.ts';
 import type { MissingRows } from '../domain/exported_files.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { RunEvent } from '../domain/run.ts';
 import {
   earlierGenerationsOf,
   type ExistingRun,
@@ -16,6 +15,7 @@ import {
 import type { FoldedEvent, StoredStreamEvent } from '../journal/journal.ts';
 import { existingRun, type Projection } from './projection.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
+import type { RunEvent } from '../domain/run_events.ts';
 
 /** The stored statuses of an interval. Readers derive `expired` from the clock, and `due` from the schedule's state. */
 const intervalStatuses = [

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { DataInterval } from '../domain/intervals.ts';
-import { type RunEvent, type RunEventData, untouchedRun } from '../domain/run.ts';
+import { untouchedRun } from '../domain/run.ts';
 import {
   activeRunStatuses,
   backfillOf,
@@ -11,6 +11,7 @@ import {
 import type { FoldedEvent, StoredStreamEvent } from '../journal/journal.ts';
 import { existingRun, type Projection } from './projection.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
+import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 
 /** SQL condition: the run failed, and is not held until a person decides. */
 export const isFailedRun = (run = 'batch_export_runs'): string =>

@@ -3,11 +3,12 @@ import { createRunSteps } from '../decisions/run_steps.ts';
 import { createConfigReader } from '../destination/config_versions.ts';
 import { type PartitionColumn, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
 import type { Model } from '../domain/batch_export.ts';
-import { requireGeneration, type RunEvent } from '../domain/run.ts';
+import { requireGeneration } from '../domain/run.ts';
 import type { ExistingRun, RunSpec, RunState } from '../domain/run_state.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import type { Journal } from '../journal/journal.ts';
 import { deletedWithExport, type StoredRows } from '../journal/stored_rows.ts';
+import type { RunEvent } from '../domain/run_events.ts';
 
 /** A commit to a table, and what its run exported; nothing for a repair. */
 export interface NewestTableCommit {

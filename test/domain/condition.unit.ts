@@ -3,18 +3,12 @@ import fc from 'fast-check';
 import { anExport } from '../cli/api_objects.ts';
 import { conditionLines, exportTable, needsAttention, statusRows } from '../../src/cli/export_tables.ts';
 import { conditionLooks } from '../../src/console/components/statuses.ts';
-import {
-  type AffectedIntervals,
-  compareConditions,
-  type ConditionFacts,
-  conditionOf,
-  explain,
-  suspectOf,
-} from '../../src/domain/condition.ts';
+import { compareConditions, conditionOf, explain, suspectOf } from '../../src/domain/condition.ts';
 import { coverageReasons, coverageStates } from '../../src/domain/coverage.ts';
 import { conditionSchema } from '../../src/http/batch_exports/schema.ts';
 import { messageBody, testNotificationData } from '../../src/notifications/notification.ts';
 import { randomCases } from '../setup/effort.ts';
+import type { AffectedIntervals, ConditionFacts } from '../../src/domain/condition_facts.ts';
 
 const none = { intervals: 0, since: null, ranges: [], latest_error: null };
 const now = '2026-11-01T12:00:00.000Z';

@@ -3,16 +3,16 @@ import { noFiles } from '../../src/domain/exported_files.ts';
 import {
   attemptOf,
   decideContinuation,
-  outageRetryDelaySeconds,
   progressForRetry,
   requireAttempt,
   runDecider,
-  type RunEvent,
   withBase,
 } from '../../src/domain/run.ts';
 import { type ExistingRun, filesOf, isFailureDue, withFailure } from '../../src/domain/run_state.ts';
 import { given } from './decider_specification.ts';
 import { fingerprintOf } from './fingerprints.ts';
+import { outageRetryDelaySeconds } from '../../src/domain/retry_delay.ts';
+import type { RunEvent } from '../../src/domain/run_events.ts';
 
 describe('a run of a split interval', () => {
   const keyAt = (minute: number) => ({ inserted_at: `2026-11-01T10:0${minute}:00.000000Z`, id: 'row' });

@@ -9,13 +9,13 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { withCodesLast, withLocalTimes } from '../../src/console/formatting/format.ts';
 import { inWords } from '../../src/console/pages/edit/form_fields.ts';
-import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
+import type { Condition } from '../../src/domain/condition.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { createWebhookSecret } from '../../src/notifications/send_webhook.ts';
 import { exportd } from '../cli/command_line.ts';
-import { launchBrowser, openConsole, type ConsolePage } from '../console/browser.ts';
-import { startFakeServer, type FakeServer } from '../destination/fake_server.ts';
-import { startReceiver, type Receiver } from '../notifications/receiver.ts';
+import { type ConsolePage, launchBrowser, openConsole } from '../console/browser.ts';
+import { type FakeServer, startFakeServer } from '../destination/fake_server.ts';
+import { type Receiver, startReceiver } from '../notifications/receiver.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
@@ -24,7 +24,8 @@ import { waitFor } from '../setup/wait_for.ts';
 import { ruleFile } from './monitored_stack.ts';
 import { type Prometheus, startPrometheus } from './prometheus.ts';
 import { insertEvents } from './rows.ts';
-import { type ApiResponse, startStack, type Stack } from './stack.ts';
+import { type ApiResponse, type Stack, startStack } from './stack.ts';
+import type { ConditionCause } from '../../src/domain/condition_causes.ts';
 
 /** How long the condition may take to name a cause. */
 const namedWithinMs = 60_000;

@@ -11,7 +11,7 @@ import { storeNotification } from '../../src/notifications/store_notification.ts
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { recordIntervalCheck } from '../../src/projections/interval_checks.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import type { Condition, ConditionCause } from '../../src/domain/condition.ts';
+import type { Condition } from '../../src/domain/condition.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { createFaultAlarm, createServerAlarm, storeFault } from '../../src/failures/operator_faults.ts';
 import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
@@ -23,13 +23,14 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { exportd } from '../cli/command_line.ts';
 import { createCommander } from '../decisions/commander.ts';
 import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
-import { startReceiver, type Receiver } from '../notifications/receiver.ts';
+import { type Receiver, startReceiver } from '../notifications/receiver.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { collectLog } from '../telemetry/collect_log.ts';
 import { valuesOf } from '../temporal/metrics/metric_values.ts';
-import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { type ApiHarness, openApiHarness } from './api_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
+import type { ConditionCause } from '../../src/domain/condition_causes.ts';
 
 let api: ApiHarness;
 let receiver: Receiver;

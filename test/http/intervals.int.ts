@@ -4,7 +4,7 @@ import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { collapseHistory } from '../../src/decisions/collapse_history.ts';
 import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
+import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
@@ -12,9 +12,10 @@ import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { rebuild } from '../../src/projections/registry.ts';
 import { fileOf } from '../decisions/simulated_runs.ts';
 import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
-import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { type ApiHarness, openApiHarness } from './api_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import { storedRows } from '../../src/temporal/capabilities.ts';
+import type { RunEvent } from '../../src/domain/run_events.ts';
 
 interface Entry {
   readonly data_interval_start: string;

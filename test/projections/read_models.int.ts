@@ -5,7 +5,7 @@ import { join } from 'node:path';
 import { afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
-import { attemptOf, runDecider, type RunEvent } from '../../src/domain/run.ts';
+import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import type { Upcasts } from '../../src/domain/event.ts';
 import { createJournal, type FoldedEvent } from '../../src/journal/journal.ts';
 import type { Projection } from '../../src/projections/projection.ts';
@@ -18,6 +18,7 @@ import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { projectionContents } from './projection_contents.ts';
+import type { RunEvent } from '../../src/domain/run_events.ts';
 
 const { pool, url } = useTestDatabase();
 const current = createReadModels(projections);

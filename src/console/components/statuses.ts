@@ -1,7 +1,7 @@
-import type { ConditionCause } from '../../domain/condition.ts';
 import type { IntervalStatus } from '../../http/intervals/schema.ts';
 import { html, type View } from '../html.ts';
 import { isTerm, Term } from './term.ts';
+import type { ConditionCause } from '../../domain/condition_causes.ts';
 
 /** The colours that mean something; tokens.css has `--tone-…` for each. */
 export type Tone = 'good' | 'running' | 'held' | 'attention' | 'danger' | 'neutral';

@@ -4,7 +4,6 @@ import { testSteps } from '../../destination/bucket_test.ts';
 import { configDocument } from '../../destination/config.ts';
 import { tableFormats } from '../../tables/table_formats.ts';
 import { models } from '../../domain/batch_export.ts';
-import { conditionCauses, conditionSeverities } from '../../domain/condition.ts';
 import { coverageReasons, coverageStates } from '../../domain/coverage.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
 import { timestampSchema } from '../../journal/commands.ts';
@@ -19,6 +18,7 @@ import {
   posthogFields,
   withPosthogFields,
 } from './from_posthog.ts';
+import { conditionCauses, conditionSeverities } from '../../domain/condition_causes.ts';
 
 /** An interval that no automatic retry will fill. */
 const gapSchema = z

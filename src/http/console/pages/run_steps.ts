@@ -1,4 +1,3 @@
-import type { RunEvent } from '../../../domain/run.ts';
 import type { Pool } from '../../../journal/database.ts';
 import { requireBatchExport } from '../../batch_exports/read_model.ts';
 import { readsExports, teamOf } from '../../requests.ts';
@@ -7,6 +6,7 @@ import { requireRun, toRunResponse } from '../../runs/read_model.ts';
 import { runPath } from '../../runs/schema.ts';
 import { errorResponses } from '../../schemas.ts';
 import { type RunStep, type RunStepsResponse, runStepsSchema } from './schema.ts';
+import type { RunEvent } from '../../../domain/run_events.ts';
 
 /** What a step says; what it lacks is `info`, without detail, of the whole run. */
 type StepDescription = Pick<RunStep, 'summary'> & Partial<Pick<RunStep, 'level' | 'detail' | 'range'>>;
