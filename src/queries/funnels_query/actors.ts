@@ -45,7 +45,7 @@ function bestAttempts(plan: FunnelPlan, { select, keys, order, extraColumns }: A
   const by = [
     'r._depth desc',
     ...(hasExclusions ? ['r._counts desc'] : []),
-    ...order.map((name) => `r.${name}${plan.splitsByEntry && plan.order === 'unordered' ? ' desc' : ''}`),
+    ...order.map((name) => `r.${name}`),
   ];
   const best = selectFrom(
     select,

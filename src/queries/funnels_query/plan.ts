@@ -228,7 +228,9 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
     breakdowns,
     attribution,
     splitsByEntry,
-    walksByEntry: splitsByEntry && filter.funnelOrderType !== 'unordered' && guarded.length > 0,
+    walksByEntry:
+      splitsByEntry &&
+      (filter.funnelOrderType === 'strict' || (filter.funnelOrderType === 'ordered' && guarded.length > 0)),
   };
 }
 

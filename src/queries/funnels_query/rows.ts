@@ -144,8 +144,44 @@ export function withEntryIntervals(plan: FunnelPlan, rows: FunnelRows): FunnelRo
   return { ...rows, select, keys: [...rows.keys, '_entrance'] };
 }
 
+/** Whether a walk needs to know which events are at the same time as different ones. */
+const hasInstants = ({ order, guarded }: FunnelPlan): boolean =>
+  order === 'strict' || (order === 'ordered' && guarded.length > 0);
+
+/**
+ * Whether rows have a number: with optional steps, it distinguishes the steps of an attempt from those of an older one; in a
+ * strict funnel, it tells whether an attempt is over.
+ */
+export const isNumbered = ({ order, optional }: FunnelPlan): boolean =>
+  order === 'strict' || optional.includes(true);
+
+/**
+ * Adds the columns `_number` and `_mixed` if the walk needs them. `_mixed` says whether events at the same time do other
+ * steps: such events neither end an attempt of a strict funnel nor bar one.
+ */
+function withPositions(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
+  if (!hasInstants(plan) && !isNumbered(plan)) return rows;
+  const instant = [...rows.keys, '_at'].map((name) => `r.${name}`).join(', ');
+  const differs = (name: string): string =>
+    `min(r.${name}) over (partition by ${instant}) != max(r.${name}) over (partition by ${instant})`;
+  const marks = ['_steps', ...(plan.exclusions.length === 0 ? [] : ['_barred'])];
+  const select = selectFrom(rows.select, [
+    ...passThrough(columnsOf(rows)),
+    // In one SELECT with the numbers, whose order serves all windows.
+    `row_number() over (${windowOf(rows)}) as _number`,
+    ...(hasInstants(plan) ? [`${marks.map(differs).join(' or ')} as _mixed`] : []),
+  ]);
+  const extraColumns = [...rows.extraColumns, '_number', ...(hasInstants(plan) ? ['_mixed'] : [])];
+  return { ...rows, select, extraColumns };
+}
+
+/** The condition that attempts of a strict funnel which have reached a step are over at a row. */
+export const endsAttempts = (plan: FunnelPlan, step: number): string =>
+  `not r._mixed and not (${matchesStep({ ...plan, attribution: null, walksByEntry: false }, step)})`;
+
 /** The time of an event that must not happen before a step, else null. Bit n of `_barred` stands for step n. */
-const barredAt = (step: number): string => `if(bitAnd(r._barred, ${2 ** step}) > 0, r._at, null)`;
+const barredAt = (plan: FunnelPlan, step: number): string =>
+  `if(bitAnd(r._barred, ${2 ** step}) > 0${hasInstants(plan) ? ' and not r._mixed' : ''}, r._at, null)`;
 
 /**
  * Adds the columns `_before<n>` and `_after<n>` for each step n that an exclusion can precede: the time of the last
@@ -153,7 +189,8 @@ const barredAt = (step: number): string => `if(bitAnd(r._barred, ${2 ** step}) >
  * neither. Rows that are only exclusions are then dropped. In a strict funnel, where any other event ends an attempt,
  * there is only `_after<n>`, and only for the very next event.
  */
-export function withExclusions(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
+export function withExclusions(plan: FunnelPlan, read: FunnelRows): FunnelRows {
+  const rows = withPositions(plan, read);
   if (plan.guarded.length === 0) return rows;
   if (plan.order === 'strict') return withNextExclusion(plan, rows);
   const partition = rows.keys.map((name) => `r.${name}`).join(', ');
@@ -163,8 +200,8 @@ export function withExclusions(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
   const marked = selectFrom(rows.select, [
     ...passThrough(columnsOf(rows)),
     ...plan.guarded.flatMap((step) => [
-      `max(${barredAt(step)}) ${over('')} as _before${step}`,
-      `min(${barredAt(step)}) ${over(' desc')} as _after${step}`,
+      `max(${barredAt(plan, step)}) ${over('')} as _before${step}`,
+      `min(${barredAt(plan, step)}) ${over(' desc')} as _after${step}`,
     ]),
   ]);
   const select = selectFrom(marked, passThrough([...columnsOf(rows), ...names]), {
@@ -174,7 +211,7 @@ export function withExclusions(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
 }
 
 function withNextExclusion(plan: FunnelPlan, rows: FunnelRows): FunnelRows {
-  const next = (step: number): string => `lead(${barredAt(step)}) over (${windowOf(rows)})`;
+  const next = (step: number): string => `lead(${barredAt(plan, step)}) over (${windowOf(rows)})`;
   const select = selectFrom(rows.select, [
     ...passThrough(columnsOf(rows)),
     ...plan.guarded.map((step) => `if(${next(step)} > r._at, ${next(step)}, null) as _after${step}`),

@@ -3,7 +3,9 @@ import { type FunnelPlan, numbersBetween } from './plan.ts';
 import {
   type Attempts,
   columnsOf,
+  endsAttempts,
   type FunnelRows,
+  isNumbered,
   matchesStep,
   passThrough,
   selectFrom,
@@ -12,28 +14,17 @@ import {
 } from './rows.ts';
 
 /**
- * Walks a funnel with ordered steps, with one SELECT for each step: at an event of step n, the attempt continues from
- * the latest event of the previous step if the window that started with the first step is still open. In a strict
- * funnel it continues only from the directly preceding event.
+ * Walks a funnel with ordered steps: an event of step n continues the newest attempt that has reached step n - 1, unless
+ * that attempt has reached step n already, or its window is over. An attempt is known by the time of its step 1. In a strict
+ * funnel, an attempt is also over at an event that does not do its last step.
  */
 export function walkInOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
   const rows = withExclusions(plan, read);
-  const numbered = isNumbered(plan);
-  const passed = [...columnsOf(rows), ...(numbered ? ['_number'] : [])];
-  let walked = numbered
-    ? selectFrom(rows.select, [
-        ...passThrough(columnsOf(rows)),
-        `row_number() over (${windowOf(rows)}) as _number`,
-      ])
-    : rows.select;
-  walked = selectFrom(walked, [...passThrough(passed), ...firstStep(plan)]);
+  const passed = columnsOf(rows);
+  let walked = selectFrom(rows.select, [...passThrough(passed), ...firstStep(plan)]);
   for (let step = 2; step <= plan.length; step += 1) walked = nextStep(plan, { rows, passed, walked }, step);
   return toAttempts(plan, rows, walked);
 }
-
-/** With optional steps, row numbers are needed to distinguish the steps of an attempt from those of an older one. */
-const isNumbered = ({ order, optional }: FunnelPlan): boolean =>
-  order === 'ordered' && optional.includes(true);
 
 /** Whether rows that no later step needs can be dropped, because only the first attempt of each depth matters. */
 const isPruned = ({ order, optional, guarded }: FunnelPlan): boolean =>
@@ -62,63 +53,109 @@ function sourcesOf({ optional }: FunnelPlan, step: number): readonly number[] {
   return numbersBetween(required, step - 1).toReversed();
 }
 
+const fetchedName = (from: number, kind: string, step: number): string => `_f${from}_${kind}${step}`;
+
+/** The columns with the newest attempt that has reached a step before this row. */
+function fetchedNames(plan: FunnelPlan, from: number): readonly string[] {
+  const kinds = isNumbered(plan) ? ['t', 'n'] : ['t'];
+  return [
+    ...kinds.flatMap((kind) => numbersBetween(1, from).map((step) => fetchedName(from, kind, step))),
+    ...(plan.order === 'strict' ? [`_over${from}`] : []),
+  ];
+}
+
+/** The number of the last row at which attempts that had reached a step were over. */
+const lastEnd = (plan: FunnelPlan, step: number): string =>
+  `max(if(${endsAttempts(plan, step)}, r._number, null)) over w`;
+
 function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number): Select {
-  const { order, windowSeconds } = plan;
-  const frame = order === 'strict' ? '' : ' rows between unbounded preceding and 1 preceding';
-  const fetch = order === 'strict' ? 'lag' : 'max';
+  const window = `${windowOf(rows)} rows between unbounded preceding and 1 preceding`;
+  const kinds = isNumbered(plan) ? (['t', 'n'] as const) : (['t'] as const);
+  const found = selectFrom(walked, foundColumns(plan, passed, step), { window });
+  const isNew = isNewSql(plan, step);
+  const [first, ...others] = sourcesOf(plan, step);
+  const chosen = (value: (from: number) => string): string =>
+    others.length === 0
+      ? value(first ?? 1)
+      : `multiIf(${sourcesOf(plan, step)
+          .flatMap((from) => [`r._from = ${from}`, value(from)])
+          .join(', ')}, null)`;
+  const taints = sourcesOf(plan, step).flatMap((from) => {
+    const taint = taintOf(plan, from, step);
+    return taint === null ? [] : [`r._from = ${from} and ${taint}`];
+  });
+  const taken = taints.length === 0 ? isNew : `${isNew} and not (${taints.join(' or ')})`;
+  const columns = [...passThrough(passed), `${taken} as _taken`];
+  for (const kind of kinds) {
+    for (const stepNumber of numbersBetween(1, step - 1)) {
+      const value = chosen((from) => (stepNumber > from ? 'null' : fetched(plan, from, kind, stepNumber)));
+      columns.push(`if(_taken, ${value}, r._${kind}${stepNumber}) as _${kind}${stepNumber}`);
+    }
+    columns.push(`if(_taken, ${kind === 't' ? 'r._at' : 'r._number'}, null) as _${kind}${step}`);
+  }
+  if (isTainted(plan)) columns.push(`if(${isNew} and not _taken, ${step}, r._tainted) as _tainted`);
+  for (const from of sourcesOf(plan, step))
+    if (sourcesOf(plan, step + 1).includes(from)) columns.push(...passThrough(fetchedNames(plan, from)));
+  const next = selectFrom(found, columns, step === plan.length ? {} : { window });
+  if (!isPruned(plan) || step === plan.length) return next;
+  const names = [...passed, ...numbersBetween(1, step).map((stepNumber) => `_t${stepNumber}`)];
+  return selectFrom(next, passThrough(names), { where: `r._t1 is not null or ${isLater(plan, step)}` });
+}
+
+/**
+ * Finds the attempt that a row of a step continues: `_from` is the step that it has reached, `_start` the time of its step
+ * 1, and the columns of `fetchedNames` its times.
+ */
+function foundColumns(plan: FunnelPlan, passed: readonly string[], step: number): readonly string[] {
   const source = step - 1;
   const sources = sourcesOf(plan, step);
-  const numbered = isNumbered(plan);
-  const columns = [...passThrough(passed)];
-  const kinds = numbered ? (['t', 'n'] as const) : (['t'] as const);
+  const isStrict = plan.order === 'strict';
+  const kinds = isNumbered(plan) ? (['t', 'n'] as const) : (['t'] as const);
+  const columns = [...passThrough([...passed, ...(isTainted(plan) ? ['_tainted'] : [])])];
   for (const kind of kinds)
     for (const stepNumber of numbersBetween(1, source)) {
       const value =
         stepNumber === source
           ? `r._${kind}${stepNumber}`
           : `if(r._t${source} is null, null, r._${kind}${stepNumber})`;
-      columns.push(`${fetch}(${value}) over w as _f${source}_${kind}${stepNumber}`);
-    }
-  for (const earlier of sources.slice(1))
-    for (const kind of kinds)
-      for (const stepNumber of numbersBetween(1, earlier))
-        columns.push(`r._f${earlier}_${kind}${stepNumber} as _f${earlier}_${kind}${stepNumber}`);
-  const open = (from: number): string => `_f${from}_t1 + ${windowSeconds} >= r._at`;
-  const continuations = sources.map((from) => {
-    const taint = taintOf(plan, from, step);
-    return { from, isOpen: `${matchesStep(plan, step)} and ${open(from)}`, taint };
-  });
-  const choose = (value: (from: number) => string, otherwise: string): string => {
-    const branches = continuations.flatMap(({ from, isOpen, taint }) => [
-      isOpen,
-      taint === null ? value(from) : `if(${taint}, ${otherwise}, ${value(from)})`,
-    ]);
-    return `multiIf(${branches.join(', ')}, ${otherwise})`;
-  };
-  const keptValue = (kind: string, stepNumber: number): string =>
-    isPruned(plan)
-      ? `if(r._t${source} is not null and _f${source}_t1 is not null, null, r._${kind}${stepNumber})`
-      : `r._${kind}${stepNumber}`;
-  for (const kind of kinds) {
-    for (const stepNumber of numbersBetween(1, source))
+      columns.push(`max(${value}) over w as ${fetchedName(source, kind, stepNumber)}`);
+      // Of the attempts that have reached a depth, only the first one can be the result.
       columns.push(
-        `${choose((from) => (stepNumber > from ? 'null' : fetched(plan, from, kind, stepNumber)), keptValue(kind, stepNumber))} as _${kind}${stepNumber}`,
+        isPruned(plan)
+          ? `if(r._t${source} is not null and ${fetchedName(source, 't', 1)} is not null, null, r._t${stepNumber}) as _t${stepNumber}`
+          : `r._${kind}${stepNumber} as _${kind}${stepNumber}`,
       );
-    columns.push(`${choose(() => (kind === 't' ? 'r._at' : 'r._number'), 'null')} as _${kind}${step}`);
-  }
-  if (isTainted(plan)) columns.push(`${taintedSql(continuations, step)} as _tainted`);
-  const next = selectFrom(walked, columns, { window: `${windowOf(rows)}${frame}` });
-  if (!isPruned(plan) || step === plan.length) return next;
-  const names = [...passed, ...numbersBetween(1, step).map((stepNumber) => `_t${stepNumber}`)];
-  return selectFrom(next, passThrough(names), { where: `r._t1 is not null or ${isLater(plan, step)}` });
+    }
+  if (isStrict) columns.push(`ifNull(${lastEnd(plan, source)}, 0) as _over${source}`);
+  for (const earlier of sources.slice(1)) columns.push(...passThrough(fetchedNames(plan, earlier)));
+  const isOpen = (from: number): string =>
+    [
+      matchesStep(plan, step),
+      `${fetchedName(from, 't', 1)} + ${plan.windowSeconds} >= r._at`,
+      ...(isStrict ? [`${fetchedName(from, 'n', from)} > _over${from}`] : []),
+    ].join(' and ');
+  const choose = (value: (from: number) => string): string =>
+    `multiIf(${sources.flatMap((from) => [isOpen(from), value(from)]).join(', ')}, null)`;
+  columns.push(`${choose(String)} as _from`, `${choose((from) => fetchedName(from, 't', 1))} as _start`);
+  return columns;
+}
+
+/** The condition that a row continues an attempt that has not reached the step before. */
+function isNewSql(plan: FunnelPlan, step: number): string {
+  // Only the first attempt at the last step can be the result.
+  if (step === plan.length) return 'r._start is not null';
+  const isFirst = 'ifNull(max(r._start) over w < r._start, true)';
+  const isOver = `max(if(r._start is null, null, r._number)) over w <= ${lastEnd(plan, step)}`;
+  const isNew = plan.order === 'strict' ? `(${isFirst} or ifNull(${isOver}, false))` : isFirst;
+  return `r._start is not null and ${isNew}`;
 }
 
 /** The fetched value of a step, or null if an optional step was done in an older attempt. */
 function fetched(plan: FunnelPlan, from: number, kind: 't' | 'n', stepNumber: number): string {
-  const value = `_f${from}_${kind}${stepNumber}`;
-  if (!isNumbered(plan) || stepNumber === from || !plan.optional[stepNumber - 1]) return value;
+  const value = `r.${fetchedName(from, kind, stepNumber)}`;
+  if (!plan.optional.includes(true) || stepNumber === from || !plan.optional[stepNumber - 1]) return value;
   const required = numbersBetween(1, stepNumber - 1).findLast((one) => !plan.optional[one - 1]) ?? 1;
-  return `if(_f${from}_n${stepNumber} > _f${from}_n${required}, ${value}, null)`;
+  return `if(r.${fetchedName(from, 'n', stepNumber)} > r.${fetchedName(from, 'n', required)}, ${value}, null)`;
 }
 
 /** The condition that an exclusion is between two steps of an attempt; null if none can be. */
@@ -126,19 +163,8 @@ function taintOf(plan: FunnelPlan, from: number, step: number): string | null {
   if (!isTainted(plan)) return null;
   const conditions = plan.guarded
     .filter((guarded) => guarded > from && guarded <= step)
-    .map((guarded) => `ifNull(r._before${guarded} > _f${from}_t${from}, false)`);
+    .map((guarded) => `ifNull(r._before${guarded} > r.${fetchedName(from, 't', from)}, false)`);
   return conditions.length === 0 ? null : `(${conditions.join(' or ')})`;
-}
-
-function taintedSql(
-  continuations: readonly { readonly isOpen: string; readonly taint: string | null }[],
-  step: number,
-): string {
-  const branches = continuations.flatMap(({ isOpen, taint }) => [
-    isOpen,
-    taint === null ? 'r._tainted' : `if(${taint}, ${step}, r._tainted)`,
-  ]);
-  return `multiIf(${branches.join(', ')}, r._tainted)`;
 }
 
 /** The condition that an event does a step after this one. */
@@ -197,9 +223,8 @@ interface Slot {
 }
 
 /**
- * Walks a funnel whose steps can be done in any order: at each event, counts the steps that have an event in the window
- * ending there, with the times of their latest events. In a trend, an attempt belongs to the interval in which it
- * starts, so the window starts at the event instead.
+ * Walks a funnel whose steps can be done in any order: at each event, counts the steps that have an event in the window that
+ * starts there, with the times of their first events.
  */
 export function walkInAnyOrder(plan: FunnelPlan, read: FunnelRows): Attempts {
   const rows = withExclusions(plan, read);
@@ -239,13 +264,11 @@ function slotsOf({ definitionOfStep }: FunnelPlan): readonly Slot[] {
 }
 
 const nearestName = ({ definition, rank: rank }: Slot): string => `_d${definition}_${rank}`;
-const earlierName = ({ definition, rank: rank }: Slot): string => `_e${definition}_${rank}`;
+const laterName = ({ definition, rank: rank }: Slot): string => `_e${definition}_${rank}`;
 
-/** Adds, for each slot, the time of the event that does it as of this row, including the row itself. */
+/** Adds, for each slot, the time of the event that does it from this row on, which may do it itself. */
 function nearestEvents(plan: FunnelPlan, rows: FunnelRows, slots: readonly Slot[]): Attempts['select'] {
-  const direction = plan.splitsByEntry ? ' desc' : '';
-  const window = `partition by ${rows.keys.map((name) => `r.${name}`).join(', ')} order by ${rows.order.map((name) => `r.${name}${direction}`).join(', ')}`;
-  const nearest = plan.splitsByEntry ? 'min' : 'max';
+  const window = `partition by ${rows.keys.map((name) => `r.${name}`).join(', ')} order by ${rows.order.map((name) => `r.${name} desc`).join(', ')}`;
   let { select } = rows;
   let names = columnsOf(rows);
   for (const rank of numbersBetween(1, Math.max(...slots.map((slot) => slot.rank)))) {
@@ -253,9 +276,9 @@ function nearestEvents(plan: FunnelPlan, rows: FunnelRows, slots: readonly Slot[
     const repeated = layer.filter(({ definition }) =>
       slots.some((slot) => slot.definition === definition && slot.rank > rank),
     );
-    // The second nearest event is the one that was nearest at the previous match.
+    // The second nearest event is the one that is nearest at the next match.
     const done = (slot: Slot): string => {
-      const time = rank === 1 ? 'r._at' : `r.${earlierName({ ...slot, rank: rank - 1 })}`;
+      const time = rank === 1 ? 'r._at' : `r.${laterName({ ...slot, rank: rank - 1 })}`;
       return `if(${matchesStep(plan, slot.step)}, ${time}, null)`;
     };
     const rest = `over (${window} rows between unbounded preceding and 1 preceding)`;
@@ -263,40 +286,34 @@ function nearestEvents(plan: FunnelPlan, rows: FunnelRows, slots: readonly Slot[
       select,
       [
         ...passThrough(names),
-        ...layer.map((slot) => `${nearest}(${done(slot)}) over w as ${nearestName(slot)}`),
-        ...repeated.map((slot) => `${nearest}(${done(slot)}) ${rest} as ${earlierName(slot)}`),
+        ...layer.map((slot) => `min(${done(slot)}) over w as ${nearestName(slot)}`),
+        ...repeated.map((slot) => `min(${done(slot)}) ${rest} as ${laterName(slot)}`),
       ],
       { window: `${window} rows between unbounded preceding and current row` },
     );
-    names = [...names, ...layer.map(nearestName), ...repeated.map(earlierName)];
+    names = [...names, ...layer.map(nearestName), ...repeated.map(laterName)];
   }
   return select;
 }
 
 /** The time of the slot's event; null outside of the window. */
-function timeSql({ splitsByEntry, windowSeconds }: FunnelPlan, slot: Slot): string {
+function timeSql({ windowSeconds }: FunnelPlan, slot: Slot): string {
   const time = `r.${nearestName(slot)}`;
-  const isOpen = splitsByEntry
-    ? `${time} <= r._at + ${windowSeconds}`
-    : `${time} + ${windowSeconds} >= r._at`;
-  return `if(${isOpen}, ${time}, null)`;
+  return `if(${time} <= r._at + ${windowSeconds}, ${time}, null)`;
 }
 
 /** Whether no exclusion is between the events of an attempt, or follows an incomplete one. */
 function countsSql(plan: FunnelPlan, times: readonly string[]): readonly string[] {
-  const { splitsByEntry, guarded, length, windowSeconds } = plan;
+  const { guarded, length, windowSeconds } = plan;
   const [guard] = guarded;
   if (guard === undefined) return [];
   const own = times.map((name) => `ifNull(r.${name}, r._at)`).join(', ');
-  const open = `+ ${windowSeconds}`;
-  const isBroken = splitsByEntry
-    ? `if(r._depth = ${length}, r._after${guard} < greatest(${own}), r._after${guard} <= r._at ${open})`
-    : `r._before${guard} > least(${own}) or r._depth < ${length} and r._after${guard} <= least(${own}) ${open}`;
+  const isBroken = `if(r._depth = ${length}, r._after${guard} < greatest(${own}), r._after${guard} <= r._at + ${windowSeconds})`;
   return [`not ifNull(${isBroken}, false) as _counts`];
 }
 
 /**
- * How far actors got, by the interval in which they entered, for a trend without exclusions. Walks the rows backward
+ * How far actors got, by the interval in which they entered, for a trend in order without exclusions. Walks the rows backward
  * and finds, for each event of step 1, when the following steps are first done. Each row is visited once, however many
  * intervals it can be reached from. `_depth` distinguishes only the steps that the trend compares.
  */
@@ -305,8 +322,7 @@ export function walkBackward(plan: FunnelPlan, rows: FunnelRows): Select {
   const { from, to } = comparedSteps(plan);
   const targets = from === 1 || from === to ? [to] : [from, to];
   const descending = rows.order.map((name) => `r.${name} desc`).join(', ');
-  const window = `partition by ${rows.keys.map((name) => `r.${name}`).join(', ')} order by ${descending}`;
-  const isStrict = plan.order === 'strict';
+  const window = `partition by ${rows.keys.map((name) => `r.${name}`).join(', ')} order by ${descending} rows between unbounded preceding and 1 preceding`;
   let select = selectFrom(rows.select, [
     ...passThrough(names),
     ...targets.map((target) => doneFrom(plan, target, target)),
@@ -318,22 +334,20 @@ export function walkBackward(plan: FunnelPlan, rows: FunnelRows): Select {
       select,
       [
         ...passThrough([...names, ...waiting.map(doneName)]),
-        ...open.map((target) => {
-          const done = isStrict ? `lag(r.${doneName(target)})` : `min(r.${doneName(target)})`;
-          return `if(${matchesStep(plan, step - 1)}, ${done} over w, null) as ${doneName(target)}`;
-        }),
+        ...open.map(
+          (target) =>
+            `if(${matchesStep(plan, step - 1)}, min(r.${doneName(target)}) over w, null) as ${doneName(target)}`,
+        ),
       ],
-      {
-        window: isStrict ? window : `${window} rows between unbounded preceding and 1 preceding`,
-      },
+      { window },
     );
     // Actors that got no further still entered, so the last SELECT drops no rows.
-    const isPruned = !isStrict && step > 2;
-    select = isPruned
-      ? selectFrom(next, passThrough([...names, ...targets.map(doneName)]), {
-          where: isNeeded(plan, targets, step - 1),
-        })
-      : next;
+    select =
+      step > 2
+        ? selectFrom(next, passThrough([...names, ...targets.map(doneName)]), {
+            where: isNeeded(plan, targets, step - 1),
+          })
+        : next;
   }
   return byInterval(plan, rows, select);
 }

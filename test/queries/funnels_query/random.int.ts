@@ -75,20 +75,20 @@ it('a sample of a funnel matches its distinct ids, extrapolated', async () => {
   );
 });
 
-it.each(['ordered', 'strict'])(
-  'PostgreSQL sorts the events of an %s funnel once for all steps',
-  async (order) => {
-    const series = ['a', 'b', 'c', 'd'].map((event) => ({ kind: 'EventsNode', event }));
-    const plan = planFunnel(funnelsQuery({ series, funnelsFilter: { funnelOrderType: order } }));
-    const project = projectOf(1);
-    const lines = await asQuery(database.pool, project, now, async (context) => {
-      const reader = await openDialectReader(context);
-      const { sql, parameters } = reader.compile(funnelActorRows(plan, { project, now, earliest: null }));
-      const explain = { text: `explain (costs off) ${sql}`, values: parameters };
-      return (await readRows(context, explain, 1_000)).rows.map(([line]) => line ?? '');
-    });
-    expect(lines.filter((line) => line.includes('WindowAgg'))).toHaveLength(3);
-    // The second one sorts the few remaining attempts, of which the best of each person is selected.
-    expect(lines.filter((line) => line.includes('Sort Key'))).toHaveLength(2);
-  },
-);
+it.each([
+  ['ordered', 5],
+  ['strict', 7],
+])('PostgreSQL sorts the events of an %s funnel once for all steps', async (order, windows) => {
+  const series = ['a', 'b', 'c', 'd'].map((event) => ({ kind: 'EventsNode', event }));
+  const plan = planFunnel(funnelsQuery({ series, funnelsFilter: { funnelOrderType: order } }));
+  const project = projectOf(1);
+  const lines = await asQuery(database.pool, project, now, async (context) => {
+    const reader = await openDialectReader(context);
+    const { sql, parameters } = reader.compile(funnelActorRows(plan, { project, now, earliest: null }));
+    const explain = { text: `explain (costs off) ${sql}`, values: parameters };
+    return (await readRows(context, explain, 1_000)).rows.map(([line]) => line ?? '');
+  });
+  expect(lines.filter((line) => line.includes('WindowAgg'))).toHaveLength(windows);
+  // The second one sorts the few remaining attempts, of which the best of each person is selected.
+  expect(lines.filter((line) => line.includes('Sort Key'))).toHaveLength(2);
+});
