@@ -458,6 +458,46 @@ export function momentLiteralIn(...[text, context, attr]: Parameters<typeof mome
   return momentLiteral(momentIn(text, context, attr), absolute === null ? '' : microsecondDigits(absolute));
 }
 
+/** The bounds of the placeholder `{filters}`; null where it has none. */
+interface FilterBounds {
+  readonly from: Expression | null;
+  readonly to: { readonly moment: Expression; readonly isInclusive: boolean } | null;
+}
+
+/**
+ * Resolves a date range for the placeholder `{filters}`: days begin and end as in a trend, times are exact. A range that
+ * begins with a day ends with today.
+ * @throws QueryError for an invalid date
+ */
+export function filterBounds(
+  range: DateRange | null | undefined,
+  context: Pick<DateContext, 'project' | 'now'>,
+  attr: string,
+): FilterBounds {
+  const { date_from, date_to, explicitDate } = range ?? {};
+  const isInDays = (text: string): boolean => {
+    const relative = parseRelativeDate(text);
+    const isDay = parseAbsoluteDate(text)?.isDay ?? (relative !== null && !isShort(relative));
+    return isDay && explicitDate !== true;
+  };
+  const first = date_from === 'all' ? null : (date_from ?? null);
+  const startsWithDay = first !== null && isInDays(first);
+  const from = (text: string): Expression =>
+    startsWithDay
+      ? momentLiteral(fromOf(range, 'day', { ...context, earliest: null }, `${attr}__date_from`))
+      : momentLiteralIn(text, context, `${attr}__date_from`);
+  const endsWithDay = date_to ? isInDays(date_to) : startsWithDay;
+  const end = (): DateTime => toOf(range, 'day', context, `${attr}__date_to`);
+  return {
+    from: first ? from(first) : null,
+    to: endsWithDay
+      ? { moment: momentLiteral(end(), '999'), isInclusive: true }
+      : date_to
+        ? { moment: momentLiteralIn(date_to, context, `${attr}__date_to`), isInclusive: false }
+        : null,
+  };
+}
+
 /**
  * The dashboard's date range if it has one, else the query's own.
  * @throws QueryError with the path of an invalid date

@@ -3,7 +3,7 @@ import { buildExpression, buildField, buildLiteral, combineConditions } from '@e
 import { parseQuery } from '@exportd/dialect/parser/queries';
 import type { Placeholders, PlaceholderTable, PlaceholderValue } from '@exportd/dialect/resolve/placeholders';
 import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
-import { momentLiteralIn } from '../dates.ts';
+import { filterBounds } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import { fallibleFilters, filtersCondition, testAccountsCondition } from '../query_fields.ts';
 import { QueryError } from '../query_errors.ts';
@@ -19,16 +19,10 @@ function filterPlaceholders(
   context: FilterContext,
   attr: string,
 ): readonly (readonly [string, PlaceholderValue])[] {
-  const { date_from, date_to } = filters?.dateRange ?? {};
-  const bound = (text: string | null | undefined, field: string): Expression | null =>
-    text ? momentLiteralIn(text, context, `${attr}__dateRange__${field}`) : null;
-  const bounds = {
-    from: date_from === 'all' ? null : bound(date_from, 'date_from'),
-    to: bound(date_to, 'date_to'),
-  };
+  const bounds = filterBounds(filters?.dateRange, context, `${attr}__dateRange`);
   return [
     ['filters.dateRange.from', orUnset(bounds.from)],
-    ['filters.dateRange.to', orUnset(bounds.to)],
+    ['filters.dateRange.to', orUnset(bounds.to?.moment ?? null)],
     [
       'filters',
       { kind: 'condition', conditionOf: (rows) => condition(filters, bounds, rows, context, attr) },
@@ -41,10 +35,9 @@ const orUnset = (expression: Expression | null): PlaceholderValue =>
 
 const times = { events: 'timestamp', sessions: '$start_timestamp', groups: 'created_at' } as const;
 
-/** The upper bound is exclusive, as in PostHog for this placeholder. */
 function condition(
   filters: DialectQuery['filters'],
-  bounds: { readonly from: Expression | null; readonly to: Expression | null },
+  bounds: ReturnType<typeof filterBounds>,
   { table, name }: PlaceholderTable,
   { project }: FilterContext,
   attr: string,
@@ -62,7 +55,11 @@ function condition(
   return (
     combineConditions('and', [
       bounds.from && buildExpression('{time} >= {bound}', { time, bound: bounds.from }),
-      bounds.to && buildExpression('{time} < {bound}', { time, bound: bounds.to }),
+      bounds.to &&
+        buildExpression(`{time} ${bounds.to.isInclusive ? '<=' : '<'} {bound}`, {
+          time,
+          bound: bounds.to.moment,
+        }),
       filtersCondition(filters?.properties, {
         scope: table,
         relation: name,

@@ -51,7 +51,10 @@ describe('{filters}', () => {
     [undefined, 'abcd'],
     [{}, 'abcd'],
     [{ dateRange: { date_from: '2026-11-20' } }, 'cd'],
-    [{ dateRange: { date_to: '2026-11-20' } }, 'ab'],
+    [{ dateRange: { date_to: '2026-11-19' } }, 'ab'],
+    [{ dateRange: { date_to: '2026-11-20' } }, 'abcd'],
+    [{ dateRange: { date_from: '2026-11-20', date_to: '2026-11-20' } }, 'cd'],
+    [{ dateRange: { date_to: '2026-11-20', explicitDate: true } }, 'ab'],
     [{ dateRange: { date_from: '2026-11-19T10:02:00Z', date_to: '2026-11-20T12:00:00Z' } }, 'bc'],
     [{ dateRange: { date_from: 'all' } }, 'abcd'],
     [{ dateRange: { date_from: '-1y' } }, 'abcd'],
@@ -134,7 +137,8 @@ describe('{filters}', () => {
   it("is narrowed by a dashboard's filters, whose dates replace its own", async () => {
     const own = { dateRange: { date_from: '2026-11-20' }, properties: [pro] };
     const plans = (value: string) => [{ type: 'event', key: 'plan', value }];
-    expect(await namesOf(all, own, { filters_override: { date_to: '2026-11-20' } })).toBe('a');
+    expect(await namesOf(all, own, { filters_override: { date_to: '2026-11-19' } })).toBe('a');
+    expect(await namesOf(all, own, { filters_override: { date_to: '2026-11-20' } })).toBe('ac');
     expect(await namesOf(all, own, { filters_override: { properties: plans('free') } })).toBe('');
     expect(
       await namesOf(all, own, { filters_override: { date_from: 'all', properties: plans('pro') } }),
