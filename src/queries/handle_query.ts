@@ -26,6 +26,7 @@ import {
   type QueryForm,
   refreshModes,
 } from './query_executor.ts';
+import { withNumberPosition } from './dialect_query/number_position.ts';
 import type { QueryProgress, QueryProject } from './query_kind.ts';
 import type { QuerySlots, SlotOwner } from './query_slots.ts';
 import { readWarehouse, type WarehouseSettings } from './query_source.ts';
@@ -261,7 +262,9 @@ export async function runQuery(
     // Not an outage, as the same error of the control database is: a statement of ours must never write.
     if (isReadOnly(error))
       throw new Error('A query was compiled to a statement that writes.', { cause: error });
-    throw toQueryError(error) ?? error;
+    const failed = toQueryError(error);
+    if (failed === undefined) throw error;
+    throw form.kind === 'DialectQuery' ? withNumberPosition(failed, String(form.query.query)) : failed;
   } finally {
     clearTimeout(timer);
   }

@@ -31,6 +31,15 @@ it('registers, lists and removes tables', async () => {
   expect(await run('warehouse', 'remove', ...named)).toMatch(/has no table "stripe.charges"/);
 });
 
+it('says when the role of queries gets no rights, because the environment does not name it', async () => {
+  const { code, stderr } = await exportd(
+    { DATABASE_URL: api.database.url },
+    ...['warehouse', 'add', '--project', String(api.otherProjectId), '--name', 'charges'],
+    ...['--relation', 'stripe_charges'],
+  );
+  expect([code, stderr]).toEqual([0, expect.stringMatching(/when "exportd query setup" has run/)]);
+});
+
 it('explains a query', async () => {
   const explained = await run('query', 'explain', 'select 1 + 1', '--project', String(api.projectId));
   expect(explained).toMatchObject({

@@ -175,7 +175,7 @@ describe('warehouse tables', () => {
   it('that are gone fail only the queries that read them', async () => {
     await api.database.pool.query('drop table public."Odd ""Name"');
     expect(await runQuery('select x from odd')).toMatch(
-      /The table `odd` can no longer be read. .*\(line 1, column 15\)/,
+      /The table `odd` can no longer be read. .*"exportd query setup".*\(line 1, column 15\)/,
     );
     expect(await runQuery('select note from notes')).toMatchObject({ results: [['ours']] });
   });

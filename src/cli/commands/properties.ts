@@ -124,7 +124,10 @@ export function addWarehouseCommands(program: Command): void {
         addWarehouseTable(pool, { team_id, name, relation: found }),
       );
       printer(options)(stored, () => warehouseTable([stored]));
-      await updateQueryRole();
+      if (!(await updateQueryRole()))
+        process.stderr.write(
+          'If servers have EXPORTD_QUERY_DATABASE_URL, queries can read the table when "exportd query setup" has run with it.\n',
+        );
     });
 
   addListCommand(
@@ -151,12 +154,12 @@ export function addWarehouseCommands(program: Command): void {
     });
 }
 
-/** Lets the role of queries read the registered tables, and no others. */
-async function updateQueryRole(): Promise<void> {
+/** Lets the role of queries read the registered tables, and no others. False if the environment names no role. */
+async function updateQueryRole(): Promise<boolean> {
   const settings = await commandSettings(process.env);
   const { queryRoleOf } = await import('../../queries/query_role/query_role.ts');
   const role = queryRoleOf(settings);
-  if (!role) return;
+  if (!role) return false;
   const { setUpQueryRole } = await import('../../queries/query_role/set_up_query_role.ts');
   await withPool((pool) => setUpQueryRole(pool, settings, role, { closeCatalog: false })).catch(
     (error: unknown) => {
@@ -165,6 +168,7 @@ async function updateQueryRole(): Promise<void> {
       );
     },
   );
+  return true;
 }
 
 async function findRelation(request: WarehouseRequest): Promise<RegistrableRelation> {

@@ -53,6 +53,7 @@ const unsupportedFamilies: readonly (readonly [names: RegExp, instead: string])[
     /^(L1|L2|Linf|Lp)(Norm|Distance|Normalize)$|^(cosineDistance|dotProduct)$/,
     'Use arrays: arraySum((x, y) -> x * y, a, b).',
   ],
+  [/^(sip|farm|metro|murmur|xx|int|wy|java|hive)Hash/, 'PostgreSQL cannot compute this hash; use md5(…).'],
   [/^(tumble|hop|hopStart|hopEnd)$/, 'Use tumbleStart(…), tumbleEnd(…) or toStartOfInterval(…).'],
 ];
 
@@ -213,6 +214,11 @@ function definitionOf(name: string): FunctionDefinition | undefined {
 
 /** A suggestion for an unknown function name, or null. */
 export function suggestFunction(name: string): string | null {
-  const near = nearestName(name, [...byName.keys(), ...Object.keys(functionAliases)]);
+  const known = [
+    ...functionDefinitions.filter(({ unsupported }) => unsupported === null).map((one) => one.name),
+    ...aggregates.map((one) => `${one.name}If`),
+    ...Object.keys(functionAliases),
+  ];
+  const near = nearestName(name, known);
   return near === null ? null : `Perhaps you meant '${near}(...)'?`;
 }

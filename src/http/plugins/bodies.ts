@@ -132,9 +132,7 @@ interface ValueProblem {
  */
 function findProblem(value: unknown, levels = bounds.bodyDepth.max): ValueProblem | undefined {
   if (typeof value === 'string')
-    return isStorable(value)
-      ? undefined
-      : { detail: 'Null characters and unpaired surrogates are not allowed.', path: [] };
+    return isStorable(value) ? undefined : { detail: unstorableDetail(value), path: [] };
   if (typeof value !== 'object' || value === null) return undefined;
   if (levels === 0)
     return {
@@ -152,6 +150,13 @@ function findProblem(value: unknown, levels = bounds.bodyDepth.max): ValueProble
     if (problem) return { ...problem, path: [key, ...problem.path] };
   }
   return undefined;
+}
+
+/** Where a string has a character that PostgreSQL cannot store. */
+function unstorableDetail(text: string): string {
+  const before = text.slice(0, text.search(/[\0\p{Surrogate}]/u)).split(/\r\n|\n|\r/);
+  const column = Array.from(before.at(-1) ?? '').length + 1;
+  return `Null characters and unpaired surrogates are not allowed. (line ${before.length}, column ${column})`;
 }
 
 /** Whether PostgreSQL can store a string. */

@@ -8,7 +8,7 @@ const json: z.ZodType<JsonValue> = z.json();
 /** A query of the kind DialectQuery. */
 export const dialectQuerySchema = z.strictObject({
   kind: z.literal('DialectQuery'),
-  query: z.string('This field must be a string.').min(1, 'This field may not be blank.'),
+  query: z.string('This field must be a string.'),
   /** Available in the text as `{name}`. */
   values: z.record(z.string(), json).nullish(),
   /** By their ids; available in the text as `{variables.<code_name>}`. */

@@ -149,7 +149,7 @@ class WarehouseRelation implements Relation {
 }
 
 const unavailableTableHint =
-  'Its relation was dropped from the source, lacks the team column, or exportd has no permission to read it.';
+  'If the table was just added, an operator must run "exportd query setup". Else its relation was dropped from the source, or lacks the team column.';
 
 export const tableNames = (statement: Statement): readonly string[] => [
   ...builtInTables,
