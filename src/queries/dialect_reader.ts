@@ -237,6 +237,8 @@ export interface DialectRows {
   readonly totals: readonly (readonly unknown[])[];
   /** Whether rows beyond the limit exist. */
   readonly hasMore: boolean;
+  /** Whether a query of a set operation has more rows than the default limit, so that rows are missing. */
+  readonly hasCutBranch: boolean;
 }
 
 interface ReadOptions {
@@ -289,13 +291,14 @@ export async function openDialectReader(context: QueryContext): Promise<DialectR
   };
   const read: DialectReader['read'] = async (query, options) => {
     const statement = compile(query, options);
-    const { sql, parameters, limit, hasExtraRow, hasTotals, columns, memoryOperations } = statement;
+    const { limit, hasExtraRow, hasTotals, columns, cutBranches } = statement;
     const most = limit ?? row_limit;
-    const { rows } = await readRows(
-      context,
-      { text: sql, values: parameters, memoryOperations },
-      most + Number(hasExtraRow) + Number(hasTotals),
-    );
+    const rowsOf = async (
+      { sql, parameters, memoryOperations }: CompiledStatement,
+      maxRows: number,
+    ): Promise<readonly TextRow[]> =>
+      (await readRows(context, { text: sql, values: parameters, memoryOperations }, maxRows)).rows;
+    const rows = await rowsOf(statement, most + Number(hasExtraRow) + Number(hasTotals));
     const dataRows = hasTotals ? rows.slice(0, -1) : rows;
     const formatters = columns.map(({ type }) => valueFormatter(type, project.timezone));
     const formatted = (row: TextRow): readonly unknown[] =>
@@ -305,6 +308,10 @@ export async function openDialectReader(context: QueryContext): Promise<DialectR
       rows: dataRows.slice(0, most).map(formatted),
       totals: rows.slice(dataRows.length).map(formatted),
       hasMore: dataRows.length > most,
+      hasCutBranch:
+        cutBranches !== null &&
+        rows.length >= cutBranches.least &&
+        (await rowsOf(compile(cutBranches.query), most)).length > 0,
     };
   };
   return { schema, compile, read };

@@ -569,6 +569,7 @@ function fieldsOf(
   ofColumns: string | null,
 ): Record<string, unknown> {
   const { results, columns, types, hasMore = false, limit, offset, dialect_query, more = {} } = output;
+  const { notice = null } = output;
   const rows = isRows(results) ? results : [];
   const isCut = rows.length > rowLimit;
   const remaining =
@@ -584,7 +585,7 @@ function fieldsOf(
     limit: limit ?? null,
     offset: offset ?? null,
     dialect_query: dialect_query ?? null,
-    notice: sentences([ofColumns, remaining]),
+    notice: sentences([ofColumns, notice, remaining]),
     timezone,
   };
 }

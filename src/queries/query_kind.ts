@@ -89,6 +89,8 @@ export interface QueryOutput {
   /** In the format of the kind: pairs of name and type, or types alone. */
   readonly types?: readonly unknown[];
   readonly hasMore?: boolean;
+  /** What the reader of the result should know. */
+  readonly notice?: string;
   readonly limit?: number;
   readonly offset?: number | null;
   /** The executed query in the dialect. */

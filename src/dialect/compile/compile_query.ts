@@ -1,4 +1,4 @@
-import { type Call, type Limit, type Node, type Query, walk } from '../ast.ts';
+import { type Call, type Limit, type Node, type NumberLiteral, type Query, walk } from '../ast.ts';
 import { QueryText } from '../query_text.ts';
 import { findFunction } from '../functions/registry.ts';
 import type { ParseLimits } from '../parser/cursor.ts';
@@ -137,6 +137,11 @@ export interface CompiledStatement {
    * query has no LIMIT, if its LIMIT was reduced, or if its LIMIT does not fix the number of rows.
    */
   readonly hasExtraRow: boolean;
+  /**
+   * For queries of a set operation that have the default limit: a query with rows if one of them has more, and how many rows
+   * the statement returns in that case at least.
+   */
+  readonly cutBranches: { readonly query: Query; readonly least: number } | null;
   /** See `memoryOperations`. */
   readonly memoryOperations: number;
   /** Whether a totals row, not counted by `limit`, follows all other rows. */
@@ -201,6 +206,7 @@ function compileTypedQuery(
       limit: bounded.limit,
       offset: bounded.offset,
       hasExtraRow: bounded.rowCap !== null || bounded.executed !== bounded.reported,
+      cutBranches: rows === null ? null : cutBranches(resolved, rows),
       memoryOperations: memoryOperations(resolved),
       hasTotals: compiled.totals !== undefined,
     },
@@ -262,8 +268,26 @@ function withBranchLimits(query: Extract<Query, { kind: 'set_operation' }>, rows
   return { ...query, operands };
 }
 
-function withCount(query: Query, count: number): Query {
+function cutBranches(query: Query, { defaultLimit }: RowLimits): CompiledStatement['cutBranches'] {
+  if (query.kind !== 'set_operation' || query.limit !== null) return null;
+  const { operator, operands } = query;
+  const isLimited = operands.some(({ limit }) => limit === null);
+  if (!isLimited) return null;
+  // All queries stay, because the first one declares the CTEs of all.
+  const beyond = operands.map((operand) =>
+    operand.limit === null
+      ? withCount(operand, 1, defaultLimit)
+      : withCount({ ...operand, limit: null }, 0, 0),
+  );
+  return {
+    query: { ...query, operator: 'union all', operands: beyond, orderBy: [] },
+    least: operator === 'union all' ? defaultLimit : 0,
+  };
+}
+
+function withCount(query: Query, count: number, offset: number | null = null): Query {
   const { start, end } = query;
+  const number = (value: number): NumberLiteral => ({ kind: 'number', text: String(value), start, end });
   const limit: Limit = query.limit ?? {
     kind: 'limit',
     count: null,
@@ -273,7 +297,10 @@ function withCount(query: Query, count: number): Query {
     start,
     end,
   };
-  return { ...query, limit: { ...limit, count: { kind: 'number', text: String(count), start, end } } };
+  return {
+    ...query,
+    limit: { ...limit, count: number(count), ...(offset !== null && { offset: number(offset) }) },
+  };
 }
 
 /** A node of the typed representation: a query, a clause, or an operation with the type of its result. */

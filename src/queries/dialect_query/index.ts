@@ -8,6 +8,8 @@ import { dialectQuerySchema, type DialectQuery } from './schema.ts';
 /** The limit of a query without LIMIT. */
 const defaultRows = 100;
 
+const cutNotice = `A query of this UNION, EXCEPT or INTERSECT has more than ${defaultRows} rows, and only ${defaultRows} of them were read. Give it a LIMIT.`;
+
 /** A query written in the dialect. */
 export const dialectQueryKind: QueryKind<DialectQuery> = {
   kind: 'DialectQuery',
@@ -28,7 +30,7 @@ export const dialectQueryKind: QueryKind<DialectQuery> = {
   run: async (query, context) => {
     const { row_limit } = context;
     const reader = await openDialectReader(context);
-    const { statement, rows, totals, hasMore } = await withFilterPath(
+    const { statement, rows, totals, hasMore, hasCutBranch } = await withFilterPath(
       () =>
         reader.read(query.query, {
           placeholders: placeholdersOf(query, context),
@@ -43,7 +45,8 @@ export const dialectQueryKind: QueryKind<DialectQuery> = {
       results: [...rows, ...totals],
       columns: columns.map(({ name }) => name),
       types: columns.map(({ name, typeName }) => [name, typeName]),
-      hasMore,
+      hasMore: hasMore || hasCutBranch,
+      ...(hasCutBranch && { notice: cutNotice }),
       limit: limit ?? row_limit,
       offset,
       dialect_query: printed,
