@@ -57,7 +57,7 @@ export type NullLiteral = NodeOf<'null'>;
 /** DATE '2026-11-21' or TIMESTAMP '2026-11-21 10:00:00'. The parser does not check the text. */
 export type TimeLiteral = NodeOf<'time', { type: 'date' | 'timestamp'; text: string }>;
 
-export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%' | '||';
+export type ArithmeticOperator = '+' | '-' | '*' | '/' | '%';
 
 export type ComparisonOperator =
   | '='

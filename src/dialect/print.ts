@@ -74,7 +74,7 @@ function precedenceOf(expression: Expression): number {
   }
 }
 
-const isSum = (operator: string): boolean => operator === '+' || operator === '-' || operator === '||';
+const isSum = (operator: string): boolean => operator === '+' || operator === '-';
 
 /** The mutually recursive printing rules. They are injected, so that files do not import in a circle. */
 interface Printer {

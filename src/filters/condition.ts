@@ -11,6 +11,8 @@ import {
   FilterError,
   type FilterOperand,
   type FilterTarget,
+  isMissing,
+  isPresent,
   operandOf,
 } from './operand.ts';
 import type {
@@ -194,8 +196,8 @@ function operatorCondition(
   attr: string,
 ): Expression | null {
   const name = operator ?? 'exact';
-  if (name === 'is_set') return buildExpression('{value} is not null', { value: operand.value });
-  if (name === 'is_not_set') return buildExpression('{value} is null', { value: operand.value });
+  if (name === 'is_set') return isPresent(operand);
+  if (name === 'is_not_set') return isMissing(operand);
   const path = `${attr}__value`;
   const values: readonly FilterValue[] = Array.isArray(value)
     ? value.map((one, index) => ({ value: one, attr: `${path}__${index}` }))
@@ -310,7 +312,7 @@ function isOneOf(operand: FilterOperand, filterValues: readonly FilterValue[]): 
   return combineConditions('or', [
     strings.length === 0 ? null : equalsAny(asString(operand), strings),
     numbers.length === 0 ? null : equalsAny(asNumber(operand), numbers),
-    values.includes(null) ? buildExpression('{value} is null', { value: operand.value }) : null,
+    values.includes(null) ? isMissing(operand) : null,
   ]);
 }
 

@@ -1,6 +1,7 @@
 import type { Expression } from '@exportd/dialect/ast';
 import { buildExpression, buildField } from '@exportd/dialect/ast_builders';
 import type { DialectError } from '@exportd/dialect/query_text';
+import { propertyColumns } from '@exportd/dialect/resolve/tables/persons';
 import type { PropertyFilter } from './schema.ts';
 
 /** A filter that cannot be compiled. The message is shown to the user. */
@@ -40,18 +41,15 @@ export interface FilterOperand {
   readonly value: Expression;
   /** A property has the type of its definition, else it is a string. The others are columns. */
   readonly kind: 'property' | 'text' | 'time';
+  /** Whether a row without a value has ''. */
+  readonly isEmptyIfMissing?: boolean;
   /** An additional condition on the rows, if the filter does not apply to all of them. */
   readonly restriction?: Expression;
 }
 
 const textFields = [
-  'event',
-  'distinct_id',
-  'uuid',
-  'person_id',
-  'elements_chain',
-  '$session_id',
-  '$window_id',
+  ...(['event', 'distinct_id', 'uuid', 'person_id', 'elements_chain'] as const),
+  ...propertyColumns,
 ];
 const groupKeys = ['$group_0', '$group_1', '$group_2', '$group_3', '$group_4'];
 const timeFields = ['timestamp', 'created_at'];
@@ -114,10 +112,11 @@ export function operandOf(
       return { value: partOf('session'), kind: 'property' };
     case 'event_metadata':
       if (timeFields.includes(name)) return { value: below(name), kind: 'time' };
-      if (textFields.includes(name) || groupKeys.includes(name)) return { value: below(name), kind: 'text' };
+      if (textFields.includes(name))
+        return { value: below(name), kind: 'text', isEmptyIfMissing: propertyColumns.has(name) };
       throw new FilterError(
         'invalid_input',
-        `Events have no such field. Fields: ${[...textFields, ...timeFields, ...groupKeys].join(', ')}.`,
+        `Events have no such field. Fields: ${[...textFields, ...timeFields].join(', ')}.`,
         `${attr}__key`,
       );
     default:
@@ -155,13 +154,26 @@ function groupOperand(
         }
       : {};
   if (isFieldOfEvents || name === '$group_key')
-    return { value: groups?.key ?? below(`$group_${index}`), kind: 'text', ...restriction };
+    return {
+      value: groups?.key ?? below(`$group_${index}`),
+      kind: 'text',
+      isEmptyIfMissing: groups === undefined,
+      ...restriction,
+    };
   return {
     ...restriction,
     value: groups === undefined ? below(`group_${index}`, 'properties', name) : below('properties', name),
     kind: 'property',
   };
 }
+
+/** The condition that a row has a value. */
+export const isPresent = ({ value, isEmptyIfMissing }: FilterOperand): Expression =>
+  buildExpression(isEmptyIfMissing === true ? "{value} != ''" : '{value} is not null', { value });
+
+/** The condition that a row has none. */
+export const isMissing = ({ value, isEmptyIfMissing }: FilterOperand): Expression =>
+  buildExpression(isEmptyIfMissing === true ? "{value} = ''" : '{value} is null', { value });
 
 /** The operand as a string. */
 export const asString = ({ value, kind }: FilterOperand): Expression =>

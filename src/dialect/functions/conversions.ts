@@ -1,6 +1,6 @@
 import { computeOnce } from '../compile/compiler.ts';
 import { castStringTo, castValue } from '../compile/expressions/casts.ts';
-import { toJson } from '../compile/expressions/coerce.ts';
+import { compactText, toJson } from '../compile/expressions/coerce.ts';
 import type { Value } from '../resolve/value.ts';
 import { bind, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, nameOfType, type ScalarKind, scalarType, type Type, withNull } from '../types.ts';
@@ -160,8 +160,7 @@ const toUuid: Emitter = (site) => {
 const toJsonText: Emitter = (site) => {
   const value = argument(site, 0);
   if (value.type.kind === 'null') return { sql: sql`null::text`, type: scalarType('string', true) };
-  const text = sql`regexp_replace((${toJson(value.sql, value.type)})::text, '("([^"\\\\]|\\\\.)*")|[ \\n]', '\\1', 'g')`;
-  return { sql: text, type: scalarType('string', value.type.nullable) };
+  return { sql: compactText(toJson(value.sql, value.type)), type: scalarType('string', value.type.nullable) };
 };
 
 const toTypeName: Emitter = (site) => ({

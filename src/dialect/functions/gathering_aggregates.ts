@@ -1,8 +1,14 @@
-import { defaultOf, fromJson, itemTypeOf, toJson, toJsonItem } from '../compile/expressions/coerce.ts';
+import {
+  compactText,
+  defaultOf,
+  fromJson,
+  itemTypeOf,
+  toJson,
+  toJsonItem,
+} from '../compile/expressions/coerce.ts';
 import { bind, commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, isNumber, scalarType, tupleOf, withNull } from '../types.ts';
 import { distinctWord, withEmptyValue } from './aggregates.ts';
-import { compactText } from './json.ts';
 import {
   aggregate,
   type AggregateCallSite,

@@ -1,5 +1,5 @@
 import { computeOnce, computeSqlOnce } from '../compile/compiler.ts';
-import { defaultOf, toJson, toJsonItem, toStringSql } from '../compile/expressions/coerce.ts';
+import { compactText, defaultOf, toJson, toJsonItem, toStringSql } from '../compile/expressions/coerce.ts';
 import type { Value } from '../resolve/value.ts';
 import { bind, commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, scalarType, tupleOf, type Type, withNull } from '../types.ts';
@@ -86,10 +86,6 @@ function accessKey(json: Value, key: Value, site: CallSite): Sql {
 const withPath =
   (make: (json: Sql) => Sql, type: Type): Emitter =>
   (site) => ({ sql: computeOnce([jsonAt(site)], (json = sql``) => make(json)), type });
-
-/** JSON text without the spaces that jsonb adds after `:` and `,`. */
-export const compactText = (json: Sql): Sql =>
-  sql`regexp_replace((${json})::text, '("([^"\\\\]|\\\\.)*")|[ ]', '\\1', 'g')`;
 
 const jsonAsText = (json: Sql): Sql => sql`(${json} #>> '{}')`;
 const typeOf = (json: Sql): Sql => sql`jsonb_typeof(${json})`;

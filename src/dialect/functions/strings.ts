@@ -117,12 +117,22 @@ const padded =
     };
   };
 
-/** Concatenates all values as strings; null becomes empty. */
+/** PostgreSQL's limit. */
+const maxArguments = 100;
+
+const concatenated = (texts: readonly Sql[]): Sql => {
+  if (texts.length === 0) return sql`''::text`;
+  if (texts.length <= maxArguments) return sql`concat(${commaList(texts)})`;
+  const size = Math.ceil(texts.length / maxArguments);
+  const groups = Array.from({ length: maxArguments }, (_, group) =>
+    texts.slice(group * size, (group + 1) * size),
+  );
+  return concatenated(groups.filter((group) => group.length > 0).map(concatenated));
+};
+
+/** Concatenates all values as strings; null becomes empty. Also the operator `||`. */
 const concat: Emitter = (site) => ({
-  sql:
-    site.values.length === 0
-      ? sql`''::text`
-      : sql`concat(${commaList(site.values.map((value, index) => formattedText(site, value, zoneAt(site, null, index))))})`,
+  sql: concatenated(site.values.map((value, index) => formattedText(site, value, zoneAt(site, null, index)))),
   type: scalarType('string'),
 });
 

@@ -105,18 +105,22 @@ function castCall(cursor: Cursor, name: Name, operand: Expression): Call {
   if (!cursor.acceptSymbol(',')) throw cursor.unexpected('AS and a type', ['AS']);
   const rest = cursor.list(() => operandExpression(cursor));
   cursor.expectSymbol(')');
-  return cursor.node<Call>(name.start, {
+  return plainCall(cursor, name, name.start, [operand, ...rest]);
+}
+
+/** A call with nothing but arguments. */
+const plainCall = (cursor: Cursor, name: Name, start: number, operands: readonly Expression[]): Call =>
+  cursor.node<Call>(start, {
     kind: 'call',
     name,
     parameters: null,
     distinct: false,
-    arguments: [operand, ...rest],
+    arguments: operands,
     orderBy: [],
     nulls: null,
     filter: null,
     over: null,
   });
-}
 
 /** EXTRACT(unit FROM x); undefined for other arguments, which are a call. */
 function extract(cursor: Cursor): Extract | undefined {
@@ -546,12 +550,6 @@ function acceptComparison(cursor: Cursor): ComparisonStart | undefined {
 const negatable = (word: string | undefined): boolean =>
   word === 'IN' || word === 'LIKE' || word === 'ILIKE' || word === 'BETWEEN';
 
-const sums: readonly ArithmeticOperator[] = ['+', '-', '||'];
-const products: readonly ArithmeticOperator[] = ['*', '/', '%'];
-
-const acceptSum = (cursor: Cursor): ArithmeticOperator | undefined => acceptOneOf(cursor, sums);
-const acceptProduct = (cursor: Cursor): ArithmeticOperator | undefined => acceptOneOf(cursor, products);
-
 const acceptOneOf = (
   cursor: Cursor,
   operators: readonly ArithmeticOperator[],
@@ -800,6 +798,19 @@ function comparison(cursor: Cursor): Expression {
   }
 }
 
+/** LIKE has no ANY: after it, `any('a%', 'b%')` would be an aggregate. */
+function rejectListOfPatterns(cursor: Cursor): void {
+  const isList =
+    ['ANY', 'ALL', 'SOME'].some((word) => cursor.peekKeywords(word)) && cursor.peekSymbol('(', 1);
+  const first = cursor.peek(2);
+  if (isList && (first.kind === 'string' || cursor.peekSymbol(['[', '('], 2) || keywordOf(first) === 'ARRAY'))
+    throw cursor.error(
+      `${cursor.token.text.toUpperCase()} is not supported here.`,
+      cursor.token,
+      "Write x ILIKE '%a%' OR x ILIKE '%b%', or multiSearchAnyCaseInsensitive(x, ['a', 'b']).",
+    );
+}
+
 const membershipOperators: ReadonlySet<ComparisonStart> = new Set([
   'in',
   'not in',
@@ -817,6 +828,7 @@ function comparisonWith(cursor: Cursor, left: Expression, operator: ComparisonSt
     const negated = operator === 'not between';
     return cursor.node<Between>(start, { kind: 'between', operand: left, low, high, negated });
   }
+  if (operator.endsWith('like')) rejectListOfPatterns(cursor);
   const right = sum(cursor);
   if (membershipOperators.has(operator) && (right.kind === 'tuple' || right.kind === 'array'))
     cursor.checkValues(right.items);
@@ -835,21 +847,41 @@ function isComparison(cursor: Cursor, operand: Expression): IsNull | Comparison 
   return cursor.node<Comparison>(start, { kind: 'comparison', operator, left: operand, right: sum(cursor) });
 }
 
-const sum = (cursor: Cursor): Expression => arithmetic(cursor, acceptSum, product);
-const product = (cursor: Cursor): Expression => arithmetic(cursor, acceptProduct, signed);
-
-function arithmetic(
-  cursor: Cursor,
-  accept: (cursor: Cursor) => ArithmeticOperator | undefined,
-  operand: (cursor: Cursor) => Expression,
-): Expression {
-  let left = operand(cursor);
+/** Sums and concatenations. */
+function sum(cursor: Cursor): Expression {
+  let left = product(cursor);
   for (;;) {
-    const operator = accept(cursor);
-    if (operator === undefined) return left;
-    const right = operand(cursor);
-    left = cursor.node<Arithmetic>(left.start, { kind: 'arithmetic', operator, left, right });
+    const joined = concatenation(cursor, left);
+    const operator = joined === undefined ? acceptOneOf(cursor, ['+', '-']) : undefined;
+    if (joined !== undefined) left = joined;
+    else if (operator === undefined) return left;
+    else left = arithmetic(cursor, operator, left, product(cursor));
   }
+}
+
+function product(cursor: Cursor): Expression {
+  let left = signed(cursor);
+  for (;;) {
+    const operator = acceptOneOf(cursor, ['*', '/', '%']);
+    if (operator === undefined) return left;
+    left = arithmetic(cursor, operator, left, signed(cursor));
+  }
+}
+
+const arithmetic = (
+  cursor: Cursor,
+  operator: ArithmeticOperator,
+  left: Expression,
+  right: Expression,
+): Arithmetic => cursor.node<Arithmetic>(left.start, { kind: 'arithmetic', operator, left, right });
+
+/** `a || b || c` is the call `concat(a, b, c)`; undefined if no `||` follows. */
+function concatenation(cursor: Cursor, first: Expression): Call | undefined {
+  const { start, end } = cursor.token;
+  const operands = [first];
+  while (cursor.acceptSymbol('||')) operands.push(product(cursor));
+  if (operands.length === 1) return undefined;
+  return plainCall(cursor, { kind: 'name', text: 'concat', start, end }, first.start, operands);
 }
 
 /** A value with its sign. A plus before a number is ignored, and NOT may precede any value. */

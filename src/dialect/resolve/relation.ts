@@ -1,5 +1,5 @@
 import { type SourceRelation, typeOfColumn } from '../schema.ts';
-import { commaList, identifier, joinSql, rawSql, renderSql, type Sql, sql } from '../sql.ts';
+import { bind, commaList, identifier, joinSql, rawSql, renderSql, type Sql, sql } from '../sql.ts';
 import { type PropertyScope, type Type, whereUnmatched } from '../types.ts';
 import type { Statement } from './statement.ts';
 
@@ -14,6 +14,11 @@ export interface Column {
   readonly type: Type;
   /** Whose properties a JSON column has. */
   readonly propertiesOf?: PropertyScope;
+  /**
+   * Reads what is stored: null where the column has ''. Conditions that '' does not meet read it, so that indexes on it are
+   * used.
+   */
+  readonly stored?: () => Sql;
 }
 
 /** A nested row of another relation, such as `person`. */
@@ -107,7 +112,8 @@ export class Projection {
     const identity = columnIdentity(column);
     const known = this.#columns.get(identity) ?? { name: identifier(`p${this.#columns.size + 1}`), column };
     this.#columns.set(identity, known);
-    return { ...column, sql: sql`${alias}.${known.name}` };
+    const { stored: _, ...projected } = column;
+    return { ...projected, sql: sql`${alias}.${known.name}` };
   }
 
   /** In the order of first use. */
@@ -305,6 +311,7 @@ export class TeamRelation {
   readonly #source: SourceRelation;
   readonly #filter: RowFilter;
   readonly #columns = new Map<string, Sql>();
+  readonly #properties = new Map<string, Sql>();
   readonly #references = new Map<string, Sql>();
   readonly #restrictions: Sql[] = [];
 
@@ -326,6 +333,13 @@ export class TeamRelation {
     return this.reference(name);
   }
 
+  /** Adds a property of the column `properties` to the selected columns; '' where a row has none. */
+  property(name: string): Sql {
+    const properties = this.#read('properties') ?? identifier('properties');
+    this.#properties.set(name, sql`coalesce(${properties} ->> ${bind(name, 'text')}, '')`);
+    return this.reference(name);
+  }
+
   /** The same fragment that `column` returns, without selecting the column. */
   reference(name: string): Sql {
     const reference = this.#references.get(name) ?? sql`${this.alias}.${identifier(name)}`;
@@ -340,7 +354,12 @@ export class TeamRelation {
 
   /** The item in FROM, with its alias. */
   from(): Sql {
-    return sql`(${this.query([...this.#columns].map(([name, quoted]) => this.#read(name, quoted)))}) as ${this.alias}`;
+    const columns = [...this.#columns].map(([name, quoted]) => {
+      const read = this.#read(name);
+      return read === null ? quoted : sql`${read} as ${quoted}`;
+    });
+    const properties = [...this.#properties].map(([name, read]) => sql`${read} as ${identifier(name)}`);
+    return sql`(${this.query([...columns, ...properties])}) as ${this.alias}`;
   }
 
   /** A query over the project's rows. Column names have no alias prefix. */
@@ -367,10 +386,10 @@ export class TeamRelation {
     return this.#source.uniqueKeys?.some((columns) => columns.every(isInKey)) ?? true;
   }
 
-  #read(name: string, quoted: Sql): Sql {
+  /** The SQL that converts a column; null if no conversion is needed. */
+  #read(name: string): Sql | null {
     const type = this.#source.columns.get(name);
-    const read = type === undefined ? null : readColumn(quoted, type);
-    return read === null ? quoted : sql`${read} as ${quoted}`;
+    return type === undefined ? null : readColumn(identifier(name), type);
   }
 }
 

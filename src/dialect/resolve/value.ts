@@ -101,6 +101,10 @@ interface Details {
   readonly propertiesOf?: PropertyScope;
   /** The text of a property that is read as its inferred type. */
   readonly text?: Value;
+  /** What a column stores that has '' instead of null. */
+  readonly stored?: () => Sql;
+  /** The same text with the blanks that PostgreSQL prints in arrays and objects; see `spacedSql`. */
+  readonly spaced?: Sql;
   /** The items of a tuple or array literal. */
   readonly items?: readonly Value[];
   /** The query of a subquery. */

@@ -73,7 +73,7 @@ export const goldenQueries: readonly Golden[] = [
   ['SELECT properties.plan FROM events ORDER BY timestamp', [[null], ['pro'], [null], ['free']]],
   [
     "SELECT properties['deep']['k']['z'], properties.deep.k, properties.tags[2] FROM events WHERE distinct_id = 'a' AND event = '$pageview'",
-    [['5', '{"z": 5}', 'b']],
+    [['5', '{"z":5}', 'b']],
   ],
   ["SELECT properties.empty, properties.missing FROM events WHERE distinct_id = 'c'", [['', null]]],
   ['SELECT properties.amount FROM events ORDER BY timestamp', [[null], [10], [null], [2.5]]],

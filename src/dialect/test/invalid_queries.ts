@@ -63,7 +63,7 @@ export const invalidQueries: readonly (readonly [query: string, column: number, 
   [
     'SELECT event FROM events WHERE properties.x > 5',
     32,
-    'Nullable(String) cannot be compared with Int64. Convert the string with toFloat(…) or toInt(…).',
+    'Nullable(String) cannot be compared with Int64. Convert the string with toFloat(…) or toInt(…). "exportd property define" makes all queries read it as a number.',
   ],
   [
     'SELECT lower(5)',
@@ -299,7 +299,33 @@ export const invalidQueries: readonly (readonly [query: string, column: number, 
     'Ambiguous field: person is in e and f. Qualify it, for example e.person.',
   ],
   ['SELECT a.b FROM events', 8, 'Unable to resolve field: a'],
-  ["SELECT 'a' + 1", 8, 'Operator + requires numbers, found String. Convert it with toFloat(…) or toInt(…).'],
+  [
+    "SELECT 'a' + 1",
+    8,
+    'Operator + requires numbers, found String. Convert it with toFloat(…) or toInt(…), or join strings with || or concat(…).',
+  ],
+  [
+    'SELECT properties.x * 2 FROM events',
+    8,
+    'Operator * requires numbers, found Nullable(String). Convert it with toFloat(…) or toInt(…). "exportd property define" makes all queries read it as a number.',
+  ],
+  [
+    'SELECT avg(properties.x) FROM events',
+    12,
+    'Function \'avg\' expects a number as argument 1, found Nullable(String). Convert it with toFloat(…) or toInt(…). "exportd property define" makes all queries read it as a number.',
+  ],
+  ['SELECT now() - INTERVAL 99999999999999999999 DAY', 25, 'An INTERVAL has at most 2147483647 units.'],
+  [
+    "SELECT event FROM events WHERE event ILIKE ANY ('a%', 'b%')",
+    44,
+    "ANY is not supported here. Write x ILIKE '%a%' OR x ILIKE '%b%', or multiSearchAnyCaseInsensitive(x, ['a', 'b']).",
+  ],
+  ['SELECT COUNTIF(1)', 8, "Unsupported function call 'COUNTIF(...)'. Perhaps you meant 'countIf(...)'?"],
+  [
+    "SELECT sipHash64('a')",
+    8,
+    "Unsupported function call 'sipHash64(...)'. PostgreSQL cannot compute this hash; use md5(…).",
+  ],
   ['SELECT CAST(1 AS Foo)', 18, "Unknown type 'Foo'."],
   ['WITH a AS (SELECT * FROM a) SELECT * FROM a', 26, 'Unknown table `a`.'],
   [

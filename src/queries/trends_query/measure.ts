@@ -56,7 +56,7 @@ export function measureOf(series: TrendsSeries, attr: string): Measure {
     case 'monthly_active':
       return distinct(buildField('person_id'));
     case 'unique_session':
-      return distinct(buildExpression("ifNull($session_id, '')"));
+      return distinct(buildField('$session_id'));
     case 'unique_group':
       return distinct(groupKey(series, attr));
     case 'hogql':

@@ -240,7 +240,10 @@ export function createEventRow(
   const field = (requested: string): RelationField | undefined => {
     if (propertyColumns.has(requested))
       return {
-        ...column(sql`(${known('properties')} ->> ${bind(requested, 'text')})`, scalarType('string', true)),
+        ...column(
+          sql`coalesce(${known('properties')} ->> ${bind(requested, 'text')}, '')`,
+          scalarType('string'),
+        ),
         identity: `property ${requested}`,
       };
     if (requested === 'person' || requested === 'poe') return { kind: 'nested', fields: fields };

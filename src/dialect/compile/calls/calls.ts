@@ -27,7 +27,7 @@ import { comparable, gatheredBytes, withinMemory } from '../clauses/select_items
 import { readsLambdaParameter, type WindowSpecification, windowSql } from '../clauses/windows.ts';
 import type { Compiler, ExpressionUse } from '../compiler.ts';
 import { castOperation } from '../expressions/casts.ts';
-import { defaultOf, postgresType, toCondition } from '../expressions/coerce.ts';
+import { defaultOf, postgresType, spacedValue, textDetails, toCondition } from '../expressions/coerce.ts';
 import { operationOf, subqueryOf } from '../expressions/comparisons.ts';
 import { arrayJoinCall } from '../joins/array_joins.ts';
 import { applySignature, argumentTypeAt, checkArity, checkRanges, fillTemplate } from './signature.ts';
@@ -333,7 +333,6 @@ const comparisons: Readonly<Record<string, Comparison['operator']>> = {
   ilike: 'ilike',
   notLike: 'not like',
   notILike: 'not ilike',
-  match: '=~',
 };
 
 const arithmetic: Readonly<Record<string, '+' | '-' | '*' | '/' | '%'>> = {
@@ -458,17 +457,29 @@ function scalarValue(compiler: Compiler, call: Call, definition: FunctionDefinit
     node: call,
     name,
     nodes: call.arguments,
-    values,
+    values: ignoresBlanks.test(definition.name) ? values.map(spacedValue) : values,
     given: argumentValues,
     parameters: [],
     returnType,
   };
   if (definition.emit === null && definition.template === null)
     throw statement.error(`Function '${name}' does not support these arguments.`, call.name);
-  const emitted = definition.emit?.(site) ?? fromTemplate(definition.template ?? '', values, returnType);
+  const emitted = definition.emit?.(site) ?? fromTemplate(definition.template ?? '', site.values, returnType);
   const { sql: fragment, type } = emitted instanceof Sql ? { sql: emitted, type: returnType } : emitted;
-  return derive(callOperation(definition.name, argumentValues.length), argumentValues, type, fragment);
+  const [text] = argumentValues;
+  const isText = definition.name === 'toString' && text?.type.kind === 'string';
+  return derive(
+    callOperation(definition.name, argumentValues.length),
+    argumentValues,
+    type,
+    fragment,
+    isText ? textDetails(text) : {},
+  );
 }
+
+/** Functions that give the same for all arrays and objects. */
+const ignoresBlanks =
+  /^(to(Int|Float|Decimal|Bool|UUID|Date)|parseDateTime|(isN|isNotN)ull$|(notE|e)mpty$|domain|protocol$|port$)/;
 
 /** Functions that mean the same as syntax of the dialect. */
 const operations: Readonly<Record<string, string>> = {

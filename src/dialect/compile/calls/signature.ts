@@ -22,7 +22,7 @@ import {
   type Type,
   withNull,
 } from '../../types.ts';
-import { coerce, readConstant, toCondition } from '../expressions/coerce.ts';
+import { coerce, definitionHint, readConstant, toCondition } from '../expressions/coerce.ts';
 import { firstReading, otherReading } from '../expressions/readings.ts';
 
 /** @throws DialectError for too few or too many arguments */
@@ -244,7 +244,9 @@ function wrongTypeError(
   return statement.error(
     `Function '${name}' expects ${typeWords[argumentType] ?? argumentType} as argument ${index + 1}, found ${nameOfType(value.type)}.`,
     node,
-    conversion === undefined ? null : `Convert it with ${conversion}.`,
+    conversion === undefined
+      ? null
+      : `Convert it with ${conversion}.${conversion.startsWith('toFloat') ? definitionHint(value) : ''}`,
   );
 }
 

@@ -16,7 +16,7 @@ import {
 } from '../../types.ts';
 import type { Compiler } from '../compiler.ts';
 import { addCalendar, startOfDay } from '../times/local_times.ts';
-import { coerce, readConstant, toStringSql } from './coerce.ts';
+import { coerce, definitionHint, readConstant } from './coerce.ts';
 import { notText } from './readings.ts';
 
 const makers: Readonly<Record<TimeUnit, (amount: Sql) => Sql>> = {
@@ -31,6 +31,8 @@ const makers: Readonly<Record<TimeUnit, (amount: Sql) => Sql>> = {
   quarter: (amount) => sql`make_interval(months => (${amount})::int4 * 3)`,
   year: (amount) => sql`make_interval(years => (${amount})::int4)`,
 };
+
+const largestAmount = 2 ** 31 - 1;
 
 const clockUnits: ReadonlySet<TimeUnit> = new Set(['microsecond', 'millisecond', 'second', 'minute', 'hour']);
 
@@ -55,6 +57,9 @@ export function intervalValue(compiler: Compiler, node: Interval, scope: Scope):
       `The amount of an INTERVAL must be a number, found ${nameOfType(amount.type)}.`,
       node.amount,
     );
+  const { constant } = amount;
+  if (typeof constant !== 'string' && Math.abs(Number(constant ?? 0)) > largestAmount)
+    throw scope.statement.error(`An INTERVAL has at most ${largestAmount} units.`, node.amount);
   return intervalOf(amount, node.unit);
 }
 
@@ -87,19 +92,10 @@ export function addInterval(time: Value, interval: Value, sign: '+' | '-', state
   }
 }
 
-/** `+ - * / %` and `||`. Division is never integer division; division by zero yields infinity, as in ClickHouse. */
+/** `+ - * / %`. Division is never integer division; division by zero yields infinity, as in ClickHouse. */
 export function arithmeticValue(compiler: Compiler, node: Arithmetic, scope: Scope): Value {
   const left = compiler.value(node.left, scope);
   const right = compiler.value(node.right, scope);
-  if (node.operator === '||') {
-    const fragment = sql`(${toStringSql(left, scope.statement)} || ${toStringSql(right, scope.statement)})`;
-    return derive(
-      '||',
-      [left, right],
-      scalarType('string', left.type.nullable || right.type.nullable),
-      fragment,
-    );
-  }
   const [first, second] = [notText(left, scope.statement), notText(right, scope.statement)];
   return timeArithmetic(node, first, second, scope) ?? numberArithmetic(node, first, second, scope);
 }
@@ -132,9 +128,13 @@ function number(value: Value, node: Expression, operator: string, scope: Scope):
   throw scope.statement.error(
     `Operator ${operator} requires numbers, found ${nameOfType(type)}.`,
     node,
-    type.kind === 'string' ? 'Convert it with toFloat(…) or toInt(…).' : null,
+    type.kind === 'string' ? toNumberHint(value, operator) : null,
   );
 }
+
+/** What to write for a string where an operator needs a number. */
+const toNumberHint = (text: Value, operator: string): string =>
+  `Convert it with toFloat(…) or toInt(…)${operator === '+' ? ', or join strings with || or concat(…)' : ''}.${definitionHint(text)}`;
 
 const asFloat = ({ sql: fragment, type }: Value): Sql =>
   type.kind === 'float' ? fragment : sql`(${fragment})::float8`;

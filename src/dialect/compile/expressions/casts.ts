@@ -20,7 +20,7 @@ import {
   zoneOf,
 } from '../../types.ts';
 import { instantOf, timeZoneNamed } from '../times/local_times.ts';
-import { coerce, postgresType, readConstant, toStringSql } from './coerce.ts';
+import { coerce, postgresType, readConstant, spacedSql, textDetails, toStringSql } from './coerce.ts';
 
 // Casts of strings known only at run time. Unreadable values become null; a PostgreSQL cast would fail the query. Only
 // CASE guarantees that the cast is not evaluated.
@@ -180,7 +180,7 @@ export function castValue(value: Value, to: Type, node: Node, statement: Stateme
   if (isComposite(to) || isComposite(type)) return castComposite(value, to, node, statement);
   if (type.kind === to.kind) {
     const known = to.kind === 'datetime' ? timeIn(zoneOf(to) ?? zoneOf(type), false) : to;
-    return cast(value.sql, withNull(known, type.nullable));
+    return { ...cast(value.sql, withNull(known, type.nullable)), ...textDetails(value) };
   }
   if (to.kind === 'string') return cast(toStringSql(value, statement), scalarType('string', type.nullable));
   if (to.kind === 'json') return cast(sql`to_jsonb(${value.sql})`, scalarType('json', type.nullable));
@@ -188,7 +188,7 @@ export function castValue(value: Value, to: Type, node: Node, statement: Stateme
   if (constant?.type.kind === to.kind) return cast(constant.sql, withNull(to, false));
   if (type.kind === 'string' || type.kind === 'json')
     return cast(
-      castStringTo(type.kind === 'json' ? toStringSql(value, statement) : value.sql, to, statement),
+      castStringTo(type.kind === 'json' ? toStringSql(value, statement) : spacedSql(value), to, statement),
       withNull(to),
     );
   const fragment = castScalar(value, to, statement);

@@ -122,7 +122,38 @@ export function coerce(value: Value, to: Type, statement: Statement): Sql {
   return sql`(${value.sql})::${postgresType(to)}`;
 }
 
-const jsonToString = (json: Sql): Sql => sql`((${json})::jsonb #>> '{}')`;
+/** JSON text without blanks between its items. */
+export const compactText = (json: Sql): Sql =>
+  sql`regexp_replace((${json})::text, '("([^"\\\\]|\\\\.)*")|\\s', '\\1', 'g')`;
+
+/** Arrays and objects are greater than all scalars, except for the empty array, which has no blanks. */
+export const compactIfComposite = (json: Sql, text: Sql): Sql =>
+  sql`(case when (${json})::jsonb > 'true'::jsonb then ${compactText(text)} else ${text} end)`;
+
+/**
+ * A value where blanks in arrays and objects make no difference. It reads a property once, and indexes on the property are
+ * used.
+ */
+export const spacedSql = ({ sql: fragment, spaced }: Value): Sql => spaced ?? fragment;
+
+/** How conditions can read a text. A conversion to a string keeps it. */
+export const textDetails = ({ stored, spaced }: Value): Pick<Value, 'stored' | 'spaced'> => ({
+  ...(stored && { stored }),
+  ...(spaced && { spaced }),
+});
+
+/** The same value without regard to blanks. */
+export const spacedValue = (value: Value): Value => ({
+  ...value,
+  sql: spacedSql(value),
+  ...(value.text && { text: spacedValue(value.text) }),
+});
+
+const jsonToString = (json: Sql): Sql => compactIfComposite(json, sql`((${json})::jsonb #>> '{}')`);
+
+/** How all queries read a property as a number; empty for other texts. */
+export const definitionHint = ({ json }: Value): string =>
+  json === undefined ? '' : ' "exportd property define" makes all queries read it as a number.';
 
 /** Converts values to their common type. @throws DialectError if there is none */
 export function unify(

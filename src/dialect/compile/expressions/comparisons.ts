@@ -15,7 +15,15 @@ import {
   withNull,
 } from '../../types.ts';
 import { columnAlias, type CompiledQuery, type Compiler, type ExpressionUse } from '../compiler.ts';
-import { coerce, defaultOf, fromJson, readConstant } from './coerce.ts';
+import {
+  coerce,
+  defaultOf,
+  definitionHint,
+  fromJson,
+  readConstant,
+  spacedSql,
+  spacedValue,
+} from './coerce.ts';
 import { firstReading } from './readings.ts';
 
 export type OrderOperator = '=' | '!=' | '<' | '<=' | '>' | '>=';
@@ -37,16 +45,18 @@ export interface ComparisonOperands {
  */
 export function compareValues(
   operator: OrderOperator,
-  sides: ComparisonOperands,
+  given: ComparisonOperands,
   use: ExpressionUse,
   statement: Statement,
 ): Value {
+  const plainSides = withoutBlanks(given);
+  const sides = operator === '=' && use !== 'value' ? storedSides(plainSides) : plainSides;
   const boolean = (fragment: Sql, nullable = false): Value =>
-    derive(operator, [sides.left, sides.right], scalarType('boolean', nullable), fragment);
+    derive(operator, [given.left, given.right], scalarType('boolean', nullable), fragment);
   if (operator === '=' || operator === '!=') {
     const other = sides.right.constant === null ? sides.left : sides.right;
     if (sides.right.constant === null || sides.left.constant === null)
-      return boolean(operator === '=' ? sql`(${other.sql} is null)` : sql`(${other.sql} is not null)`);
+      return boolean(sql`(${spacedSql(other)} ${operator === '=' ? sql`is null` : sql`is not null`})`);
   }
   const { left, right, type } = toComparable(sides, statement);
   const unmatched = comparedWithDefault(sides);
@@ -64,6 +74,25 @@ export function compareValues(
   if (operator === '!=') return boolean(sql`(${left} is distinct from ${right})`);
   if (operator === '=' && nullables === 2) return boolean(sql`(${left} is not distinct from ${right})`);
   return use === 'filter' ? boolean(plain, true) : boolean(sql`coalesce(${plain}, false)`);
+}
+
+/** Whether the text differs from all arrays and objects in its first character, so that their blanks do not matter. */
+const isOfScalar = ({ constant }: Value): boolean => typeof constant === 'string' && !/^[[{]/.test(constant);
+
+function withoutBlanks({ left, right, node }: ComparisonOperands): ComparisonOperands {
+  if (isOfScalar(right)) return { left: spacedValue(left), right, node };
+  return isOfScalar(left) ? { left, right: spacedValue(right), node } : { left, right, node };
+}
+
+/** What a column stores whose '' may be a null; a null is no more equal to another text than '' is. */
+const storedValue = (value: Value): Value =>
+  value.stored === undefined ? value : { ...value, sql: value.stored(), type: scalarType('string', true) };
+
+const isText = ({ constant }: Value): boolean => typeof constant === 'string' && constant !== '';
+
+function storedSides({ left, right, node }: ComparisonOperands): ComparisonOperands {
+  if (isText(right)) return { left: storedValue(left), right, node };
+  return isText(left) ? { left, right: storedValue(right), node } : { left, right, node };
 }
 
 /** A column of an outer join that is compared with the default of its type, which ClickHouse has in unmatched rows. */
@@ -112,7 +141,9 @@ function suggestionFor(left: Value, right: Value): string | null {
   if (other.type.kind === 'boolean') return "Compare it with the string 'true' or 'false'.";
   if (other.type.kind === 'date' || other.type.kind === 'datetime')
     return 'Convert the string with toDateTime(…).';
-  return isNumber(other.type) ? 'Convert the string with toFloat(…) or toInt(…).' : null;
+  return isNumber(other.type)
+    ? `Convert the string with toFloat(…) or toInt(…).${definitionHint(other === left ? right : left)}`
+    : null;
 }
 
 const matches: Readonly<Record<MatchOperator, string>> = {
@@ -125,6 +156,10 @@ const matches: Readonly<Record<MatchOperator, string>> = {
   '=~*': '~*',
   '!~*': '!~*',
 };
+
+/** Whether a LIKE pattern matches arrays and objects with blanks and without: no part of it can be beside a blank. */
+const matchesAlike = ({ constant }: Value): boolean =>
+  typeof constant === 'string' && (/^[^[{%_\\]/.test(constant) || !/[ ,:_\\]/.test(constant));
 
 /** LIKE, ILIKE and regular expressions. Null matches null alone. */
 export function matchValues(
@@ -145,18 +180,19 @@ export function matchValues(
     );
   };
   const isPattern = operator.includes('~');
+  const matched = !isPattern && matchesAlike(right) ? spacedValue(left) : left;
   const wanted =
     isPattern && right.type.kind === 'string'
       ? toPostgresPattern(right, node, statement, 'match')
       : text(right);
-  const plain = sql`(${text(left)} ${rawSql(matches[operator])} ${wanted})`;
+  const plain = sql`(${text(matched)} ${rawSql(matches[operator])} ${wanted})`;
   const nullable = left.type.nullable || right.type.nullable;
   const negated = operator.startsWith('not') || operator.startsWith('!');
   const of = (fragment: Sql, isNullable = false): Value =>
     derive(operator, [left, right], scalarType('boolean', isNullable), fragment);
   if (!nullable) return of(plain);
   if (use === 'join') return of(plain, true);
-  const bothNull = sql`${left.sql} is null and ${right.sql} is null`;
+  const bothNull = sql`${spacedSql(left)} is null and ${spacedSql(right)} is null`;
   if (left.type.nullable && right.type.nullable)
     return of(sql`coalesce(${plain}, ${negated ? sql`not (${bothNull})` : bothNull})`);
   if (negated) return of(sql`coalesce(${plain}, true)`);
@@ -245,13 +281,17 @@ const rowOf = (items: readonly Value[]): Value =>
   derive('tuple', items, tupleOf(items.map(({ type }) => type)), sql``, { items });
 
 function inValues(
-  left: Value,
+  given: Value,
   values: readonly Value[],
   { right, negated }: InExpression,
   scope: Scope,
   use: ExpressionUse,
 ): Value {
   const { statement } = scope;
+  const plain = values.every((value) => value.constant === null || isOfScalar(value))
+    ? spacedValue(given)
+    : given;
+  const left = !negated && use !== 'value' && values.every(isText) ? storedValue(plain) : plain;
   const known = values.filter(({ constant }) => constant !== null);
   const containsNull = known.length < values.length;
   const equalities = known.map((value) => {
@@ -278,12 +318,12 @@ function inValues(
     byType.set(types, group);
   }
   const found = [...byType.values()].map((group) => sql`${group.left} in (${commaList(group.rights)})`);
-  if (containsNull) found.push(sql`${left.sql} is null`);
+  if (containsNull) found.push(sql`${spacedSql(left)} is null`);
   else if (left.type.nullable)
     for (const { sql: candidate, type } of known)
       if (type.nullable) found.push(sql`(${left.sql} is null and ${candidate} is null)`);
   const any = found.length === 0 ? sql`false` : sql`(${joinSql(found, ' or ')})`;
-  const operands = [left, ...values];
+  const operands = [given, ...values];
   return withNullSemantics(any, 'in', operands, anyNullable(left, values), negated, use);
 }
 

@@ -17,7 +17,7 @@ import {
 import { dateParts } from '../times/local_times.ts';
 import { arithmeticValue, intervalValue, negatedValue } from './arithmetic.ts';
 import { castValue, typeOfName } from './casts.ts';
-import { coerce, toCondition, toJsonItem, toStringSql, unify } from './coerce.ts';
+import { coerce, spacedSql, toCondition, toJsonItem, toStringSql, unify } from './coerce.ts';
 import {
   compareValues,
   inValue,
@@ -158,7 +158,7 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Ex
       const operand = value(node.operand);
       const test = node.negated ? sql`is not null` : sql`is null`;
       const operation = node.negated ? 'is not null' : 'is null';
-      return derive(operation, [operand], scalarType('boolean'), sql`(${operand.sql} ${test})`);
+      return derive(operation, [operand], scalarType('boolean'), sql`(${spacedSql(operand)} ${test})`);
     }
     case 'between':
       return betweenValue(compiler, node, scope, use);

@@ -27,13 +27,14 @@ import { nameOfType, type Property, scalarType, type Type, withNull } from '../.
 import type { Compiler } from '../compiler.ts';
 import { parseDate, parseTime } from '../times/local_times.ts';
 import { castStringTo } from './casts.ts';
-import { defaultOf, fromJson } from './coerce.ts';
+import { compactIfComposite, defaultOf, fromJson, spacedSql } from './coerce.ts';
 
 /** The value of a column where a node reads it. */
 export const columnValue = (column: Column, node: Node): Value =>
   derive(columnOperation(columnIdentity(column)), [], column.type, column.sql, {
     traits: { ...noTraits, column: node },
     ...(column.propertiesOf === undefined ? {} : { propertiesOf: column.propertiesOf }),
+    ...(column.stored === undefined ? {} : { stored: column.stored }),
   });
 
 const constant = (fragment: Sql, type: Type, value: Constant): Value =>
@@ -147,7 +148,7 @@ function typedProperty(text: Value, known: ConvertedType, { statement }: Scope):
   const kinds = { numeric: 'float', boolean: 'boolean', datetime: 'datetime' } as const;
   const type = scalarType(kinds[known], true);
   const details = text.json === undefined ? {} : { json: text.json };
-  return derive(`as ${known}`, [text], type, castStringTo(text.sql, type, statement), details);
+  return derive(`as ${known}`, [text], type, castStringTo(spacedSql(text), type, statement), details);
 }
 
 /** A property of the project's rows, by its declared type, else by the inferred one that the query needs. */
@@ -206,8 +207,11 @@ function accessJson({ root, keys }: JsonPath, value: Value, key: Value): Value {
   const path = [...keys, next];
   const before = path.slice(0, -1);
   const inner = before.length === 0 ? root : sql`${root} -> ${joinSql(before, ' -> ')}`;
-  return derive('element', [value, key], scalarType('string', true), sql`(${inner} ->> ${next})`, {
+  const text = sql`(${inner} ->> ${next})`;
+  const compact = compactIfComposite(sql`${inner} -> ${next}`, text);
+  return derive('element', [value, key], scalarType('string', true), compact, {
     json: { root, keys: path },
+    spaced: text,
   });
 }
 

@@ -10,7 +10,8 @@ import { propertyOf, scalarType, type Type } from '../../types.ts';
 export function otherReading(value: Value, statement: Statement): Value | undefined {
   if (value.text !== undefined) return value.text;
   const type = otherType(value.type, statement);
-  return type && { ...value, sql: type.kind === 'array' ? sql`'[]'::jsonb` : sql`null::text`, type };
+  const { spaced: _, ...other } = value;
+  return type && { ...other, sql: type.kind === 'array' ? sql`'[]'::jsonb` : sql`null::text`, type };
 }
 
 /** The type of a property whose text is rejected. It is requested; until it is known, it is that of null, which fits everywhere. */

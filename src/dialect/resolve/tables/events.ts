@@ -114,7 +114,11 @@ export class EventsRelation implements Relation {
   }
 
   readonly field: Relation['field'] = (name) => {
-    if (propertyColumns.has(name)) return column(this.#property(name), scalarType('string', true));
+    if (propertyColumns.has(name))
+      return {
+        ...column(this.#relation.property(name), scalarType('string')),
+        stored: () => this.#property(name),
+      };
     if (name === 'person') return this.#person();
     if (name === 'poe') return this.#personOnEvent();
     if (name === 'session') return { kind: 'nested', fields: this.#session() };

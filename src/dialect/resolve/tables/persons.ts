@@ -61,7 +61,7 @@ export class LazyJoins {
   }
 }
 
-/** Fields of events that are columns in other installations and properties here. */
+/** Fields of events that are columns in other installations and properties here; '' where an event has none. */
 export const propertyColumns: ReadonlySet<string> = new Set([
   '$session_id',
   '$window_id',
@@ -194,11 +194,17 @@ export class MergedPersonEvents {
   /** Adds a column to the selected ones; `person_id` is the id of the merged person. */
   column(name: string): Sql {
     if (name === 'person_id') this.#mappings ??= personMappings(this.#statement, 'mapping');
-    let selected = this.#columns.get(name);
-    if (selected === undefined) {
-      selected = this.#events.column(name);
-      this.#columns.set(name, selected);
-    }
+    return this.#select(name, () => this.#events.column(name));
+  }
+
+  /** Adds a property of the event to the selected columns; '' where it has none. */
+  property(name: string): Sql {
+    return this.#select(name, () => this.#events.property(name));
+  }
+
+  #select(name: string, read: () => Sql): Sql {
+    const selected = this.#columns.get(name) ?? read();
+    this.#columns.set(name, selected);
     return selected;
   }
 

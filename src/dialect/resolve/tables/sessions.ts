@@ -30,7 +30,8 @@ const firstOrLast = (value: Sql, direction: 'asc' | 'desc'): SessionField => ({
 });
 
 const url = property('$current_url');
-const duration = sql`extract(epoch from max(${timestamp}) - min(${timestamp}))::bigint`;
+/** Seconds, as dateDiff('second', …) counts them. */
+const duration = sql`extract(epoch from date_trunc('second', max(${timestamp})) - date_trunc('second', min(${timestamp})))::bigint`;
 const pathOf = (value: Sql): Sql => sql`substring(${value} from '^[a-z][a-z0-9+.-]*://[^/?#]*([^?#]*)')`;
 const hostOf = (value: Sql): Sql =>
   sql`substring(${value} from '^[a-z][a-z0-9+.-]*://(?:[^/?#@]*@)?([^/?#:]*)')`;

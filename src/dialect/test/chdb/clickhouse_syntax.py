@@ -140,7 +140,10 @@ def rewritten(text):
             head, body = parts[at].split('->', 1)
             names = ', '.join([*parts[:at], head.strip()])
             inside = ', '.join([f'({names}) -> {body}', *parts[at + 1:]])
-        if name == 'toDateTime' and parts and is_time.match(parts[0]):
+        if name == 'concat':
+            # As the reference product prints it, and `||`.
+            result += f"concat({', '.join(f'''ifNull(toString({part}), '')''' for part in parts)})" if parts else "''"
+        elif name == 'toDateTime' and parts and is_time.match(parts[0]):
             result += f'parseDateTime64BestEffortOrNull({parts[0]}, 6)'
         elif name == 'toDateTime64' and parts and is_time.match(parts[0]):
             result += f'parseDateTime64BestEffortOrNull({parts[0]}, {parts[1]})'

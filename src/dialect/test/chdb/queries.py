@@ -77,7 +77,7 @@ def group_parts(properties):
     parts = {}
     for index in group_types:
         key = properties.get(f'$group_{index}')
-        parts[f'$group_{index}'] = None if key is None else str(key)
+        parts[f'$group_{index}'] = '' if key is None else str(key)
         found = group_of.get((index, parts[f'$group_{index}']), {})
         parts.update({f'group_{index}__{name}': found.get(name) for name in group_names})
     return parts
@@ -94,7 +94,8 @@ for number, event in enumerate(data['events'], 1):
         'properties': event['properties'],
         'timestamp': event['timestamp'],
         'person_id': person and person['id'],
-        '$session_id': event['properties'].get('$session_id'),
+        '$session_id': event['properties'].get('$session_id', ''),
+        '$window_id': event['properties'].get('$window_id', ''),
         'pdi__person_id': person_of.get(event['distinct_id']),
         **person_parts(person, event.get('person_properties')),
         **group_parts(event['properties']),
@@ -106,10 +107,11 @@ event_columns = {
     'properties': 'String',
     'timestamp': 'DateTime64(6)',
     'person_id': 'Nullable(UUID)',
-    '`$session_id`': 'Nullable(String)',
+    '`$session_id`': 'String',
+    '`$window_id`': 'String',
     'pdi__person_id': 'Nullable(UUID)',
     **person_columns,
-    **{f'`$group_{index}`': 'Nullable(String)' for index in group_types},
+    **{f'`$group_{index}`': 'String' for index in group_types},
     **{
         f'group_{index}__{name}': f'Nullable({kind})'
         for index in group_types
@@ -118,12 +120,12 @@ event_columns = {
 }
 make('plain_events', event_columns, events)
 url = "nullIf(JSONExtractString(properties, '$current_url'), '')"
-engine.query(f"""CREATE VIEW sessions AS SELECT assumeNotNull(`$session_id`) AS session_id,
+engine.query(f"""CREATE VIEW sessions AS SELECT `$session_id` AS session_id,
     argMin(distinct_id, timestamp) AS distinct_id, min(timestamp) AS `$start_timestamp`,
     max(timestamp) AS `$end_timestamp`, toInt64(dateDiff('second', min(timestamp), max(timestamp))) AS `$session_duration`,
     countIf(event = '$pageview') AS `$pageview_count`, argMinIf({url}, timestamp, {url} IS NOT NULL) AS `$entry_current_url`,
     argMaxIf({url}, timestamp, {url} IS NOT NULL) AS `$end_current_url`
-    FROM plain_events WHERE `$session_id` IS NOT NULL GROUP BY `$session_id`""")
+    FROM plain_events WHERE `$session_id` != '' GROUP BY `$session_id`""")
 engine.query("""CREATE VIEW events AS SELECT e.*, s.`$session_duration` AS `session__$session_duration`,
     s.`$pageview_count` AS `session__$pageview_count`, s.`$entry_current_url` AS `session__$entry_current_url`
     FROM plain_events AS e LEFT JOIN sessions AS s ON s.session_id = e.`$session_id`""")
@@ -175,8 +177,13 @@ def row_of(found):
     return ', '.join(f'{before}{row}__{name} AS {name}' for name in names if name != without)
 
 
+operand = r"(?:'[^']*'|[\w.$]+(?:\([^()]*\))?)"
+joined = re.compile(rf'{operand}(?: \|\| {operand})+')
+
+
 def in_clickhouse(query):
-    text = path.sub(property_of, query)
+    text = joined.sub(lambda found: f"concat({', '.join(found.group(0).split(' || '))})", query)
+    text = path.sub(property_of, text)
     text = re.sub(quoted + r'|(?<![\w.])((?:[A-Za-z_]\w*\.)?)(person|group_\d)\.\*(?: EXCLUDE\((\w+)\))?', row_of, text)
     text = re.sub(r"([\w.]+|'[^']*') (=~\*?|!~\*?) '([^']*)'", matched, text)
     for pattern, replacement in [

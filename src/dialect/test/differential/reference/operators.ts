@@ -42,7 +42,6 @@ export function arithmetic(
   right: Meaning,
   scope: ReferenceScope,
 ): Meaning {
-  if (operator === '||') return unsupported('||');
   const zone = scope.world.timezone;
   if (isTime(left) && right.type.kind === 'interval') return addInterval(left, right, operator, zone);
   if (isTime(left) && isTime(right) && operator === '-') {

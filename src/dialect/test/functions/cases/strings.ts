@@ -89,7 +89,7 @@ export const stringCases: CasesByFunction = {
     "positionCaseInsensitive('abc', 'x')": 0,
   },
   locate: { "locate('b', 'abc')": 2, "locate('x', 'abc')": 0, "locate('', 'abc')": 1 },
-  match: { "match('abc', 'b')": true, "match('abc', '^b')": false, "match(nullIf('a', 'a'), 'a')": false },
+  match: { "match('abc', 'b')": true, "match('abc', '^b')": false, "match(nullIf('a', 'a'), 'a')": null },
   multiMatchAny: { "multiMatchAny('abc', ['x', 'b'])": true, "multiMatchAny('abc', ['x', 'y'])": false },
   extract: {
     "extract('abc123def', '\\\\d+')": '123',
