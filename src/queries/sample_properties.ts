@@ -26,12 +26,11 @@ export async function inferTypes(
   properties: readonly Property[],
 ): Promise<readonly InferredType[]> {
   const { team_id } = context.project;
-  const known = await findProperties(pool, team_id, properties);
-  const unknown = properties.filter(
+  const named = properties.filter(({ name }) => isPropertyName(name));
+  const known = await findProperties(pool, team_id, named);
+  const unknown = named.filter(
     ({ scope, name }) =>
-      isPropertyName(name) &&
-      !alwaysText.test(name) &&
-      !known.some((one) => one.scope === scope && one.name === name),
+      !alwaysText.test(name) && !known.some((one) => one.scope === scope && one.name === name),
   );
   const reader = unknown.length === 0 ? null : await openDialectReader(context);
   const inferred: InferredType[] = [];
@@ -40,7 +39,7 @@ export async function inferTypes(
   if (inferred.length === 0) return known;
   await storeInferredTypes(pool, team_id, inferred);
   // Another request may have stored them before.
-  return findProperties(pool, team_id, properties);
+  return findProperties(pool, team_id, named);
 }
 
 /** Where the values of properties are sampled: in the next rows only those that none of the rows before had. */
