@@ -11,7 +11,7 @@ const alwaysText = /^(utm_|\$feature\/|\$feature_flag_response$|\$survey_respons
 
 /** The newest rows that are sampled, and those that are searched for properties which none of these has. */
 const sampledRows = 20_000;
-const searchedRows = 200_000;
+const searchedRows = 1_000_000;
 /** Values that a search reads, of all properties together. */
 const searchedValues = 4_000_000;
 
