@@ -65,6 +65,8 @@ export interface LookupTarget {
 
 /** A relation in FROM. */
 export interface Relation extends RelationFields {
+  /** Set if its rows are events with all of their columns. */
+  readonly isEvents?: boolean;
   /** Its name in the query; null for an unnamed subquery. */
   readonly name: string | null;
   /** Its SQL. Call it after all fields are resolved: it reads only the columns used. */
@@ -182,6 +184,7 @@ export function mappedRelation(relation: Relation, map: (column: Column) => Colu
   };
   return {
     name: relation.name,
+    ...(relation.isEvents && { isEvents: true }),
     from: () => relation.from(),
     names: () => relation.names(),
     star: () => relation.star(),
@@ -194,10 +197,11 @@ export function mappedRelation(relation: Relation, map: (column: Column) => Colu
  * once.
  */
 export function identifiedRelation(relation: Relation, number: number): Relation {
-  const { name, from, ordinal, pushdownTargets, lookupTargets } = relation;
+  const { name, isEvents, from, ordinal, pushdownTargets, lookupTargets } = relation;
   return {
     name,
     from,
+    ...(isEvents && { isEvents }),
     ...(ordinal && { ordinal }),
     ...(pushdownTargets && { pushdownTargets }),
     ...(lookupTargets && { lookupTargets }),

@@ -170,6 +170,16 @@ export interface Project {
   /** ISO 8601. The value of `now()` throughout the query. */
   readonly now: string;
   readonly schema: Schema;
+  /** What `matchesAction()` can name; undefined where no action can be used. */
+  readonly actions?: readonly NamedCondition[];
+}
+
+/** A condition on events that a project has named. */
+export interface NamedCondition {
+  readonly id: number;
+  readonly name: string;
+  /** Its fields are columns of events. */
+  readonly condition: () => Expression;
 }
 
 /** Maximum length of an SQL fragment in characters. Nested aliases can multiply. */

@@ -30,6 +30,7 @@ import { castOperation } from '../expressions/casts.ts';
 import { defaultOf, postgresType, spacedValue, textDetails, toCondition } from '../expressions/coerce.ts';
 import { operationOf, subqueryOf } from '../expressions/comparisons.ts';
 import { arrayJoinCall } from '../joins/array_joins.ts';
+import { actionValue } from './actions.ts';
 import { applySignature, argumentTypeAt, checkArity, checkRanges, fillTemplate } from './signature.ts';
 
 /** @throws DialectError if DISTINCT is not supported */
@@ -408,6 +409,7 @@ function oneArgument(
 export function callValue(compiler: Compiler, call: Call, scope: Scope, use: ExpressionUse): Value {
   const { statement } = scope;
   const name = call.name.text;
+  if (name === 'matchesAction') return actionValue(compiler, call, scope, use);
   const special = specialCall(compiler, call, scope, use);
   if (special !== undefined) return special;
   const found = findFunction(name);

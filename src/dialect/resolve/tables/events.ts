@@ -96,6 +96,7 @@ const groupFields: readonly GroupScope[] = ['group_0', 'group_1', 'group_2', 'gr
 
 /** Events with their person, session and groups. */
 export class EventsRelation implements Relation {
+  readonly isEvents = true;
   readonly name: string | null;
   readonly #statement: Statement;
   readonly #relation: MergedPersonEvents;
