@@ -1,6 +1,7 @@
 import { Command } from 'commander';
 import { version } from '../telemetry/version.ts';
 import { CliError, describeError } from './cli_error.ts';
+import { addActionCommands } from './commands/actions.ts';
 import { addApplyCommand } from './commands/apply.ts';
 import { addAuditCommand } from './commands/audit.ts';
 import { addDashboardCommands } from './commands/dashboards.ts';
@@ -74,6 +75,7 @@ export function createProgram(): Command {
   addDashboardCommands(program);
   addVariableCommands(program);
   addSecretCommands(program);
+  addActionCommands(program);
   addPropertyCommands(program);
   addWarehouseCommands(program);
   addStatusCommand(program);

@@ -14,13 +14,15 @@ import {
   isMissing,
   isPresent,
   operandOf,
+  personOf,
 } from './operand.ts';
-import type {
-  FilterOperator,
-  FilterScalar,
-  PropertyFilter,
-  PropertyFilters,
-  PropertyGroup,
+import {
+  cohortTypes,
+  type FilterOperator,
+  type FilterScalar,
+  type PropertyFilter,
+  type PropertyFilters,
+  type PropertyGroup,
 } from './schema.ts';
 
 /** The error for a field that must be a date. */
@@ -144,12 +146,77 @@ export function filterCondition(
   attr: string,
 ): Expression | null {
   const { type, key } = filter;
+  if (isOfCohort(filter)) return cohortCondition(filter, target, attr);
   if (type === 'empty' || key === null || key === undefined || key === '') return null;
   if (type === 'hogql') return parseKey(String(key), `${attr}__key`);
   const operand = operandOf(filter, target, attr);
   const condition = operatorCondition(operand, filter, attr);
   return condition && combineConditions('and', [operand.restriction ?? null, condition]);
 }
+
+/** Whether a filter is about cohorts of persons. */
+export const isOfCohort = ({ type }: PropertyFilter): boolean =>
+  cohortTypes.some((cohortType) => cohortType === type);
+
+/** More cohorts in one filter are a mistake; each is a condition. */
+const maxCohorts = 100;
+
+/** The cohorts that a filter names, each by its id or its name, with its path. @throws FilterError */
+export function cohortsOf(
+  { key, value }: PropertyFilter,
+  attr: string,
+): readonly { readonly cohort: string | number; readonly attr: string }[] {
+  if (key && key !== 'id')
+    throw new FilterError('invalid_input', 'The key of a filter on a cohort is id.', `${attr}__key`);
+  const path = `${attr}__value`;
+  const given = Array.isArray(value)
+    ? value.map((one, index) => ({ value: one, attr: `${path}__${index}` }))
+    : [{ value: value ?? null, attr: path }];
+  const known = given.filter((one) => one.value !== null);
+  if (known.length > maxCohorts)
+    throw new FilterError('invalid_input', `A filter can name at most ${maxCohorts} cohorts.`, path);
+  return known.map((one) => ({ cohort: cohortIn(one.value, one.attr), attr: one.attr }));
+}
+
+/**
+ * A cohort as the dialect names it: its id as a number, or its name. A text of digits is an id.
+ * @throws FilterError for anything else
+ */
+export function cohortIn(value: FilterScalar, attr: string): string | number {
+  const cohort = typeof value === 'string' && /^[1-9]\d{0,14}$/.test(value) ? Number(value) : value;
+  if (typeof cohort === 'string' && cohort !== '') return cohort;
+  if (typeof cohort === 'number' && Number.isSafeInteger(cohort) && cohort > 0) return cohort;
+  throw new FilterError('invalid_input', 'This must be the id or the name of a cohort.', attr);
+}
+
+/** The condition that a person is in one of the cohorts, or in none of them. */
+function cohortCondition(
+  filter: PropertyFilter,
+  target: Omit<FilterTarget, 'attr'>,
+  attr: string,
+): Expression | null {
+  const operator = cohortOperators[filter.operator ?? 'exact'];
+  if (operator === undefined)
+    throw new FilterError(
+      'invalid_input',
+      'The operator of a filter on a cohort is in or not_in.',
+      `${attr}__operator`,
+    );
+  const person = personOf(target, attr);
+  return combineConditions(
+    operator === 'in' ? 'or' : 'and',
+    cohortsOf(filter, attr).map(({ cohort }) =>
+      buildExpression(`{person} ${operator} cohort {cohort}`, { person, cohort: { value: cohort } }),
+    ),
+  );
+}
+
+const cohortOperators: Readonly<Partial<Record<FilterOperator, 'in' | 'not in'>>> = {
+  exact: 'in',
+  in: 'in',
+  is_not: 'not in',
+  not_in: 'not in',
+};
 
 /** Parses the expression of a filter of type hogql. @throws FilterError */
 function parseKey(key: string, attr: string): Expression {

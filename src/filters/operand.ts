@@ -56,20 +56,15 @@ const timeFields = ['timestamp', 'created_at'];
 
 /** The error for other filter types on rows that are not events. */
 const supportedTypes = {
-  persons: 'Only filters of type person or hogql are supported here.',
+  persons: 'Only filters of type person, cohort or hogql are supported here.',
   groups: 'Only filters of type group or hogql are supported here.',
   sessions: 'Only filters of type session or hogql are supported here.',
 } as const;
-const cohorts =
-  'Filters on cohorts are not supported. Use the condition of the cohort, or person_id IN COHORT in the dialect.';
 const elements = 'Filters on elements are not supported. Use a filter of type hogql on elements_chain.';
 
 /** Unsupported filter types, with the alternative. */
 const unsupportedTypes: Readonly<Record<string, string>> = {
   element: elements,
-  cohort: cohorts,
-  'static-cohort': cohorts,
-  'precalculated-cohort': cohorts,
   behavioral: 'Behaviours are not stored. Use a DialectQuery.',
   feature:
     'Filters on feature flags are not supported. Use a filter of type event on the property $feature/….',
@@ -122,6 +117,18 @@ export function operandOf(
     default:
       throw new FilterError('not_supported', `Filters of type ${kind} are not supported.`, `${attr}__type`);
   }
+}
+
+/**
+ * The person whose cohorts a filter is about.
+ * @param attr path of the filter
+ * @throws FilterError if the rows are not those of persons
+ */
+export function personOf({ scope, relation }: Omit<FilterTarget, 'attr'>, attr: string): Expression {
+  const below = fieldsOf(relation);
+  if (scope === 'events') return below('person_id');
+  if (scope === 'persons') return below('id');
+  throw new FilterError('not_supported', supportedTypes[scope], `${attr}__type`);
 }
 
 /** Builds fields, qualified by the relation if it has a name. */

@@ -16,18 +16,14 @@ export const chooseSchema = <First, Second>(
     return z.NEVER;
   });
 
+/** Filter types of cohorts, which are all read in the same way. */
+export const cohortTypes = ['cohort', 'static-cohort', 'precalculated-cohort'] as const;
+
 /** Filter types. Types that read data that is not stored are parsed so that the error can name them. */
 const filterTypes = [
   ...(['event', 'person', 'element', 'session', 'group', 'event_metadata', 'hogql', 'dialect'] as const),
-  ...([
-    'cohort',
-    'static-cohort',
-    'precalculated-cohort',
-    'feature',
-    'flag',
-    'recording',
-    'behavioral',
-  ] as const),
+  ...cohortTypes,
+  ...(['feature', 'flag', 'recording', 'behavioral'] as const),
   ...(['log', 'log_entry', 'data_warehouse', 'data_warehouse_person_property', 'person_metadata'] as const),
   ...(['error_tracking_issue', 'revenue_analytics', 'workflow_variable', 'empty'] as const),
 ] as const;

@@ -8,6 +8,7 @@ export const readsExports = { config: { scope: 'batch_export:read' } } as const;
 export const writesExports = { config: { scope: 'batch_export:write' } } as const;
 export const readsSource = { config: { scope: 'source:read' } } as const;
 export const readsQueries = { config: { scope: 'query:read' } } as const;
+export const writesQueries = { config: { scope: 'query:write' } } as const;
 
 /** The project in the path, which the caller's key covers. */
 export const teamOf = (request: FastifyRequest): number => callerOf(request).project_id;

@@ -1,4 +1,6 @@
 import pg from 'pg';
+import { DialectError } from '@exportd/dialect/query_text';
+import { FilterError } from '../filters/operand.ts';
 
 /** The position of an error in a query's text. Lines and columns start at 1. */
 export interface QueryPosition {
@@ -35,6 +37,20 @@ export class QueryError extends Error {
     this.code = code;
     this.attr = more.attr ?? null;
     this.position = more.position ?? null;
+  }
+}
+
+/** Turns a FilterError of `read` into a QueryError. @throws QueryError */
+export function asQueryError<Result>(read: () => Result): Result {
+  try {
+    return read();
+  } catch (error) {
+    if (!(error instanceof FilterError)) throw error;
+    const { code, message, attr, cause } = error;
+    throw new QueryError(code, message, {
+      attr,
+      position: cause instanceof DialectError ? positionOf(cause) : null,
+    });
   }
 }
 

@@ -160,6 +160,11 @@ describe('a command calls its operation and prints the response', () => {
       ['webhook', 'test', id],
       ['webhook', 'deliveries', id, '--status', 'failed'],
       ['webhook', 'resend', id, inner],
+      ['action', 'create', '--name', 'Bought', '--event', 'purchase', '--steps', '[{"url": "/thank-you"}]'],
+      ['action', 'list'],
+      ['action', 'get', '5'],
+      ['action', 'update', '5', '--name', 'Paid'],
+      ['action', 'delete', '5'],
       ['audit', '--action', 'webhook.create', '--since', start],
       ['audit', '--object', `batch_exports/${id}`, '--limit', '1'],
       ['audit', '--exclude-action', 'session.sign_in', '--until', end],
@@ -192,6 +197,8 @@ describe('a command that is refused says why, and exits with 1', () => {
   it.each(
     titled([
       ['export', 'create', ...flags, '--test'],
+      ['action', 'create', '--name', 'Bought'],
+      ['action', 'update', '5'],
       ['export', 'retry', id],
       ['export', 'retry', id, inner, '--since', '-1h'],
       ['export', 'reading', id, '--reader', 'excel'],

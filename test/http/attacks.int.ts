@@ -25,6 +25,7 @@ interface Expected {
 const reads = { scope: 'batch_export:read' } as const;
 const writes = { scope: 'batch_export:write' } as const;
 const queries = { scope: 'query:read' } as const;
+const definesActions = { scope: 'query:write' } as const;
 const administersKeys = { scope: 'key:admin' } as const;
 
 const range = { start_at: minutesAgo(3), end_at: minutesAgo(1) };
@@ -96,9 +97,21 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET dashboards': { scope: 'dashboard:read' },
   'POST query/check_auth_for_async': queries,
   'GET query/draft_sql': queries,
-  'POST query': queries,
+  'POST query': {
+    ...queries,
+    foreignBodies: ({ action }) => [
+      { query: { kind: 'TrendsQuery', series: [{ kind: 'ActionsNode', id: Number(action) }] } },
+      { query: { kind: 'DialectQuery', query: `select matchesAction(${action}) from events` } },
+      { query: { kind: 'EventsQuery', select: [], actionId: Number(action) } },
+    ],
+  },
   'GET query/:id': queries,
   'DELETE query/:id': queries,
+  'GET actions': queries,
+  'POST actions': definesActions,
+  'GET actions/:id': queries,
+  'PATCH actions/:id': { ...definesActions, body: { name: 'Mine' } },
+  'DELETE actions/:id': definesActions,
   'GET keys': administersKeys,
   'POST keys': {
     ...administersKeys,
@@ -182,6 +195,7 @@ interface Ids {
   readonly delivery: string;
   readonly job: string;
   readonly query: string;
+  readonly action: string;
   readonly key: string;
   readonly start: string;
 }
@@ -198,6 +212,7 @@ function idOf(path: string, parameter: string, ids: Ids): string | undefined {
     deliveries: ids.delivery,
     jobs: ids.job,
     query: ids.query,
+    actions: ids.action,
     keys: ids.key,
     intervals: ids.start,
   };
@@ -272,6 +287,7 @@ async function createVictim(): Promise<Ids> {
   );
   const query = 'query-of-the-victim';
   await created('query/', { query: { kind: 'DialectQuery', query: 'select 1' }, client_query_id: query });
+  const action = await created('actions/', { name: 'Theirs', steps: [{ event: 'bought' }] });
   const key = await created('keys/', { name: 'Victim', scopes: ['query:read'] });
   return {
     project: api.projectId,
@@ -282,6 +298,7 @@ async function createVictim(): Promise<Ids> {
     delivery,
     job: String(job),
     query,
+    action: String(action.id),
     key: String(key.id),
     start: String(run?.data_interval_start),
   };
@@ -293,7 +310,7 @@ const attack = (key: string, method: string, url: string, body?: object): Promis
 
 /** Everything of the victim's project that an attack could have changed. */
 async function stateOfVictim(): Promise<string> {
-  const tables = ['batch_exports', 'backfills', 'commands', 'webhooks', 'queries', 'jobs'];
+  const tables = ['batch_exports', 'backfills', 'commands', 'webhooks', 'queries', 'actions', 'jobs'];
   const { pool } = api.database;
   const states = tables.map((table) =>
     pool.query(`select to_jsonb(row) as row from exportd.${table} row where team_id = $1 order by 1`, [
@@ -417,6 +434,7 @@ describe('a key', () => {
     delivery: randomUUID(),
     job: randomUUID(),
     query: randomUUID(),
+    action: '2147483647',
     key: randomUUID(),
   });
 

@@ -233,6 +233,13 @@ export const capabilities: readonly Capability[] = [
     without: '`exportd query explain` shows the SQL of a query; the API runs it.',
   },
   {
+    name: 'actions, which queries use',
+    api: ['listActions', 'createAction', 'retrieveAction', 'updateAction', 'deleteAction'],
+    cli: ['action list', 'action create', 'action get', 'action update', 'action delete'],
+    console: null,
+    without: 'Actions are defined once, by the command line or by programs.',
+  },
+  {
     name: 'dashboards',
     api: ['listDashboards'],
     cli: ['dashboard list', 'dashboard create'],

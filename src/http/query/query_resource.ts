@@ -3,6 +3,7 @@ import type { QueryService } from '../../queries/handle_query.ts';
 import { createQueryRateLimiter } from '../../queries/query_slots.ts';
 import { queryEditorRoutes } from '../console/pages/query_editor.ts';
 import type { Resource } from '../resource.ts';
+import { actionRoutes } from './action_routes.ts';
 import { queryError } from './errors.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './routes.ts';
 
@@ -12,9 +13,20 @@ export function queryResource(
 ): Resource {
   const limiter = createQueryRateLimiter(queries.pool, queries.settings.EXPORTD_QUERIES_PER_HOUR);
   return {
-    routes: [queryAuthorizationRoutes, draftSqlRoutes(queries, limiter), queryRoutes(queries, limiter)],
+    routes: [
+      queryAuthorizationRoutes,
+      draftSqlRoutes(queries, limiter),
+      queryRoutes(queries, limiter),
+      actionRoutes,
+    ],
     pages: [queryEditorRoutes(queries)],
-    actions: { 'POST /query': 'query.run', 'DELETE /query/:id': 'query.cancel' },
+    actions: {
+      'POST /query': 'query.run',
+      'DELETE /query/:id': 'query.cancel',
+      'POST /actions': 'action.create',
+      'PATCH /actions/:id': 'action.update',
+      'DELETE /actions/:id': 'action.delete',
+    },
     errorOf: queryError,
     interrupt: () => queries.running.interrupt(),
   };

@@ -677,6 +677,19 @@ create table exportd.property_definitions (
   primary key (team_id, scope, name)
 );
 
+-- Named conditions on events. An event matches an action if it matches one of its steps.
+create table exportd.actions (
+  id integer generated always as identity primary key,
+  team_id integer not null references exportd.projects,
+  name text not null,
+  description text not null,
+  -- In the form of the API.
+  steps json not null,
+  created_at timestamptz not null default clock_timestamp(),
+  last_updated_at timestamptz not null default clock_timestamp(),
+  unique (team_id, name)
+);
+
 -- Values that queries read as {variables.<code_name>}.
 create table exportd.query_variables (
   id uuid primary key default gen_random_uuid(),

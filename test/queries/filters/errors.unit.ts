@@ -2,13 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { buildField } from '@exportd/dialect/ast_builders';
 import { printExpression } from '@exportd/dialect/print';
-import {
-  filtersCondition,
-  testAccountsCondition,
-  withOverride,
-  seriesCondition,
-  seriesName,
-} from '../../../src/queries/query_fields.ts';
+import { eventNames, seriesCondition, seriesName } from '../../../src/queries/nodes.ts';
+import { filtersCondition, testAccountsCondition, withOverride } from '../../../src/queries/query_fields.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/filters/schema.ts';
 import { contextOf } from '../dates/context.ts';
 import { randomFilters } from './random_filters.ts';
@@ -49,6 +44,15 @@ describe('conditions of filters', () => {
     ],
     [[{ type: 'dialect', key: "event = 'a' or 1 = 2" }], 'events', "event = 'a' OR 1 = 2"],
     [[{ type: 'hogql', key: 'properties.seats > 3' }], 'persons', 'properties.seats > 3'],
+    [[{ type: 'cohort', key: 'id', value: 5 }], 'events', 'person_id IN COHORT 5'],
+    [[{ type: 'cohort', operator: 'exact', value: '5' }], 'persons', 'id IN COHORT 5'],
+    [[{ type: 'static-cohort', operator: 'in', value: 'Paying' }], 'events', "person_id IN COHORT 'Paying'"],
+    [
+      [{ type: 'cohort', operator: 'not_in', value: [5, 6] }],
+      'events',
+      'person_id NOT IN COHORT 5 AND person_id NOT IN COHORT 6',
+    ],
+    [[{ type: 'cohort', key: 'id', value: null }], 'events', null],
     [
       [
         { type: 'hogql', key: 'a or b' },
@@ -95,7 +99,16 @@ describe('conditions of filters', () => {
 
 describe('rejected filters are named', () => {
   it.each([
-    [[{ type: 'cohort', key: 'id', value: 5 }], 'not_supported', 'query__properties__0__type'],
+    [[{ type: 'cohort', key: 'name', value: 5 }], 'invalid_input', 'query__properties__0__key'],
+    [[{ type: 'cohort', operator: 'gt', value: 5 }], 'invalid_input', 'query__properties__0__operator'],
+    [[{ type: 'cohort', value: [5, -1] }], 'invalid_input', 'query__properties__0__value__1'],
+    [[{ type: 'cohort', value: 1.5 }], 'invalid_input', 'query__properties__0__value'],
+    [[{ type: 'cohort', value: true }], 'invalid_input', 'query__properties__0__value'],
+    [
+      [{ type: 'cohort', value: Array.from({ length: 101 }, (_, id) => id + 1) }],
+      'invalid_input',
+      'query__properties__0__value',
+    ],
     [
       [{}, { type: 'feature', key: '$feature/x', value: 'on' }],
       'not_supported',
@@ -124,7 +137,7 @@ describe('rejected filters are named', () => {
       'query__properties__0__operator',
     ],
     [
-      { type: 'AND', values: [{ type: 'OR', values: [{ type: 'cohort', key: 'id', value: 1 }] }] },
+      { type: 'AND', values: [{ type: 'OR', values: [{ type: 'element', key: 'text', value: 1 }] }] },
       'not_supported',
       'query__properties__values__0__values__0__type',
     ],
@@ -238,28 +251,35 @@ describe("the project's test accounts", () => {
 });
 
 describe('series', () => {
+  const actions = [{ id: 5, name: 'Bought', steps: [{ event: 'bought' }, { event: 'paid' }] }];
+
   it('are events with a name that match filters', () => {
     const properties = [{ type: 'event', key: 'plan', value: 'pro' }] as const;
     const condition = seriesCondition(
       { kind: 'EventsNode', event: 'bought', properties },
       'query__series__0',
+      { actions },
     );
     expect(condition && printExpression(condition)).toBe(
       "event = 'bought' AND toString(properties.plan) = 'pro'",
     );
-    expect(seriesCondition({ kind: 'EventsNode', event: null }, 'query__series__0')).toBeNull();
+    const everything = seriesCondition({ kind: 'EventsNode', event: null }, 'query__series__0', { actions });
+    expect(everything).toBeNull();
     expect([
-      seriesName({}),
-      seriesName({ event: 'a', name: 'b' }),
-      seriesName({ custom_name: 'c', name: 'b' }),
-    ]).toEqual(['All events', 'b', 'c']);
+      seriesName({ kind: 'EventsNode' }, { actions }),
+      seriesName({ kind: 'EventsNode', event: 'a', name: 'b' }, { actions }),
+      seriesName({ kind: 'ActionsNode', id: 5, name: 'as it was' }, { actions }),
+    ]).toEqual(['All events', 'b', 'Bought']);
   });
 
-  it.each([
-    ['ActionsNode', 'invalid_input', 'query__series__0__id'],
-    ['DataWarehouseNode', 'not_supported', 'query__series__0__kind'],
-  ])('of the kind %s are rejected', (kind, code, attr) => {
-    expect(() => seriesCondition({ kind }, 'query__series__0')).toThrow(queryError(code, attr));
+  it('are events that match an action of the project', () => {
+    const node = { kind: 'ActionsNode', id: 5 } as const;
+    const condition = seriesCondition(node, 'query__series__0', { actions });
+    expect(condition && printExpression(condition)).toBe('matchesAction(5)');
+    expect(eventNames(node, 'query__series__0', { actions })).toEqual(['bought', 'paid']);
+    expect(() => seriesCondition({ ...node, id: 6 }, 'query__series__0', { actions })).toThrow(
+      queryError('invalid_input', 'query__series__0__id'),
+    );
   });
 });
 
