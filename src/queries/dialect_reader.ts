@@ -18,6 +18,7 @@ import type { Project } from '@exportd/dialect/resolve/statement';
 import type { Schema } from '@exportd/dialect/schema';
 import { type Type, zoneOf } from '@exportd/dialect/types';
 import { exactNumber, parseJson } from '../client/exact_numbers.ts';
+import { conditionOfAction } from './actions.ts';
 import type { QueryContext, QueryProject } from './query_kind.ts';
 import { positionOf, QueryError } from './query_errors.ts';
 import type { QueryStatement, ReadColumns, TextRow } from './warehouse.ts';
@@ -272,6 +273,11 @@ export const compilerProject = ({ project, now, schema }: ProjectSchema): Projec
   weekStartDay: project.week_start_day,
   now: now.toISOString(),
   schema,
+  actions: project.actions.map((action) => ({
+    id: action.id,
+    name: action.name,
+    condition: () => conditionOfAction(action),
+  })),
 });
 
 /** Reads the schema of the warehouse for the queries of one request. @throws RelationNotFound */

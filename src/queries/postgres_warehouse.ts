@@ -113,7 +113,9 @@ export async function readQueryProject(
           'relation_name', relation_name, 'team_column', team_column) order by name), '[]')
         from exportd.warehouse_tables where team_id = $1) as warehouse_tables,
        (select coalesce(json_agg(json_build_object('scope', scope, 'name', name, 'type', type) order by scope, name), '[]')
-        from exportd.property_definitions where team_id = $1 and sampled_values is null) as property_definitions
+        from exportd.property_definitions where team_id = $1 and sampled_values is null) as property_definitions,
+       (select coalesce(json_agg(json_build_object('id', id, 'name', name, 'steps', steps) order by id), '[]')
+        from exportd.actions where team_id = $1) as actions
      from exportd.projects where id = $1`,
     [teamId],
   );

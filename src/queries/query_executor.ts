@@ -53,6 +53,24 @@ export const digestOf = (normalizedForCache: unknown): string =>
     .update(canonicalJson(withoutNulls(normalizedForCache)))
     .digest('base64url');
 
+/** Fields of a DialectQuery with values for its text, of which null is one. */
+const valueFields: ReadonlySet<string> = new Set(['values', 'variables']);
+
+/** A query without the members that are null, at any depth: a null member is an absent one. */
+function withoutNullMembers(value: unknown): unknown {
+  if (Array.isArray(value)) return value.map(withoutNullMembers);
+  if (!isObject(value)) return value;
+  const isOfText = value.kind === 'DialectQuery' || value.kind === 'HogQLQuery';
+  return Object.fromEntries(
+    Object.entries(value)
+      .filter(([, member]) => member !== null)
+      .map(([name, member]) => [
+        name,
+        isOfText && valueFields.has(name) ? member : withoutNullMembers(member),
+      ]),
+  );
+}
+
 const isObject = (value: unknown): value is Record<string, unknown> =>
   typeof value === 'object' && value !== null && !Array.isArray(value);
 
@@ -243,7 +261,8 @@ export function createQueryKinds(kinds: readonly BoundQueryKind[]): QueryKinds {
         `Unknown query kind. Supported kinds: ${[...byName.keys()].sort().join(', ')}.`,
         { attr: [...path, 'kind'].join('__') },
       );
-    return kind.parse({ ...query, kind: kind.names[0] }, path);
+    const present = withoutNullMembers({ ...query, kind: kind.names[0] });
+    return kind.parse(present, path);
   };
   return { parse: (query) => parse(query, ['query']) };
 }

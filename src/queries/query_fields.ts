@@ -1,9 +1,8 @@
 import * as z from 'zod';
 import type { Expression } from '@exportd/dialect/ast';
 import { buildExpression, buildField, buildSelect, combineConditions } from '@exportd/dialect/ast_builders';
-import { DialectError } from '@exportd/dialect/query_text';
-import { conditionOfFilters, filterCondition } from '../filters/condition.ts';
-import { FilterError, type FilterTarget } from '../filters/operand.ts';
+import { conditionOfFilters, filterCondition, isOfCohort } from '../filters/condition.ts';
+import type { FilterTarget } from '../filters/operand.ts';
 import {
   chooseSchema,
   maxLevels,
@@ -15,7 +14,7 @@ import {
 } from '../filters/schema.ts';
 import { type DateRange, dateRangeSchema, withOverriddenDates } from './dates.ts';
 import { type DialectReader, parseExpressionAt } from './dialect_reader.ts';
-import { positionOf, QueryError } from './query_errors.ts';
+import { asQueryError, QueryError } from './query_errors.ts';
 import type { FiltersOverride, QueryProject } from './query_kind.ts';
 
 /** The condition of the filters of a request on a row; null if there is none. @throws QueryError */
@@ -23,19 +22,6 @@ export const filtersCondition = (
   filters: PropertyFilters | null | undefined,
   target: FilterTarget,
 ): Expression | null => asQueryError(() => conditionOfFilters(filters, target));
-
-function asQueryError<Result>(read: () => Result): Result {
-  try {
-    return read();
-  } catch (error) {
-    if (!(error instanceof FilterError)) throw error;
-    const { code, message, attr, cause } = error;
-    throw new QueryError(code, message, {
-      attr,
-      position: cause instanceof DialectError ? positionOf(cause) : null,
-    });
-  }
-}
 
 /**
  * The condition that excludes the project's test accounts; null if the project defines none. For rows of persons, only
@@ -53,7 +39,10 @@ export function testAccountsCondition(
     throw new QueryError('invalid_input', "The project's test account filters are invalid.", {
       attr,
     });
-  const filters = scope === 'persons' ? read.data.filter(({ type }) => type === 'person') : read.data;
+  const filters =
+    scope === 'persons'
+      ? read.data.filter((filter) => filter.type === 'person' || isOfCohort(filter))
+      : read.data;
   return combineConditions(
     'and',
     filters.map((filter) =>
@@ -238,90 +227,6 @@ export const overriddenInsight = <
   properties: withOverride(query.properties, filters.properties),
 });
 
-const sharedFields = {
-  name: z.string().nullish(),
-  custom_name: z.string().nullish(),
-  properties: propertyFiltersSchema.nullish(),
-  fixedProperties: propertyFiltersSchema.nullish(),
-  response: z.unknown().optional(),
-  version: z.number().nullish(),
-};
-
-/** Fields of an event series, without those of one query kind such as `math` of trends. */
-export const eventsNodeFields = {
-  kind: z.literal('EventsNode'),
-  /** The event name; null for all events. */
-  event: z.string().nullish(),
-  ...sharedFields,
-};
-
-/** Fields of an action series. Parsed so that the error can name it: actions are not supported. */
-export const actionsNodeFields = { kind: z.literal('ActionsNode'), id: z.number(), ...sharedFields };
-
-/** Fields of a warehouse series. Parsed so that the error can name it: these are not supported. */
-export const dataWarehouseNodeFields = {
-  kind: z.literal('DataWarehouseNode'),
-  id: z.string(),
-  table_name: z.string(),
-  id_field: z.string(),
-  timestamp_field: z.string(),
-  distinct_id_field: z.string(),
-  ...sharedFields,
-};
-
-/** The fields of a series that select its events. */
-interface SeriesFilter {
-  readonly kind: string;
-  readonly event?: string | null | undefined;
-  readonly properties?: PropertyFilters | null | undefined;
-  readonly fixedProperties?: PropertyFilters | null | undefined;
-}
-
-/**
- * The condition of a series on an event; null for all events.
- * @param attr path of the series, such as `query__series__0`
- * @throws QueryError for actions, which are not stored, and for warehouse tables
- */
-export function seriesCondition(node: SeriesFilter, attr: string): Expression | null {
-  rejectOtherKinds(node, attr);
-  const { event, properties, fixedProperties } = node;
-  const isEvent =
-    event === null || event === undefined
-      ? null
-      : buildExpression('event = {event}', { event: { value: event } });
-  return combineConditions('and', [
-    isEvent,
-    filtersCondition(properties, { scope: 'events', attr: `${attr}__properties` }),
-    filtersCondition(fixedProperties, { scope: 'events', attr: `${attr}__fixedProperties` }),
-  ]);
-}
-
-function rejectOtherKinds({ kind }: SeriesFilter, attr: string): void {
-  if (kind === 'ActionsNode')
-    throw new QueryError(
-      'invalid_input',
-      'Action does not exist. Use EventsNodes with its events and filters.',
-      {
-        attr: `${attr}__id`,
-      },
-    );
-  if (kind === 'DataWarehouseNode')
-    throw new QueryError(
-      'not_supported',
-      'Series over warehouse tables are not supported. Use a DialectQuery.',
-      {
-        attr: `${attr}__kind`,
-      },
-    );
-}
-
-/** The name of a series in results. */
-export const seriesName = (node: {
-  readonly custom_name?: string | null | undefined;
-  readonly name?: string | null | undefined;
-  readonly event?: string | null | undefined;
-}): string => node.custom_name ?? node.name ?? node.event ?? 'All events';
-
 /** Breakdown types. Types that read data that is not stored are parsed so that the error can name them. */
 const breakdownTypes = [
   ...(['event', 'person', 'session', 'group', 'hogql', 'dialect', 'event_metadata'] as const),
@@ -360,7 +265,7 @@ export const breakdownFilterSchema = z.strictObject({
   breakdown_hide_other_aggregation: z.boolean().nullish(),
   breakdown_path_cleaning: z.literal(false, 'Path cleaning rules are not stored.').nullish(),
 });
-type BreakdownFilter = z.infer<typeof breakdownFilterSchema>;
+export type BreakdownFilter = z.infer<typeof breakdownFilterSchema>;
 
 /** One breakdown, normalized from both notations. */
 export interface Breakdown {
@@ -373,8 +278,35 @@ export interface Breakdown {
   readonly attr: string;
 }
 
-/** The breakdowns of a filter; empty if it has none. */
-export function breakdownsOf(filter: BreakdownFilter | null | undefined): readonly Breakdown[] {
+/** A breakdown by cohorts, each by its id, its name or `all` for everyone. */
+interface CohortBreakdown {
+  readonly cohorts: readonly (string | number)[];
+  /** Path of its field in the request. */
+  readonly attr: string;
+}
+
+/** The breakdowns of a filter by values of events; empty if it has none. */
+export const breakdownsOf = (filter: BreakdownFilter | null | undefined): readonly Breakdown[] =>
+  allBreakdowns(filter).filter(({ type }) => type !== 'cohort');
+
+/** Each is a statement for each series. */
+const maxCohorts = 25;
+
+/** The breakdown by cohorts of a filter; null if it has none. @throws QueryError if it has others too */
+export function cohortBreakdownOf(filter: BreakdownFilter | null | undefined): CohortBreakdown | null {
+  const all = allBreakdowns(filter);
+  const found = all.find(({ type }) => type === 'cohort');
+  if (found === undefined) return null;
+  const { property: named, attr } = found;
+  if (all.length > 1)
+    throw unsupported(attr, 'A breakdown by cohorts cannot be combined with others. Filter by a cohort.');
+  const cohorts = typeof named === 'object' ? named : [named];
+  if (cohorts.length > maxCohorts)
+    throw unsupported(attr, `A breakdown can have at most ${maxCohorts} cohorts.`);
+  return cohorts.length === 0 ? null : { cohorts, attr };
+}
+
+function allBreakdowns(filter: BreakdownFilter | null | undefined): readonly Breakdown[] {
   if (!filter) return [];
   const path = 'query__breakdownFilter';
   if (filter.breakdowns?.length)
@@ -411,11 +343,6 @@ const metadata: ReadonlySet<string> = new Set([
 
 /** The expression of a breakdown over an event. @throws QueryError */
 export function breakdownExpression({ type, property, group_type_index, attr }: Breakdown): Expression {
-  if (type === 'cohort')
-    throw unsupported(
-      attr,
-      'Breakdowns by cohort are not supported. Break down by an expression (breakdown_type "hogql") with the condition of the cohort.',
-    );
   if (typeof property === 'object')
     throw unsupported(attr, 'Use the field breakdowns for several breakdowns.');
   const name = String(property);

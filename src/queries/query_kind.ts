@@ -3,6 +3,7 @@ import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import type { PropertyType } from '@exportd/dialect/schema';
 import type { Property } from '@exportd/dialect/types';
 import type { WeekStart } from '../filters/moments.ts';
+import type { ProjectAction } from './actions.ts';
 import type { Warehouse } from './warehouse.ts';
 
 /** How often results change, which limits the age of a cached result. Null for kinds without an interval. */
@@ -50,6 +51,7 @@ export interface QueryProject {
     /** The column with the project id; null if every row belongs to the project. */
     readonly team_column: string | null;
   }[];
+  readonly actions: readonly ProjectAction[];
   /** The declared types of its properties. */
   readonly property_definitions: readonly (Property & { readonly type: PropertyType })[];
 }

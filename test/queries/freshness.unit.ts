@@ -51,6 +51,7 @@ describe('the cache key', () => {
       test_account_filters: [],
       warehouse_tables: [],
       property_definitions: [],
+      actions: [],
     },
     row_limit: 10_000,
   } as const;

@@ -19,6 +19,7 @@ const syntaxError = { type: 'hogql', key: 'nothing = ' };
 const aggregate = { type: 'hogql', key: 'count() > 1' };
 const unknownSessionField = { type: 'session', key: 'nothing', value: 1 };
 const groupProperty = { type: 'group', key: 'plan', value: 'pro' };
+const unknownCohort = { type: 'cohort', key: 'id', value: 77 };
 const unknownType = { type: 'magic', key: 'plan' };
 const invalidPattern = { type: 'event', key: 'plan', operator: 'regex', value: ['a', '('] };
 const inGroup = (filter: object) => ({
@@ -37,6 +38,7 @@ const faultyFilters: readonly (readonly [string, object, string])[] = [
   ['an invalid pattern', invalidPattern, '__value__1'],
   ['an invalid value', { ...validFilter, value: ['pro', {}] }, '__value__1'],
   ['an unknown field', { ...validFilter, negated: true }, '__negated'],
+  ['a cohort without persons', unknownCohort, '__value'],
 ];
 
 const node = { kind: 'EventsNode', event: 'bought' };
@@ -204,6 +206,7 @@ it.each([
   ['an unknown field', unknownField, '__key'],
   ['an aggregate', aggregate, '__key'],
   ['a filter of events', validFilter, '__type'],
+  ['a cohort without persons', unknownCohort, '__value'],
 ])('a filter of persons with %s is named', async (_problem, filter, below) => {
   const properties = [useGroup, filter];
   expect(await runQuery({ kind: 'ActorsQuery', properties })).toEqual({

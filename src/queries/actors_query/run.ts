@@ -7,6 +7,7 @@ import {
   combineConditions,
 } from '@exportd/dialect/ast_builders';
 import type { FilterTarget } from '../../filters/operand.ts';
+import { checkCohorts } from '../cohorts.ts';
 import {
   type DialectReader,
   openDialectReader,
@@ -153,6 +154,7 @@ const defaultRows = 100;
 /** Lists persons, or the actors behind a result. @throws QueryError */
 export async function runActors(query: ActorsQuery, context: QueryContext): Promise<QueryOutput> {
   const reader = await openDialectReader(context);
+  await checkCohorts(query, reader);
   const source = query.source ? await sourceQuery(query.source, reader, context) : null;
   const from = actorsFrom(source?.select ?? null, source?.kind ?? personActors);
   const entries = selectEntries(query.select?.length ? query.select : defaultSelect(source, from), from);

@@ -1,3 +1,4 @@
+import { checkCohorts } from '../cohorts.ts';
 import { withOverriddenDates } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { withOverride } from '../query_fields.ts';
@@ -30,6 +31,7 @@ export const dialectQueryKind: QueryKind<DialectQuery> = {
   run: async (query, context) => {
     const { row_limit } = context;
     const reader = await openDialectReader(context);
+    await checkCohorts(query, reader);
     const { statement, rows, totals, hasMore, hasCutBranch } = await withFilterPath(
       () =>
         reader.read(query.query, {

@@ -1,6 +1,7 @@
 import type { Expression } from '@exportd/dialect/ast';
 import { buildExpression, buildSelect } from '@exportd/dialect/ast_builders';
 import { trendsPoint, withSourcePath } from '../actors_query/source.ts';
+import { checkCohorts } from '../cohorts.ts';
 import { type DialectReader, openDialectReader, readWithItemErrors } from '../dialect_reader.ts';
 import { ignoredFieldNames } from '../query_fields.ts';
 import { displayName, readByIds } from '../persons.ts';
@@ -115,6 +116,7 @@ const defaultRows = 100;
 /** Lists or aggregates events. @throws QueryError with the path of the invalid field */
 async function runEvents(query: EventsQuery, context: QueryContext): Promise<QueryOutput> {
   const reader = await openDialectReader(context);
+  await checkCohorts(query, reader);
   const planned = eventsStatement(query, context, await pointCondition(query.source, reader, context));
   const { entries } = planned;
   const limit = Math.min(query.limit ?? defaultRows, context.row_limit);

@@ -5,6 +5,7 @@ import { buildExpression, combineConditions } from '@exportd/dialect/ast_builder
 import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
 import { insightActorsSchema } from '../actors_query/schema.ts';
+import { actionIdSchema } from '../actions.ts';
 import { momentOfDate, checkedDate, momentLiteral, momentLiteralIn } from '../dates.ts';
 import { withOverride, ignoredFields } from '../query_fields.ts';
 import type { FiltersOverride, QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';
@@ -28,7 +29,7 @@ export const eventsQuerySchema = z.strictObject({
   filterTestAccounts: z.boolean().nullish(),
   /** The event name. */
   event: z.string().nullish(),
-  actionId: z.number().nullish(),
+  actionId: actionIdSchema.nullish(),
   personId: z.string().nullish(),
   /**
    * Exclusive time bounds, absolute or relative; `all` for no lower bound. By default the last day, or everything if

@@ -16,6 +16,7 @@ import {
   parseSelectItemAt,
   withoutName,
 } from '../dialect_reader.ts';
+import { findAction, matchesAction } from '../nodes.ts';
 import { fallibleConditions, filtersCondition, testAccountsCondition } from '../query_fields.ts';
 import { displayProperties } from '../persons.ts';
 import { QueryError } from '../query_errors.ts';
@@ -253,13 +254,10 @@ function fieldConditions(
   context: Pick<QueryContext, 'project' | 'now'>,
 ): Expression | null {
   const { event, actionId, personId, properties, fixedProperties, filterTestAccounts } = query;
-  if (actionId !== null && actionId !== undefined)
-    throw new QueryError('invalid_input', 'Action does not exist. Filter by its events instead.', {
-      attr: 'query__actionId',
-    });
   return combineConditions('and', [
     timeCondition(query, context),
     event ? buildExpression('events.event = {event}', { event: { value: event } }) : null,
+    actionId ? matchesAction(findAction(context.project, actionId, 'query__actionId')) : null,
     personId ? ofPerson(personId) : null,
     filtersCondition(properties, filterTarget('properties')),
     filtersCondition(fixedProperties, filterTarget('fixedProperties')),

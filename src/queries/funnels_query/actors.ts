@@ -1,7 +1,9 @@
 import type { Select } from '@exportd/dialect/ast';
 import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { resolveRange, momentOfDate } from '../dates.ts';
+import { cohortOfPoint } from '../cohorts.ts';
 import { QueryError } from '../query_errors.ts';
+import { cohortBreakdownOf } from '../query_fields.ts';
 import {
   checkFunnel,
   type FunnelContext,
@@ -103,7 +105,9 @@ export interface FunnelPoint {
  */
 export function funnelActors(query: FunnelsQuery, point: FunnelPoint, context: FunnelContext): Select {
   checkFunnel(query);
-  const plan = planFunnel(query);
+  const breakdown = cohortBreakdownOf(query.breakdownFilter);
+  const cohort = breakdown && cohortOfPoint(point.funnelStepBreakdown, 'query__source__funnelStepBreakdown');
+  const plan = planFunnel(query, cohort);
   const actors = funnelActorRows(plan, context);
   const condition = plan.splitsByEntry ? trendCondition(plan, point) : stepCondition(plan, point);
   const entrance = plan.splitsByEntry ? { entrance: { value: entryIntervalOf(plan, point, context) } } : {};

@@ -137,7 +137,7 @@ export interface FunnelContext {
 type Attribution = 'first_touch' | 'last_touch' | 'all_events' | { readonly step: number };
 
 /** An exclusion and the steps before which it must not happen, counted from 1. */
-interface PlannedExclusion {
+export interface PlannedExclusion {
   readonly node: FunnelsQuery['funnelsFilter']['exclusions'][number];
   readonly before: readonly number[];
   readonly attr: string;
@@ -146,6 +146,8 @@ interface PlannedExclusion {
 /** A funnel, prepared for statements. Steps are counted from 1. */
 export interface FunnelPlan {
   readonly query: FunnelsQuery;
+  /** The id of the cohort whose persons' events are read; null for those of everyone. */
+  readonly cohort: number | null;
   readonly order: 'ordered' | 'strict' | 'unordered';
   /** How many steps are walked, without those that a trend does not need. */
   readonly length: number;
@@ -180,8 +182,8 @@ const secondsOf = {
   month: 2_678_400,
 } as const;
 
-/** Plans a validated funnel. */
-export function planFunnel(query: FunnelsQuery): FunnelPlan {
+/** Plans a validated funnel, of everyone or of a cohort. */
+export function planFunnel(query: FunnelsQuery, cohort: number | null = null): FunnelPlan {
   const { funnelsFilter: filter } = query;
   const breakdowns = breakdownsOfFunnel(query);
   const attribution = breakdowns.length === 0 ? null : attributionOf(query);
@@ -211,6 +213,7 @@ export function planFunnel(query: FunnelsQuery): FunnelPlan {
   const isExclusive = areMutuallyExclusive(definitions.map(({ node }) => node));
   return {
     query,
+    cohort,
     order: filter.funnelOrderType,
     length,
     windowSeconds: filter.funnelWindowInterval * secondsOf[filter.funnelWindowIntervalUnit],
@@ -247,7 +250,7 @@ function areMutuallyExclusive(nodes: readonly FunnelStep[]): boolean {
 /** A breakdown with several properties becomes several breakdowns of its type. */
 function breakdownsOfFunnel({ breakdownFilter }: FunnelsQuery): readonly Breakdown[] {
   return breakdownsOf(breakdownFilter).flatMap((one) =>
-    typeof one.property === 'object' && one.type !== 'cohort'
+    typeof one.property === 'object'
       ? one.property.map((property, index) => ({ ...one, property, attr: `${one.attr}__${index}` }))
       : [one],
   );

@@ -8,10 +8,10 @@ import {
   type TemplateValues,
   withFrom,
 } from '@exportd/dialect/ast_builders';
+import { eventNames, seriesCondition } from '../nodes.ts';
 import {
   breakdownExpression,
   normalizedUrl,
-  seriesCondition,
   checkFilters,
   checkTestAccounts,
   filtersCondition,
@@ -21,7 +21,7 @@ import { rangeCondition, resolveRange } from '../dates.ts';
 import { type DialectReader, parseExpressionAt } from '../dialect_reader.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
-import type { FunnelContext, FunnelPlan } from './plan.ts';
+import type { FunnelContext, FunnelPlan, PlannedExclusion } from './plan.ts';
 import { type FunnelRows, passThrough, selectFrom, withAttribution, withEntryIntervals } from './rows.ts';
 
 /**
@@ -33,12 +33,10 @@ import { type FunnelRows, passThrough, selectFrom, withAttribution, withEntryInt
 function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
   const { query, definitions, exclusions } = plan;
   const range = resolveRange(query.dateRange, query.interval, about);
-  const stepConditions = definitions.map(
-    ({ node, attr }) => seriesCondition(node, attr) ?? buildExpression('true'),
-  );
-  const exclusionConditions = exclusions.map(
-    ({ node, attr }) => seriesCondition(node, attr) ?? buildExpression('true'),
-  );
+  const conditionOf = ({ node, attr }: FunnelPlan['definitions'][number] | PlannedExclusion): Expression =>
+    seriesCondition(node, attr, about.project) ?? buildExpression('true');
+  const stepConditions = definitions.map(conditionOf);
+  const exclusionConditions = exclusions.map(conditionOf);
   const actor = actorOf(plan);
   const columns = [
     '{actor} as _actor',
@@ -61,7 +59,13 @@ function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
         hasStringActor(plan) ? buildExpression("{actor} != ''", { actor }) : null,
         ...(plan.order === 'strict'
           ? []
-          : [eventNameCondition(plan), combineConditions('or', [...stepConditions, ...exclusionConditions])]),
+          : [
+              eventNameCondition(plan, about),
+              combineConditions('or', [...stepConditions, ...exclusionConditions]),
+            ]),
+        plan.cohort === null
+          ? null
+          : buildExpression('person_id in cohort {cohort}', { cohort: { value: plan.cohort } }),
         filtersCondition(query.properties, { scope: 'events', attr: 'query__properties' }),
         query.filterTestAccounts ? testAccountsCondition(about.project, 'events') : null,
       ]) ?? buildExpression('true'),
@@ -72,12 +76,14 @@ function readEvents(plan: FunnelPlan, about: FunnelContext): Select {
 }
 
 /** The condition that an event has one of the names, for the index; null if any name matches. */
-function eventNameCondition({ definitions, exclusions }: FunnelPlan): Expression | null {
-  const names = [...definitions, ...exclusions].map(({ node }) =>
-    node.kind === 'EventsNode' ? (node.event ?? null) : null,
-  );
-  if (names.includes(null)) return null;
-  const different = [...new Set(names)];
+function eventNameCondition(
+  { definitions, exclusions }: FunnelPlan,
+  { project }: FunnelContext,
+): Expression | null {
+  const names = [...definitions, ...exclusions].map(({ node, attr }) => eventNames(node, attr, project));
+  const known = names.filter((one) => one !== null);
+  if (known.length < names.length) return null;
+  const different = [...new Set(known.flat())];
   const parts = Object.fromEntries(different.map((value, index) => [`name${index}`, { value }]));
   return buildExpression(`event in (${different.map((_, index) => `{name${index}}`).join(', ')})`, parts);
 }
@@ -173,6 +179,7 @@ export function checkExpressions(plan: FunnelPlan, project: QueryProject, reader
     ...plan.exclusions,
   ];
   for (const { node, attr } of nodes) {
+    seriesCondition(node, attr, project);
     checkFilters(node.properties, `${attr}__properties`, reader);
     checkFilters(node.fixedProperties, `${attr}__fixedProperties`, reader);
   }

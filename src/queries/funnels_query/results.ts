@@ -1,7 +1,8 @@
 import { DateTime } from 'luxon';
 import type { Select } from '@exportd/dialect/ast';
 import { resolveRange, dayOf, labelOf } from '../dates.ts';
-import { countOfAll, seriesName } from '../query_fields.ts';
+import { seriesName } from '../nodes.ts';
+import { countOfAll } from '../query_fields.ts';
 import { formatValue, type FunnelContext, type FunnelPlan, numbersBetween, valueLimit } from './plan.ts';
 import { passThrough, selectFrom } from './rows.ts';
 import { comparedSteps } from './walks.ts';
@@ -49,12 +50,13 @@ export interface StepResult {
   readonly order: number;
   readonly people: readonly [];
   readonly count: number;
-  readonly type: 'events';
+  readonly type: 'events' | 'actions';
   /** Seconds since the previous required step; null for the first step, and if no actor did the step. */
   readonly average_conversion_time: number | null;
   readonly median_conversion_time: number | null;
   readonly breakdown?: string | readonly string[];
-  readonly breakdown_value?: string | readonly string[];
+  /** The id of a cohort, 0 for everyone, if the funnel is broken down by cohorts. */
+  readonly breakdown_value?: string | number | readonly string[];
 }
 
 /** Counts actors and the times between steps, for each breakdown value. */
@@ -90,18 +92,19 @@ function secondsBefore({ optional }: FunnelPlan, step: number): string {
 /** Converts rows of `stepsSelect` to a list of steps, or a list of such lists; empty if no actor entered. */
 export function stepsResult(
   plan: FunnelPlan,
+  about: FunnelContext,
   rows: readonly (readonly unknown[])[],
 ): readonly StepResult[] | readonly (readonly StepResult[])[] {
   if (plan.attribution === null) {
     const [row = []] = rows;
-    return row[0] ? stepsOf(plan, row as readonly (number | null)[]) : [];
+    return row[0] ? stepsOf(plan, about, row as readonly (number | null)[]) : [];
   }
   const hidesOther = plan.query.breakdownFilter?.breakdown_hide_other_aggregation === true;
   return rows
     .filter(([value]) => !(hidesOther && value === null))
     .map(([value, ...counts]) => {
       const breakdown = formatValue(plan, value as string | null);
-      return stepsOf(plan, counts as readonly (number | null)[]).map((step) => ({
+      return stepsOf(plan, about, counts as readonly (number | null)[]).map((step) => ({
         ...step,
         breakdown,
         breakdown_value: breakdown,
@@ -109,20 +112,24 @@ export function stepsResult(
     });
 }
 
-function stepsOf(plan: FunnelPlan, counts: readonly (number | null)[]): readonly StepResult[] {
+function stepsOf(
+  plan: FunnelPlan,
+  { project }: FunnelContext,
+  counts: readonly (number | null)[],
+): readonly StepResult[] {
   const { length, query, order } = plan;
   return query.series.slice(0, length).map((node, index) => ({
     ...(order === 'unordered'
       ? { action_id: null, name: `Completed ${index + 1} step${index === 0 ? '' : 's'}`, custom_name: null }
       : {
           action_id: node.kind === 'EventsNode' ? (node.event ?? null) : node.id,
-          name: seriesName({ ...node, custom_name: null }),
+          name: seriesName(node, project),
           custom_name: node.custom_name ?? null,
         }),
     order: index,
     people: [],
     count: countOfAll(counts[index] ?? 0, query.samplingFactor),
-    type: 'events',
+    type: node.kind === 'ActionsNode' && order !== 'unordered' ? 'actions' : 'events',
     average_conversion_time: index === 0 ? null : (counts[length + index - 1] ?? null),
     median_conversion_time: index === 0 ? null : (counts[2 * length + index - 2] ?? null),
   }));
@@ -201,7 +208,8 @@ export interface FunnelTrend {
   readonly data: readonly number[];
   readonly days: readonly string[];
   readonly labels: readonly string[];
-  readonly breakdown_value?: string | readonly string[];
+  /** The id of a cohort, 0 for everyone, if the funnel is broken down by cohorts. */
+  readonly breakdown_value?: string | number | readonly string[];
 }
 
 /** Counts actors that entered and that converted, by interval and breakdown value. */

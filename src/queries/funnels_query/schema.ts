@@ -1,13 +1,6 @@
 import * as z from 'zod';
-import {
-  breakdownFilterSchema,
-  ignoredFieldNames,
-  ignoredFields,
-  insightFields,
-  actionsNodeFields,
-  dataWarehouseNodeFields,
-  eventsNodeFields,
-} from '../query_fields.ts';
+import { actionsNodeFields, eventsNodeFields, nodeSchema } from '../nodes.ts';
+import { breakdownFilterSchema, ignoredFieldNames, ignoredFields, insightFields } from '../query_fields.ts';
 
 const stepFields = {
   /** An optional step can be skipped: the next step can then follow the one before it. */
@@ -19,20 +12,19 @@ const stepFields = {
 };
 
 /** A step of a funnel. */
-const funnelStepSchema = z.discriminatedUnion('kind', [
+const funnelStepSchema = nodeSchema(
   z.strictObject({ ...eventsNodeFields, ...stepFields }),
   z.strictObject({ ...actionsNodeFields, ...stepFields }),
-  z.strictObject({ ...dataWarehouseNodeFields, ...stepFields }),
-]);
+);
 export type FunnelStep = z.infer<typeof funnelStepSchema>;
 
 const rangeFields = { funnelFromStep: z.number().int().min(0), funnelToStep: z.number().int().min(0) };
 
 /** An event that must not happen between two steps, which are counted from 0. */
-const funnelExclusionSchema = z.discriminatedUnion('kind', [
+const funnelExclusionSchema = nodeSchema(
   z.strictObject({ ...eventsNodeFields, ...rangeFields }),
   z.strictObject({ ...actionsNodeFields, ...rangeFields }),
-]);
+);
 export type FunnelExclusion = z.infer<typeof funnelExclusionSchema>;
 
 /** A schema with a default for missing and null fields. */

@@ -3,7 +3,9 @@ import { buildExpression, buildField, combineConditions } from '@exportd/dialect
 import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { lastOfDay } from '../../filters/moments.ts';
 import { type ResolvedRange, momentOfDate, rangeCondition } from '../dates.ts';
+import { cohortOfPoint } from '../cohorts.ts';
 import { QueryError } from '../query_errors.ts';
+import { cohortBreakdownOf } from '../query_fields.ts';
 import { eventsOfWindow } from './active_users.ts';
 import { nullValue, otherValue } from './breakdown.ts';
 import { checkExpressions } from './check_expressions.ts';
@@ -74,16 +76,22 @@ export async function trendsPointEvents(
   const series = query.series[point.series];
   if (series === undefined)
     throw invalid(context, 'series', `The query has ${query.series.length} series. The index starts at 0.`);
-  const position: SeriesPosition = { query, series, index: point.series, project: context.project };
-  checkExpressions(query, context.project, context.reader);
+  const { project, reader } = context;
+  const breakdown = cohortBreakdownOf(query.breakdownFilter);
+  const cohort = breakdown && cohortOfPoint(point.breakdown, `${context.attr}__breakdown`);
+  const position: SeriesPosition = { query, series, index: point.series, project, cohort };
+  checkExpressions(query, project, reader);
   const [current, previous = current] = await periodsOf(query, context);
   const { range } = point.compare === 'previous' ? previous : current;
-  const plan = await planSeries(position, range, context.reader);
+  const plan = await planSeries(position, range, reader);
   const { from, condition } = eventsOfPoint(plan, point, context);
   return {
     position,
     from,
-    condition: combineConditions('and', [condition, valuesCondition(plan, point, context)]),
+    condition: combineConditions('and', [
+      condition,
+      breakdown === null ? valuesCondition(plan, point, context) : null,
+    ]),
   };
 }
 

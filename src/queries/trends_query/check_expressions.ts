@@ -2,6 +2,7 @@ import type { Expression } from '@exportd/dialect/ast';
 import { buildExpression, buildTable } from '@exportd/dialect/ast_builders';
 import type { DialectReader } from '../dialect_reader.ts';
 import { QueryError } from '../query_errors.ts';
+import { seriesCondition } from '../nodes.ts';
 import { breakdownExpression, breakdownsOf, checkFilters, checkTestAccounts } from '../query_fields.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { measureOf } from './measure.ts';
@@ -33,8 +34,8 @@ export function checkExpressions(query: TrendsQuery, project: QueryProject, read
   for (const breakdown of breakdownsOf(query.breakdownFilter))
     kindOf(breakdownExpression(breakdown), breakdown.attr);
   for (const [index, series] of query.series.entries()) {
-    if (series.kind !== 'EventsNode') continue;
     const attr = `query__series__${index}`;
+    seriesCondition(series, attr, project);
     checkFilters(series.properties, `${attr}__properties`, reader);
     checkFilters(series.fixedProperties, `${attr}__fixedProperties`, reader);
     const measure = measureOf(series, attr);

@@ -1,3 +1,4 @@
+import { breakdownCohorts, checkCohorts } from '../cohorts.ts';
 import { rangeFreshness } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
 import { overriddenInsight } from '../query_fields.ts';
@@ -15,16 +16,18 @@ async function runTrends(query: TrendsQuery, context: QueryContext): Promise<Que
   const formulas = formulasOf(query);
   const reader = await openDialectReader(context);
   checkExpressions(query, context.project, reader);
+  await checkCohorts(query, reader);
+  const cohorts = await breakdownCohorts(query.breakdownFilter, reader);
   const periods = await periodsOf(query, { ...context, reader });
   const results: Record<string, unknown>[] = [];
   const printed: string[] = [];
   let hasMore = false;
   let points = 0;
   for (const period of periods) {
-    const read = await readPeriod(query, formulas, period, { ...context, reader });
+    const read = await readPeriod(query, formulas, period, { ...context, reader, cohorts });
     points += read.length * read.linesBySeries.flat().length;
     checkPoints(points, read.length);
-    results.push(...itemsOf(query, formulas, period, read));
+    results.push(...itemsOf(query, formulas, period, { ...read, project: context.project, cohorts }));
     printed.push(...read.printed);
     hasMore ||= read.hasOther;
   }

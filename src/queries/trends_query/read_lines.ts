@@ -1,4 +1,5 @@
 import type { Query } from '@exportd/dialect/ast';
+import { type BreakdownCohort, everyone } from '../cohorts.ts';
 import type { DialectReader } from '../dialect_reader.ts';
 import type { NamedFormula } from './formula.ts';
 import { type Line, checkPoints, isOther, linesOf, maxPoints, shownLines } from './lines.ts';
@@ -19,8 +20,13 @@ export interface ReadPeriod {
   readonly printed: readonly string[];
 }
 
+interface ReadContext extends Pick<PeriodContext, 'project' | 'reader'> {
+  /** The cohorts that the query is broken down by; null for none. */
+  readonly cohorts: readonly BreakdownCohort[] | null;
+}
+
 /**
- * Reads all series over one range. The series of a formula share their top values; otherwise a value that one series merges
+ * Reads all series over one range, and each for each cohort of a breakdown. The series of a formula share their top values; otherwise a value that one series merges
  * into all others would be 0 there.
  * @throws QueryError
  */
@@ -28,18 +34,28 @@ export async function readPeriod(
   query: TrendsQuery,
   formulas: readonly NamedFormula[],
   { range }: Period,
-  { project, reader }: Pick<PeriodContext, 'project' | 'reader'>,
+  { project, reader, cohorts }: ReadContext,
 ): Promise<ReadPeriod> {
   const plans: SeriesPlan[] = [];
   for (const [index, series] of query.series.entries())
-    plans.push(await planSeries({ query, series, index, project }, range, reader));
+    for (const { id: cohort } of cohorts ?? [{ id: null }])
+      plans.push(await planSeries({ query, series, index, project, cohort }, range, reader));
   const byEach = await readAll(plans, null, reader);
-  const ofFormulas = plans.filter((_, index) => formulas.some(({ series }) => series.includes(index)));
+  const ofFormulas = plans.filter(({ position: { index } }) =>
+    formulas.some(({ series }) => series.includes(index)),
+  );
   const isCut = byEach.some(({ lines }) => lines.some(isOther));
   const read =
     ofFormulas.length > 1 && isCut ? await readAll(plans, topValuesOfAny(ofFormulas), reader) : byEach;
+  const linesOfPlans = read.map(({ lines }, at) => {
+    const shown = shownLines(lines, query);
+    const values = [String(plans[at]?.position.cohort ?? everyone)];
+    return cohorts === null ? shown : shown.map((line) => ({ ...line, values }));
+  });
   return {
-    linesBySeries: read.map(({ lines }) => shownLines(lines, query)),
+    linesBySeries: query.series.map((_, index) =>
+      linesOfPlans.filter((__, at) => plans[at]?.position.index === index).flat(),
+    ),
     length: Math.max(...plans.map(({ question }) => question.length)),
     hasOther: read.some(({ lines }) => lines.some(isOther)),
     printed: read.map(({ printed }) => printed),

@@ -1,4 +1,7 @@
+import { type BreakdownCohort, everyone } from '../cohorts.ts';
 import { dayOf, labelOf } from '../dates.ts';
+import { seriesName } from '../nodes.ts';
+import type { QueryProject } from '../query_kind.ts';
 import { breakdownLabel } from './breakdown.ts';
 import type { Formula, NamedFormula } from './formula.ts';
 import { type Line, sortedLines, sum } from './lines.ts';
@@ -6,15 +9,21 @@ import type { Period } from './periods.ts';
 import type { ReadPeriod } from './read_lines.ts';
 import { type DisplayForm, type TrendsQuery, type TrendsSeries, displayFormOf } from './schema.ts';
 
+interface ItemContext extends Pick<ReadPeriod, 'linesBySeries' | 'length'> {
+  readonly project: Pick<QueryProject, 'actions'>;
+  /** The cohorts that the query is broken down by; null for none. */
+  readonly cohorts: readonly BreakdownCohort[] | null;
+}
+
 /** The items of `results` for one range: one of each line, of the series or of the formulas. */
 export function itemsOf(
   query: TrendsQuery,
   formulas: readonly NamedFormula[],
   period: Period,
-  { linesBySeries, length }: Pick<ReadPeriod, 'linesBySeries' | 'length'>,
+  { linesBySeries, length, project, cohorts }: ItemContext,
 ): readonly Record<string, unknown>[] {
   const display = displayFormOf(query.trendsFilter?.display);
-  const named = { ...period, ...axisOf(period, query) };
+  const named = { ...period, ...axisOf(period, query), project, cohorts };
   const ofLines = (lines: readonly Line[], source: LineSource): readonly Record<string, unknown>[] =>
     lines.map((line) => resultOf(line, source, named, query));
   if (formulas.length === 0)
@@ -83,23 +92,23 @@ function axisOf({ range }: Period, query: TrendsQuery): Axis {
 function resultOf(
   line: Line,
   source: LineSource,
-  period: Period & Axis,
+  period: Period & Axis & Pick<ItemContext, 'project' | 'cohorts'>,
   query: TrendsQuery,
 ): Record<string, unknown> {
   const display = displayFormOf(query.trendsFilter?.display);
   const isTotal = display === 'totalValue';
-  const { days, labels } = period;
+  const { days, labels, project, cohorts } = period;
   const data = isTotal ? [] : line.data;
   return {
-    action: source.series === null ? null : actionOf(source.series, source.order, days),
+    action: source.series === null ? null : actionOf(source.series, source.order, days, project),
     order: source.order,
-    label: labelOfLine(line, source, query.series.length > 1),
+    label: labelOfLine(line, source, period, query.series.length > 1),
     count: countOf(display, data),
     data,
     labels,
     days,
     ...(isTotal && { aggregated_value: line.data[0] ?? 0 }),
-    ...(line.values.length > 0 && { breakdown_value: breakdownValueOf(line, query) }),
+    ...(line.values.length > 0 && { breakdown_value: breakdownValueOf(line, query, cohorts) }),
     ...(query.compareFilter?.compare && { compare: true, compare_label: period.name }),
     filter: filterOf(query),
   };
@@ -109,25 +118,41 @@ function resultOf(
 const countOf = (display: DisplayForm, data: readonly number[]): number =>
   display === 'cumulative' ? (data.at(-1) ?? 0) : sum(data);
 
-function labelOfLine({ values }: Line, { series, label }: LineSource, several: boolean): string {
+function labelOfLine(
+  { values }: Line,
+  { series, label }: LineSource,
+  { project, cohorts }: Pick<ItemContext, 'project' | 'cohorts'>,
+  several: boolean,
+): string {
   if (label !== null) return label;
-  const event = eventOf(series) ?? 'All events';
-  if (values.length === 0) return event;
-  return several ? `${event} - ${breakdownLabel(values)}` : breakdownLabel(values);
+  const events = series === null ? '' : seriesName({ ...series, name: null }, project);
+  if (values.length === 0) return events;
+  const value =
+    cohorts?.find(({ id }) => String(id ?? everyone) === values[0])?.name ?? breakdownLabel(values);
+  return several ? `${events} - ${value}` : value;
 }
 
-const eventOf = (series: TrendsSeries | null): string | null =>
-  series?.kind === 'EventsNode' ? (series.event ?? null) : null;
-
 /** A list if the query uses the field `breakdowns`. */
-const breakdownValueOf = ({ values }: Line, { breakdownFilter }: TrendsQuery): unknown =>
-  breakdownFilter?.breakdowns?.length ? values : values[0];
+function breakdownValueOf(
+  { values }: Line,
+  { breakdownFilter }: TrendsQuery,
+  cohorts: ItemContext['cohorts'],
+): unknown {
+  const shown =
+    cohorts === null ? values : values.map((value) => (value === everyone ? value : Number(value)));
+  return breakdownFilter?.breakdowns?.length ? shown : shown[0];
+}
 
-const actionOf = (series: TrendsSeries, order: number, days: readonly string[]): Record<string, unknown> => ({
-  id: eventOf(series),
-  name: series.name ?? eventOf(series) ?? 'All events',
+const actionOf = (
+  series: TrendsSeries,
+  order: number,
+  days: readonly string[],
+  project: ItemContext['project'],
+): Record<string, unknown> => ({
+  id: series.kind === 'ActionsNode' ? series.id : (series.event ?? null),
+  name: seriesName(series, project),
   custom_name: series.custom_name ?? null,
-  type: 'events',
+  type: series.kind === 'ActionsNode' ? 'actions' : 'events',
   order: order,
   math: series.math,
   math_property: series.math_property ?? null,

@@ -1,13 +1,7 @@
 import * as z from 'zod';
 import type { Interval } from '../dates.ts';
-import {
-  breakdownFilterSchema,
-  ignoredFields,
-  insightFields,
-  actionsNodeFields,
-  dataWarehouseNodeFields,
-  eventsNodeFields,
-} from '../query_fields.ts';
+import { actionsNodeFields, eventsNodeFields, nodeSchema } from '../nodes.ts';
+import { breakdownFilterSchema, ignoredFields, insightFields } from '../query_fields.ts';
 
 /** Counts of events, or of actors and sessions. */
 const countKinds = ['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session'] as const;
@@ -104,6 +98,8 @@ const presentationFields = {
 /** Their names, which the cache key leaves out. */
 const presentationNames: ReadonlySet<string> = new Set(Object.keys(presentationFields));
 
+const groupTypeIndex = z.number().int().min(0).max(4);
+
 const mathFields = {
   math: z
     .enum([...mathKinds, 'dialect'])
@@ -119,7 +115,7 @@ const mathFields = {
   math_hogql: z.string().nullish(),
   math_dialect: z.string().nullish(),
   /** The type of groups that `unique_group` counts. */
-  math_group_type_index: z.number().int().min(0).max(4).nullish(),
+  math_group_type_index: groupTypeIndex.nullish(),
   math_property_revenue_currency: z.null().optional(),
 };
 
@@ -134,11 +130,10 @@ function withOneName<Node extends MathAliases>({ math_dialect, ...node }: Node):
 }
 
 /** A series of a trend: which events, and what is counted. */
-const trendsSeriesSchema = z.discriminatedUnion('kind', [
+const trendsSeriesSchema = nodeSchema(
   z.strictObject({ ...eventsNodeFields, ...mathFields }).transform(withOneName),
   z.strictObject({ ...actionsNodeFields, ...mathFields }).transform(withOneName),
-  z.strictObject({ ...dataWarehouseNodeFields, ...mathFields }).transform(withOneName),
-]);
+);
 export type TrendsSeries = z.infer<typeof trendsSeriesSchema>;
 
 /** Displays by their data: lines over time, cumulative lines, and one value for the whole range. */
@@ -177,8 +172,7 @@ const trendsFilterSchema = z.strictObject({
   ...presentationFields,
 });
 
-/** A query of the kind TrendsQuery. */
-export const trendsQuerySchema = z.strictObject({
+const fieldsSchema = z.strictObject({
   kind: z.literal('TrendsQuery'),
   series: z
     .array(trendsSeriesSchema)
@@ -190,12 +184,24 @@ export const trendsQuerySchema = z.strictObject({
     .strictObject({ compare: z.boolean().nullish(), compare_to: z.string().nullish() })
     .nullish(),
   trendsFilter: trendsFilterSchema.nullish(),
-  aggregation_group_type_index: z
-    .null('Use math unique_group with math_group_type_index to count groups.')
-    .optional(),
+  /** The type of groups of series with the math `unique_group` that name none. Others count the same without it. */
+  aggregation_group_type_index: groupTypeIndex.nullish(),
   conversionGoal: z.null('Conversion goals are not supported in trends.').optional(),
   ...ignoredFields,
 });
+
+/** A query of the kind TrendsQuery. */
+export const trendsQuerySchema = fieldsSchema.transform((query) => ({
+  ...query,
+  series: query.series.map((series) =>
+    series.math === 'unique_group'
+      ? {
+          ...series,
+          math_group_type_index: series.math_group_type_index ?? query.aggregation_group_type_index,
+        }
+      : series,
+  ),
+}));
 export type TrendsQuery = z.infer<typeof trendsQuerySchema>;
 
 /** Removes fields that are null or empty objects. */

@@ -12,7 +12,8 @@ import {
 import { printExpression } from '@exportd/dialect/print';
 import type { DateTime } from 'luxon';
 import { type ResolvedRange, rangeCondition } from '../dates.ts';
-import { filtersCondition, seriesCondition, testAccountsCondition } from '../query_fields.ts';
+import { seriesCondition } from '../nodes.ts';
+import { filtersCondition, testAccountsCondition } from '../query_fields.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { buildNamedSelect } from './named_select.ts';
 import { type TrendsQuery, type TrendsSeries, isFirstTimeMath } from './schema.ts';
@@ -24,6 +25,8 @@ export interface SeriesPosition {
   /** Counted from 0. */
   readonly index: number;
   readonly project: QueryProject;
+  /** The id of the cohort whose persons' events are counted; null for those of everyone. */
+  readonly cohort: number | null;
 }
 
 export const attrOf = ({ index }: Pick<SeriesPosition, 'index'>): string => `query__series__${index}`;
@@ -75,9 +78,10 @@ export function firstEventTimes(position: SeriesPosition, range: ResolvedRange):
 const eventsOfQuery = ({ query }: SeriesPosition): Table => buildTable('events', query.samplingFactor);
 
 /** The conditions of the query and of a series on an event, except for its time. @throws QueryError */
-function filterOf({ query, series, project, ...position }: SeriesPosition): Expression | null {
+function filterOf({ query, series, project, cohort, ...position }: SeriesPosition): Expression | null {
   return combineConditions('and', [
-    seriesCondition(series, attrOf(position)),
+    seriesCondition(series, attrOf(position), project),
+    cohort === null ? null : buildExpression('person_id in cohort {cohort}', { cohort: { value: cohort } }),
     filtersCondition(query.properties, { scope: 'events', attr: 'query__properties' }),
     query.filterTestAccounts ? testAccountsCondition(project, 'events') : null,
   ]);
@@ -117,7 +121,8 @@ function firstEventFilter(
 ): Expression | null {
   if (series.math === 'first_matching_event_for_user') return filter;
   return seriesCondition(
-    { kind: series.kind, ...('event' in series && { event: series.event }) },
+    { ...series, properties: null, fixedProperties: null },
     attrOf(position),
+    position.project,
   );
 }

@@ -15,6 +15,7 @@ export const projectOf = (teamId: number): QueryProject => ({
   test_account_filters: [],
   warehouse_tables: [],
   property_definitions: [],
+  actions: [],
 });
 
 /** Runs an ActorsQuery, which is parsed twice, as by a worker. */

@@ -14,6 +14,7 @@ export const contextOf = (
     test_account_filters: [],
     warehouse_tables: [],
     property_definitions: [],
+    actions: [],
   },
   now: new Date(now),
   earliest: null,

@@ -153,8 +153,8 @@ describe('{filters}', () => {
       all,
       { properties: [pro, { type: 'cohort', key: 'id', value: 1 }] },
       {},
-      'not_supported',
-      'query__filters__properties__1__type',
+      'invalid_input',
+      'query__filters__properties__1__value',
     ],
     [
       all,

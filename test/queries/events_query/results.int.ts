@@ -288,8 +288,8 @@ describe('EventsQuery', () => {
     ],
     [
       { select: ['uuid'], properties: [{ type: 'cohort', key: 'id', value: 1 }] },
-      'not_supported',
-      'query__properties__0__type',
+      'invalid_input',
+      'query__properties__0__value',
     ],
     [
       { select: ['uuid'], properties: [{ type: 'magic', key: 'id' }] },

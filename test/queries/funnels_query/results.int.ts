@@ -239,7 +239,7 @@ const excluding = (event: string, funnelFromStep: number, funnelToStep: number) 
 const rejected: readonly (readonly [what: object, attr: string, detail: RegExp])[] = [
   [{ series: series.slice(0, 1) }, 'query__series', /at least two steps/],
   [{ samplingFactor: 0 }, 'query__samplingFactor', /greater than 0 and at most 1, such as 0.1/],
-  [{ series: [series[0], { kind: 'ActionsNode', id: 3 }] }, 'query__series__1__id', /Action does not exist/],
+  [{ series: [series[0], { kind: 'ActionsNode', id: 3 }] }, 'query__series__1__id', /no action 3/],
   [
     { breakdownFilter: { breakdown: 7, breakdown_type: 'cohort' } },
     'query__breakdownFilter__breakdown',

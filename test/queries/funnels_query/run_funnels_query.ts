@@ -20,6 +20,7 @@ export const projectOf = (teamId: number): QueryProject => ({
   test_account_filters: [],
   warehouse_tables: [],
   property_definitions: [],
+  actions: [],
 });
 
 export const now = new Date('2026-11-21T12:00:00Z');

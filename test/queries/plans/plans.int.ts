@@ -38,6 +38,7 @@ const project = {
   test_account_filters: [],
   warehouse_tables: [],
   property_definitions: [],
+  actions: [],
 } as const;
 
 const bounds = { row_limit: 10_000, byte_limit: 10_000_000, variables: {}, progress: () => undefined };

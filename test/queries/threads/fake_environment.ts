@@ -9,6 +9,7 @@ const project = {
   test_account_filters: [],
   warehouse_tables: [],
   property_definitions: [],
+  actions: [],
 } as const;
 const now = new Date('2026-11-23T12:00:00Z');
 

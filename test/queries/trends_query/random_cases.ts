@@ -1,7 +1,13 @@
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
 import type { ReferenceEvent } from './reference_math.ts';
-import type { ReferenceBreakdown, ReferenceQuery, ReferenceSeries } from './reference_trends.ts';
+import type { ProjectAction } from '../../../src/queries/actions.ts';
+import type {
+  ReferenceBreakdown,
+  ReferenceCohort,
+  ReferenceQuery,
+  ReferenceSeries,
+} from './reference_trends.ts';
 
 export const now = new Date('2026-11-05T12:00:00Z');
 const personIds = [1, 2, 3, 4].map((number) => `00000000-0000-0000-0000-00000000000${number}`);
@@ -10,6 +16,50 @@ const personIds = [1, 2, 3, 4].map((number) => `00000000-0000-0000-0000-00000000
 export const personsOfCases = personIds.map((id, index) => ({
   id,
   properties: { country: ['de', 'fr', '', null][index] },
+}));
+
+/** The cohorts of every case: they overlap, and leave the last person out. */
+export const cohortsOfCases = [
+  { id: 11, name: 'Eleven', persons: personIds.slice(0, 2) },
+  { id: 12, name: null, persons: personIds.slice(1, 3) },
+];
+
+const cohorts: readonly ReferenceCohort[] = [
+  ...cohortsOfCases.map(({ id, persons }) => ({
+    name: String(id),
+    has: ({ person_id }: ReferenceEvent) => person_id !== null && persons.includes(person_id),
+  })),
+  { name: 'all', has: () => true },
+];
+
+/** The actions of every case, as the project has them and as the reference implementation knows them. */
+const actions: readonly (ProjectAction & { readonly matches: (event: ReferenceEvent) => boolean })[] = [
+  {
+    id: 1,
+    name: 'a, or b of x',
+    steps: [
+      { event: 'a' },
+      { event: 'b', properties: [{ type: 'event', key: 'plan', operator: 'exact', value: 'x' }] },
+    ],
+    matches: ({ event, properties }) => event === 'a' || (event === 'b' && properties.plan === 'x'),
+  },
+  {
+    id: 2,
+    name: 'on a page, outside of cohort 11',
+    steps: [
+      {
+        url: '/Buy%2',
+        properties: [{ type: 'cohort', key: 'id', operator: 'not_in', value: 11 }],
+      },
+    ],
+    matches: (event) =>
+      /\/Buy.*2/s.test(textOf(event.properties.$current_url) ?? '') && cohorts[0]?.has(event) === false,
+  },
+];
+export const actionsOfCases: readonly ProjectAction[] = actions.map(({ id, name, steps }) => ({
+  id,
+  name,
+  steps,
 }));
 
 /** The stored groups of every case. */
@@ -30,6 +80,7 @@ const eventOf = (timezone: string): fc.Arbitrary<ReferenceEvent> =>
         plan: fc.constantFrom(...plans),
         price: fc.constantFrom(0, 1, 2, 5, -3, '7', 'dear', 'NaN', 'Infinity', null),
         url: fc.constantFrom('https://ex.com', 'https://ex.com/', 'https://ex.com/#?', '/', ''),
+        $current_url: fc.constantFrom('https://ex.com/Buy/12', 'https://ex.com/Buy', '/buy/2', 5),
         $session_id: fc.constantFrom('s1', 's2', 's3', ''),
         $group_0: fc.constantFrom('g1', 'g2', 'g3', ''),
       },
@@ -87,8 +138,10 @@ const breakdowns: readonly CaseBreakdown[] = [
   },
 ];
 
+type SeriesMath = Omit<ReferenceSeries, 'selects' | 'plan' | 'cohort'>;
+
 /** Maths whose values do not depend on the order of addition. */
-const maths: readonly Omit<ReferenceSeries, 'event' | 'plan'>[] = [
+const maths: readonly SeriesMath[] = [
   ...['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session', 'first_time_for_user'].map(
     (math) => ({ math }),
   ),
@@ -107,20 +160,60 @@ const maths: readonly Omit<ReferenceSeries, 'event' | 'plan'>[] = [
 ];
 
 /** Maths whose last digits depend on it. */
-const inexactMaths: readonly Omit<ReferenceSeries, 'event' | 'plan'>[] = [
+const inexactMaths: readonly SeriesMath[] = [
   ...['avg', 'p90', 'p95', 'p99'].map((math) => ({ math, math_property: 'price' })),
   ...['avg', 'p90', 'p95', 'p99'].map((math) => ({ math: `${math}_count_per_actor` })),
   { math: 'avg', math_property: '$session_duration' },
 ];
 
-const seriesOf = (kinds: readonly Omit<ReferenceSeries, 'event' | 'plan'>[]): fc.Arbitrary<ReferenceSeries> =>
+/** A node of a series, and the events that it selects. */
+interface CaseNode {
+  readonly node: object;
+  readonly selects: (event: ReferenceEvent) => boolean;
+}
+
+const nodes: readonly CaseNode[] = [
+  ...['a', 'b'].map((name) => ({
+    node: { kind: 'EventsNode', event: name },
+    selects: ({ event }: ReferenceEvent) => event === name,
+  })),
+  { node: { event: 'a' }, selects: ({ event }) => event === 'a' },
+  { node: { kind: 'EventsNode', event: null }, selects: () => true },
+  ...actions.map(({ id, matches }) => ({ node: { kind: 'ActionsNode', id }, selects: matches })),
+];
+
+/** A series as in a request, and as the reference implementation knows it. */
+interface CaseSeries {
+  readonly field: { readonly properties?: readonly object[] };
+  readonly series: ReferenceSeries;
+}
+
+const cohortFilters = cohorts.slice(0, -1).flatMap((cohort, index) => [
+  { value: cohortsOfCases[index]?.id, has: cohort.has },
+  { operator: 'not_in', value: cohort.name, has: (event: ReferenceEvent) => !cohort.has(event) },
+]);
+
+const seriesOf = (kinds: readonly SeriesMath[]): fc.Arbitrary<CaseSeries> =>
   fc
     .record({
       math: fc.constantFrom(...kinds),
-      event: fc.constantFrom('a', 'b', null),
+      of: fc.constantFrom(...nodes),
       plan: fc.option(fc.constantFrom('x', 'y'), { freq: 3 }),
+      cohort: fc.option(fc.constantFrom(...cohortFilters), { freq: 3 }),
     })
-    .map(({ math, event, plan }) => ({ ...math, event, plan }));
+    .map(({ math, of, plan, cohort }) => ({
+      field: {
+        ...of.node,
+        ...math,
+        properties: [
+          ...(plan === null ? [] : [{ type: 'event', key: 'plan', operator: 'exact', value: plan }]),
+          ...(cohort === null
+            ? []
+            : [{ type: 'cohort', key: 'id', operator: cohort.operator ?? null, value: cohort.value }]),
+        ],
+      },
+      series: { ...math, selects: of.selects, plan, cohort: cohort?.has ?? (() => true) },
+    }));
 
 const ranges: readonly (readonly [string, object])[] = [
   ['day', {}],
@@ -151,12 +244,7 @@ export interface TrendsCase {
     readonly compareFilter: { readonly compare_to?: string } | null;
   };
   readonly query: {
-    readonly series: readonly {
-      readonly kind: string;
-      readonly math?: string;
-      readonly event?: string | null | undefined;
-      readonly properties?: readonly object[];
-    }[];
+    readonly series: readonly object[];
     readonly trendsFilter: { readonly display: string };
     readonly samplingFactor?: number;
   };
@@ -176,6 +264,7 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
         'BoldNumber',
       ),
       breakdowns: fc.uniqueArray(fc.constantFrom(...breakdowns), { minLength: 0, maxLength: exact ? 3 : 0 }),
+      cohorts: fc.option(fc.uniqueArray(fc.constantFrom(...cohorts), { minLength: 1 }), { freq: 3 }),
       limit: fc.constantFrom(1, 2, 4, 25),
       hideOther: fc.boolean(),
       smoothing: fc.constantFrom(1, 1, 3),
@@ -185,18 +274,15 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
     .map(({ series, range: [interval, dateRange], display, compare, ...one }) => {
       const formula = series.length > 1 && exact ? one.formula : null;
       const smoothing = exact ? one.smoothing : 1;
+      const isByCohort = one.cohorts !== null;
       const request = { interval, dateRange, compareFilter: compare };
       const query = {
         ...request,
-        series: series.map(({ plan, ...fields }) => ({
-          kind: 'EventsNode',
-          ...fields,
-          ...(plan !== null && {
-            properties: [{ type: 'event', key: 'plan', operator: 'exact', value: plan }],
-          }),
-        })),
+        series: series.map(({ field }) => field),
         breakdownFilter: {
-          ...(one.breakdowns.length > 0 && { breakdowns: one.breakdowns.map(({ field }) => field) }),
+          ...(isByCohort && { breakdown_type: 'cohort', breakdown: one.cohorts?.map(({ name }) => name) }),
+          ...(!isByCohort &&
+            one.breakdowns.length > 0 && { breakdowns: one.breakdowns.map(({ field }) => field) }),
           breakdown_limit: one.limit,
           breakdown_hide_other_aggregation: one.hideOther,
         },
@@ -208,9 +294,10 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
         BoldNumber: 'totalValue',
       } as const;
       const reference: ReferenceQuery = {
-        series,
+        series: series.map((each) => each.series),
         display: forms[display],
-        breakdowns: one.breakdowns.map(({ read }) => read),
+        breakdowns: isByCohort ? [] : one.breakdowns.map(({ read }) => read),
+        cohorts: one.cohorts,
         limit: one.limit,
         hideOther: one.hideOther,
         smoothing,
@@ -219,16 +306,23 @@ export const trendsCase = (exact: boolean): fc.Arbitrary<TrendsCase> =>
       return { request, query, reference };
     });
 
+const withoutMath = {
+  math_property: null,
+  math_multiplier: null,
+  math_hogql: null,
+  math_group_type_index: null,
+};
+
 /** The same case with one math for all series, and without smoothing and cumulation. */
 export function withMath({ request, query, reference }: TrendsCase, math: string): TrendsCase {
   const { series, trendsFilter, ...rest } = query;
-  const { event, properties } = series[0] ?? {};
+  const [first] = series;
   const { display } = trendsFilter;
   return {
     request,
     query: {
       ...rest,
-      series: [{ kind: 'EventsNode', event, math, ...(properties && { properties }) }],
+      series: [{ ...first, ...withoutMath, math }],
       trendsFilter: { display },
     },
     reference,

@@ -7,6 +7,8 @@ import { actorsOf, sampledIds, runTrendsQuery, type Result } from './run_trends_
 import type { ReferenceEvent } from './reference_math.ts';
 import { type ReferenceSample, ReferenceTrends } from './reference_trends.ts';
 import {
+  actionsOfCases,
+  cohortsOfCases,
   eventsOf,
   groupsOfCases,
   now,
@@ -43,12 +45,19 @@ async function projectWith(
     [teams, JSON.stringify(personsOfCases)],
   );
   await insertGroups(teams);
+  for (const { id, name, persons } of cohortsOfCases)
+    await database.pool.query(
+      `insert into public.cohort_people (team_id, cohort_id, cohort_name, person_id)
+       select $1, $2, $3, unnest($4::uuid[])`,
+      [teams, id, name, persons],
+    );
   return {
     team_id: teams,
     ...settings,
     test_account_filters: [],
     warehouse_tables: [],
     property_definitions: [],
+    actions: actionsOfCases,
   };
 }
 
@@ -94,7 +103,7 @@ async function actualResult({ query, reference }: TrendsCase, project: QueryProj
   return results.map(({ compare_label, order, breakdown_value, data, aggregated_value = 0 }) => ({
     ...(compare_label && { compared: compare_label }),
     order,
-    values: breakdown_value ?? [],
+    values: breakdown_value === undefined ? [] : [breakdown_value].flat().map(String),
     data: reference.display === 'totalValue' ? [aggregated_value] : data,
   }));
 }

@@ -4,7 +4,8 @@ import { actorOf, mathOf, type ReferenceEvent } from './reference_math.ts';
 
 /** A series of the tests. */
 export interface ReferenceSeries {
-  readonly event: string | null;
+  /** Whether its node selects an event. */
+  readonly selects: (event: ReferenceEvent) => boolean;
   readonly math: string;
   readonly math_property?: string;
   readonly math_multiplier?: number;
@@ -12,6 +13,14 @@ export interface ReferenceSeries {
   readonly math_group_type_index?: number;
   /** Only events with this plan. */
   readonly plan: string | null;
+  /** Only events of persons for whom its filter holds. */
+  readonly cohort: (event: ReferenceEvent) => boolean;
+}
+
+/** A cohort of a breakdown. */
+export interface ReferenceCohort {
+  readonly name: string;
+  readonly has: (event: ReferenceEvent) => boolean;
 }
 
 /** A breakdown: how the value of an event is read. */
@@ -21,6 +30,7 @@ export interface ReferenceQuery {
   readonly series: readonly ReferenceSeries[];
   readonly display: 'timeSeries' | 'cumulative' | 'totalValue';
   readonly breakdowns: readonly ReferenceBreakdown[];
+  readonly cohorts: readonly ReferenceCohort[] | null;
   readonly limit: number;
   readonly hideOther: boolean;
   readonly smoothing: number;
@@ -126,8 +136,13 @@ export class ReferenceTrends {
     series: ReferenceSeries,
     isKept: ReadonlySet<string> = new Set(this.#keptBy(series)),
   ): readonly ReferenceLine[] {
-    const { breakdowns, hideOther } = this.#query;
+    const { breakdowns, hideOther, cohorts } = this.#query;
     const events = this.#eventsOf(series);
+    if (cohorts !== null)
+      return cohorts.map(({ name, has }) => ({
+        values: [name],
+        data: this.#shown(series, this.#data(series, events.filter(has))),
+      }));
     if (breakdowns.length === 0)
       return [{ values: [], data: this.#shown(series, this.#data(series, events)) }];
     const lines = this.#groupsOf(series, events);
@@ -152,9 +167,9 @@ export class ReferenceTrends {
   /** The events of a series, including those in windows before the range. */
   #eventsOf(series: ReferenceSeries): readonly ReferenceEvent[] {
     const { from, to, buckets } = this.#range;
-    const named = this.#events.filter(({ event }) => series.event === null || event === series.event);
-    const fits = ({ properties }: ReferenceEvent): boolean =>
-      series.plan === null || properties.plan === series.plan;
+    const named = this.#events.filter(series.selects);
+    const fits = (event: ReferenceEvent): boolean =>
+      (series.plan === null || event.properties.plan === series.plan) && series.cohort(event);
     const isFirst = series.math.startsWith('first_');
     const among = series.math === 'first_matching_event_for_user' ? named.filter(fits) : named;
     const firsts = new Map<string, number>();

@@ -246,7 +246,7 @@ describe('invalid queries are rejected with the path of their field', () => {
     [{ interval: 'decade' }, 'query__interval'],
     [{ samplingFactor: 1.5 }, 'query__samplingFactor'],
     [{ samplingFactor: -0.1 }, 'query__samplingFactor'],
-    [{ aggregation_group_type_index: 0 }, 'query__aggregation_group_type_index'],
+    [{ aggregation_group_type_index: 5 }, 'query__aggregation_group_type_index'],
     [
       { breakdownFilter: { breakdown: [1, 2], breakdown_type: 'cohort' } },
       'query__breakdownFilter__breakdown',

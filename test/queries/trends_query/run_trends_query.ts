@@ -23,7 +23,7 @@ export interface Result {
   readonly count: number;
   readonly order: number;
   readonly aggregated_value?: number;
-  readonly breakdown_value?: string | readonly string[];
+  readonly breakdown_value?: string | number | readonly string[];
   readonly compare_label?: 'current' | 'previous';
   readonly action: Readonly<Record<string, unknown>> | null;
 }
