@@ -4,7 +4,7 @@ import { Readable } from 'node:stream';
 import { crc32 } from 'node:zlib';
 import type { PutObjectCommandOutput, S3Client } from '@aws-sdk/client-s3';
 import { DestinationError } from './destination.ts';
-import { notAnS3Server, proxyLoginMissing } from './errors.ts';
+import { notAnS3Server } from './errors.ts';
 import { redirectOf } from './redirects.ts';
 
 /** The least that a true success has. README.md says what follows from each. */
@@ -121,7 +121,6 @@ function requireAnswer(operation: string, range: string | undefined, answer: Ans
   const isObject = operation === 'GetObject' && status < 300;
   const redirect = redirectOf(operation, status, answer.headers);
   if (redirect) throw redirect;
-  if (status === 407) throw proxyLoginMissing();
   // An answer to HEAD has no body.
   if (!success || (operation === 'HeadObject' && status >= 400)) return;
   // S3 sends blanks in front while it joins the parts of a large file.

@@ -102,9 +102,11 @@ async function runStep(
   } catch (error) {
     if (error instanceof ToleratedError) return failed(error.message, true);
     if (error instanceof DestinationError) return failed(error.messageForOwner, false);
-    if (!deadline.aborted) throw error;
+    // Cleaning up has a time limit of its own.
+    const isTimeout = error instanceof DOMException && error.name === 'TimeoutError';
+    if (!deadline.aborted && !isTimeout) throw error;
     return failed(
-      'The destination did not respond in time (EXPORTD_DESTINATION_TEST_TIMEOUT); check its address and whether it is running.',
+      `The destination did not respond in time${deadline.aborted ? ' (EXPORTD_DESTINATION_TEST_TIMEOUT)' : ''}; check its address and whether it is running.`,
       false,
     );
   }

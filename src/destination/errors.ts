@@ -21,19 +21,24 @@ const isCredentialErrorOfSts = (name: string): boolean =>
 
 /**
  * Names the operator as the owner of an error that a tenant cannot fix: the clock and the credentials of exportd's machine,
- * its session tokens, and TLS to AWS itself.
+ * its session tokens, and TLS to AWS itself. Only AWS is believed: with the answers of a server of its own, a tenant could wake
+ * the operator. Machine credentials sign requests to AWS alone, and the SDK corrects its clock by the server's before it gives up.
  */
 export function withOwner(
   failure: DestinationError,
   { aws_access_key_id, endpoint_url }: Pick<S3Config, 'aws_access_key_id' | 'endpoint_url'>,
 ): DestinationError {
   const { type, message } = failure;
-  if (failure.owner !== 'tenant') return failure;
-  if (type === 'RequestTimeTooSkewed') return ofOperator(type, message);
+  if (failure.owner !== 'tenant' || endpoint_url !== null) return failure;
+  if (type === 'RequestTimeTooSkewed')
+    return ofOperator(
+      type,
+      "The clocks of exportd and AWS differ too much; set the clock of exportd's machine.",
+    );
   // Configs have no session tokens: the machine has one, or exportd got it for a role.
   if (type === 'ExpiredToken' || (aws_access_key_id === undefined && credentialErrors.has(type)))
     return machineCredentialsFailed(type);
-  if (type === 'TlsError' && endpoint_url === null)
+  if (type === 'TlsError')
     return ofOperator(
       type,
       `${message} The server is AWS: check the certificates and the clock of exportd's machine.`,
@@ -95,8 +100,7 @@ const permanentErrors: Readonly<Record<string, string>> = {
   PermanentRedirect: 'The bucket is in another region; check region and endpoint_url of the destination.',
   AuthorizationHeaderMalformed: 'The bucket is in another region; check region of the destination.',
   IllegalLocationConstraintException: 'The bucket is in another region; check region of the destination.',
-  RequestTimeTooSkewed:
-    "The clocks of exportd and the S3 server differ too much; set the clock of exportd's machine.",
+  RequestTimeTooSkewed: "The clocks of the S3 server and exportd differ too much; check the server's clock.",
   QuotaExceeded: 'The storage quota of the S3 server is exceeded; delete objects or raise the quota.',
   EntityTooLarge: 'The file is larger than the S3 server accepts.',
   CredentialsProviderError:

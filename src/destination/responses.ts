@@ -7,7 +7,7 @@ import { bounds, boundText } from '../config/bounds.ts';
 import { limitInterimAnswers, noResponse } from '../network/interim_answers.ts';
 import { proxyOf, type Proxies } from '../network/proxies.ts';
 import { DestinationError } from './destination.ts';
-import { isTransientStatus, notAnS3Server } from './errors.ts';
+import { isTransientStatus, notAnS3Server, proxyLoginMissing } from './errors.ts';
 
 /**
  * How many times longer a connection may be silent after a body was written: the system still sends what it has buffered,
@@ -116,7 +116,10 @@ export class ProxiedRequestHandler extends S3RequestHandler {
       this.#admitted.add(hostname);
     }
     try {
-      return await this.#proxied.handle(request, options);
+      const received = await this.#proxied.handle(request, options);
+      // Through a tunnel, a store answers itself, and could so accuse the proxy.
+      if (request.protocol === 'http:' && received.response.statusCode === 407) throw proxyLoginMissing();
+      return received;
     } catch (error) {
       throw error instanceof DestinationError ? error : Object.assign(error as Error, { proxy });
     }

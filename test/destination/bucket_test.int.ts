@@ -240,6 +240,19 @@ describe('a bucket', () => {
       expect(formatSteps(steps)).toEqual(passedExcept(name, message));
     });
 
+    it.each<[string, (path: string) => boolean, string[]]>([
+      ['multipart list parts', (path) => path.includes('uploadId'), ['parts']],
+      ['delete', (path) => !path.includes('uploadId'), []],
+    ])('says that cleaning up in "%s" is not answered', async (name, isSilent, skipped) => {
+      const steps = await testThroughProxy(({ method, path }) =>
+        method === 'DELETE' && isSilent(path) ? 'stay silent' : 'pass',
+      );
+      const expected = passedExcept(name, 'in time');
+      expect(formatSteps(steps)).toEqual(
+        names.map((each, index) => (skipped.includes(each) ? `${each}: Skipped` : expected[index])),
+      );
+    });
+
     it.each(['ignore conditions', 'reject conditions'] as const)(
       'detects a server without conditional writes that may %s',
       async (treatment) => {

@@ -2,10 +2,10 @@ import { request, type IncomingHttpHeaders, type ServerResponse } from 'node:htt
 import { startFakeServer, type ReceivedRequest, type FakeServer } from './fake_server.ts';
 
 /**
- * What the proxy does with a request: denies it, ignores its conditions, rejects its conditions as not implemented,
- * or forwards it.
+ * What the proxy does with a request: denies it, never answers it, ignores its conditions, rejects its conditions as not
+ * implemented, or forwards it.
  */
-export type Treatment = 'deny' | 'ignore conditions' | 'reject conditions' | 'pass';
+export type Treatment = 'deny' | 'stay silent' | 'ignore conditions' | 'reject conditions' | 'pass';
 
 const errorXml = (code: string): string =>
   `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>No.</Message></Error>`;
@@ -24,6 +24,7 @@ export const startPermissionProxy = (
 ): Promise<FakeServer> =>
   startFakeServer((received, response) => {
     const treatment = treatmentOf(received);
+    if (treatment === 'stay silent') return;
     if (treatment === 'deny') {
       sendError(response, 403, 'AccessDenied');
       return;

@@ -69,13 +69,17 @@ describe('requests', () => {
 
   const s3Config = (config: object) => parseS3Config(config, s3Settings());
 
-  describe('requests of a machine whose clock is wrong', () => {
-    it("fail at once with an operator's fault", async () => {
+  describe('a server of a tenant that accuses the operator', () => {
+    it.each([
+      [403, 'RequestTimeTooSkewed'],
+      [400, 'ExpiredToken'],
+      [407, 'ProxyAuthenticationRequired'],
+    ])('is not believed with status %d and %s', async (status, code) => {
       const { outcome, waits } = await requestFrom((_, response) => {
-        const body = '<Error><Code>RequestTimeTooSkewed</Code><Message>Too far.</Message></Error>';
-        response.writeHead(403, { 'content-type': 'application/xml' }).end(body);
+        const body = `<Error><Code>${code}</Code><Message>Too far.</Message></Error>`;
+        response.writeHead(status, { 'content-type': 'application/xml' }).end(body);
       }, 60_000);
-      expect(outcome).toMatchObject({ type: 'RequestTimeTooSkewed', owner: 'operator', transient: false });
+      expect(outcome).toMatchObject({ type: code, owner: 'tenant', transient: false });
       expect(waits).toEqual([]);
     });
   });

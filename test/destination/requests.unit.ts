@@ -2,7 +2,7 @@ import { HeadBucketCommand } from '@aws-sdk/client-s3';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { parseS3Config } from '../../src/destination/config.ts';
 import { DestinationError, type DestinationErrorOptions } from '../../src/destination/destination.ts';
-import { toAssumeRoleError, withOwner } from '../../src/destination/errors.ts';
+import { toAssumeRoleError, withOwner, withServerText } from '../../src/destination/errors.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
 import { s3Settings } from './bucket_requests.ts';
 import { type FakeServer, startFakeServer } from './fake_server.ts';
@@ -77,15 +77,21 @@ describe('the end of a request to an S3 server', () => {
 
 describe('the owner of an error of a destination', () => {
   const own = { aws_access_key_id: 'AKIAIOSFODNN7EXAMPLE', endpoint_url: 'https://minio.example' };
+  const aws = { ...own, endpoint_url: null };
+  const role = { ...own, aws_access_key_id: undefined };
   const machine = { aws_access_key_id: undefined, endpoint_url: null };
   const failureOf = (type: string, options: DestinationErrorOptions = { transient: false }) =>
     new DestinationError(type, 'message', options);
 
   it.each([
-    ['RequestTimeTooSkewed', own, 'operator'],
-    ['ExpiredToken', own, 'operator'],
+    ['RequestTimeTooSkewed', own, 'tenant'],
+    ['RequestTimeTooSkewed', aws, 'operator'],
+    ['ExpiredToken', own, 'tenant'],
+    ['ExpiredToken', role, 'tenant'],
+    ['ExpiredToken', aws, 'operator'],
     ['ExpiredToken', machine, 'operator'],
     ['InvalidAccessKeyId', own, 'tenant'],
+    ['InvalidAccessKeyId', role, 'tenant'],
     ['InvalidAccessKeyId', machine, 'operator'],
     ['SignatureDoesNotMatch', own, 'tenant'],
     ['SignatureDoesNotMatch', machine, 'operator'],
@@ -99,6 +105,16 @@ describe('the owner of an error of a destination', () => {
     const failure = withOwner(failureOf(type), config);
     expect(failure.type).toBe(type);
     expect(classifyError(failure)).toMatchObject({ owner, permanent: owner === 'tenant' });
+  });
+
+  it('reads nothing that a server wrote, if it is the operator', () => {
+    const error = Object.assign(new Error('of one tenant'), { $metadata: {} });
+    const secrets = { aws_access_key_id: undefined, aws_secret_access_key: undefined };
+    const said = (failure: DestinationError) => withServerText(failure, error, secrets, { ofMachine: false });
+    expect(said(failureOf('AccessDenied')).messageForOwner).toContain('of one tenant');
+    expect(said(withOwner(failureOf('RequestTimeTooSkewed'), aws)).messageForOwner).not.toContain(
+      'of one tenant',
+    );
   });
 
   it('is nobody during an outage', () => {

@@ -87,10 +87,4 @@ describe('what a store says of an error', () => {
     expect(circuit).toContain('ServiceUnavailable');
     expect(circuit).not.toContain('of one tenant');
   });
-
-  it("of an operator's fault is not said", async () => {
-    const { failed } = await refused(403, 'RequestTimeTooSkewed', 'of one tenant');
-    expect(failed).toMatchObject({ type: 'RequestTimeTooSkewed' });
-    expect(failed.message).not.toContain('of one tenant');
-  });
 });

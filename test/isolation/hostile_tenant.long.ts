@@ -1,5 +1,6 @@
 /** A tenant who owns a bucket with all of its bytes, and three others on the same server and worker. */
 import { randomUUID } from 'node:crypto';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { HeadObjectCommand, PutObjectCommand } from '@aws-sdk/client-s3';
@@ -79,6 +80,8 @@ beforeAll(async () => {
       EXPORTD_ORPHAN_RETENTION: '20s',
       EXPORTD_MAINTENANCE_INTERVAL: '5s',
       EXPORTD_COMPARISON_FIRST: '30s',
+      // As in production: the tests' half a minute is longer than any lateness that is allowed here.
+      EXPORTD_WORKFLOW_TASK_TIMEOUT: '10s',
       // As the image and the units have it.
       MALLOC_ARENA_MAX: '2',
       MALLOC_MMAP_THRESHOLD_: '262144',
@@ -273,7 +276,20 @@ async function slowestRun(since: Date) {
   }));
   return [...ofJournal, ...ofWorkflow]
     .toSorted((one, other) => one.at.getTime() - other.at.getTime())
-    .map(({ type, at }) => `${secondsBetween(slowest.created_at, at).toFixed(1)} ${type}`);
+    .map(({ type, at }) => `${secondsBetween(slowest.created_at, at).toFixed(1)} ${type}`)
+    .concat(await temporalSaid(slowest.created_at));
+}
+
+/** What the Temporal server logged in the minute after a time. It says why a task was lost. */
+async function temporalSaid(since: Date): Promise<readonly string[]> {
+  const lines = (
+    await readFile(join(fromSetUp('EXPORTD_TEST_FOLDER'), 'logs', 'temporal.log'), 'utf8')
+  ).split('\n');
+  const times = [since, new Date(since.getTime() + 60_000)].map((at) => at.toISOString());
+  return lines.filter((line) => {
+    const [at] = /\d{4}-\d\d-\d\dT[\d:.]+/.exec(line) ?? [];
+    return at !== undefined && at >= (times[0] ?? '') && at <= (times[1] ?? '');
+  });
 }
 
 const table = (of: ReadonlyMap<string, number>): string =>
