@@ -79,7 +79,15 @@ export async function createExportHarness(of?: TestBucket) {
       Partial<
         Pick<
           ExportActivityDependencies,
-          'memory' | 'openDestination' | 'openLocation' | 'outages' | 'recorder' | 'settings' | 'source'
+          | 'encoders'
+          | 'memory'
+          | 'openDestination'
+          | 'openLocation'
+          | 'outages'
+          | 'recorder'
+          | 'settings'
+          | 'slots'
+          | 'source'
         >
       > & { commits?: TableCommitRecorder } = {},
   ) => {
@@ -188,6 +196,8 @@ export async function createExportHarness(of?: TestBucket) {
     commits,
     targets: [createTableTarget({ recorder, commits, readSelection })],
     source,
+    encoders,
+    memory,
     settings,
     openDestination,
     openLocation,

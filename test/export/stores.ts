@@ -9,17 +9,13 @@ export const errorResponse = (status: number, code: string): InjectedOutcome => 
   body: `<?xml version="1.0" encoding="UTF-8"?><Error><Code>${code}</Code><Message>No.</Message></Error>`,
 });
 
-/** Stores what a destination test found of the store behind the proxy. */
+/** Stores what a destination test found of the store at an address. */
 export const knowTraits = (
-  { database, bucket }: ExportHarness,
-  proxy: S3Proxy,
+  { database, bucket }: Pick<ExportHarness, 'database' | 'bucket'>,
+  { endpoint }: Pick<S3Proxy, 'endpoint'>,
   traits: Partial<StoreTraits>,
 ): Promise<void> =>
-  storeTraits(
-    database.pool,
-    { team_id: 1, location: `${new URL(proxy.endpoint).host}/${bucket.bucket}` },
-    traits,
-  );
+  storeTraits(database.pool, { team_id: 1, location: `${new URL(endpoint).host}/${bucket.bucket}` }, traits);
 
 /** Forgets what is known of all stores. */
 export const forgetTraits = async ({ database }: ExportHarness): Promise<void> => {

@@ -1,0 +1,170 @@
+import { randomUUID } from 'node:crypto';
+import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import type { ActivityContext } from '../../activities/run_step.ts';
+import { createRunActivities } from '../../activities/run.ts';
+import { createBackfillActivities } from '../../activities/schedule.ts';
+import { storeConfig } from '../../src/destination/config_versions.ts';
+import { createDestinationOpener } from '../../src/destination/open_destination.ts';
+import { createEmptyPublisher } from '../../src/export/publish_empty.ts';
+import { createOutages } from '../../src/failures/circuits.ts';
+import { inTransaction } from '../../src/journal/database.ts';
+import type { StartableRun } from '../../src/decisions/startable_runs.ts';
+import { createLogger } from '../../src/telemetry/logger.ts';
+import { createCommander, quickPolicies } from '../decisions/commander.ts';
+import { readRuns } from '../decisions/read_runs.ts';
+import { configOf } from '../destination/bucket_requests.ts';
+import { createExportHarness, insertEvents, type ExportHarness } from './export_harness.ts';
+import { costByPlace, costOf, recordStatements } from './statement_recorder.ts';
+import { knowTraits } from './stores.ts';
+
+/**
+ * What a run may cost: exactly that, so that what costs less is noticed too. Change the numbers, and say why in the commit.
+ * Without what a deployment does beside its runs.
+ */
+const costs = {
+  'of 20 rows': { statements: 0, commits: 0 },
+  'without rows': { statements: 0, commits: 0 },
+} as const;
+
+let harness: ExportHarness;
+let recorder: ReturnType<typeof recordStatements>;
+const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
+const hours = (first: number, count: number) => ({
+  start_at: new Date(Date.UTC(2026, 0, 1, first)).toISOString(),
+  end_at: new Date(Date.UTC(2026, 0, 1, first + count)).toISOString(),
+});
+const rowsOfHour = 20;
+/** The first hour that has rows, and the first that has none. */
+const [withRows, withoutRows] = [10, 30];
+/** Runs before the one that is measured, for connections, and for what is read once. */
+const earlierRuns = 3;
+
+beforeAll(async () => {
+  harness = await createExportHarness();
+  for (let hour = withRows; hour <= withRows + earlierRuns; hour += 1)
+    await insertEvents(harness.database.pool, rowsOfHour, hours(hour, 1).start_at);
+  recorder = recordStatements();
+});
+afterAll(async () => {
+  recorder.stop();
+  await harness.close();
+});
+
+const localContext = (): ActivityContext => ({
+  heartbeat: () => undefined,
+  cancellationSignal: new AbortController().signal,
+  info: { attempt: 1, isLocal: true, scheduledTimestampMs: Date.now(), scheduleToCloseTimeoutMs: 60_000 },
+});
+
+/** The activities of a worker, whose statements are recorded. */
+function createActivities(started: (runs: readonly StartableRun[]) => void) {
+  const { database, journal, keyRing, settings, source, readSelection } = harness;
+  const { pool } = database;
+  const outages = createOutages(pool, settings, logger);
+  const ofRuns = recorder.named('RunRecorder', harness.recorder);
+  const openDestination = createDestinationOpener(pool, keyRing, settings, outages.circuits);
+  const { openLocation, mayShrink, targets, memory } = harness;
+  const encoders = { ...harness.encoders, pageThreads: recorder.threads(harness.encoders.pageThreads) };
+  const exporting = {
+    recorder: ofRuns,
+    source,
+    encoders,
+    memory,
+    readSelection,
+    openDestination,
+    openLocation,
+  };
+  const publishing = { ...exporting, mayShrink, targets, settings, logger };
+  const wakes = { wake: () => Promise.resolve() };
+  const starter = {
+    startAll: (runs: readonly StartableRun[]) => {
+      started(runs);
+      return Promise.resolve(0);
+    },
+  };
+  return {
+    ...createBackfillActivities({
+      journal,
+      policies: quickPolicies({ EXPORTD_BACKFILL_CONCURRENCY: '1' }),
+      runs: starter,
+      backfills: { describe: () => Promise.resolve(undefined) },
+      logger,
+      settings,
+    }),
+    ...createRunActivities({
+      journal,
+      policies: quickPolicies(),
+      recorder: ofRuns,
+      source,
+      readSelection,
+      publishEmpty: createEmptyPublisher(publishing),
+      outages,
+      runs: { describe: () => '' },
+      schedules: wakes,
+      backfills: wakes,
+      context: localContext,
+      logger,
+      settings,
+    }),
+    exportInterval: harness.attempt({ ...exporting, outages }).exportInterval,
+  };
+}
+
+/** Backfills hours one after another, as the workflows of a backfill and of its runs do. @returns what each run cost */
+async function backfillHours(first: number) {
+  const { database, bucket, journal, keyRing, settings } = harness;
+  const batchExportId = randomUUID();
+  await inTransaction(database.pool, (connection) =>
+    storeConfig(
+      connection,
+      { keyRing, settings },
+      {
+        batch_export_id: batchExportId,
+        destination_type: 'S3',
+        config: configOf(bucket, { prefix: batchExportId }),
+      },
+    ),
+  );
+  const policies = quickPolicies({ EXPORTD_BACKFILL_CONCURRENCY: '1' });
+  const commander = createCommander(journal, policies, batchExportId);
+  await commander.create({ interval: 'hour' });
+  const { command } = await commander.command('backfill', hours(first, earlierRuns + 1));
+  const backfill_id = command.outcome?.backfill_id ?? '';
+  let next: StartableRun | undefined;
+  const activities = createActivities((runs) => {
+    [next] = runs;
+  });
+  const costsOfRuns = [];
+  for (let run = 0; run <= earlierRuns; run += 1) {
+    recorder.take();
+    await recorder.inStep('the backfill', () =>
+      activities.advanceBackfill({ backfill_id, describes: false }),
+    );
+    const run_id = next?.run_id ?? '';
+    const { counted } = await recorder.inStep('its count', () =>
+      activities.checkBarrier({ run_id, state: { phase: 'settling' } }),
+    );
+    if (counted?.publish_empty === true)
+      await recorder.inStep('its manifest', () => activities.publishEmpty({ run_id }));
+    else await recorder.inStep('its rows', () => activities.exportInterval({ run_id, publishes: true }));
+    await recorder.inStep('its end', () => activities.signalRunEnd({ run_id }));
+    costsOfRuns.push(recorder.take());
+  }
+  const runs = await readRuns(database.pool, { batch_export_id: batchExportId });
+  expect(runs.map(({ status }) => status)).toEqual(runs.map(() => 'Completed'));
+  expect(runs).toHaveLength(earlierRuns + 1);
+  return costsOfRuns;
+}
+
+describe('the statements of a run', () => {
+  it.each([
+    ['of 20 rows', withRows],
+    ['without rows', withoutRows],
+  ] as const)('%s are as few as they were, by place', async (kind, first) => {
+    await knowTraits(harness, harness.bucket, { conditional_put: true, checksums: true });
+    const sent = (await backfillHours(first)).at(-1) ?? [];
+    expect(costByPlace(sent)).toMatchSnapshot();
+    const { statements, commits } = costOf(sent);
+    expect({ statements, commits }).toEqual(costs[kind]);
+  });
+});
