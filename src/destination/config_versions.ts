@@ -20,6 +20,7 @@ import {
   type SealedConfig,
   secretContext,
 } from './sealed_config.ts';
+import { type StoreOfProject, type StoreTraits, traitsSql } from './store_traits.ts';
 
 /** The tables with configs, and the id that the secrets of each row are sealed for. */
 const configTables = [
@@ -202,19 +203,39 @@ export async function readConfigVersions(
  * keys are rotated because the old ones end, and those of replaced versions are removed. Only activities call this.
  * @throws ConfigVersionNotFound, SecretUnreadable, SecretsRemoved
  */
-export async function readConfig(
+export const readConfig = (
   database: Pool | Connection,
   keyRing: KeyRing,
   batchExportId: string,
   version: number,
-): Promise<PublicConfig> {
+): Promise<PublicConfig> => readConfigWith(database, keyRing, { batchExportId, version }, null);
+
+/** Reads what `readConfig` reads, and with the same statement the traits of a store; null if that was never tested. */
+export async function readConfigAndTraits(
+  pool: Pool,
+  keyRing: KeyRing,
+  of: Pick<RunSpec, 'batch_export_id' | 'config_version'>,
+  store: StoreOfProject & { readonly checkIntervalMs: number },
+): Promise<PublicConfig & { readonly traits: StoreTraits | null }> {
+  const { batch_export_id: batchExportId, config_version: version } = of;
+  return readConfigWith(pool, keyRing, { batchExportId, version }, store);
+}
+
+async function readConfigWith(
+  database: Pool | Connection,
+  keyRing: KeyRing,
+  { batchExportId, version }: { readonly batchExportId: string; readonly version: number },
+  store: (StoreOfProject & { readonly checkIntervalMs: number }) | null,
+): Promise<PublicConfig & { readonly traits: StoreTraits | null }> {
   // A version above the one in force belongs to a command that was rejected, or is not decided yet.
-  const found = await database.query<StoredConfig & { version: number }>(
-    `select ${storedColumns}, version from exportd.destination_configs
+  const found = await database.query<StoredConfig & { version: number; traits: StoreTraits | null }>(
+    `select ${storedColumns}, version,
+       ${store ? traitsSql({ team_id: 3, location: 4, checkIntervalMs: 5 }) : 'null'} as traits
+     from exportd.destination_configs
      where batch_export_id = $1 and (version = $2 or secrets_removed_at is null and version > $2
        and version <= (select config_version from exportd.batch_exports where id = $1))
      order by version desc`,
-    [batchExportId, version],
+    [batchExportId, version, ...(store ? [store.team_id, store.location, store.checkIntervalMs] : [])],
   );
   const stored = found.rows.at(-1);
   if (stored?.version !== version) throw configVersionNotFound(batchExportId, version);
@@ -222,8 +243,9 @@ export async function readConfig(
     ({ secrets_removed, config }) => !secrets_removed && locationOf(config) === locationOf(stored.config),
   );
   if (!newest) throw new SecretsRemoved(version);
+  const { traits } = stored;
   const { destination_type, config } = openSealed(keyRing, batchExportId, newest);
-  if (newest.version === version) return { destination_type, config };
+  if (newest.version === version) return { destination_type, config, traits };
   const credentials = Object.entries(config).filter(([field]) => credentialFields.has(field));
   return {
     destination_type,
@@ -231,6 +253,7 @@ export async function readConfig(
       ...Object.fromEntries(Object.entries(stored.config).filter(([field]) => !credentialFields.has(field))),
       ...Object.fromEntries(credentials),
     },
+    traits,
   };
 }
 

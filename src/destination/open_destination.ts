@@ -14,7 +14,7 @@ import {
   type ProbeWait,
   type UploadReference,
 } from './destination.ts';
-import { readConfig } from './config_versions.ts';
+import { readConfig, readConfigAndTraits } from './config_versions.ts';
 import { abortMatchingUploads, abortUpload, createUpload, resumeUpload } from './multipart.ts';
 import { circuitOf, createS3Requests, type DestinationContext, probeS3 } from './requests.ts';
 import { maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
@@ -198,6 +198,8 @@ export type OpenDestination = (
 
 /** How long a store is trusted to refuse overwrites, in milliseconds. Then the next manifest tests it again. */
 const traitsMaxAgeMs = 86_400_000;
+/** Config versions whose location a process remembers. */
+const knownLocations = 10_000;
 
 /** The wait of a caller outside the export slots. */
 const plainWait: ProbeWait = { signal: new AbortController().signal };
@@ -207,16 +209,35 @@ const plainWait: ProbeWait = { signal: new AbortController().signal };
  * end.
  * @param circuits without them, no destination is probed
  */
-export const createDestinationOpener =
-  (pool: Pool, keyRing: KeyRing, settings: Settings, circuits?: CircuitBreaker): OpenDestination =>
-  async (spec, onError, waiting = plainWait) => {
-    const stored = await readConfig(pool, keyRing, spec.batch_export_id, spec.config_version);
+export const createDestinationOpener = (
+  pool: Pool,
+  keyRing: KeyRing,
+  settings: Settings,
+  circuits?: CircuitBreaker,
+): OpenDestination => {
+  /** Where config versions lead to, which are immutable. */
+  const locations = new Map<string, string>();
+  const remember = (version: string, location: string): void => {
+    locations.set(version, location);
+    const [oldest] = locations.keys();
+    if (locations.size > knownLocations && oldest !== undefined) locations.delete(oldest);
+  };
+  return async (spec, onError, waiting = plainWait) => {
+    const version = `${spec.batch_export_id}/${spec.config_version}`;
+    const known = { team_id: spec.team_id, location: locations.get(version) ?? '' };
+    const stored = await readConfigAndTraits(pool, keyRing, spec, {
+      ...known,
+      checkIntervalMs: traitsMaxAgeMs,
+    });
     // Validated again, because settings may have become stricter after the config was stored.
     const config = parseS3Config(stored.config, settings);
     const store = { team_id: spec.team_id, location: locationOf(config) };
+    remember(version, store.location);
     const circuit = circuitOf(config);
     const [traits] = await Promise.all([
-      readTraits(pool, store, traitsMaxAgeMs),
+      known.location === store.location
+        ? (stored.traits ?? unknownTraits)
+        : readTraits(pool, store, traitsMaxAgeMs),
       circuits?.admit(circuit, () => probeS3(config, settings), waiting),
     ]);
     return openS3(config, {
@@ -228,6 +249,7 @@ export const createDestinationOpener =
       ...(circuits && { circuit: circuits.reporter(circuit) }),
     });
   };
+};
 
 /** The location of objects of an export: the config version that they were written with. */
 type ObjectLocation = Pick<RunSpec, 'team_id' | 'batch_export_id' | 'config_version'>;

@@ -52,21 +52,32 @@ const databaseIdentity = `(select concat_ws('/', (select system_identifier from 
   (select timeline_id from pg_control_checkpoint()),
   (select oid from pg_database where datname = current_database()), 'exportd.store_traits'::regclass::oid))`;
 
-/** Reads the traits of a store. @param checkIntervalMs how long it is trusted to refuse overwrites after it was seen to */
+/**
+ * SQL: the traits of a store as JSON; null if it was never tested.
+ * @param store parameters by number: the project, the location, and how many milliseconds it is trusted to refuse overwrites
+ * after it was seen to
+ */
+export const traitsSql = (
+  store: Readonly<Record<'team_id' | 'location' | 'checkIntervalMs', number>>,
+): string =>
+  `(select to_jsonb(found) from (
+     select case when not conditional_put
+         or (confirmed_at > clock_timestamp() - $${store.checkIntervalMs} * interval '1 millisecond' and confirmed_in = ${databaseIdentity})
+         then conditional_put end as conditional_put,
+       conditional_complete, equal_parts, missing_key, checksums, versioned, demands_checksums, server
+     from exportd.store_traits where team_id = $${store.team_id} and location = $${store.location}) as found)`;
+
+/** Reads the traits of a store. @param checkIntervalMs see `traitsSql` */
 export async function readTraits(
   pool: Pool,
   { team_id, location }: StoreOfProject,
   checkIntervalMs: number,
 ): Promise<StoreTraits> {
-  const { rows } = await pool.query<StoreTraits>(
-    `select case when not conditional_put
-         or (confirmed_at > clock_timestamp() - $3 * interval '1 millisecond' and confirmed_in = ${databaseIdentity})
-         then conditional_put end as conditional_put,
-       conditional_complete, equal_parts, missing_key, checksums, versioned, demands_checksums, server
-     from exportd.store_traits where team_id = $1 and location = $2`,
+  const { rows } = await pool.query<{ traits: StoreTraits | null }>(
+    `select ${traitsSql({ team_id: 1, location: 2, checkIntervalMs: 3 })} as traits`,
     [team_id, location, checkIntervalMs],
   );
-  return rows[0] ?? unknownTraits;
+  return rows[0]?.traits ?? unknownTraits;
 }
 
 /**

@@ -33,6 +33,8 @@ const returnAfterMs = 1_000;
 const maxProbes = 100;
 /** Responses are recorded at most this often, so that a busy destination costs no statement per request. */
 const recordIntervalMs = 5_000;
+/** How long a circuit that was read counts as closed, in milliseconds, so that a busy one costs no statement per attempt. */
+const closedMs = 5_000;
 const maxRememberedRuns = 10_000;
 
 /** A map that forgets its oldest entry, to bound the memory of a process. An entry that is set again is the newest. */
@@ -60,6 +62,10 @@ export function createCircuitBreaker(
   /** The probes of this process. They need no slot of an activity, and outlast the attempts that started them. */
   const probes = new Map<string, Promise<void>>();
   const recorded = new Map<string, number>();
+  /** Until when circuits that were read admit attempts, without those whose destination has failed since. */
+  const knownClosed = new BoundedMap<string, number>(maxRememberedRuns);
+  const isKnownClosed = (destination: string): boolean =>
+    performance.now() < (knownClosed.get(destination) ?? -Infinity);
   /** Open circuits as they were read, and when. None closes before its next probe is due. */
   const knownOpen = new Map<string, { readonly circuit: StoredCircuit; readonly readAt: number }>();
   /** The destinations that runs wait for. A run that is forgotten asks the control database. */
@@ -74,6 +80,10 @@ export function createCircuitBreaker(
     const circuit = await store.read(destination);
     if (circuit.open) knownOpen.set(destination, { circuit, readAt });
     else knownOpen.delete(destination);
+    if (admits(circuit)) {
+      const silentInMs = probeAfterMs - (circuit.responded_ms_ago ?? 0);
+      knownClosed.set(destination, readAt + Math.min(closedMs, silentInMs));
+    } else knownClosed.delete(destination);
     return circuit;
   };
 
@@ -145,6 +155,8 @@ export function createCircuitBreaker(
 
   return {
     admit: async (destination, probe, { yieldSlot, signal, runId }) => {
+      // Another process may have opened it since. Then this one finds out by its own requests, or with the next read.
+      if (isKnownClosed(destination)) return;
       const circuit = waitingCircuit(destination) ?? (await read(destination));
       if (admits(circuit)) return;
       const isDue = circuit.open === null || circuit.next_probe_in_ms <= 0;
@@ -167,6 +179,7 @@ export function createCircuitBreaker(
         store.recordResponse(destination).catch(() => recorded.delete(destination));
       },
       unavailable: async (error) => {
+        knownClosed.delete(destination);
         try {
           await store.open(destination, error.message);
           const circuit = await read(destination);

@@ -3,7 +3,7 @@ import type { BarrierState, BlockingTransaction, UnsettledBarrier } from '../dom
 import type { Relations } from './relations.ts';
 import type { BarrierCheck } from './source.ts';
 import { SourceIsStandby } from './source_connection.ts';
-import { readRowOrigins, type RowOrigins, type Subscription } from './row_origins.ts';
+import { originsReader, type ReadOrigins, type Subscription } from './row_origins.ts';
 
 export type Connection = Pick<pg.ClientBase, 'query'>;
 
@@ -95,10 +95,13 @@ export async function checkBarrier(
   cutoff: string,
   state: BarrierState,
   options: BarrierOptions,
+  origins: ReadOrigins = originsReader(connection, options.relations),
 ): Promise<BarrierCheck> {
   if (state.phase === 'open') return openBarrier;
-  if (state.phase !== 'settling') return advance(state, createTransactionLists(connection, options), options);
-  const { wait_ms } = await readServer(connection, { cutoff, settleMs: options.settleMs });
+  if (state.phase !== 'settling')
+    return advance(state, createTransactionLists(connection, options, origins), options);
+  const server = await readServer(connection, { cutoff, settleMs: options.settleMs });
+  const { wait_ms } = server;
   if (wait_ms > 0) {
     // The first wait is never shorter than the settle time. Otherwise runs that jitter has spread would meet again
     // here.
@@ -109,8 +112,8 @@ export async function checkBarrier(
       blocked_by: [],
     };
   }
-  const settled = { cutoff, settleMs: options.settleMs };
-  const lists = createTransactionLists(connection, options, settled);
+  const settled = { cutoff, settleMs: options.settleMs, server };
+  const lists = createTransactionLists(connection, options, origins, settled);
   const until = new Date(Date.parse(cutoff) + options.settleMs).toISOString();
   return advance({ phase: 'subscribed', until }, lists, options);
 }
@@ -125,7 +128,8 @@ export async function checkBarriers(
   states: readonly UnsettledBarrier[],
   options: BarrierOptions,
 ): Promise<readonly BarrierCheck[]> {
-  const lists = createTransactionLists(connection, options);
+  const origins = originsReader(connection, options.relations);
+  const lists = createTransactionLists(connection, options, origins);
   const checks: BarrierCheck[] = [];
   for (const state of states)
     try {
@@ -220,8 +224,7 @@ const describeSubscription = ({ name, is_ready, applied_until }: Subscription): 
 });
 
 /** The open transactions of a server at one moment. */
-interface OpenTransactions {
-  readonly server_start: string;
+interface OpenTransactions extends Pick<SourceServer, 'server_start' | 'prepares'> {
   readonly transactions: readonly (BlockingTransaction & Dated)[];
   /** The blockers of a barrier that have not ended. */
   remainingOf(
@@ -234,20 +237,19 @@ interface TransactionLists {
   open(): Promise<OpenTransactions>;
   /** A transaction is prepared before its virtual id is released, so this list is read after the open ones. */
   prepared(): Promise<readonly PreparedTransaction[]>;
-  /** Where the rows come from. */
-  origins(): Promise<RowOrigins>;
+  readonly origins: ReadOrigins;
 }
 
 function createTransactionLists(
   connection: Connection,
-  { ownApplicationName, relations }: BarrierOptions,
-  settled?: SettledCutoff,
+  { ownApplicationName }: Pick<BarrierOptions, 'ownApplicationName'>,
+  origins: ReadOrigins,
+  settled?: SettledCutoff & { readonly server: SourceServer },
 ): TransactionLists {
   let openList: Promise<OpenTransactions> | undefined;
   let preparedList: Promise<readonly PreparedTransaction[]> | undefined;
-  let rowOrigins: Promise<RowOrigins> | undefined;
   const readOpen = async (): Promise<OpenTransactions> => {
-    const { server_start } = await readServer(connection);
+    const { server_start, prepares } = settled?.server ?? (await readServer(connection));
     const { rows: transactions } = await connection.query<BlockingTransaction & Dated>(
       openTransactionsQuery,
       [ownApplicationName, settled?.cutoff ?? null, settled?.settleMs ?? null],
@@ -255,6 +257,7 @@ function createTransactionLists(
     const byId = new Map(transactions.map((transaction) => [idOf(transaction), transaction]));
     return {
       server_start,
+      prepares,
       transactions,
       remainingOf: (state) => {
         if (state.server_start !== server_start) return [];
@@ -270,9 +273,9 @@ function createTransactionLists(
   const open = () => (openList ??= readOpen());
   return {
     open,
-    origins: () => (rowOrigins ??= readRowOrigins(connection, relations)),
+    origins,
     prepared: async () => {
-      await open();
+      if (!(await open()).prepares) return [];
       return (preparedList ??= connection
         .query<PreparedTransaction>(preparedTransactionsQuery)
         .then(({ rows }) => rows));
@@ -286,20 +289,26 @@ const idOf = ({ virtual_transaction, pid }: BlockingTransaction): string => `${v
 const mayBeSameSession = (one: BlockingTransaction, other: BlockingTransaction): boolean =>
   one.backend_start === null || other.backend_start === null || one.backend_start === other.backend_start;
 
-/**
- * Reads when the server started, and the milliseconds until a cutoff is `settleMs` in the past by its clock (0 when it is).
- * @throws SourceIsStandby
- */
-async function readServer(
-  connection: Connection,
-  settled?: SettledCutoff,
-): Promise<{ readonly server_start: string; readonly wait_ms: number }> {
-  const { rows } = await connection.query<{ server_start: string; wait_ms: number; standby: boolean }>(
+/** The server of the source, as of one moment. */
+interface SourceServer {
+  readonly server_start: string;
+  /** Whether it may have prepared transactions. It starts with a setting that few change. */
+  readonly prepares: boolean;
+  /** Until a cutoff is `settleMs` in the past by its clock, in milliseconds; 0 when it is. */
+  readonly wait_ms: number;
+}
+
+/** @throws SourceIsStandby */
+async function readServer(connection: Connection, settled?: SettledCutoff): Promise<SourceServer> {
+  const { rows } = await connection.query<SourceServer & { readonly standby: boolean }>(
     `select to_char(pg_postmaster_start_time() at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as server_start,
        greatest(0, ceil(1000 * extract(epoch from $1::timestamptz - clock_timestamp()) + $2::float8))::float8 as wait_ms,
+       current_setting('max_prepared_transactions', true) is distinct from '0' as prepares,
        pg_is_in_recovery() as standby`,
     [settled?.cutoff ?? null, settled?.settleMs ?? null],
   );
-  if (rows[0]?.standby) throw new SourceIsStandby();
-  return { server_start: rows[0]?.server_start ?? '', wait_ms: rows[0]?.wait_ms ?? 0 };
+  const [server] = rows;
+  if (!server) throw new RangeError('A statement without FROM returns one row.');
+  if (server.standby) throw new SourceIsStandby();
+  return server;
 }

@@ -9,8 +9,10 @@ import { mapListedTable } from './check/draft_view.ts';
 import { catalogReader, type ReadCatalog, readRelationFacts } from './check/report.ts';
 import type { RelationRole } from './contract.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
+import { createKnownColumns } from './known_columns.ts';
 import { type ModelQuery, statementSettings } from './model_query.ts';
 import {
+  type CreateModelQuery,
   findKey,
   localPageReader,
   readFingerprint,
@@ -29,7 +31,6 @@ import {
   type ReadTransaction,
   shareByProject,
   type SourceConnectionOptions,
-  type SourceConnections,
   type SourceMonitor,
 } from './source_connection.ts';
 import { columnTypesOf, type Relations, type RelationSettings, relationsOf } from './relations.ts';
@@ -37,7 +38,7 @@ import { type BadRow, type BadRowReader, badRowReader } from './bad_row.ts';
 import { findStrayRows } from './stray_rows.ts';
 import { attributeRejection } from './selection_rejected.ts';
 import type { KeyBounds, ReadOptions, RowFinder, RowRange, Source } from './source.ts';
-import { withUnseenRows } from './row_origins.ts';
+import { originsReader, withUnseenRows } from './row_origins.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
 
 /** A relation of the source lacks columns, or has them with types that exports cannot read. */
@@ -167,26 +168,38 @@ export function createSource({
     ownApplicationName: applicationName,
   };
 
-  /** Reads the columns of the relations each time, because a view may be replaced while exportd runs. */
-  const queryOf = async (
-    connection: ReadTransaction['connection'],
-    { model, team_id, selection }: Pick<RowRange, 'model' | 'team_id' | 'selection'>,
-  ): Promise<ModelQuery> =>
-    model === 'events'
-      ? eventsQuery(relations, await eventColumnTypes(connection, relations), { team_id, selection })
-      : personsQuery(relations, await columnTypesOf(connection, relations.persons), { team_id, selection });
+  // A view may be replaced while exportd runs. Columns come from the catalog within milliseconds, whatever the statements of
+  // others do.
+  const columns = createKnownColumns((model, signal) =>
+    checks.read({}, signal, async ({ connection }) =>
+      model === 'events'
+        ? { model, types: await eventColumnTypes(connection, relations) }
+        : { model, types: await columnTypesOf(connection, relations.persons) },
+    ),
+  );
+  const queryOf: CreateModelQuery = async ({ model, team_id, selection }, signal) => {
+    const known = await columns.of(model, signal);
+    return known.model === 'events'
+      ? eventsQuery(relations, known.types, { team_id, selection })
+      : personsQuery(relations, known.types, { team_id, selection });
+  };
 
-  const readQuery = (
-    connections: SourceConnections,
+  /** Reads with the query of a range, in a transaction with the settings of its statements. */
+  const inTransactionOf = async <Result>(
     range: RowRange,
     signal: AbortSignal | undefined,
-  ): Promise<ModelQuery> => connections.read({}, signal, ({ connection }) => queryOf(connection, range));
+    more: Parameters<typeof statementSettings>[2],
+    work: (connection: ReadTransaction['connection'], query: ModelQuery) => Promise<Result>,
+  ): Promise<Result> => {
+    const query = await queryOf(range, signal);
+    return counts
+      .forProject(range.team_id)
+      .read(statementSettings(query, range, more), signal, ({ connection }) => work(connection, query));
+  };
 
   /** Whether PostgreSQL accepts the statement that reads all rows of a range. It reads no row. */
   const acceptsAllRows = async (range: RowRange, signal: AbortSignal | undefined): Promise<boolean> =>
-    counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
-      const query = await queryOf(connection, { ...range, selection: allRows });
-      await set(statementSettings(query, range));
+    inTransactionOf({ ...range, selection: allRows }, signal, {}, async (connection, query) => {
       await connection.query(`explain ${query.page(1, { after: false, until: false })}`);
       return true;
     });
@@ -194,7 +207,7 @@ export function createSource({
   const badRowsOf = async (range: RowRange, signal: AbortSignal | undefined): Promise<BadRowReader> => {
     const connections = counts.forProject(range.team_id);
     const all = { ...range, selection: allRows };
-    return badRowReader(connections, await readQuery(connections, all, signal), all, signal);
+    return badRowReader(connections, await queryOf(all, signal), all, signal);
   };
   /** The id only of events: that of persons is one of an application. */
   const describeBadRow = async (
@@ -249,7 +262,36 @@ export function createSource({
     read: () => Promise<Result>,
   ): Promise<Result> => {
     try {
-      return await read();
+      return await columns.reading(range.model, signal, read);
+    } catch (error) {
+      throw await attribute(error, range, signal);
+    }
+  };
+  /** Reads one after another with the query of a range; from the start again if the first fails because columns have changed. */
+  const readEach = async function* <Item>(
+    range: RowRange,
+    signal: AbortSignal,
+    read: (query: ModelQuery) => AsyncGenerator<Item>,
+  ): AsyncGenerator<Item> {
+    const used = columns.used(range.model);
+    let isFirst = true;
+    try {
+      for await (const item of read(await queryOf(range, signal))) {
+        isFirst = false;
+        yield item;
+      }
+    } catch (error) {
+      if (!isFirst || !(await columns.haveChanged(used, error, signal))) throw error;
+      yield* readEach(range, signal, read);
+    }
+  };
+  const readBlocks = async function* <Block>(
+    range: RowRange,
+    signal: AbortSignal,
+    read: (query: ModelQuery) => AsyncGenerator<Block>,
+  ): AsyncGenerator<Block> {
+    try {
+      yield* readEach(range, signal, read);
     } catch (error) {
       throw await attribute(error, range, signal);
     }
@@ -261,13 +303,11 @@ export function createSource({
       const onStandby =
         primary && (await checkStandbyBarrier({ primary, standby: checks }, cutoff, state, barrier));
       if (onStandby && onStandby.state.phase !== 'open') return onStandby;
-      return checks.read({}, signal, async ({ connection }) =>
-        withUnseenRows(
-          connection,
-          relations,
-          onStandby ?? (await checkBarrier(connection, cutoff, state, barrier)),
-        ),
-      );
+      return checks.read({}, signal, async ({ connection }) => {
+        const origins = originsReader(connection, relations);
+        const check = onStandby ?? (await checkBarrier(connection, cutoff, state, barrier, origins));
+        return withUnseenRows(origins, check);
+      });
     },
     checkBarriers: async (states) => {
       if (states.length === 0) return [];
@@ -277,9 +317,7 @@ export function createSource({
     },
     countRows: (range, signal) =>
       readRange(range, signal, () =>
-        counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
-          const query = await queryOf(connection, range);
-          await set(statementSettings(query, range));
+        inTransactionOf(range, signal, {}, async (connection, query) => {
           const { rows } = await connection.query<{ rows: string }>(query.count());
           return Number(rows[0]?.rows);
         }),
@@ -293,55 +331,41 @@ export function createSource({
         readFingerprint(counts.forProject(range.team_id), queryOf, range, signal),
       ),
     fingerprints: (range, intervals, signal) =>
-      readFingerprints(counts.forProject(range.team_id), queryOf, range, intervals, signal),
-    async *keys(range, signal) {
-      const connections = counts.forProject(range.team_id);
-      const query = await readQuery(connections, range, signal);
-      yield* readKeys(connections, query, range, signal);
-    },
-    findEventKey: async (range, uuid, signal) => {
-      const connections = counts.forProject(range.team_id);
-      const query = await readQuery(connections, range, signal);
-      return findKey(connections, query, range, uuid, signal);
-    },
+      columns.reading(range.model, signal, () =>
+        readFingerprints(counts.forProject(range.team_id), queryOf, range, intervals, signal),
+      ),
+    keys: (range, signal) =>
+      readEach(range, signal, (query) => readKeys(counts.forProject(range.team_id), query, range, signal)),
+    findEventKey: (range, uuid, signal) =>
+      columns.reading(range.model, signal, async () =>
+        findKey(counts.forProject(range.team_id), await queryOf(range, signal), range, uuid, signal),
+      ),
     splitKeys: (range, every, signal) =>
       readRange(range, signal, () =>
-        counts.forProject(range.team_id).read({}, signal, async ({ connection, set }) => {
-          const query = await queryOf(connection, range);
-          await set(statementSettings(query, range, { every }));
+        inTransactionOf(range, signal, { every }, async (connection, query) => {
           const { rows } = await connection.query<SortKey>(query.splitKeys());
           return rows.map(({ inserted_at, id }) => ({ inserted_at, id }));
         }),
       ),
-    async *blocks(range, keys, options) {
-      const connections = rereads.forProject(range.team_id);
-      const query = await readQuery(connections, range, options.signal);
-      try {
-        yield* readPages(localPageReader(connections), query, range, keys, bounds, {
+    blocks: (range, keys, options) =>
+      readBlocks(range, options.signal, (query) =>
+        readPages(localPageReader(rereads.forProject(range.team_id)), query, range, keys, bounds, {
           ...options,
           lists: counts.forProject(range.team_id),
           badRows: replacedRowsOf(query, range, options),
-        });
-      } catch (error) {
-        throw await attribute(error, range, options.signal);
-      }
-    },
-    async *heldBlocks(range, keys, options) {
-      const { signal, threads } = options;
-      // Columns come from the catalog within milliseconds, whatever the statements of others do.
-      const query = await readQuery(checks, range, signal);
-      const reader = threadPageReader(threads, optionsOf(sourceUrl, size), (reading, work) =>
+        }),
+      ),
+    heldBlocks: (range, keys, options) => {
+      const reader = threadPageReader(options.threads, optionsOf(sourceUrl, size), (reading, work) =>
         threadReads.count(() => inPageShare(range.team_id, reading, work)),
       );
-      try {
-        yield* readPages(reader, query, range, keys, bounds, {
+      return readBlocks(range, options.signal, (query) =>
+        readPages(reader, query, range, keys, bounds, {
           ...options,
           lists: counts.forProject(range.team_id),
           badRows: replacedRowsOf(query, range, options),
-        });
-      } catch (error) {
-        throw await attribute(error, range, signal);
-      }
+        }),
+      );
     },
     sample: (range, options) =>
       readRange(range, options.signal, () =>

@@ -39,7 +39,7 @@ import type {
   RowRange,
   SampleOptions,
 } from './source.ts';
-import type { ReadTransaction, SourceConnectionOptions, SourceConnections } from './source_connection.ts';
+import type { SourceConnectionOptions, SourceConnections } from './source_connection.ts';
 
 /** Reads pages: in this thread, or in another one that holds the blocks. */
 interface PageReader<Block> {
@@ -482,9 +482,9 @@ function subintervalsOf(interval: DataInterval): DataInterval[] {
 }
 
 /** Builds the statements of a range. */
-type CreateModelQuery = (
-  connection: ReadTransaction['connection'],
+export type CreateModelQuery = (
   range: Pick<RowRange, 'model' | 'team_id' | 'selection'>,
+  signal: AbortSignal | undefined,
 ) => Promise<ModelQuery>;
 
 /** By default an interval has its own bucket length. */
@@ -506,19 +506,18 @@ export async function readFingerprint(
   { width_ms = bucketWidthMs(range.interval), ofStates = false }: FingerprintOptions = {},
 ): Promise<Fingerprint> {
   const buckets = { origin: range.interval.start, width_ms };
-  let selected: Awaited<ReturnType<typeof selectComparableRows>> | undefined;
+  const { query, all_events } = await selectComparableRows(createQuery, range, signal);
 
   const readOnce = (
     interval: DataInterval,
     timeout: Readonly<Record<string, string>>,
-  ): Promise<Fingerprint> =>
-    connections.read(timeout, signal, async ({ connection, set }) => {
-      selected ??= await selectComparableRows(connection, createQuery, range);
-      const { query, all_events } = selected;
-      await set({
-        ...statementSettings(query, { ...range, interval }, { buckets }),
-        ...fingerprintSettings[query.hash],
-      });
+  ): Promise<Fingerprint> => {
+    const settings = {
+      ...timeout,
+      ...statementSettings(query, { ...range, interval }, { buckets }),
+      ...fingerprintSettings[query.hash],
+    };
+    return connections.read(settings, signal, async ({ connection }) => {
       const { rows } = await connection.query<FingerprintRow>(query.fingerprint({ ofStates }));
       return {
         ...fingerprintOf(rows, { hash: query.hash, width_ms }),
@@ -526,6 +525,7 @@ export async function readFingerprint(
         ...(ofStates && { of_states: true as const }),
       };
     });
+  };
 
   const fingerprints: Fingerprint[] = [];
   for await (const fingerprint of readDivided(connections, range.interval, signal, readOnce))
@@ -537,13 +537,13 @@ export async function readFingerprint(
 
 /** All events of the project where the current state of persons decides which of them are selected. */
 async function selectComparableRows(
-  connection: ReadTransaction['connection'],
   createQuery: CreateModelQuery,
   range: RowRange,
+  signal: AbortSignal | undefined,
 ): Promise<{ readonly query: ModelQuery; readonly all_events?: true }> {
-  const query = await createQuery(connection, range);
+  const query = await createQuery(range, signal);
   if (!query.selectsByPerson) return { query };
-  return { query: await createQuery(connection, { ...range, selection: allRows }), all_events: true };
+  return { query: await createQuery({ ...range, selection: allRows }, signal), all_events: true };
 }
 
 /**
@@ -617,15 +617,14 @@ function cutValues(select: string, columns: readonly ExportedColumn[]): string {
  * has no rows.
  * @throws RowTooWide for a row whose values are not cut
  */
-export const readSample = (
+export async function readSample(
   connections: SourceConnections,
   createQuery: CreateModelQuery,
   range: RowRange,
   { rows, cutsValues = false, signal }: SampleOptions,
-): Promise<RowBlock | null> =>
-  connections.read({}, signal, async ({ connection, set, cancel }) => {
-    const query = await createQuery(connection, range);
-    await set(statementSettings(query, range));
+): Promise<RowBlock | null> {
+  const query = await createQuery(range, signal);
+  return connections.read(statementSettings(query, range), signal, async ({ connection, cancel }) => {
     const page = query.page(rows, { after: false, until: false });
     const select = cutsValues ? cutValues(page, query.columns) : page;
     const limits = {
@@ -639,3 +638,4 @@ export const readSample = (
     const [block] = (await copyOut(connection, select, query, limits)).blocks;
     return block === undefined ? null : { ...block, fingerprint: fingerprintPlanOf(query, range) };
   });
+}

@@ -168,17 +168,24 @@ class RowsHidden extends Error {
   }
 }
 
+/** Reads where the rows come from, once in a transaction. */
+export type ReadOrigins = () => Promise<RowOrigins>;
+
+export function originsReader(
+  connection: Pick<ReadTransaction['connection'], 'query'>,
+  relations: Relations,
+): ReadOrigins {
+  let origins: Promise<RowOrigins> | undefined;
+  return () => (origins ??= readRowOrigins(connection, relations));
+}
+
 /**
  * Completes the check of a barrier that is open for all transactions of the server: rows from elsewhere may still appear.
  * @throws RowsHidden
  */
-export async function withUnseenRows(
-  connection: Pick<ReadTransaction['connection'], 'query'>,
-  relations: Relations,
-  check: BarrierCheck,
-): Promise<BarrierCheck> {
+export async function withUnseenRows(origins: ReadOrigins, check: BarrierCheck): Promise<BarrierCheck> {
   if (check.state.phase !== 'open') return check;
-  const { hidden, unseen } = await readRowOrigins(connection, relations);
+  const { hidden, unseen } = await origins();
   if (hidden.length > 0) throw new RowsHidden(hidden);
   return unseen.length > 0
     ? {

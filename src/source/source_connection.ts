@@ -371,13 +371,15 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   const limitTemporaryFiles =
     resources && !restrictedRole ? `${limitTemporaryFilesStatement(resources.temp_file_limit)}; ` : '';
   // One message for all: a run has several transactions, and round trips dominate the cost of a short one.
-  const beginStatement = `begin transaction isolation level ${default_transaction_isolation}, read only; ${setStatements(sessionSettings, 'local')}; ${failOnPolicies}${limitTemporaryFiles}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
+  const beginStatement = (first: string): string =>
+    `begin transaction isolation level ${default_transaction_isolation}, read only; ${setStatements(sessionSettings, 'local')}; ${failOnPolicies}${limitTemporaryFiles}${first}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
 
   async function beginTransaction(
     connection: pg.PoolClient,
+    first: string,
   ): Promise<TransactionIdentity & { readonly standby: boolean }> {
     // Several statements return several results, which the types of the driver do not express.
-    const results: unknown = await connection.query(beginStatement);
+    const results: unknown = await connection.query(beginStatement(first));
     const { rows } = (results as pg.QueryResult<TransactionIdentity & { standby: boolean }>[]).at(-1) ?? {};
     const [begun] = rows ?? [];
     if (!begun) throw new Error('The source did not identify the transaction.');
@@ -388,12 +390,13 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   /**
    * Acquires a connection and starts a transaction. If the server has become a standby or a primary since the connection
    * was opened, the connection is closed and the next one is tried: after a failover the address leads to another server.
+   * @param first statements that follow BEGIN in the same message
    */
-  async function openTransaction(signal: AbortSignal | undefined) {
+  async function openTransaction(signal: AbortSignal | undefined, first: string) {
     for (;;) {
       const connection = await acquire(readPool, signal);
       try {
-        const { standby, ...transaction } = await beginTransaction(connection);
+        const { standby, ...transaction } = await beginTransaction(connection, first);
         const isSameServer = (wasStandby.get(connection) ?? standby) === standby;
         wasStandby.set(connection, standby);
         if (isSameServer) return { connection, transaction };
@@ -429,10 +432,13 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     statementTimeoutMs: options.statementTimeoutMs,
     pool: readPool,
     async read(parameters, signal, work) {
-      const { connection, transaction } = await openTransaction(signal).catch((error: unknown) => {
-        if (!signal?.aborted && typeof error === 'object' && error !== null) sourceErrors.add(error);
-        throw error;
-      });
+      const first = restrictedRole ? undefined : settingsInMessage(parameters);
+      const { connection, transaction } = await openTransaction(signal, first ?? '').catch(
+        (error: unknown) => {
+          if (!signal?.aborted && typeof error === 'object' && error !== null) sourceErrors.add(error);
+          throw error;
+        },
+      );
       const cannotCancel = Promise.withResolvers<never>();
       cannotCancel.promise.catch(() => undefined);
       const ended = Promise.withResolvers<undefined>();
@@ -459,7 +465,8 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       let broken: Error | undefined;
       try {
         const set = setIn(connection);
-        await set({ ...parameters, ...restrictedRole?.authorize(parameters, transaction) });
+        if (first === undefined)
+          await set({ ...parameters, ...restrictedRole?.authorize(parameters, transaction) });
         signal?.throwIfAborted();
         signal?.addEventListener('abort', cancel);
         running = true;
@@ -493,6 +500,19 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       await Promise.all([readPool.end(), cancelPool.end()]);
     },
   };
+}
+
+/**
+ * A statement that sets parameters of the transaction, in a message with others; empty without parameters. Undefined if only a
+ * message of its own can have them.
+ */
+function settingsInMessage(parameters: Readonly<Record<string, string>>): string | undefined {
+  const settings = Object.entries(parameters);
+  if (settings.length === 0) return '';
+  // Such a byte would end the message. As a parameter it is an error of the value.
+  if (settings.some(([, value]) => value.includes('\0'))) return undefined;
+  const rows = settings.map((setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`);
+  return `select set_config(name, value, true) from (values ${rows.join(', ')}) as setting (name, value); `;
 }
 
 /** Sets the limit if the role may. */

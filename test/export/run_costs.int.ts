@@ -162,7 +162,9 @@ describe('the statements of a run', () => {
     ['without rows', withoutRows],
   ] as const)('%s are as few as they were, by place', async (kind, first) => {
     await knowTraits(harness, harness.bucket, { conditional_put: true, checksums: true });
-    const sent = (await backfillHours(first)).at(-1) ?? [];
+    // What is read and written every five seconds, whatever the number of runs.
+    const sent =
+      (await backfillHours(first)).at(-1)?.filter(({ place }) => !place.includes('circuits.ts')) ?? [];
     expect(costByPlace(sent)).toMatchSnapshot();
     const { statements, commits } = costOf(sent);
     expect({ statements, commits }).toEqual(costs[kind]);

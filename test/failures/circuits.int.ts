@@ -179,6 +179,48 @@ describe('a destination that was not heard of', () => {
   });
 });
 
+describe('a circuit that was closed when it was read', () => {
+  const countReads = (store: CircuitStore) => {
+    const counted = { reads: 0 };
+    const counting: CircuitStore = {
+      ...store,
+      read: (destination) => {
+        counted.reads += 1;
+        return store.read(destination);
+      },
+    };
+    return { counted, counting };
+  };
+
+  it('is not read again for each attempt', async () => {
+    const { createWorker, state, store } = createOutage();
+    state.responds = true;
+    await createWorker().attempt();
+    const { counted, counting } = countReads(store);
+    const worker = createWorker(counting);
+    for (let attempt = 0; attempt < 5; attempt += 1) expect(await worker.attempt()).toBeNull();
+    expect(counted.reads).toBe(1);
+  });
+
+  it('is read again after a request of this worker that failed, and was opened by another', async () => {
+    const { createWorker, state, store } = createOutage({
+      EXPORTD_S3_PROBE_INITIAL: '60s',
+      EXPORTD_S3_PROBE_MAX: '60s',
+    });
+    state.responds = true;
+    const { counted, counting } = countReads(store);
+    const [one, other] = [createWorker(counting), createWorker()];
+    expect(await one.attempt()).toBeNull();
+    await other.reporter.unavailable(silence);
+    // It does not know, and its request fails like that of the other.
+    expect(await one.attempt()).toBeNull();
+    const before = counted.reads;
+    await one.reporter.unavailable(silence);
+    expect(await one.attempt()).toMatchObject({ type: 'DestinationUnavailable' });
+    expect(counted.reads).toBeGreaterThan(before);
+  });
+});
+
 describe('the circuit of an unavailable destination', () => {
   it('is shared: no worker sends anything before the next probe', async () => {
     const { createWorker, state } = createOutage({
