@@ -31,37 +31,44 @@ export async function findActiveRun(
 export async function countFreeSlots(
   connection: Connection,
   policies: Policies,
-  { batch_export_id, backfill_id }: { readonly batch_export_id: string; readonly backfill_id: string | null },
+  owner: { readonly batch_export_id: string; readonly backfill_id: string | null },
 ): Promise<number> {
-  const owned =
-    backfill_id === null
-      ? 'backfill_id is null'
-      : `(backfill_id = $3 or id in
-           (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $3 and status is null)
-         or ${isRepair('$3')} and ${isRepair('batch_export_runs.backfill_id')})`;
-  const { rows } = await connection.query<{ active: number; is_repair: boolean }>(
-    `select count(*) as active, ${backfill_id === null ? 'false' : isRepair('$3')} as is_repair
-     from exportd.batch_export_runs where batch_export_id = $1 and status = any($2) and ${owned}`,
-    [batch_export_id, activeRunStatuses, ...(backfill_id === null ? [] : [backfill_id])],
+  if (owner.backfill_id !== null) {
+    const { batch_export_id, backfill_id } = owner;
+    return (await countBackfillSlots(connection, policies, { batch_export_id, backfill_id }, null)).free;
+  }
+  const { rows } = await connection.query<{ active: number }>(
+    `select count(*) as active from exportd.batch_export_runs
+     where batch_export_id = $1 and status = any($2) and backfill_id is null`,
+    [owner.batch_export_id, activeRunStatuses],
   );
-  const { active = 0, is_repair = false } = rows[0] ?? {};
-  const ofBackfill = is_repair ? policies.repairConcurrency : policies.backfillConcurrency;
-  return (backfill_id === null ? policies.maxConcurrentRuns : ofBackfill) - active;
+  return policies.maxConcurrentRuns - (rows[0]?.active ?? 0);
+}
+
+/**
+ * The free slots of a backfill, and how many automatic retries of its runs are due, which take the next ones.
+ * @param now null: none is due
+ */
+export async function countBackfillSlots(
+  connection: Connection,
+  policies: Policies,
+  { batch_export_id, backfill_id }: { readonly batch_export_id: string; readonly backfill_id: string },
+  now: Date | null,
+): Promise<{ readonly free: number; readonly due_retries: number }> {
+  const { rows } = await connection.query<{ active: number; is_repair: boolean; due_retries: number }>(
+    `select count(*) as active, ${isRepair('$3')} as is_repair, (
+       select count(*) from exportd.batch_export_runs due where due.backfill_id = $3 and due.retry_at <= $4) as due_retries
+     from exportd.batch_export_runs where batch_export_id = $1 and status = any($2) and (
+       backfill_id = $3
+       or id in (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $3 and status is null)
+       or ${isRepair('$3')} and ${isRepair('batch_export_runs.backfill_id')})`,
+    [batch_export_id, activeRunStatuses, backfill_id, now],
+  );
+  const { active = 0, is_repair = false, due_retries = 0 } = rows[0] ?? {};
+  const slots = is_repair ? policies.repairConcurrency : policies.backfillConcurrency;
+  return { free: slots - active, due_retries };
 }
 
 /** SQL condition: a backfill is the repair of its export. @param backfillId an SQL expression */
 const isRepair = (backfillId: string): string =>
   `exists (select from exportd.backfills owner where owner.id = ${backfillId} and owner.kind = 'repair')`;
-
-/** The number of due automatic retries of a backfill's runs, which take the next free slots. */
-export async function countDueRetries(
-  connection: Connection,
-  backfillId: string,
-  now: Date,
-): Promise<number> {
-  const { rows } = await connection.query<{ due: number }>(
-    'select count(*) as due from exportd.batch_export_runs where backfill_id = $1 and retry_at <= $2',
-    [backfillId, now],
-  );
-  return rows[0]?.due ?? 0;
-}

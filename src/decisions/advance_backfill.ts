@@ -18,7 +18,7 @@ import {
   type JournalTransaction,
   type LockedStream,
 } from '../journal/journal.ts';
-import { countDueRetries, countFreeSlots, findActiveRun } from './active_runs.ts';
+import { countBackfillSlots, findActiveRun } from './active_runs.ts';
 import { createRun } from './create_run.ts';
 import { nextFailedInterval } from './failed_intervals.ts';
 import { findIntervalFrom } from './ledger_boundaries.ts';
@@ -52,7 +52,7 @@ export async function advanceBackfill(
   policies: Policies,
   backfillId: string,
 ): Promise<BackfillStep> {
-  const step = await journal.transaction(async (transaction): Promise<Omit<BackfillStep, 'start_runs'>> => {
+  return journal.transaction(async (transaction): Promise<BackfillStep> => {
     const { rows } = await transaction.connection.query<{ batch_export_id: string; created_at: string }>(
       'select batch_export_id, created_at from exportd.backfills where id = $1',
       [backfillId],
@@ -62,6 +62,7 @@ export async function advanceBackfill(
       return {
         ended: true,
         status: 'Absent',
+        start_runs: [],
         runs_created: 0,
         runs_ended: 0,
         total_runs: 0,
@@ -69,13 +70,10 @@ export async function advanceBackfill(
       };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
     const backfill = await transaction.lock(backfillDecider, backfillId);
-    await recordEndedRuns(transaction.connection, backfill);
-    await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
+    const { mayFail } = await recordEndedRuns(transaction.connection, backfill);
+    if (mayFail) await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
     await createBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
-    await backfill.append(
-      'completed',
-      decideCompletion(backfill.state(), await hasRepairs(transaction.connection, batchExportId)),
-    );
+    await backfill.append('completed', await decideEnd(transaction.connection, batchExportId, backfill));
     const state = backfill.state();
     const { status } = state;
     const [runs_created, runs_ended, total_runs] =
@@ -86,13 +84,24 @@ export async function advanceBackfill(
     return {
       ended: status === 'Completed' || status === 'Cancelled' || status === 'Absent',
       status,
+      start_runs: await readStartableRuns(transaction.connection, { backfill_id: backfillId }),
       runs_created,
       runs_ended,
       total_runs,
       done_at: status === 'Running' ? doneAt({ ...pace, finished: runs_ended, total: total_runs }) : null,
     };
   });
-  return { ...step, start_runs: await readStartableRuns(journal.pool, { backfill_id: backfillId }) };
+}
+
+/** Completes a backfill that has nothing left. Only a repair has a queue. */
+async function decideEnd(
+  connection: Connection,
+  batchExportId: string,
+  backfill: LockedBackfill,
+): Promise<BackfillEvent[]> {
+  const state = backfill.state();
+  const isRepair = state.status !== 'Absent' && state.spec.plan.kind === 'repair';
+  return decideCompletion(state, isRepair && (await hasRepairs(connection, batchExportId)));
 }
 
 /**
@@ -113,12 +122,8 @@ export async function createBackfillRuns(
   if (plan.kind === 'repair' && batchExport.paused) return;
   const { connection, now } = transaction;
   const owner = { batch_export_id: batchExportId, backfill_id: backfill.id };
-  const dueRetryCount = batchExport.paused ? 0 : await countDueRetries(connection, backfill.id, now);
-  for (
-    let slots = (await countFreeSlots(connection, policies, owner)) - dueRetryCount;
-    slots > 0;
-    slots -= 1
-  ) {
+  const { free, due_retries } = await countBackfillSlots(connection, policies, owner, now);
+  for (let slots = free - (batchExport.paused ? 0 : due_retries); slots > 0; slots -= 1) {
     const next = await findNextRun(connection, batchExport, backfill);
     if (!next) return;
     const { interval, run_id: existingRunId, purpose, definition, identity } = next;
@@ -186,16 +191,28 @@ async function findNextInterval(
   }
 }
 
-async function recordEndedRuns(connection: Connection, backfill: LockedBackfill): Promise<void> {
+/**
+ * Records which runs have ended.
+ * @returns `mayFail`: false if the last run that ended did not fail, so that no streak of failures can pause the backfill
+ */
+async function recordEndedRuns(
+  connection: Connection,
+  backfill: LockedBackfill,
+): Promise<{ readonly mayFail: boolean }> {
   const state = backfill.state();
-  if (state.status === 'Absent' || state.active.length === 0) return;
-  const { rows } = await connection.query<{ id: string; status: RunStatus }>(
-    'select id, status from exportd.batch_export_runs where id = any($1)',
-    [state.active],
+  if (state.status === 'Absent' || state.active.length === 0) return { mayFail: true };
+  const { rows } = await connection.query<{ id: string; status: RunStatus; last_failed: boolean | null }>(
+    `select id, status, (
+       select last.status = 'Failed' from exportd.batch_export_runs last
+       where last.backfill_id = $2 and last.status in ('Completed', 'Failed') and not last.held
+       order by last.finished_at desc, last.position desc limit 1) as last_failed
+     from exportd.batch_export_runs where id = any($1)`,
+    [state.active, backfill.id],
   );
   for (const run of rows)
     if (!isActiveStatus(run.status))
       await backfill.append(`ended:${run.id}`, [
         { type: 'BackfillRunEnded', data: { run_id: run.id, status: run.status } },
       ]);
+  return { mayFail: rows[0]?.last_failed !== false };
 }

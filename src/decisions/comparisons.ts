@@ -11,7 +11,7 @@ import { type Fingerprint, haveSameRows } from '../domain/fingerprint.ts';
 import { runDecider } from '../domain/run.ts';
 import type { ExistingRun } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import { type Journal, readState, writeLogLine } from '../journal/journal.ts';
+import { type Journal, type PendingWrite, readState, writeLogLine } from '../journal/journal.ts';
 import { endRepairs, requestRepair } from './repairs.ts';
 import { findActiveRun, hasActiveRun } from './active_runs.ts';
 import { isExpiredInterval } from './expired_intervals.ts';
@@ -87,27 +87,36 @@ const isDue = `comparison.next_due_at <= statement_timestamp()
     or comparison.next_due_at <= statement_timestamp() - make_interval(secs => $1::double precision / 1000))
   and ${isComparable}`;
 
-/** Starts the comparisons of an interval that a run has completed. They replace those of its former manifest. */
-export async function startComparisons(
-  connection: Connection,
+/**
+ * What starts the comparisons of a run that has completed, and ends those of the manifest that it replaces.
+ * @param bucketRows rows of the manifest, with the rejected ones
+ */
+export function comparisonsWrite(
   runId: string,
   { spec, replacement }: Pick<ExistingRun, 'spec' | 'replacement'>,
   bucketRows: number,
-): Promise<void> {
+): PendingWrite {
   const { batch_export_id, data_interval_start: start, data_interval_end: end } = spec;
-  await connection.query(
-    `delete from exportd.interval_comparisons
-     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
-    [batch_export_id, start, end],
-  );
-  await connection.query(
-    `insert into exportd.interval_comparisons (batch_export_id, data_interval_start, data_interval_end, run_id, team_id,
-       model, config_version, selection_hash, bucket_rows, compared_from, next_due_at)
-     select $1, $2, $3, $4, $5, $8, $6, $9 || coalesce(selection_hash, $1::text), $7, due.at,
-       due.at - case when $10 then interval '10 years' else interval '0' end
-     from (select greatest($3::timestamptz, clock_timestamp()) as at) as due
-     left join exportd.destination_configs on batch_export_id = $1::uuid and version = $6::int`,
-    [
+  return {
+    target: 'exportd.interval_comparisons',
+    words: ['comparisons'],
+    text: (first) => {
+      const value = (number: number): string => `$${first + number - 1}`;
+      return `insert into exportd.interval_comparisons (batch_export_id, data_interval_start, data_interval_end, run_id, team_id,
+         model, config_version, selection_hash, bucket_rows, compared_from, next_due_at)
+       select ${value(1)}::uuid, ${value(2)}::timestamptz, ${value(3)}::timestamptz, ${value(4)}::uuid, ${value(5)}::int, ${value(8)}, ${value(6)}::int,
+         ${value(9)} || coalesce(selection_hash, ${value(1)}::uuid::text), ${value(7)}::bigint, due.at,
+         due.at - case when ${value(10)}::boolean then interval '10 years' else interval '0' end
+       from (select greatest(${value(3)}::timestamptz, clock_timestamp()) as at) as due
+       left join exportd.destination_configs on batch_export_id = ${value(1)}::uuid and version = ${value(6)}::int
+       on conflict (batch_export_id, data_interval_start, data_interval_end) do update set
+         run_id = excluded.run_id, team_id = excluded.team_id, model = excluded.model,
+         config_version = excluded.config_version, selection_hash = excluded.selection_hash,
+         bucket_rows = excluded.bucket_rows, compared_from = excluded.compared_from, next_due_at = excluded.next_due_at,
+         comparisons = 0, last_compared_at = null, outcome = null, source_rows = null, added_rows = null,
+         missing_rows = null, examined = null, kept = false, early_at = null, failures = 0, retry_at = null`;
+    },
+    values: [
       batch_export_id,
       start,
       end,
@@ -120,7 +129,7 @@ export async function startComparisons(
       // Late rows that the run had no room for are added by the next one, at once.
       replacement?.base?.has_more ?? false,
     ],
-  );
+  };
 }
 
 /** Ends the comparisons of an export that is deleted. */

@@ -21,7 +21,7 @@ export async function createRun(
   live: LiveBatchExport,
   { id, batch_export_id, interval, purpose, allow_shrink, definition = live.definition }: NewRun,
 ): Promise<void> {
-  const stream = await transaction.lock(runDecider, id);
+  const stream = await transaction.lock(runDecider, id, { isNew: true });
   await stream.append('created', [
     {
       type: 'RunCreated',

@@ -7,7 +7,7 @@ import {
   requireGeneration,
 } from '../domain/run.ts';
 import { filesOf, type RangeAttempt } from '../domain/run_state.ts';
-import { writeLogLine } from '../journal/journal.ts';
+import { logLineWrite } from '../journal/journal.ts';
 import { logIdsOf, rangeStepOf, reserveNextGeneration, type RunSteps, type RunStream } from './run_steps.ts';
 import type { RunEventData } from '../domain/run_events.ts';
 
@@ -20,23 +20,43 @@ interface StartedFile {
   readonly encoder: string;
 }
 
-/** Records what an attempt writes: uploads, parts and files, each before it is sent or after it is complete. */
+/**
+ * Records what an attempt writes: uploads, parts and files, each before it is sent or after it is complete. `line`: of the export's
+ * log; null for none.
+ */
 export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSteps) => ({
   /** `part_bytes`: the size of every part but the last, if the destination requires one size; else null. */
   recordUpload: (
     runId: string,
     attempt: RangeAttempt,
     upload: StartedFile & { readonly upload_id: string; readonly part_bytes: number | null },
+    line: string | null = null,
   ) =>
-    attemptStep(runId, attempt, `upload:${upload.upload_id}`, () => [
-      { type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload } },
-    ]),
+    attemptStep(
+      runId,
+      attempt,
+      `upload:${upload.upload_id}`,
+      () => [{ type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload } }],
+      line,
+    ),
   /** Records a file of one part before it is written in one request. */
-  planWholeFile: (runId: string, attempt: RangeAttempt, file: StartedFile, part: PlannedPart) =>
-    attemptStep(runId, attempt, `whole:${file.upload_token}`, (_, run) => {
-      const written = { ...file, upload_id: null, part_bytes: null, part: recordedPart(run, part) };
-      return [{ type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...written } }];
-    }),
+  planWholeFile: (
+    runId: string,
+    attempt: RangeAttempt,
+    file: StartedFile,
+    part: PlannedPart,
+    line: string | null = null,
+  ) =>
+    attemptStep(
+      runId,
+      attempt,
+      `whole:${file.upload_token}`,
+      (_, run) => {
+        const written = { ...file, upload_id: null, part_bytes: null, part: recordedPart(run, part) };
+        return [{ type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...written } }];
+      },
+      line,
+    ),
   /**
    * Records that another object has the key of a file. Reserves the next generation, unless files of this one are
    * complete: then the next file has the next number.
@@ -89,13 +109,12 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     file: CompletedFile,
     { finishesRange = false, line }: { finishesRange?: boolean; line?: string } = {},
   ) =>
-    step(runId, async (stream, { connection }) => {
+    step(runId, async (stream, { later }) => {
       const { run } = requireAttempt(requireGeneration(stream.state(), attempt.generation), attempt);
       await stream.append(`generation:${attempt.generation}/file:${file.key}`, [
         decideFile(run, { ...rangeStepOf(attempt), file }, { finishesRange }),
       ]);
-      if (line !== undefined)
-        await writeLogLine(connection, { ...logIdsOf(run, runId), level: 'INFO', message: line });
+      if (line !== undefined) later(logLineWrite({ ...logIdsOf(run, runId), level: 'INFO', message: line }));
     }),
   /** Records that the files contain every row of the range. */
   finishRange: (runId: string, attempt: RangeAttempt) =>

@@ -7,12 +7,72 @@ import {
   isCoveredByRows,
   type ReplacedRun,
 } from '../domain/replaced_generation.ts';
-import { runDecider } from '../domain/run.ts';
-import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
+import { runDecider, RunEnded } from '../domain/run.ts';
+import { earlierGenerationsOf, type ExistingRun, type RunState } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
 import { type Journal, readState } from '../journal/journal.ts';
 import { checkedIntervals, differsNow } from '../projections/interval_checks.ts';
 import { readFiles, readReplacedFiles } from './read_files.ts';
+
+/** What a run finds of the others of its interval and its export. While it is active, only its own steps change it. */
+export interface OtherRuns {
+  /** Whether the export has had no other run. */
+  readonly isFirstOfExport: boolean;
+  /** Whether the interval may have a manifest that the run replaces. */
+  readonly mayReplace: boolean;
+  /** The generation that the run reserves, as long as it has none. */
+  readonly nextGeneration: number;
+}
+
+/** A run, and what it finds of others. */
+export interface RunAmongOthers {
+  readonly run: ExistingRun;
+  readonly others: OtherRuns;
+}
+
+/**
+ * Reads a run and what it finds of others, with one statement.
+ * @throws RunEnded when there is no such run
+ */
+export async function readRunAmongOthers(
+  { pool, projector }: Pick<Journal, 'pool' | 'projector'>,
+  runId: string,
+): Promise<RunAmongOthers> {
+  const { rows } = await pool.query<{
+    state: unknown;
+    is_first: boolean;
+    may_replace: boolean;
+    next_generation: number;
+  }>({
+    name: 'run-among-others',
+    text: `select folded.state, coalesce(former.may_replace, true) as may_replace, ${nextGenerationSql('run', 'former')} as next_generation,
+        not exists (select from exportd.batch_export_runs other
+          where other.batch_export_id = run.batch_export_id and other.id <> run.id) as is_first
+      from exportd.stream_states folded
+      join exportd.batch_export_runs run on run.id = folded.stream_id
+      left join lateral (
+        select max(greatest(generation, adopted_generation)) as generation,
+          bool_or(manifest_key is not null or adopted_generation is not null) as may_replace
+        from exportd.batch_export_runs of_interval where ${isOfInterval('of_interval', 'run')}) former on true
+      where folded.stream_type = 'run' and folded.stream_id = $1`,
+    values: [runId],
+  });
+  const [found] = rows;
+  if (!found) throw new RunEnded('Absent');
+  const run = projector.stateOf('run', found.state) as RunState;
+  if (run.status === 'Absent') throw new RunEnded('Absent');
+  const { is_first: isFirstOfExport, may_replace: mayReplace, next_generation: nextGeneration } = found;
+  return { run, others: { isFirstOfExport, mayReplace, nextGeneration } };
+}
+
+/** SQL: whether two relations with its columns are of the same interval. */
+const isOfInterval = (one: string, other: string): string =>
+  `${one}.batch_export_id = ${other}.batch_export_id and ${one}.data_interval_start = ${other}.data_interval_start
+    and ${one}.data_interval_end = ${other}.data_interval_end`;
+
+/** SQL: the generation after all that the runs of an interval, also collapsed ones, have reserved. */
+const nextGenerationSql = (run: string, former: string): string =>
+  `greatest(${former}.generation, (select collapsed_generation from exportd.intervals ledger where ${isOfInterval('ledger', run)}), 0) + 1`;
 
 /** Decides which files of earlier generations stay when a run publishes. @throws ConfigVersionNotFound */
 export async function readEarlierGenerations(

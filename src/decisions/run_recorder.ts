@@ -25,8 +25,8 @@ import {
   isFailureDue,
   type RangeAttempt,
 } from '../domain/run_state.ts';
-import { type Journal, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
-import { startComparisons } from './comparisons.ts';
+import { type Journal, logLineWrite, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
+import { comparisonsWrite } from './comparisons.ts';
 import { foreignManifestBecause, readAdoptedManifest } from './adopted_manifests.ts';
 import { readDecision } from './interval_decisions.ts';
 import {
@@ -43,7 +43,10 @@ import {
   isCollapsedRun,
   isKnownToDiffer,
   mayHavePublished,
+  type OtherRuns,
   readEarlierGenerations,
+  readRunAmongOthers,
+  type RunAmongOthers,
 } from './replaced_runs.ts';
 import {
   createRunSteps,
@@ -99,16 +102,13 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
    * claim meanwhile.
    */
   cancelAsRequested: (runId: string, { publish_claims }: Pick<ExistingRun, 'publish_claims'>) =>
-    step(runId, async (stream, { connection }) => {
+    step(runId, async (stream, { later }) => {
       const run = requireActive(stream.state());
       if (run.cancel_requested === null || run.publish_claims !== publish_claims) return;
       await stream.append('ended', [{ type: 'RunCancelled', data: { reason: run.cancel_requested } }]);
       const { data_interval_start: start, data_interval_end: end } = run.spec;
-      await writeLogLine(connection, {
-        ...logIdsOf(run, runId),
-        level: 'WARNING',
-        message: `Run of ${start} to ${end} ended Cancelled, because its bucket has no manifest of it: ${run.cancel_requested}`,
-      });
+      const message = `Run of ${start} to ${end} ended Cancelled, because its bucket has no manifest of it: ${run.cancel_requested}`;
+      later(logLineWrite({ ...logIdsOf(run, runId), level: 'WARNING', message }));
     }),
   /** Whether a run of the interval published with this id, so that the journal knows its manifest. */
   hasPublished: (run: ExistingRun, otherRunId: string) => hasPublished(journal.pool, run.spec, otherRunId),
@@ -142,7 +142,7 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
     manifestKey: string,
     expiresAt: string | null = null,
   ): Promise<void> => {
-    await step(runId, async (stream, { connection }) => {
+    await step(runId, async (stream, { later }) => {
       const state = stream.state();
       if (state.status === 'Completed') return;
       const run = requireGeneration(state, generation);
@@ -158,16 +158,13 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
       ]);
       const completed = withBase(run);
       const { rows } = filesOf(completed);
-      await startComparisons(connection, runId, completed, rows + (completed.rejected_file?.rows ?? 0));
+      later(comparisonsWrite(runId, completed, rows + (completed.rejected_file?.rows ?? 0)));
       const { data_interval_start: start, data_interval_end: end } = run.spec;
-      await writeLogLine(connection, {
-        ...logIdsOf(run, runId),
-        level: 'INFO',
-        message: `Exported ${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'} of ${start} to ${end}. Manifest: ${manifestKey}.`,
-      });
+      const message = `Exported ${rows.toLocaleString('en')} ${rows === 1 ? 'row' : 'rows'} of ${start} to ${end}. Manifest: ${manifestKey}.`;
+      later(logLineWrite({ ...logIdsOf(run, runId), level: 'INFO', message }));
       const removed = describeRemovedRows(run, rows);
       if (removed !== null)
-        await writeLogLine(connection, { ...logIdsOf(run, runId), level: 'WARNING', message: removed });
+        later(logLineWrite({ ...logIdsOf(run, runId), level: 'WARNING', message: removed }));
     });
   },
 });
@@ -179,21 +176,18 @@ const createUnchangedRecorder = (journal: Journal, { step }: RunSteps) => ({
     isKnownToDiffer(journal.pool, spec, run_id),
   /** Completes a run that publishes nothing: bucket and source have the rows of the current manifest. */
   completeUnchanged: (runId: string, replaced: ReplacedRun) =>
-    step(runId, async (stream, { connection }) => {
+    step(runId, async (stream, { later }) => {
       const run = requireActive(stream.state());
       const { generation } = replaced.run;
       await stream.append('ended', [
         { type: 'RunUnchanged', data: { manifest_run_id: replaced.run_id, generation } },
       ]);
       const { data_interval_start: start, data_interval_end: end } = run.spec;
-      await writeLogLine(connection, {
-        ...logIdsOf(run, runId),
-        level: 'INFO',
-        message:
-          run.replacement?.outcome === 'rows_kept'
-            ? `Nothing was published of ${start} to ${end}: the source lacks ${run.replacement.missing_rows} rows of generation ${generation}, which are kept as was decided.`
-            : `Nothing was published of ${start} to ${end}: the source has the same ${run.records_total_count ?? 0} rows as generation ${generation}, whose files are in the bucket.`,
-      });
+      const message =
+        run.replacement?.outcome === 'rows_kept'
+          ? `Nothing was published of ${start} to ${end}: the source lacks ${run.replacement.missing_rows} rows of generation ${generation}, which are kept as was decided.`
+          : `Nothing was published of ${start} to ${end}: the source has the same ${run.records_total_count ?? 0} rows as generation ${generation}, whose files are in the bucket.`;
+      later(logLineWrite({ ...logIdsOf(run, runId), level: 'INFO', message }));
     }),
 });
 
@@ -273,6 +267,14 @@ export function createRunRecorder(journal: Journal) {
     },
     /** Reads the run if it is active. */
     readActive: async (runId: string) => requireActive(await readState(journal, runDecider, runId)),
+    /** The same with what it finds of others. */
+    readActiveAmongOthers: async (runId: string): Promise<RunAmongOthers> => {
+      const found = await readRunAmongOthers(journal, runId);
+      requireActive(found.run);
+      return found;
+    },
+    /** Reads the run, whatever its status, and what it finds of others. */
+    readAmongOthers: (runId: string): Promise<RunAmongOthers> => readRunAmongOthers(journal, runId),
     /** The time that all intervals of a backfill are in; null for a repair, which grows. */
     readBackfillRange: async (backfillId: string): Promise<DataInterval | null> => {
       const backfill = await readState(journal, backfillDecider, backfillId);
@@ -285,13 +287,14 @@ export function createRunRecorder(journal: Journal) {
         if (run.records_total_count === null)
           await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
       }),
-    /** Records an interval without rows and finishes its export with a generation that has no files. */
+    /** Records an interval without rows and finishes its export with a generation that has no files. `others`: as they were read. */
     recordEmpty: (
       runId: string,
       {
         encoder,
         ...facts
       }: Pick<RunEventData<'RunCounted'>, 'fingerprint' | 'settled' | 'barrier'> & { encoder: string },
+      others?: OtherRuns,
     ) =>
       step(runId, async (stream, transaction) => {
         const run = requireActive(stream.state());
@@ -305,21 +308,13 @@ export function createRunRecorder(journal: Journal) {
           ({ upload, files }) => upload !== null || files.count > 0,
         );
         if (run.generation === 0 || hasInheritedObjects)
-          await reserveNextGeneration(stream, transaction, run);
+          await reserveNextGeneration(stream, transaction, run, {}, others);
         const counted = requireActive(stream.state());
         await stream.append(
           `generation:${counted.generation}/finished`,
           decideFinish(counted, { source_rows: 0, fingerprint: facts.fingerprint, encoder }),
         );
       }),
-    /** Whether the export has had no other run. */
-    isFirst: async ({ spec }: ExistingRun, runId: string): Promise<boolean> => {
-      const { rows } = await journal.pool.query<{ first: boolean }>(
-        `select not exists (select from exportd.batch_export_runs where batch_export_id = $1 and id <> $2) as first`,
-        [spec.batch_export_id, runId],
-      );
-      return rows[0]?.first === true;
-    },
     /** Finds the run whose manifest the run would replace; null if there is none. */
     findReplaced: ({ spec }: ExistingRun) => findReplacedRun(journal, spec),
     /** Reads what was decided about the files of the run's interval. */
@@ -353,22 +348,27 @@ export function createRunRecorder(journal: Journal) {
       }),
     /**
      * Starts an attempt at a range: the run is Running, and steps of earlier attempts are rejected. `reserves`: a run that has no
-     * generation gets one in the same transaction, since nothing happens in between.
+     * generation gets one in the same transaction, since nothing happens in between. `others`: as they were read.
      */
-    startExport: (runId: string, range: number, { reserves = false } = {}) =>
+    startExport: (
+      runId: string,
+      range: number,
+      { reserves = false, others }: { reserves?: boolean; others?: OtherRuns } = {},
+    ) =>
       step(runId, async (stream, transaction) => {
         const run = requireActive(stream.state());
         const { attempt } = rangeOf(run, range);
         const reservesFirst = reserves && run.generation === 0;
         if (run.status === 'Starting') {
-          const reserved = reservesFirst && { generation: await nextGeneration(transaction, run) };
+          const reserved = reservesFirst && { generation: await nextGeneration(transaction, run, others) };
           await stream.append('export', [{ type: 'RunExportStarted', data: { range, ...reserved } }]);
           return;
         }
         await stream.append(`attempt:${range}/${attempt + 1}`, [
           { type: 'RunAttemptStarted', data: { range } },
         ]);
-        if (reservesFirst) await reserveNextGeneration(stream, transaction, requireActive(stream.state()));
+        if (reservesFirst)
+          await reserveNextGeneration(stream, transaction, requireActive(stream.state()), {}, others);
       }),
     /** Reserves the interval's next generation; with `attempt`, only if that is the latest. */
     reserveGeneration: (runId: string, attempt?: RangeAttempt) =>

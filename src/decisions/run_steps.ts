@@ -2,7 +2,13 @@ import type { ExportRange } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import { requireAttempt, requireGeneration, runDecider, RunEnded } from '../domain/run.ts';
 import { type ExistingRun, isActiveStatus, type RangeAttempt, type RunState } from '../domain/run_state.ts';
-import type { Journal, JournalTransaction, LockedStream } from '../journal/journal.ts';
+import {
+  type Journal,
+  type JournalTransaction,
+  type LockedStream,
+  logLineWrite,
+} from '../journal/journal.ts';
+import type { OtherRuns } from './replaced_runs.ts';
 import type { RunEvent } from '../domain/run_events.ts';
 
 export type RunStream = LockedStream<RunState, RunEvent>;
@@ -22,16 +28,18 @@ export function createRunSteps(journal: Journal) {
       if (state.status === 'Absent') throw new RunEnded('Absent');
       return state;
     });
-  /** A step of the newest generation. `cause` identifies it within the generation. */
+  /** A step of the newest generation. `cause` identifies it within the generation. `line`: of the export's log. */
   const generationStep = (
     runId: string,
     generation: number,
     cause: string,
     decide: (run: ExistingRun) => RunEvent[],
+    line: string | null = null,
   ): Promise<ExistingRun> =>
-    step(runId, async (stream) => {
+    step(runId, async (stream, { later }) => {
       const run = requireGeneration(stream.state(), generation);
       await stream.append(`generation:${generation}/${cause}`, decide(run));
+      if (line !== null) later(logLineWrite({ ...logIdsOf(run, runId), level: 'INFO', message: line }));
     });
   /** A step of the latest attempt at a range. */
   const attemptStep = (
@@ -39,9 +47,14 @@ export function createRunSteps(journal: Journal) {
     attempt: RangeAttempt,
     cause: string,
     decide: (range: ExportRange, run: ExistingRun) => RunEvent[],
+    line: string | null = null,
   ): Promise<ExistingRun> =>
-    generationStep(runId, attempt.generation, cause, (run) =>
-      decide(requireAttempt(run, attempt).range, run),
+    generationStep(
+      runId,
+      attempt.generation,
+      cause,
+      (run) => decide(requireAttempt(run, attempt).range, run),
+      line,
     );
   return { step, generationStep, attemptStep };
 }
@@ -52,8 +65,9 @@ export async function reserveNextGeneration(
   transaction: JournalTransaction,
   run: ExistingRun,
   more: { late_rows?: true; fingerprint?: Fingerprint } = {},
+  others?: OtherRuns,
 ): Promise<void> {
-  const generation = await nextGeneration(transaction, run);
+  const generation = await nextGeneration(transaction, run, others);
   await stream.append(`reserve:${generation}`, [
     { type: 'RunGenerationReserved', data: { generation, ...more } },
   ]);
@@ -62,9 +76,16 @@ export async function reserveNextGeneration(
 /**
  * An interval has at most one active run, so the maximum over all of its runs is the last reserved generation, unless the
  * bucket had a manifest of which the journal knew nothing.
+ * @param others as they were read, which still holds for a run that has reserved none
  */
-export async function nextGeneration(transaction: JournalTransaction, run: ExistingRun): Promise<number> {
+export async function nextGeneration(
+  transaction: JournalTransaction,
+  run: ExistingRun,
+  others?: OtherRuns,
+): Promise<number> {
   if (!isActiveStatus(run.status)) throw new RunEnded(run.status);
+  // A run that adds late rows to a manifest may have reserved some before.
+  if (others && run.generation === 0 && !run.replacement?.base) return others.nextGeneration;
   const { batch_export_id, data_interval_start, data_interval_end } = run.spec;
   const { rows } = await transaction.connection.query<{ next: number }>(
     `select greatest(max(greatest(generation, adopted_generation)), (

@@ -1,4 +1,4 @@
-import type { Pool } from '../journal/database.ts';
+import type { Connection, Pool } from '../journal/database.ts';
 import { destinationUri } from './described_export.ts';
 
 /**
@@ -48,7 +48,7 @@ const columns = `run.id as run_id, run.batch_export_id, export.name as batch_exp
  * created them: if the result of that step is lost, the next step still starts them. Starting a run twice is harmless.
  */
 export async function readStartableRuns(
-  pool: Pool,
+  database: Pool | Connection,
   of: { readonly batch_export_id: string } | { readonly backfill_id: string },
 ): Promise<StartableRun[]> {
   const [condition, id] =
@@ -58,7 +58,7 @@ export async function readStartableRuns(
           'run.batch_export_id = $1 and (run.backfill_id is null or run.retry_number > 0)',
           of.batch_export_id,
         ];
-  const { rows } = await pool.query<StartableRun>(
+  const { rows } = await database.query<StartableRun>(
     `select ${columns} from exportd.batch_export_runs run
      join exportd.batch_exports export on export.id = run.batch_export_id
      where ${condition} and run.status = 'Starting' order by run.position`,

@@ -95,7 +95,7 @@ const maxLateRows = 10_000;
  */
 export async function checkRun(call: ExportCall): Promise<ReplacementOutcome | 'unchanged' | null> {
   const { recorder } = call.dependencies;
-  return withPermit(call, async (run, destination) => {
+  return withPermit(call, async ({ run }, destination) => {
     const replaced = await recorder.findReplaced(run);
     const checked = replaced ? await checkAgainst(call, run, replaced) : run;
     const isKept = checked.replacement?.outcome === 'rows_kept';
@@ -341,7 +341,7 @@ export async function beginExport(
   run: ExistingRun,
 ): Promise<ExistingRun> {
   const { records_total_count: rows, source_fingerprint: fingerprint, settled } = run;
-  if (rows === 0 && fingerprint)
+  if (rows === 0 && fingerprint && run.phase.name === 'exporting')
     return recorder.recordEmpty(runId, { fingerprint, settled, encoder: noEncoder });
   if (run.ranges.length > 1 && run.phase.name === 'exporting' && run.generation === 0)
     return recorder.reserveGeneration(runId);

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.ts';
+import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import {
@@ -8,7 +9,6 @@ import {
   type FingerprintHash,
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
-import type { ExistingRun } from '../domain/run_state.ts';
 import type { SortKey } from '../domain/exported_files.ts';
 import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import { describeStrayRows } from '../source/stray_rows.ts';
@@ -70,7 +70,8 @@ export async function checkRunBarrier(
   signal: AbortSignal,
 ): Promise<RunBarrierCheck> {
   const { recorder, source, barriers } = dependencies;
-  const run = await recorder.readActive(run_id);
+  const found = await recorder.readActiveAmongOthers(run_id);
+  const { run } = found;
   const shared = await barriers.of(run);
   // A standby that replays up to a position of one run has replayed what was open before.
   const isOpen = shared?.isOpen === true && state.phase !== 'replaying';
@@ -94,7 +95,12 @@ export async function checkRunBarrier(
   if (check.state.phase !== 'open') return { ...check, blocked_by };
   const { unseen = [] } = check;
   const settled = unseen.length === 0;
-  const counted = await countExistingRun(dependencies, { run_id, settled, blocked_by, unseen }, run, signal);
+  const counted = await countExistingRun(
+    dependencies,
+    { run_id, settled, blocked_by, unseen },
+    found,
+    signal,
+  );
   return { ...check, blocked_by, counted };
 }
 
@@ -104,7 +110,12 @@ export const countRows = async (
   input: CountInput,
   signal: AbortSignal,
 ): Promise<CountedRows> =>
-  countExistingRun(dependencies, input, await dependencies.recorder.readActive(input.run_id), signal);
+  countExistingRun(
+    dependencies,
+    input,
+    await dependencies.recorder.readActiveAmongOthers(input.run_id),
+    signal,
+  );
 
 /**
  * Reads which rows a run's interval has and records that; a retry returns what was recorded. An interval without rows
@@ -114,7 +125,7 @@ export const countRows = async (
 export async function countExistingRun(
   { recorder, source, readSelection, settings }: CountDependencies,
   input: CountInput,
-  loaded: ExistingRun,
+  { run: loaded, others }: RunAmongOthers,
   signal: AbortSignal,
 ): Promise<CountedRows> {
   const { run_id, settled, barrier } = input;
@@ -132,7 +143,7 @@ export async function countExistingRun(
   const split_keys = canSplit ? await splitInterval(source, range, fingerprint, size, signal) : [];
   const run =
     rows === 0 && !keepsUnchanged(loaded)
-      ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder })
+      ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder }, others)
       : await recorder.recordCount(run_id, {
           records_total_count: rows,
           fingerprint,
@@ -149,10 +160,11 @@ export async function countExistingRun(
         : `Stopped waiting for open transactions of the source (${input.blocked_by.join('; ')}). Rows that they commit later are missing from this run. When they have ended, the interval is checked again.`,
     );
   // Once for an export: the index that finds them costs a page of the source.
-  if (recorded === null && (await recorder.isFirst(run, run_id)))
+  if (recorded === null && others.isFirstOfExport)
     for (const { message } of (await source.strayRows(range, signal)).flatMap(describeStrayRows))
       await recorder.log(run, run_id, 'WARNING', `The source has ${message}`);
-  const check_replacement = await needsCheck({ recorder, readSelection }, run_id, run, fingerprint);
+  const check_replacement =
+    others.mayReplace && (await needsCheck({ recorder, readSelection }, run_id, run, fingerprint));
   // Reserved here, so that ranges which start at the same time write the same generation.
   if (!(check_replacement && keepsUnchanged(run))) await beginExport(recorder, run_id, run);
   return { rows, ranges: run.ranges.length, publish_empty: rows === 0, check_replacement };

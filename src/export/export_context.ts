@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.ts';
+import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
 import type { DestinationError } from '../destination/destination.ts';
@@ -62,14 +63,14 @@ export interface OpenedCall extends ExportCall {
  */
 export async function withPermit<Result>(
   { dependencies, runId, signal }: ExportCall,
-  work: (run: ExistingRun, destination: Destination) => Promise<Result>,
+  work: (found: RunAmongOthers, destination: Destination) => Promise<Result>,
 ): Promise<Result> {
   const { recorder, perExportLimit } = dependencies;
-  const found = await recorder.readActive(runId);
-  const { release, waited } = await perExportLimit.acquire(found.spec.batch_export_id, signal);
+  const before = await recorder.readActiveAmongOthers(runId);
+  const { release, waited } = await perExportLimit.acquire(before.run.spec.batch_export_id, signal);
   try {
-    const run = waited ? await recorder.readActive(runId) : found;
-    return await withDestination(dependencies, runId, run, (destination) => work(run, destination));
+    const found = waited ? await recorder.readActiveAmongOthers(runId) : before;
+    return await withDestination(dependencies, runId, found.run, (destination) => work(found, destination));
   } finally {
     release();
   }

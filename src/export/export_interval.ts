@@ -12,7 +12,8 @@
  *
  * In step 3, the journal is always ahead of the bucket, so that an attempt can stop anywhere: see `range_export.ts`.
  */
-import { countFewerRows } from '../domain/exported_files.ts';
+import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
+import { type CompletedFile, countFewerRows } from '../domain/exported_files.ts';
 import { type Fingerprint, haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
 import {
   type ExistingRun,
@@ -51,34 +52,36 @@ export async function exportInterval(
   call: ExportCall,
   { publishes = false }: { readonly publishes?: boolean } = {},
 ): Promise<ExportOutcome> {
-  return withOpenedRun(call, async (opened, existing) => {
+  return withOpenedRun(call, async (opened, { run: existing, others }) => {
     let run = existing;
+    let written: readonly CompletedFile[] | null = null;
     while (run.phase.name === 'exporting') {
-      const { rejected, ...exported } = await RangeExport.run(opened, 0, run);
+      const { rejected, ...exported } = await RangeExport.run(opened, 0, { run, others });
       try {
         if (!exported.done) return exportOutcomeOf(exported.run, false);
         run = await finish(opened, exported.run, rejected);
+        ({ written } = exported);
       } finally {
         rejected?.close();
       }
     }
-    if (publishes) await publishOpened(opened, run);
+    if (publishes) await publishOpened(opened, run, { others, written });
     return exportOutcomeOf(run, true);
   });
 }
 
 /** One attempt at one range of a split interval; `finished` is true when all its rows are in files. */
 export async function exportOneRange(call: ExportCall, position: number): Promise<ExportOutcome> {
-  return withOpenedRun(call, async (opened, existing) => {
-    if (existing.phase.name !== 'exporting') return exportOutcomeOf(existing, true);
-    const { run, done } = await RangeExport.run(opened, position, existing);
+  return withOpenedRun(call, async (opened, found) => {
+    if (found.run.phase.name !== 'exporting') return exportOutcomeOf(found.run, true);
+    const { run, done } = await RangeExport.run(opened, position, found);
     return exportOutcomeOf(run, done);
   });
 }
 
 /** Finishes a split interval; `finished` is false when its ranges must be exported again. */
 export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
-  return withOpenedRun(call, async (opened, existing) => {
+  return withOpenedRun(call, async (opened, { run: existing }) => {
     const run = existing.phase.name === 'exporting' ? await finish(opened, existing, null) : existing;
     return exportOutcomeOf(run, run.phase.name !== 'exporting');
   });
@@ -86,13 +89,13 @@ export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
 
 const withOpenedRun = (
   call: ExportCall,
-  work: (opened: OpenedCall, existing: ExistingRun) => Promise<ExportOutcome>,
+  work: (opened: OpenedCall, found: RunAmongOthers) => Promise<ExportOutcome>,
 ): Promise<ExportOutcome> =>
-  withPermit(call, async (existing, destination) => {
+  withPermit(call, async (found, destination) => {
     const { recorder, readSelection } = call.dependencies;
-    const only = await recorder.readLateKeys(existing);
-    const selection = { ...(await readSelection(existing.spec)), ...(only && { only }) };
-    return work({ ...call, destination, selection }, existing);
+    const only = await recorder.readLateKeys(found.run);
+    const selection = { ...(await readSelection(found.run.spec)), ...(only && { only }) };
+    return work({ ...call, destination, selection }, found);
   });
 
 /** Finishes the export, which waits for a fresh fingerprint of the source. */

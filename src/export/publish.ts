@@ -11,8 +11,10 @@
  *
  * Each step can be repeated: an attempt that finds the manifest of its run only does what is missing after it.
  */
+import type { OtherRuns } from '../decisions/replaced_runs.ts';
 import { ManifestForeign, ManifestReplaced } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
 import { requireActive, withBase } from '../domain/run.ts';
 import { type ExistingRun, filesOf } from '../domain/run_state.ts';
 import type { RowSelection } from '../source/row_selection.ts';
@@ -59,26 +61,37 @@ export async function publishManifest(
   signal: AbortSignal,
 ): Promise<PublishOutcome> {
   return untilAdopted(dependencies, runId, async () => {
-    const run = await dependencies.recorder.read(runId);
+    const { run, others } = await dependencies.recorder.readAmongOthers(runId);
     // Before the destination is opened, which may send a request.
     if (run.status !== 'Completed') requireActive(run);
     return withDestination(dependencies, runId, run, (destination) =>
-      publishOnce({ dependencies, runId, destination, signal }, run),
+      publishOnce({ dependencies, runId, destination, signal, known: { others, written: null } }, run),
     );
   });
+}
+
+/** What the attempt knows that publishes: it need not be read again. */
+interface KnownOfRun {
+  /** As they were before the run did anything. */
+  readonly others: OtherRuns;
+  /** The files of the run's generation; null if they are still to be read. */
+  readonly written: readonly CompletedFile[] | null;
 }
 
 /** Does what `publishManifest` does for a run whose destination is open. */
 export async function publishOpened(
   call: Pick<OpenedCall, 'dependencies' | 'runId' | 'destination' | 'selection' | 'signal'>,
   run: ExistingRun,
+  known: KnownOfRun,
 ): Promise<void> {
   const { dependencies, runId } = call;
   let current: ExistingRun | null = run;
   await untilAdopted(dependencies, runId, async () => {
+    // After a manifest was adopted, nothing is as it was.
     const published = current ?? (await dependencies.recorder.read(runId));
+    const before = current && known;
     current = null;
-    return publishOnce(call, published);
+    return publishOnce({ ...call, ...(before && { known: before }) }, published);
   });
 }
 
@@ -94,11 +107,7 @@ async function untilAdopted(
       return await stages.measure('publish', publish);
     } catch (error) {
       if (!(error instanceof ManifestReplaced) || adoptions >= maxAdoptions) throw error;
-      await holdLateRows(
-        dependencies.recorder,
-        runId,
-        requireActive(await dependencies.recorder.read(runId)),
-      );
+      await holdLateRows(dependencies.recorder, runId, await dependencies.recorder.readActive(runId));
       await adoptManifest(dependencies, runId, error.found);
     } finally {
       stages.report();
@@ -110,6 +119,7 @@ async function untilAdopted(
 interface PublishCall extends Pick<OpenedCall, 'runId' | 'destination' | 'signal'> {
   readonly dependencies: PublishDependencies;
   readonly selection?: RowSelection;
+  readonly known?: KnownOfRun;
 }
 
 /** One attempt at the steps of `publishManifest`. @throws ManifestReplaced when the bucket has a manifest to adopt */
@@ -147,15 +157,25 @@ const unverified =
 async function preparePublication(call: PublishCall, active: ExistingRun): Promise<Publication> {
   const { dependencies, runId, destination, signal } = call;
   const { recorder, source, readSelection } = dependencies;
-  const replaced = await recorder.findReplaced(active);
+  const replaced = call.known?.others.mayReplace === false ? null : await recorder.findReplaced(active);
   const run =
     replaced && !PublishClaim.wasMade(active)
       ? await checkExportedRows({ dependencies, runId, progress: { rows: 0 }, signal }, active, replaced)
       : active;
   const { only: _, ...selection } = call.selection ?? (await readSelection(run.spec));
   const columns = source.columns(run.spec.model, selection);
-  const files = await recorder.readPublishedFiles(runId, run);
+  const files = await findFiles(call, run);
   return { runId, run, replaced, files, columns, selection, destination, signal };
+}
+
+/** The files of the manifest, which are read unless the attempt knows them. */
+async function findFiles(
+  { dependencies: { recorder }, runId, known }: PublishCall,
+  run: ExistingRun,
+): Promise<readonly CompletedFile[]> {
+  const addsToBase = run.replacement?.base !== undefined;
+  if (!addsToBase && filesOf(run).count === 0) return [];
+  return (addsToBase ? null : known?.written) ?? recorder.readPublishedFiles(runId, run);
 }
 
 /**
@@ -194,7 +214,7 @@ async function adoptManifest(
   runId: string,
   manifest: Manifest,
 ): Promise<void> {
-  const run = requireActive(await recorder.read(runId));
+  const run = await recorder.readActive(runId);
   // What it names would be read, and deleted by the clean-up.
   const foreign = await recorder.foreignManifestBecause(run, manifest);
   if (foreign !== null) throw new ManifestForeign(formatInterval(run), foreign);

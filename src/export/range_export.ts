@@ -16,6 +16,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { bounds, boundText } from '../config/bounds.ts';
+import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
 import { DestinationError, type FileUpload, type NewFile } from '../destination/destination.ts';
 import type { FileIdentity } from '../destination/keys.ts';
 import type { CompletedFile, OpenUpload, SortKey } from '../domain/exported_files.ts';
@@ -61,6 +62,10 @@ export class RangeExport {
   readonly #encoder: FileEncoder;
   /** The rejected rows of the interval; null if this attempt does not read all of them. */
   #rejected: RejectedLines | null = null;
+  /** The files that this attempt has completed. */
+  readonly #written: CompletedFile[] = [];
+  /** The line of the export's log that says where the attempt writes, until the first step that records something. */
+  #startLine: string | null = null;
 
   private constructor(call: OpenedCall, attempt: RunAttempt) {
     const { source, encoders } = call.dependencies;
@@ -72,26 +77,36 @@ export class RangeExport {
 
   /**
    * Exports a range, counted from 0.
+   * @param found the run as it was read
    * @returns the run, whether every row of the range is in its files, and the rejected rows of the interval if all of them
-   * are known; the caller closes these
+   * are known; the caller closes these. `written`: the files of the run's generation; null if this attempt has not written all
    */
   static async run(
     call: OpenedCall,
     position: number,
-    existing: ExistingRun,
+    { run: existing, others }: RunAmongOthers,
   ): Promise<{
     readonly run: ExistingRun;
     readonly done: boolean;
     readonly rejected: RejectedLines | null;
+    readonly written: readonly CompletedFile[] | null;
   }> {
     // A run that adds late rows to a manifest has one range, whatever the workflow was told before it was checked.
-    if (existing.ranges[position]?.finished ?? true) return { run: existing, done: true, rejected: null };
-    const attempt = await RunAttempt.start(call.dependencies.recorder, call.runId, position);
+    if (existing.ranges[position]?.finished ?? true)
+      return { run: existing, done: true, rejected: null, written: null };
+    const attempt = await RunAttempt.start(call.dependencies.recorder, call.runId, position, others);
     const range = new RangeExport(call, attempt);
     const resumed = await range.#resume();
-    await range.#logStart(resumed);
-    const done = await range.#moveRows(resumed);
-    return { run: attempt.run, done, rejected: range.#rejected };
+    range.#startLine = range.#describeStart(resumed);
+    if (resumed) await range.#logStart();
+    let done = false;
+    try {
+      done = await range.#moveRows(resumed);
+    } finally {
+      await range.#logStart();
+    }
+    const written = filesOf(attempt.run).count === range.#written.length ? range.#written : null;
+    return { run: attempt.run, done, rejected: range.#rejected, written };
   }
 
   /** Whether the file names of the range have numbers; the only file of an interval has none. */
@@ -169,7 +184,8 @@ export class RangeExport {
     }
   }
 
-  async #logStart(resumed: ResumedFile | null): Promise<void> {
+  /** Where the attempt writes, for the export's log. */
+  #describeStart(resumed: ResumedFile | null): string {
     const { destination, progress } = this.#call;
     const { position, run } = this.#attempt;
     const { ranges } = run;
@@ -181,12 +197,21 @@ export class RangeExport {
     );
     const range = ranges.length > 1 ? `range ${position + 1} of ${ranges.length} of ` : '';
     const interval = formatInterval(run);
-    await this.#attempt.log(
-      'INFO',
-      progress.rows > 0
-        ? `Resuming ${range}${interval} after ${progress.rows} rows, in ${destination.nameOf(key)}.`
-        : `Exporting ${range}${interval} to ${destination.nameOf(key)}.`,
-    );
+    return progress.rows > 0
+      ? `Resuming ${range}${interval} after ${progress.rows} rows, in ${destination.nameOf(key)}.`
+      : `Exporting ${range}${interval} to ${destination.nameOf(key)}.`;
+  }
+
+  #takeStartLine(): string | null {
+    const line = this.#startLine;
+    this.#startLine = null;
+    return line;
+  }
+
+  /** Logs the start of an attempt, unless a step that it has recorded did. */
+  async #logStart(): Promise<void> {
+    const line = this.#takeStartLine();
+    if (line !== null) await this.#attempt.log('INFO', line).catch(() => undefined);
   }
 
   /**
@@ -219,6 +244,7 @@ export class RangeExport {
       if (!file) return;
       const line = `Wrote ${file.rows.toLocaleString('en')} rows (${file.bytes.toLocaleString('en')} bytes) to ${destination.nameOf(file.key)}.`;
       await this.#attempt.fileCompleted(file, { finishesRange, line });
+      this.#written.push(file);
     };
 
     try {
@@ -324,13 +350,16 @@ export class RangeExport {
       }
       const upload = await destination.createUpload(file, signal);
       try {
-        await this.#attempt.uploadCreated({
-          key: upload.key,
-          upload_id: upload.upload_id,
-          upload_token: upload.upload_token,
-          part_bytes: upload.part_bytes,
-          encoder: this.#encoder.identity,
-        });
+        await this.#attempt.uploadCreated(
+          {
+            key: upload.key,
+            upload_id: upload.upload_id,
+            upload_token: upload.upload_token,
+            part_bytes: upload.part_bytes,
+            encoder: this.#encoder.identity,
+          },
+          this.#takeStartLine(),
+        );
       } catch (error) {
         // An upload that the journal does not know would never be aborted otherwise.
         await this.#abortUpload(upload);
@@ -349,7 +378,8 @@ export class RangeExport {
     for (;;) {
       const file = this.#newFile();
       const { key, upload_token } = file;
-      await this.#attempt.wholeFilePlanned({ key, upload_token, encoder: this.#encoder.identity }, part);
+      const started = { key, upload_token, encoder: this.#encoder.identity };
+      await this.#attempt.wholeFilePlanned(started, part, this.#takeStartLine());
       const written = await destination.putFile(file, body, signal);
       if (written) return { ...summarizeParts(key, [part]), ...written };
       await this.#skipTakenKey(key);

@@ -1,3 +1,4 @@
+import type { OtherRuns } from '../decisions/replaced_runs.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { CompletedFile, ExportRange, OpenUpload, PlannedPart } from '../domain/exported_files.ts';
 import { attemptOf, rangeOf } from '../domain/run.ts';
@@ -44,9 +45,17 @@ export class RunAttempt {
     this.#run = started;
   }
 
-  /** Starts an attempt, which makes the tokens of earlier ones invalid. A run without a generation gets one. */
-  static async start(recorder: AttemptRecorder, runId: string, position: number): Promise<RunAttempt> {
-    const started = await recorder.startExport(runId, position, { reserves: true });
+  /**
+   * Starts an attempt, which makes the tokens of earlier ones invalid. A run without a generation gets one.
+   * @param others what the run finds of others, as it was read
+   */
+  static async start(
+    recorder: AttemptRecorder,
+    runId: string,
+    position: number,
+    others: OtherRuns,
+  ): Promise<RunAttempt> {
+    const started = await recorder.startExport(runId, position, { reserves: true, others });
     return new RunAttempt(recorder, runId, position, started);
   }
 
@@ -69,12 +78,13 @@ export class RunAttempt {
     this.#run = await this.#recorder.reserveGeneration(this.#runId, this.#token);
   }
 
-  /** Records the upload of the range's next file. */
+  /** Records the upload of the range's next file. `line`: of the export's log; null for none. */
   async uploadCreated(
     upload: StartedFile & { readonly upload_id: string; readonly part_bytes: number | null },
+    line: string | null,
   ): Promise<void> {
     const file = this.range.next_file;
-    this.#run = await this.#recorder.recordUpload(this.#runId, this.#token, { file, ...upload });
+    this.#run = await this.#recorder.recordUpload(this.#runId, this.#token, { file, ...upload }, line);
   }
 
   /** Records that the upload continues with these parts. */
@@ -82,10 +92,10 @@ export class RunAttempt {
     this.#run = await this.#recorder.resumeUpload(this.#runId, this.#token, key, partNumbers);
   }
 
-  /** Records the range's next file of one part before it is written. */
-  async wholeFilePlanned(started: StartedFile, part: PlannedPart): Promise<void> {
+  /** Records the range's next file of one part before it is written. `line`: as in `uploadCreated`. */
+  async wholeFilePlanned(started: StartedFile, part: PlannedPart, line: string | null): Promise<void> {
     const file = { file: this.range.next_file, ...started };
-    this.#run = await this.#recorder.planWholeFile(this.#runId, this.#token, file, part);
+    this.#run = await this.#recorder.planWholeFile(this.#runId, this.#token, file, part, line);
   }
 
   /** Records a part before it is sent. Parts are planned while others are sent, so `run` does not have them. */

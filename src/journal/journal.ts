@@ -64,10 +64,44 @@ export function requireSameReadModels(stored: ReadModelVersions | null, known: R
   );
 }
 
+/** A part of a statement. */
+export interface StatementPart {
+  /** What tells its text apart; undefined if it is never the same. */
+  readonly words: readonly string[] | undefined;
+  /** SQL, with its parameters from this number. */
+  readonly text: (first: number) => string;
+  readonly values: readonly unknown[];
+}
+
+/** A change that is still to be written. */
+export interface PendingWrite extends StatementPart {
+  /** What it changes. Of two changes of the same, the second may depend on the first, so that one statement has only one of them. */
+  readonly target: string;
+}
+
+/** How the events of one append are folded. */
+export interface PlannedFold {
+  /**
+   * Reads what the fold needs, with the statement that stores the events: a WITH query for each name, each of which returns
+   * columns `source` and `row` (JSON). Null if it needs nothing.
+   */
+  readonly reads: (StatementPart & { readonly names: readonly string[] }) | null;
+  /** Folds the events as they were stored. What they change stays pending. */
+  fold(events: readonly FoldedEvent[], rows: readonly ReadRow[]): void;
+}
+
+/** A row that was read for a fold. */
+export interface ReadRow {
+  readonly source: number;
+  readonly row: Readonly<Record<string, unknown>>;
+}
+
 /** Folds the events of one transaction into the read models. */
 export interface AppendFold {
-  /** Folds the events of one append. What they change may stay pending. */
-  fold(events: readonly FoldedEvent[]): Promise<void>;
+  /** Plans the fold of some events that are not stored yet, so that positions and times are not theirs. */
+  plan(events: readonly FoldedEvent[]): Promise<PlannedFold>;
+  /** Writes something else with the changes. */
+  later(write: PendingWrite): void;
   /** Whether a statement would not see all changes. */
   isPending(): boolean;
   /** Writes what is pending, and these states; only the version of a stream whose state is unchanged. */
@@ -223,11 +257,21 @@ export interface JournalTransaction {
   readonly connection: Connection;
   /** The time of the database clock when the transaction acquired the projection lock. */
   readonly now: Date;
-  /** Locks a stream until the transaction ends. Repeated calls return the same object. */
+  /**
+   * Locks a stream until the transaction ends. Repeated calls return the same object.
+   * @param options.isNew whether it probably has no event yet, which saves a statement
+   */
   readonly lock: <State, Event extends DomainEvent>(
     decider: Decider<State, Event>,
     id: string,
+    options?: LockOptions,
   ) => Promise<LockedStream<State, Event>>;
+  /** Writes something with the changes of the read models, before any other statement of the transaction that follows. */
+  readonly later: (write: PendingWrite) => void;
+}
+
+interface LockOptions {
+  readonly isNew: boolean;
 }
 
 /** An event that was appended, with the state of its stream before and after it. */
@@ -299,6 +343,7 @@ export function createJournal(
             connection: afterWrites(connection, streams.writePending),
             now: new Date(row?.now ?? Number.NaN),
             lock: streams.lock,
+            later: streams.later,
           });
           await streams.write();
           for (const event of appended)
@@ -355,7 +400,12 @@ function createStreams(
   const take = (options?: { readonly isFirst: boolean }) =>
     [...opened.values()].flatMap((stream) => stream.take(options));
   return {
-    lock: async <State, Event extends DomainEvent>(decider: Decider<State, Event>, id: string) => {
+    later: (write: PendingWrite): void => fold.later(write),
+    lock: async <State, Event extends DomainEvent>(
+      decider: Decider<State, Event>,
+      id: string,
+      options: LockOptions = { isNew: false },
+    ) => {
       const key = `${decider.streamType}/${id}`;
       // A stream type has exactly one decider, so the cached stream has the requested types.
       const known = opened.get(key)?.stream as LockedStream<State, Event> | undefined;
@@ -366,6 +416,7 @@ function createStreams(
         fold,
         decider,
         id,
+        options,
         onAppended,
       );
       opened.set(key, { stream, take: takeChanges });
@@ -390,47 +441,74 @@ async function lockStream<State, Event extends DomainEvent>(
   fold: AppendFold,
   decider: Decider<State, Event>,
   id: string,
+  { isNew }: LockOptions,
   onAppended: (event: AppendedEvent) => void,
 ): Promise<OpenStream<LockedStream<State, Event>>> {
-  const found = await lockAndRead(connection, projector, decider, id);
+  const isCreated = isNew && (await createStream(connection, decider, id));
+  const found = isCreated
+    ? { version: 0, state: decider.initialState }
+    : await lockAndRead(connection, projector, decider, id);
   let { version, state } = found;
   /** As it was written last. */
   let written = found;
 
-  const append = async (cause: string, given: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
-    const events = given.map(withSafeTexts);
-    const recorded: Recorded<Event>[] = [];
-    const appended: AppendedEvent[] = [];
-    for (const [ordinal, event] of events.entries()) {
-      const inserted = await insertEvent(connection, {
-        stream_type: decider.streamType,
-        stream_id: id,
-        stream_version: version + 1,
-        event_id: deterministicId(decider.streamType, id, cause, ordinal),
-        cause,
-        type: event.type,
-        schema_version: versionOf(event.type, projector.upcasts),
-        data: event.data,
-      });
-      if (!inserted) {
-        const eventIds = events.map((_, other) => deterministicId(decider.streamType, id, cause, other));
-        return assertSameCause<Event>(
-          await readEventsByIds(connection, eventIds, projector.upcasts),
-          events,
-          cause,
-        );
-      }
-      version += 1;
-      const fact = { ...event, recorded_at: inserted.recorded_at };
-      const before = state;
-      state = decider.evolve(state, fact);
-      recorded.push(fact);
+  /** The events after the last one, as they are or will be stored, with the states that they lead to. */
+  const following = (stored: readonly StoredEvent[]): readonly AppendedEvent[] => {
+    let before = state;
+    return stored.map((event) => {
       // The decider of a type of stream has its states and events.
-      appended.push({ stream_type: decider.streamType, stored: inserted, before, state } as AppendedEvent);
+      const next = decider.evolve(before, event as unknown as Recorded<Event>);
+      const appended = {
+        stream_type: decider.streamType,
+        stored: event,
+        before,
+        state: next,
+      } as AppendedEvent;
+      before = next;
+      return appended;
+    });
+  };
+  const append = async (cause: string, given: readonly Event[]): Promise<readonly Recorded<Event>[]> => {
+    if (given.length === 0) return [];
+    const events = given.map(withSafeTexts).map((event, ordinal): NewEvent => ({
+      stream_type: decider.streamType,
+      stream_id: id,
+      stream_version: version + ordinal + 1,
+      event_id: deterministicId(decider.streamType, id, cause, ordinal),
+      cause,
+      type: event.type,
+      schema_version: versionOf(event.type, projector.upcasts),
+      data: event.data,
+    }));
+    const findSame = async (): Promise<readonly Recorded<Event>[]> => {
+      const ids = events.map(({ event_id }) => event_id);
+      return assertSameCause<Event>(await readEventsByIds(connection, ids, projector.upcasts), events, cause);
+    };
+    let planned: PlannedFold;
+    try {
+      planned = await fold.plan(following(events.map((event) => storedAs(event, notStoredYet))));
+    } catch (error) {
+      // Events that were appended before may not follow the state that they have led to.
+      const same = await findSame().catch(() => undefined);
+      if (same) return same;
+      throw error;
     }
-    await fold.fold(appended);
+    const { inserted, rows } = await insertEvents(connection, events, planned.reads);
+    if (inserted.length === 0) return findSame();
+    if (inserted.length < events.length)
+      throw new CauseMismatch(`The cause "${cause}" is stored with other events.`);
+    const appended = following(
+      events.map((event, ordinal) => storedAs(event, inserted[ordinal] ?? notStoredYet)),
+    );
+    planned.fold(appended, rows);
+    version += events.length;
+    // A type of stream has its states.
+    state = appended.at(-1)?.state as State;
     for (const event of appended) onAppended(event);
-    return recorded;
+    return appended.map(
+      ({ stored: { type, data, recorded_at } }) =>
+        ({ type, data, recorded_at }) as unknown as Recorded<Event>,
+    );
   };
   const take = ({ isFirst } = { isFirst: false }): readonly (StreamState | StreamVersion)[] => {
     if (version === written.version || (isFirst && written !== found)) return [];
@@ -452,6 +530,23 @@ function withSafeTexts<Event extends DomainEvent>(event: Event): Event {
     foreignTexts.has(field) && typeof value === 'string' ? [[field, safeText(value)] as const] : [],
   );
   return texts.length === 0 ? event : { ...event, data: { ...event.data, ...Object.fromEntries(texts) } };
+}
+
+/**
+ * Creates the row of a stream, and locks it so.
+ * @returns false if there is one, which is visible by now if another session has inserted it
+ */
+async function createStream(
+  connection: Connection,
+  { streamType }: { readonly streamType: StreamType },
+  id: string,
+): Promise<boolean> {
+  const { rowCount } = await connection.query({
+    name: 'create-stream',
+    text: 'insert into exportd.journal_streams (stream_type, stream_id) values ($1, $2) on conflict do nothing',
+    values: [streamType, id],
+  });
+  return rowCount === 1;
 }
 
 /** Locks the row of a stream, creates it if it is missing, and reads the stream's state. */
@@ -476,17 +571,10 @@ async function lockAndRead<State, Event extends DomainEvent>(
     values: [streamType, id],
   });
   const [row] = rows;
-  if (!row) {
-    const { rowCount } = await connection.query({
-      name: 'create-stream',
-      text: 'insert into exportd.journal_streams (stream_type, stream_id) values ($1, $2) on conflict do nothing',
-      values: [streamType, id],
-    });
-    // A row inserted here is locked. If another session inserted it first, it is visible now.
-    return rowCount === 1
+  if (!row)
+    return (await createStream(connection, decider, id))
       ? { version: 0, state: initialState }
       : lockAndRead(connection, projector, decider, id);
-  }
   const { version, state_version, state, is_collapsed } = row;
   // A collapsed stream answers as if it had gone already.
   if (version === 0 || is_collapsed) return { version, state: initialState };
@@ -502,7 +590,7 @@ async function lockAndRead<State, Event extends DomainEvent>(
 
 function assertSameCause<Event extends DomainEvent>(
   stored: readonly StoredEvent[],
-  events: readonly Event[],
+  events: readonly DomainEvent[],
   cause: string,
 ): readonly Recorded<Event>[] {
   const sameTypes =
@@ -526,35 +614,90 @@ interface NewEvent extends DomainEvent {
   readonly schema_version: number;
 }
 
-/** Stores an event and increments its stream's version; undefined, without any change, if its id is already stored. */
-async function insertEvent(
-  connection: Connection,
-  { cause, schema_version, ...event }: NewEvent,
-): Promise<StoredEvent | undefined> {
-  const { rows } = await connection.query<Pick<StoredEvent, 'global_position' | 'recorded_at'>>({
-    name: 'insert-event',
-    text: `with inserted as (
-        insert into exportd.journal_events (stream_type, stream_id, stream_version, event_id, cause, event_type, data, schema_version)
-        values ($1, $2, $3, $4, $5, $6, $7, $8) on conflict (event_id) do nothing returning global_position, recorded_at
-      ), counted as (
-        update exportd.journal_streams set version = $3
-        where stream_type = $1 and stream_id = $2 and exists (select from inserted)
-      )
-      select * from inserted`,
-    values: [
-      event.stream_type,
-      event.stream_id,
-      event.stream_version,
-      event.event_id,
-      cause,
-      event.type,
-      JSON.stringify(event.data),
-      schema_version,
-    ],
-  });
-  const [inserted] = rows;
+/** What PostgreSQL gives an event that is stored. */
+type EventPlace = Pick<StoredEvent, 'global_position' | 'recorded_at'>;
+
+/** The place of an event that is folded to find out what its fold reads. */
+const notStoredYet: EventPlace = { global_position: 0, recorded_at: new Date(0).toISOString() };
+
+function storedAs(event: NewEvent, place: EventPlace): StoredEvent {
+  const { cause: _, schema_version: __, ...stored } = event;
   // A stream type has its events.
-  return inserted && ({ ...event, ...inserted } as StoredEvent);
+  return { ...stored, ...place } as StoredEvent;
+}
+
+/** The columns that differ between the events of one append, in the order of their parameters. */
+const valuesOfEvent = (event: NewEvent): readonly unknown[] => [
+  event.stream_version,
+  event.event_id,
+  event.type,
+  JSON.stringify(event.data),
+  event.schema_version,
+];
+const columnsOfEvent = 5;
+/** Parameters that all events of one append share: stream and cause, and the version of the stream after them. */
+const sharedParameters = 4;
+/** In the place of the number of a read. */
+const insertedSource = -1;
+
+/** The statement that stores some events of a stream, which connections prepare, and reads what else is asked for. */
+function insertStatement(count: number, reads: PlannedFold['reads']): string {
+  const rows = Array.from({ length: count }).map((_, event) => {
+    const parameter = (column: number): string => `$${sharedParameters + event * columnsOfEvent + column}`;
+    return `($1, $2::uuid, ${parameter(1)}::bigint, ${parameter(2)}::uuid, $3, ${parameter(3)}, ${parameter(4)}::jsonb, ${parameter(5)}::integer)`;
+  });
+  return `with inserted as (
+      insert into exportd.journal_events (stream_type, stream_id, stream_version, event_id, cause, event_type, data, schema_version)
+      values ${rows.join(', ')} on conflict (event_id) do nothing returning global_position, recorded_at
+    ), counted as (
+      update exportd.journal_streams set version = $4
+      where stream_type = $1 and stream_id = $2 and exists (select from inserted)
+    )${reads ? `, ${reads.text(sharedParameters + count * columnsOfEvent + 1)}` : ''}
+    select ${insertedSource} as source, to_json(inserted) as row from inserted
+    ${reads ? reads.names.map((name) => `union all select * from ${name}`).join(' ') : ''}`;
+}
+
+/** Statements by their words, which are built once. */
+const insertStatements = new Map<string, string>();
+/** Each mixture of events and reads is a statement of its own. */
+const maxInsertStatements = 500;
+
+function insertStatementOf(count: number, reads: PlannedFold['reads']): string {
+  if (reads && reads.words === undefined) return insertStatement(count, reads);
+  const words = [count, ...(reads?.words ?? [])].join(' ');
+  const known = insertStatements.get(words);
+  if (known !== undefined) return known;
+  const text = insertStatement(count, reads);
+  if (insertStatements.size < maxInsertStatements) insertStatements.set(words, text);
+  return text;
+}
+
+/**
+ * Stores events of one append and increments the version of their stream, without any change if their ids are already stored. Reads
+ * what their fold needs with the same statement.
+ */
+async function insertEvents(
+  connection: Connection,
+  events: readonly NewEvent[],
+  reads: PlannedFold['reads'],
+): Promise<{ readonly inserted: readonly EventPlace[]; readonly rows: readonly ReadRow[] }> {
+  const [first] = events;
+  const last = events.at(-1);
+  if (!first || !last) return { inserted: [], rows: [] };
+  const { rows } = await connection.query<ReadRow>(insertStatementOf(events.length, reads), [
+    ...[first.stream_type, first.stream_id, first.cause, last.stream_version],
+    ...events.flatMap(valuesOfEvent),
+    ...(reads?.values ?? []),
+  ]);
+  const inserted = rows
+    .filter(({ source }) => source === insertedSource)
+    .map(({ row }) => ({
+      global_position: Number(row.global_position),
+      // To the millisecond, as the type parser of the pool reads times.
+      recorded_at: new Date(String(row.recorded_at)).toISOString(),
+    }))
+    .toSorted((one, other) => one.global_position - other.global_position);
+  return { inserted, rows: rows.filter(({ source }) => source !== insertedSource) };
 }
 
 /** The levels of a log line, least important first. */
@@ -569,6 +712,15 @@ interface LogLine {
   readonly level: LogLevel;
   readonly message: string;
 }
+
+/** What writes a log line with the changes of a transaction. */
+export const logLineWrite = (line: LogLine): PendingWrite => ({
+  target: 'exportd.log_lines',
+  words: ['log line'],
+  text: (first) => `insert into exportd.log_lines (team_id, batch_export_id, run_id, level, message)
+    values ($${first}, $${first + 1}, $${first + 2}, $${first + 3}, $${first + 4})`,
+  values: [line.team_id, line.batch_export_id, line.run_id, line.level, safeText(line.message)],
+});
 
 /** Writes a log line. Log lines are not part of the journal: they expire, and no projection depends on them. */
 export async function writeLogLine(database: Pool | Connection, line: LogLine): Promise<void> {

@@ -7,6 +7,7 @@ import {
   type FoldedEvent,
   type Journal,
   type JournalListeners,
+  type PendingWrite,
   requireSameReadModels,
 } from '../journal/journal.ts';
 import { backfillsProjection } from './backfills.ts';
@@ -17,7 +18,7 @@ import type { Projection } from './projection.ts';
 import { createReadModels, readStoredVersions } from './read_models.ts';
 import { builderLock, projectionLock } from './rebuild.ts';
 import { createRowCache, type WantedRows } from './row_cache.ts';
-import { type RowWrite, sendWrites } from './row_writes.ts';
+import { sendWrites } from './row_writes.ts';
 import { runsProjection } from './runs.ts';
 import {
   findStreamState,
@@ -59,23 +60,32 @@ function wantedBy(events: readonly FoldedEvent[]): readonly WantedRows[] {
  * written later, with the states of streams. A row of another read model that a fold only reads is not locked.
  */
 function openAppendFold(connection: Connection): AppendFold {
-  let pending: RowWrite[] = [];
-  const send = async (more: readonly RowWrite[]): Promise<void> => {
+  let pending: PendingWrite[] = [];
+  const send = async (more: readonly PendingWrite[]): Promise<void> => {
     const writes = [...pending, ...more];
     pending = [];
     await sendWrites(connection, writes);
   };
   return {
     isPending: () => pending.length > 0,
-    fold: async (events) => {
+    later: (write) => {
+      pending.push(write);
+    },
+    plan: async (events) => {
       const rows = createRowCache(connection);
       const wanted = wantedBy(events);
       const isStale = ({ table, isNew, isAssigned }: WantedRows): boolean =>
         isNew !== true && isAssigned !== true && pending.some(({ target }) => target === table.name);
       if (pending.length > 0 && wanted.some(isStale)) await send([]);
-      await rows.prefetch(wanted, { locks: true });
-      for (const event of events) for (const { fold } of projections) fold(rows, event);
-      pending.push(...rows.takeChanges(cachedTables));
+      const fetch = rows.planFetch(wanted, { locks: true });
+      return {
+        reads: fetch?.reads ?? null,
+        fold: (stored, found) => {
+          fetch?.accept(found);
+          for (const event of stored) for (const { fold } of projections) fold(rows, event);
+          pending.push(...rows.takeChanges(cachedTables));
+        },
+      };
     },
     write: (streams) =>
       send(streams.map((stream) => ('state' in stream ? stateWrite(stream) : versionWrite(stream)))),

@@ -1,5 +1,6 @@
 import type { Connection } from '../journal/database.ts';
-import { entryOf, type RowWrite, statementOf } from './row_writes.ts';
+import type { PendingWrite, PlannedFold, ReadRow } from '../journal/journal.ts';
+import { entryOf, statementOf } from './row_writes.ts';
 
 /** A row by column, as PostgreSQL writes it as JSON. */
 type AnyRow = Readonly<Record<string, unknown>>;
@@ -39,6 +40,13 @@ export interface WantedRows {
   readonly isAssigned?: boolean;
 }
 
+/** Rows that another statement reads for a cache. */
+interface PlannedFetch {
+  readonly reads: NonNullable<PlannedFold['reads']>;
+  /** Takes them. */
+  accept(rows: readonly ReadRow[]): void;
+}
+
 /** Rows of read models in memory. A fold finds only rows that were fetched before. `takeChanges` returns what is to be written. */
 export interface RowCache {
   /**
@@ -47,6 +55,8 @@ export interface RowCache {
    *   Rows that are only assigned are not read
    */
   prefetch(wanted: readonly WantedRows[], options?: { readonly locks: boolean }): Promise<void>;
+  /** What `prefetch` reads, to be read with another statement; undefined for nothing. */
+  planFetch(wanted: readonly WantedRows[], options: { readonly locks: boolean }): PlannedFetch | undefined;
   /** The row with this key; undefined if there is none. @throws RangeError when it was not fetched */
   get<Row extends object>(table: CachedTable<Row>, ...key: readonly unknown[]): Row | undefined;
   /** @throws RangeError when they were not fetched */
@@ -65,7 +75,7 @@ export interface RowCache {
   /** Deletes the rows with any of these values in the only column of a lookup, which need not be fetched and never come back. */
   deleteAll(table: CachedTable, lookup: string, values: readonly unknown[]): void;
   /** What has changed since it was last called, in the given order of tables. It may be written while others change. */
-  takeChanges(tables: readonly CachedTable[]): Iterable<RowWrite>;
+  takeChanges(tables: readonly CachedTable[]): Iterable<PendingWrite>;
   /** Reads with another connection from here on. */
   readWith(connection: Connection): void;
   readonly size: number;
@@ -255,41 +265,56 @@ export function createRowCache(reader: Connection): RowCache {
         (lookup.where?.holds(row) ?? true) && values.has(keyOf(valuesOf(row, lookup.columns))),
     );
 
-  const cache: RowCache = {
-    prefetch: async (wanted, { locks } = { locks: false }) => {
-      const missing = new Map<IndexedLookup, MissingRows>();
-      for (const { table, lookup: name, values, isNew, isOnlyRead = false, isAssigned = false } of wanted) {
-        if ((locks && isAssigned) || isComplete(table, name, values)) continue;
-        const key = keyOf(values);
-        if (isNew) {
-          setComplete(table, name, key);
-          continue;
+  const planFetch: RowCache['planFetch'] = (wanted, { locks }) => {
+    const missing = new Map<IndexedLookup, MissingRows>();
+    for (const { table, lookup: name, values, isNew, isOnlyRead = false, isAssigned = false } of wanted) {
+      if ((locks && isAssigned) || isComplete(table, name, values)) continue;
+      const key = keyOf(values);
+      if (isNew) {
+        setComplete(table, name, key);
+        continue;
+      }
+      const indexed = lookupOf(table, name);
+      const { lookup } = indexed;
+      const isLocked = locks && !isOnlyRead;
+      entryOf(missing, indexed, () => ({
+        table,
+        name,
+        lookup,
+        isLocked,
+        values: new Map<string, readonly unknown[]>(),
+      })).values.set(key, values);
+    }
+    if (missing.size === 0) return undefined;
+    const sources = [...missing.values()];
+    return {
+      reads: readsOf(sources),
+      accept: (rows) => {
+        for (const { source, row } of rows) {
+          const table = sources[source]?.table;
+          if (!table) continue;
+          const opened = open(table);
+          const key = keyOf(valuesOf(row, table.key));
+          // What is in memory may have changed since.
+          if (!opened.rows.has(key) && !isGone(opened, row)) put(opened, key, { row, stored: row });
         }
-        const indexed = lookupOf(table, name);
-        const { lookup } = indexed;
-        const isLocked = locks && !isOnlyRead;
-        entryOf(missing, indexed, () => ({
-          table,
-          name,
-          lookup,
-          isLocked,
-          values: new Map<string, readonly unknown[]>(),
-        })).values.set(key, values);
-      }
-      if (missing.size === 0) return;
-      const sources = [...missing.values()];
-      const { text, values } = selectRows(sources);
-      const { rows } = await connection.query<{ source: number; row: AnyRow }>(text, [...values]);
-      for (const { source, row } of rows) {
-        const table = sources[source]?.table;
-        if (!table) continue;
-        const opened = open(table);
-        const key = keyOf(valuesOf(row, table.key));
-        // What is in memory may have changed since.
-        if (!opened.rows.has(key) && !isGone(opened, row)) put(opened, key, { row, stored: row });
-      }
-      for (const { table, name, values: fetched } of sources)
-        for (const key of fetched.keys()) setComplete(table, name, key);
+        for (const { table, name, values: fetched } of sources)
+          for (const key of fetched.keys()) setComplete(table, name, key);
+      },
+    };
+  };
+
+  const cache: RowCache = {
+    planFetch,
+    prefetch: async (wanted, options = { locks: false }) => {
+      const planned = planFetch(wanted, options);
+      if (!planned) return;
+      const { words = [], names, text, values } = planned.reads;
+      const statement = statementOf(
+        ['select', ...words],
+        () => `with ${text(1)} ${names.map((name) => `select * from ${name}`).join(' union all ')}`,
+      );
+      planned.accept((await connection.query<ReadRow>(statement, [...values])).rows);
     },
     get: <Row extends object>(table: CachedTable<Row>, ...values: readonly unknown[]) => {
       const cached = open(table).rows.get(keyOf(values));
@@ -405,7 +430,7 @@ function takeOf(table: CachedTable, opened: LoadedTable): TakenChanges {
 }
 
 /** What writes the changes: first deletes, then changed rows and new ones. */
-function* writesOf(taken: readonly TakenChanges[]): Generator<RowWrite> {
+function* writesOf(taken: readonly TakenChanges[]): Generator<PendingWrite> {
   for (const { table, deletes, gone } of taken.toReversed()) {
     for (const { lookup, values } of deletes) yield deleteAllWrite(table, lookup, values);
     yield* deleteWrites(table, gone);
@@ -445,41 +470,44 @@ function conditionOf(lookup: Lookup<object>, valueOf: (index: number) => string)
   return [...conditions, ...(where ? [where.sql] : [])].join(' and ');
 }
 
-/** A statement that reads and locks the rows of lookups, in this order. `source` is the number of the lookup. */
-function selectRows(sources: readonly MissingRows[]): { text: string; values: readonly unknown[] } {
-  const parameters: unknown[] = [];
-  const words = ['select'];
-  for (const { table, name, lookup, isLocked, values } of sources) {
-    words.push(table.name, name, isLocked ? 'locked' : 'read', values.size === 1 ? 'one' : 'many');
-    if (values.size === 1) for (const one of values.values()) parameters.push(...one);
+/** Reads and locks the rows of lookups, in this order. `source` is the number of the lookup. */
+function readsOf(sources: readonly MissingRows[]): NonNullable<PlannedFold['reads']> {
+  const values: unknown[] = [];
+  const words: string[] = [];
+  for (const { table, name, lookup, isLocked, values: wanted } of sources) {
+    words.push(table.name, name, isLocked ? 'locked' : 'read', wanted.size === 1 ? 'one' : 'many');
+    if (wanted.size === 1) for (const one of wanted.values()) values.push(...one);
     else {
       const names = columnsOf(lookup);
-      const rows = [...values.values()].map((row) =>
+      const rows = [...wanted.values()].map((row) =>
         Object.fromEntries(names.map((column, index) => [column, row[index]])),
       );
-      parameters.push(JSON.stringify(rows));
+      values.push(JSON.stringify(rows));
     }
   }
-  return { text: statementOf(words, () => selectOf(sources)), values: parameters };
+  return {
+    words,
+    names: sources.map((_, source) => `wanted_${String(source)}`),
+    text: (first) => selectsOf(sources, first),
+    values,
+  };
 }
 
-function selectOf(sources: readonly MissingRows[]): string {
-  let parameters = 0;
+/** @param from the number of the first parameter */
+function selectsOf(sources: readonly MissingRows[], from: number): string {
+  let next = from;
   const selects = sources.map(({ table, lookup, isLocked, values }, source) => {
     const names = columnsOf(lookup);
     const lock = isLocked ? ' for no key update of stored' : '';
     const select = `select ${String(source)} as source, to_json(stored) as row from ${table.name} stored`;
-    const first = parameters + 1;
-    parameters += values.size === 1 ? names.length : 1;
+    const first = next;
+    next += values.size === 1 ? names.length : 1;
     return values.size === 1
       ? `${select} where ${conditionOf(lookup, (index) => `$${String(first + index)}`)}${lock}`
       : `${select} join json_populate_recordset(null::${table.name}, $${String(first)}) wanted
            on ${conditionOf(lookup, (index) => `wanted.${names[index] ?? ''}`)}${lock}`;
   });
-  return selects.length === 1
-    ? selects.join()
-    : `with ${selects.map((select, index) => `wanted_${String(index)} as (${select})`).join(', ')}
-       ${selects.map((_, index) => `select * from wanted_${String(index)}`).join(' union all ')}`;
+  return selects.map((select, source) => `wanted_${String(source)} as (${select})`).join(', ');
 }
 
 const isKey = ({ key }: CachedTable, row: string, other: string): string =>
@@ -493,7 +521,11 @@ const parameterOf = (value: unknown): unknown =>
 const placeFrom = (first: number) => (column: string, index: number) =>
   `${column} = $${String(first + index)}`;
 
-function deleteAllWrite(table: CachedTable, lookup: Lookup<object>, values: readonly unknown[]): RowWrite {
+function deleteAllWrite(
+  table: CachedTable,
+  lookup: Lookup<object>,
+  values: readonly unknown[],
+): PendingWrite {
   const column = lookup.columns.join();
   return {
     target: table.name,
@@ -510,7 +542,7 @@ const writeOfMany = (
   table: CachedTable,
   text: (rows: string) => string,
   rows: readonly AnyRow[],
-): RowWrite => ({
+): PendingWrite => ({
   target: table.name,
   words: undefined,
   text: (first) => text(`json_populate_recordset(null::${table.name}, $${String(first)})`),
@@ -520,7 +552,7 @@ const writeOfMany = (
 const columnsOfRow = (row: AnyRow, columns: readonly string[]): AnyRow =>
   Object.fromEntries(columns.map((column) => [column, row[column]]));
 
-function* deleteWrites(table: CachedTable, gone: readonly AnyRow[]): Generator<RowWrite> {
+function* deleteWrites(table: CachedTable, gone: readonly AnyRow[]): Generator<PendingWrite> {
   const { name, key } = table;
   const [one, ...others] = gone;
   if (!one) return;
@@ -540,7 +572,7 @@ function* deleteWrites(table: CachedTable, gone: readonly AnyRow[]): Generator<R
 }
 
 /** Writes the columns that have changed in any of the rows. */
-function* updateWrites(table: CachedTable, changed: readonly ChangedRow[]): Generator<RowWrite> {
+function* updateWrites(table: CachedTable, changed: readonly ChangedRow[]): Generator<PendingWrite> {
   const { name, key } = table;
   const [one, ...others] = changed;
   if (!one) return;
@@ -567,7 +599,7 @@ function* updateWrites(table: CachedTable, changed: readonly ChangedRow[]): Gene
     );
 }
 
-function* insertWrites(table: CachedTable, inserted: readonly AnyRow[]): Generator<RowWrite> {
+function* insertWrites(table: CachedTable, inserted: readonly AnyRow[]): Generator<PendingWrite> {
   const { name } = table;
   const [one, ...others] = inserted;
   if (!one) return;

@@ -1,15 +1,5 @@
 import type { Connection } from '../journal/database.ts';
-
-/** A change of rows that is still to be written, as a part of a statement. */
-export interface RowWrite {
-  /** What it changes. Of two changes of the same, the second may depend on the first, so that one statement has only one of them. */
-  readonly target: string;
-  /** What tells its text apart; undefined for many rows, which are written by a statement of their own. */
-  readonly words: readonly string[] | undefined;
-  /** SQL, with its parameters from this number. */
-  readonly text: (first: number) => string;
-  readonly values: readonly unknown[];
-}
+import type { PendingWrite } from '../journal/journal.ts';
 
 /** The value of a key, which `create` makes if it is missing. */
 export function entryOf<Key, Value>(map: Map<Key, Value>, key: Key, create: () => Value): Value {
@@ -43,8 +33,8 @@ const maxWritesPerStatement = 8;
  * Sends changes in their order. Those of few rows share a statement: its parts do not see one another's changes, so that a row
  * which is written twice needs two.
  */
-export async function sendWrites(connection: Connection, writes: Iterable<RowWrite>): Promise<void> {
-  let together: RowWrite[] = [];
+export async function sendWrites(connection: Connection, writes: Iterable<PendingWrite>): Promise<void> {
+  let together: PendingWrite[] = [];
   const send = async (): Promise<void> => {
     const writes = together;
     together = [];
@@ -60,7 +50,7 @@ export async function sendWrites(connection: Connection, writes: Iterable<RowWri
   await send();
 }
 
-async function sendTogether(connection: Connection, writes: readonly RowWrite[]): Promise<void> {
+async function sendTogether(connection: Connection, writes: readonly PendingWrite[]): Promise<void> {
   const words = writes.flatMap((write) => write.words ?? []);
   const text = words.length === 0 ? textOf(writes) : statementOf(words, () => textOf(writes));
   await connection.query(
@@ -69,7 +59,7 @@ async function sendTogether(connection: Connection, writes: readonly RowWrite[])
   );
 }
 
-function textOf(writes: readonly RowWrite[]): string {
+function textOf(writes: readonly PendingWrite[]): string {
   let parameters = 1;
   const texts = writes.map(({ text, values }) => {
     const first = parameters;

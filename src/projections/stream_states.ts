@@ -4,10 +4,15 @@ import type { StreamType } from '../domain/event.ts';
 import { openRange, runDecider, untouchedRun } from '../domain/run.ts';
 import type { ExistingRun, RunSpec, RunState } from '../domain/run_state.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import type { FoldedEvent, StoredEvent, StreamState, StreamVersion } from '../journal/journal.ts';
+import type {
+  FoldedEvent,
+  PendingWrite,
+  StoredEvent,
+  StreamState,
+  StreamVersion,
+} from '../journal/journal.ts';
 import { type Projection } from './projection.ts';
 import { byKey, type CachedTable, type RowCache, type WantedRows } from './row_cache.ts';
-import type { RowWrite } from './row_writes.ts';
 
 type Members = Readonly<Record<string, unknown>>;
 
@@ -211,7 +216,7 @@ const missingState = (streamType: StreamType, id: string): Error =>
   new Error(`The state of ${streamType} ${id} is missing. Run "exportd rebuild".`);
 
 /** What writes the state of a stream at one of its versions. */
-export const stateWrite = ({ stream_type, stream_id, version, state }: StreamState): RowWrite => ({
+export const stateWrite = ({ stream_type, stream_id, version, state }: StreamState): PendingWrite => ({
   target: stream_id,
   words: ['state'],
   text: (first) => `insert into exportd.stream_states (stream_type, stream_id, version, state)
@@ -221,7 +226,7 @@ export const stateWrite = ({ stream_type, stream_id, version, state }: StreamSta
 });
 
 /** What writes the version of a stream whose state is unchanged, which PostgreSQL then does not write again. */
-export const versionWrite = ({ stream_type, stream_id, version }: StreamVersion): RowWrite => ({
+export const versionWrite = ({ stream_type, stream_id, version }: StreamVersion): PendingWrite => ({
   target: stream_id,
   words: ['version'],
   text: (first) => `update exportd.stream_states set version = $${String(first + 2)}

@@ -34,7 +34,7 @@ describe('fingerprints', () => {
     countExistingRun(
       { ...harness, settings: { ...harness.settings, EXPORTD_RANGE_ROWS } },
       { run_id, settled: true, blocked_by: [] },
-      await harness.recorder.readActive(run_id),
+      await harness.recorder.readActiveAmongOthers(run_id),
       new AbortController().signal,
     );
 
@@ -353,7 +353,7 @@ describe('files and ranges', () => {
       const counted = await countExistingRun(
         { ...harness, settings: settings() },
         { run_id, settled: true, blocked_by: [] },
-        await harness.recorder.readActive(run_id),
+        await harness.recorder.readActiveAmongOthers(run_id),
         new AbortController().signal,
       );
       expect(counted).toMatchObject({ rows: eventCount, ranges: 3 });

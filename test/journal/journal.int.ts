@@ -225,6 +225,43 @@ describe('the journal', () => {
     await expect(append(id, 'command:1', [paused])).rejects.toThrow(CauseMismatch);
   });
 
+  it('rejects more or fewer events with the same cause, and stores none of them', async () => {
+    const id = randomUUID();
+    await append(id, 'command:1', [created]);
+    await append(id, 'command:2', [paused, unpaused]);
+    await expect(append(id, 'command:1', [created, paused])).rejects.toThrow(CauseMismatch);
+    await expect(append(id, 'command:2', [paused, unpaused, paused])).rejects.toThrow(CauseMismatch);
+    expect((await readStream(pool, 'batch_export', id)).map(({ type }) => type)).toEqual([
+      'BatchExportCreated',
+      'BatchExportPaused',
+      'BatchExportUnpaused',
+    ]);
+    expect(await readState(journal, batchExportDecider, id)).toMatchObject({ status: 'live', paused: false });
+  });
+
+  it('stores the events of a cause, in their order, and reads what follows from them with one statement', async () => {
+    const id = randomUUID();
+    await append(id, 'command:1', [created]);
+    const sent = await journal.transaction(async (transaction) => {
+      const stream = await transaction.lock(batchExportDecider, id);
+      const query = jest.spyOn(Object.getPrototypeOf(transaction.connection) as Connection, 'query');
+      await stream.append('command:2', [paused, unpaused, paused]);
+      const count = query.mock.calls.length;
+      query.mockRestore();
+      return count;
+    });
+    expect(sent).toBe(1);
+    const stored = await readStream(pool, 'batch_export', id);
+    expect(stored.map(({ type, stream_version }) => [stream_version, type])).toEqual([
+      [1, 'BatchExportCreated'],
+      [2, 'BatchExportPaused'],
+      [3, 'BatchExportUnpaused'],
+      [4, 'BatchExportPaused'],
+    ]);
+    const positions = stored.map(({ global_position }) => global_position);
+    expect(positions).toEqual(positions.toSorted((one, other) => one - other));
+  });
+
   it('serializes the writers of a stream, without gaps in its versions', async () => {
     const id = randomUUID();
     await append(id, 'created', [created]);

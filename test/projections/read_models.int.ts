@@ -360,7 +360,7 @@ describe('an event with a new schema_version', () => {
       upcasts,
       openFold: (connection) => ({
         ...journal.projector.openFold(connection),
-        fold: () => Promise.resolve(),
+        plan: () => Promise.resolve({ reads: null, fold: () => undefined }),
       }),
     });
     await ofNext.transaction(async (transaction) => {
