@@ -8,7 +8,15 @@ import {
 } from '../domain/run.ts';
 import { filesOf, type RangeAttempt } from '../domain/run_state.ts';
 import { logLineWrite } from '../journal/journal.ts';
-import { logIdsOf, rangeStepOf, reserveNextGeneration, type RunSteps, type RunStream } from './run_steps.ts';
+import type { DeferredStep } from './deferred_steps.ts';
+import {
+  logIdsOf,
+  rangeStepOf,
+  reserveNextGeneration,
+  type RunSteps,
+  type RunStream,
+  type StepOptions,
+} from './run_steps.ts';
 import type { RunEventData } from '../domain/run_events.ts';
 
 /** A file that starts, and the encoder of its bytes. */
@@ -20,24 +28,21 @@ interface StartedFile {
   readonly encoder: string;
 }
 
-/**
- * Records what an attempt writes: uploads, parts and files, each before it is sent or after it is complete. `line`: of the export's
- * log; null for none.
- */
+/** Records what an attempt writes: uploads, parts and files, each before it is sent or after it is complete. */
 export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSteps) => ({
   /** `part_bytes`: the size of every part but the last, if the destination requires one size; else null. */
   recordUpload: (
     runId: string,
     attempt: RangeAttempt,
     upload: StartedFile & { readonly upload_id: string; readonly part_bytes: number | null },
-    line: string | null = null,
+    options: StepOptions = {},
   ) =>
     attemptStep(
       runId,
       attempt,
       `upload:${upload.upload_id}`,
       () => [{ type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...upload } }],
-      line,
+      options,
     ),
   /** Records a file of one part before it is written in one request. */
   planWholeFile: (
@@ -45,7 +50,7 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
     attempt: RangeAttempt,
     file: StartedFile,
     part: PlannedPart,
-    line: string | null = null,
+    options: StepOptions = {},
   ) =>
     attemptStep(
       runId,
@@ -55,7 +60,7 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
         const written = { ...file, upload_id: null, part_bytes: null, part: recordedPart(run, part) };
         return [{ type: 'RunUploadCreated', data: { ...rangeStepOf(attempt), ...written } }];
       },
-      line,
+      options,
     ),
   /**
    * Records that another object has the key of a file. Reserves the next generation, unless files of this one are
@@ -102,20 +107,9 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
   },
   /** Returns the run if `attempt` is the latest. */
   requireAttempt: (runId: string, attempt: RangeAttempt) => attemptStep(runId, attempt, 'checked', () => []),
-  /** Records a complete file. `finishesRange`: with it the files contain every row of the range. `line`: of the export's log. */
-  recordFile: (
-    runId: string,
-    attempt: RangeAttempt,
-    file: CompletedFile,
-    { finishesRange = false, line }: { finishesRange?: boolean; line?: string } = {},
-  ) =>
-    step(runId, async (stream, { later }) => {
-      const { run } = requireAttempt(requireGeneration(stream.state(), attempt.generation), attempt);
-      await stream.append(`generation:${attempt.generation}/file:${file.key}`, [
-        decideFile(run, { ...rangeStepOf(attempt), file }, { finishesRange }),
-      ]);
-      if (line !== undefined) later(logLineWrite({ ...logIdsOf(run, runId), level: 'INFO', message: line }));
-    }),
+  /** Records a complete file. */
+  recordFile: (runId: string, attempt: RangeAttempt, file: CompletedFile, more: FileOptions = {}) =>
+    step(runId, fileStep(runId, attempt, file, more)),
   /** Records that the files contain every row of the range. */
   finishRange: (runId: string, attempt: RangeAttempt) =>
     attemptStep(runId, attempt, `range:${attempt.range}`, ({ finished }) =>
@@ -127,6 +121,29 @@ export const createFileRecorder = ({ step, generationStep, attemptStep }: RunSte
       run.rejected_file ? [] : [{ type: 'RunRejectedFilePlanned', data: { generation, file } }],
     ),
 });
+
+interface FileOptions {
+  /** Whether with it the files contain every row of the range. */
+  readonly finishesRange?: boolean;
+  /** Of the export's log. */
+  readonly line?: string;
+}
+
+/** The step that records a complete file. */
+export const fileStep =
+  (
+    runId: string,
+    attempt: RangeAttempt,
+    file: CompletedFile,
+    { finishesRange = false, line }: FileOptions = {},
+  ): DeferredStep =>
+  async (stream, { later }) => {
+    const { run } = requireAttempt(requireGeneration(stream.state(), attempt.generation), attempt);
+    await stream.append(`generation:${attempt.generation}/file:${file.key}`, [
+      decideFile(run, { ...rangeStepOf(attempt), file }, { finishesRange }),
+    ]);
+    if (line !== undefined) later(logLineWrite({ ...logIdsOf(run, runId), level: 'INFO', message: line }));
+  };
 
 /** Appends that a key is taken. */
 const appendTakenKey = (stream: RunStream, taken: RunEventData<'RunKeyTaken'>) =>

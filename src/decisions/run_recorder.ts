@@ -25,8 +25,16 @@ import {
   isFailureDue,
   type RangeAttempt,
 } from '../domain/run_state.ts';
-import { type Journal, logLineWrite, type LogLevel, readState, writeLogLine } from '../journal/journal.ts';
+import {
+  type Journal,
+  type JournalTransaction,
+  logLineWrite,
+  type LogLevel,
+  readState,
+  writeLogLine,
+} from '../journal/journal.ts';
 import { comparisonsWrite } from './comparisons.ts';
+import type { DeferredStep } from './deferred_steps.ts';
 import { foreignManifestBecause, readAdoptedManifest } from './adopted_manifests.ts';
 import { readDecision } from './interval_decisions.ts';
 import {
@@ -54,6 +62,8 @@ import {
   nextGeneration,
   reserveNextGeneration,
   type RunSteps,
+  type RunStream,
+  type StepOptions,
 } from './run_steps.ts';
 import type { RunEventData } from '../domain/run_events.ts';
 
@@ -63,17 +73,19 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
    * Claims publishing and decides what stays of the generations before. From here on a cancellation asks the bucket first.
    * Each attempt claims once; `publish_claims` is the number of its claim.
    * @param found the run whose manifest it replaces, if the attempt has read it
+   * @param before steps of the attempt that are recorded with it
    * @throws ConfigVersionNotFound
    */
   startPublish: async (
     runId: string,
     generation: number,
     found?: ReplacedRun | null,
+    before: readonly DeferredStep[] = [],
   ): Promise<ExistingRun> => {
     const findReplaced = async () =>
       findReplacedRun(journal, requireActive(await readState(journal, runDecider, runId)).spec);
     const replaced = found === undefined ? await findReplaced() : found;
-    return step(runId, async (stream, { connection }) => {
+    const claim = async (stream: RunStream, { connection }: JournalTransaction): Promise<void> => {
       const run = requireGeneration(stream.state(), generation);
       const earlier = replaced
         ? await readEarlierGenerations(connection, runId, run, replaced)
@@ -81,7 +93,8 @@ const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
       await stream.append(`generation:${generation}/publish/${run.publish_claims + 1}`, [
         decidePublish(run, generation, earlier),
       ]);
-    });
+    };
+    return step(runId, claim, before);
   },
   /**
    * Withdraws a claim whose attempt sent no manifest, so that the run can be cancelled again. A claim that other attempts
@@ -383,8 +396,15 @@ export function createRunRecorder(journal: Journal) {
         await reserveNextGeneration(stream, transaction, run, { late_rows: true, fingerprint });
       }),
     /** Records that the files contain every row of the interval. */
-    finishExport: (runId: string, generation: number, facts: Parameters<typeof decideFinish>[1]) =>
-      generationStep(runId, generation, 'finished', (run) => decideFinish(run, facts)),
+    finishExport: (
+      runId: string,
+      generation: number,
+      facts: Parameters<typeof decideFinish>[1],
+      options: StepOptions = {},
+    ) => generationStep(runId, generation, 'finished', (run) => decideFinish(run, facts), options),
+    /** Records steps that were deferred, without another one. */
+    recordDeferred: (runId: string, steps: readonly DeferredStep[]) =>
+      step(runId, () => Promise.resolve(), steps),
     recordFailedAttempt: (runId: string, failure: FailedAttempt) =>
       recordFailedAttempt(journal, runId, failure),
     /** Writes a line to the export's log. */

@@ -8,6 +8,7 @@ import {
   type LockedStream,
   logLineWrite,
 } from '../journal/journal.ts';
+import type { DeferredStep } from './deferred_steps.ts';
 import type { OtherRuns } from './replaced_runs.ts';
 import type { RunEvent } from '../domain/run_events.ts';
 
@@ -16,45 +17,59 @@ export type RunStream = LockedStream<RunState, RunEvent>;
 /** The steps of runs. Each is one transaction under the lock of the run's stream, and returns the run after it. */
 export type RunSteps = ReturnType<typeof createRunSteps>;
 
+/** What a step may do besides its events. */
+export interface StepOptions {
+  /** A line of the export's log. */
+  readonly line?: string | null;
+  /** Steps that are recorded before it, in the same transaction. */
+  readonly before?: readonly DeferredStep[];
+}
+
 export function createRunSteps(journal: Journal) {
   const step = async (
     runId: string,
     work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
+    before: readonly DeferredStep[] = [],
   ): Promise<ExistingRun> =>
     journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, runId);
+      for (const earlier of before) await earlier(stream, transaction);
       await work(stream, transaction);
       const state = stream.state();
       if (state.status === 'Absent') throw new RunEnded('Absent');
       return state;
     });
-  /** A step of the newest generation. `cause` identifies it within the generation. `line`: of the export's log. */
+  /** A step of the newest generation. `cause` identifies it within the generation. */
   const generationStep = (
     runId: string,
     generation: number,
     cause: string,
     decide: (run: ExistingRun) => RunEvent[],
-    line: string | null = null,
+    { line = null, before }: StepOptions = {},
   ): Promise<ExistingRun> =>
-    step(runId, async (stream, { later }) => {
-      const run = requireGeneration(stream.state(), generation);
-      await stream.append(`generation:${generation}/${cause}`, decide(run));
-      if (line !== null) later(logLineWrite({ ...logIdsOf(run, runId), level: 'INFO', message: line }));
-    });
+    step(
+      runId,
+      async (stream, { later }) => {
+        const run = requireGeneration(stream.state(), generation);
+        await stream.append(`generation:${generation}/${cause}`, decide(run));
+        if (line !== null) later(logLineWrite({ ...logIdsOf(run, runId), level: 'INFO', message: line }));
+      },
+      before,
+    );
   /** A step of the latest attempt at a range. */
   const attemptStep = (
     runId: string,
     attempt: RangeAttempt,
     cause: string,
     decide: (range: ExportRange, run: ExistingRun) => RunEvent[],
-    line: string | null = null,
+    options: StepOptions = {},
   ): Promise<ExistingRun> =>
     generationStep(
       runId,
       attempt.generation,
       cause,
       (run) => decide(requireAttempt(run, attempt).range, run),
-      line,
+      options,
     );
   return { step, generationStep, attemptStep };
 }

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.ts';
+import type { DeferredSteps } from '../decisions/deferred_steps.ts';
 import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
@@ -97,6 +98,15 @@ export async function withDestination<Result>(
   } finally {
     destination.close();
   }
+}
+
+/** Records what an attempt that fails has deferred, so that the next one need not find it out. The attempt throws its own error. */
+export async function recordRest(
+  recorder: Pick<RunRecorder, 'recordDeferred'>,
+  runId: string,
+  deferred: DeferredSteps,
+): Promise<void> {
+  if (!deferred.isEmpty) await recorder.recordDeferred(runId, deferred.take()).catch(() => undefined);
 }
 
 /** The mark of a key: the start of a token where the store has no conditional writes, else null. */

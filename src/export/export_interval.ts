@@ -12,6 +12,7 @@
  *
  * In step 3, the journal is always ahead of the bucket, so that an attempt can stop anywhere: see `range_export.ts`.
  */
+import { DeferredSteps, finishStep } from '../decisions/deferred_steps.ts';
 import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
 import { type CompletedFile, countFewerRows } from '../domain/exported_files.ts';
 import { type Fingerprint, haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
@@ -22,7 +23,7 @@ import {
   finishedOf,
   sourceBefore,
 } from '../domain/run_state.ts';
-import { type ExportCall, noEncoder, type OpenedCall, withPermit } from './export_context.ts';
+import { type ExportCall, noEncoder, type OpenedCall, recordRest, withPermit } from './export_context.ts';
 import { formatInterval, rowRangeOf } from './run_interval.ts';
 import { createStageClock } from './stage_clock.ts';
 import { publishOpened } from './publish.ts';
@@ -55,17 +56,18 @@ export async function exportInterval(
   return withOpenedRun(call, async (opened, { run: existing, others }) => {
     let run = existing;
     let written: readonly CompletedFile[] | null = null;
+    let deferred = new DeferredSteps();
     while (run.phase.name === 'exporting') {
       const { rejected, ...exported } = await RangeExport.run(opened, 0, { run, others });
+      ({ written, deferred } = exported);
       try {
         if (!exported.done) return exportOutcomeOf(exported.run, false);
-        run = await finish(opened, exported.run, rejected);
-        ({ written } = exported);
+        run = await finish(opened, exported.run, rejected, { deferred, isLast: !publishes });
       } finally {
         rejected?.close();
       }
     }
-    if (publishes) await publishOpened(opened, run, { others, written });
+    if (publishes) await publishOpened(opened, run, { others, written, deferred });
     return exportOutcomeOf(run, true);
   });
 }
@@ -74,7 +76,8 @@ export async function exportInterval(
 export async function exportOneRange(call: ExportCall, position: number): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, found) => {
     if (found.run.phase.name !== 'exporting') return exportOutcomeOf(found.run, true);
-    const { run, done } = await RangeExport.run(opened, position, found);
+    const { run, done, deferred } = await RangeExport.run(opened, position, found);
+    if (!deferred.isEmpty) await call.dependencies.recorder.recordDeferred(call.runId, deferred.take());
     return exportOutcomeOf(run, done);
   });
 }
@@ -82,7 +85,10 @@ export async function exportOneRange(call: ExportCall, position: number): Promis
 /** Finishes a split interval; `finished` is false when its ranges must be exported again. */
 export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, { run: existing }) => {
-    const run = existing.phase.name === 'exporting' ? await finish(opened, existing, null) : existing;
+    const run =
+      existing.phase.name === 'exporting'
+        ? await finish(opened, existing, null, { deferred: new DeferredSteps(), isLast: true })
+        : existing;
     return exportOutcomeOf(run, run.phase.name !== 'exporting');
   });
 }
@@ -98,15 +104,28 @@ const withOpenedRun = (
     return work({ ...call, destination, selection }, found);
   });
 
-/** Finishes the export, which waits for a fresh fingerprint of the source. */
+/** How the end of an export is recorded. */
+interface FinishOptions {
+  /** Steps that are recorded with it. */
+  readonly deferred: DeferredSteps;
+  /** Whether it is the last step of the attempt. Otherwise it is deferred too, if another one is. */
+  readonly isLast: boolean;
+}
+
+/** Finishes the export, which waits for a fresh fingerprint of the source. What was deferred is recorded also if that fails. */
 async function finish(
   call: OpenedCall,
   run: ExistingRun,
   rejectedLines: RejectedLines | null,
+  options: FinishOptions,
 ): Promise<ExistingRun> {
-  const stages = createStageClock(call.dependencies.onStage);
+  const { dependencies, runId } = call;
+  const stages = createStageClock(dependencies.onStage);
   try {
-    return await stages.measure('read', () => finishGeneration(call, run, rejectedLines));
+    return await stages.measure('read', () => finishGeneration(call, run, rejectedLines, options));
+  } catch (error) {
+    await recordRest(dependencies.recorder, runId, options.deferred);
+    throw error;
   } finally {
     stages.report();
   }
@@ -119,11 +138,15 @@ async function finish(
  */
 async function finishGeneration(
   call: OpenedCall,
-  run: ExistingRun,
+  exported: ExistingRun,
   rejectedLines: RejectedLines | null,
+  { deferred, isLast }: FinishOptions,
 ): Promise<ExistingRun> {
   const { dependencies, runId, selection, signal } = call;
   const { recorder, source } = dependencies;
+  const record = (run: ExistingRun): Promise<ExistingRun> =>
+    deferred.isEmpty ? Promise.resolve(run) : recorder.recordDeferred(runId, deferred.take());
+  const run = filesOf(exported).rejected > 0 ? await record(exported) : exported;
   // Resuming one of them may have started a new generation.
   if (run.ranges.some(({ finished }) => !finished)) return run;
   const { rejected } = filesOf(run);
@@ -132,9 +155,10 @@ async function finishGeneration(
   const counted = rejected > 0 ? await writeRejectedFile(call, run, rejectedLines) : run;
   if (counted.generation !== run.generation) return counted;
   const now = await source.fingerprint(rowRangeOf(run.spec, selection), signal);
-  const exported = exportedFingerprint(counted);
-  const expected = now.all_events ? sourceBefore(counted) : exported;
+  const rowsOfFiles = exportedFingerprint(counted);
+  const expected = now.all_events ? sourceBefore(counted) : rowsOfFiles;
   if (!(expected && hasExpectedRows(run, expected, now))) {
+    await record(run);
     const again = run.late_generations < maxLateGenerations;
     await recorder.log(
       run,
@@ -146,12 +170,14 @@ async function finishGeneration(
   }
   const { only, ...selected } = selection;
   const all = only ? await source.fingerprint(rowRangeOf(run.spec, selected), signal) : now;
-  return recorder.finishExport(runId, run.generation, {
+  const facts = {
     // How many are selected changes with their persons, so the rows that were read are reported.
-    source_rows: rowsOfFingerprint(all.all_events ? exported : all),
+    source_rows: rowsOfFingerprint(all.all_events ? rowsOfFiles : all),
     fingerprint: all,
     encoder: run.encoder ?? noEncoder,
-  });
+  };
+  if (!isLast && !deferred.isEmpty) return deferred.add(runId, run, finishStep(run.generation, facts));
+  return recorder.finishExport(runId, run.generation, facts, { before: deferred.take() });
 }
 
 /**

@@ -11,6 +11,7 @@
  *
  * Each step can be repeated: an attempt that finds the manifest of its run only does what is missing after it.
  */
+import { DeferredSteps } from '../decisions/deferred_steps.ts';
 import type { OtherRuns } from '../decisions/replaced_runs.ts';
 import { ManifestForeign, ManifestReplaced } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
@@ -19,7 +20,7 @@ import { requireActive, withBase } from '../domain/run.ts';
 import { type ExistingRun, filesOf } from '../domain/run_state.ts';
 import type { RowSelection } from '../source/row_selection.ts';
 import { checkExportedRows, holdLateRows } from './check_replacement.ts';
-import { type ExportDependencies, type OpenedCall, withDestination } from './export_context.ts';
+import { type ExportDependencies, type OpenedCall, recordRest, withDestination } from './export_context.ts';
 import { formatInterval } from './run_interval.ts';
 import { createStageClock } from './stage_clock.ts';
 import { PublishClaim } from './publish_claim.ts';
@@ -65,7 +66,16 @@ export async function publishManifest(
     // Before the destination is opened, which may send a request.
     if (run.status !== 'Completed') requireActive(run);
     return withDestination(dependencies, runId, run, (destination) =>
-      publishOnce({ dependencies, runId, destination, signal, known: { others, written: null } }, run),
+      publishOnce(
+        {
+          dependencies,
+          runId,
+          destination,
+          signal,
+          known: { others, written: null, deferred: new DeferredSteps() },
+        },
+        run,
+      ),
     );
   });
 }
@@ -76,6 +86,8 @@ interface KnownOfRun {
   readonly others: OtherRuns;
   /** The files of the run's generation; null if they are still to be read. */
   readonly written: readonly CompletedFile[] | null;
+  /** Steps that are recorded with the claim. */
+  readonly deferred: DeferredSteps;
 }
 
 /** Does what `publishManifest` does for a run whose destination is open. */
@@ -91,7 +103,12 @@ export async function publishOpened(
     const published = current ?? (await dependencies.recorder.read(runId));
     const before = current && known;
     current = null;
-    return publishOnce({ ...call, ...(before && { known: before }) }, published);
+    try {
+      return await publishOnce({ ...call, ...(before && { known: before }) }, published);
+    } catch (error) {
+      await recordRest(dependencies.recorder, runId, known.deferred);
+      throw error;
+    }
   });
 }
 
@@ -154,10 +171,13 @@ const unverified =
  * are checked against those of that manifest.
  * @throws RowsMissingInSource
  */
-async function preparePublication(call: PublishCall, active: ExistingRun): Promise<Publication> {
+async function preparePublication(call: PublishCall, found: ExistingRun): Promise<Publication> {
   const { dependencies, runId, destination, signal } = call;
   const { recorder, source, readSelection } = dependencies;
-  const replaced = call.known?.others.mayReplace === false ? null : await recorder.findReplaced(active);
+  const deferred = call.known?.deferred ?? new DeferredSteps();
+  const isFirst = call.known?.others.mayReplace === false;
+  const active = isFirst || deferred.isEmpty ? found : await recorder.recordDeferred(runId, deferred.take());
+  const replaced = isFirst ? null : await recorder.findReplaced(active);
   const run =
     replaced && !PublishClaim.wasMade(active)
       ? await checkExportedRows({ dependencies, runId, progress: { rows: 0 }, signal }, active, replaced)
@@ -165,7 +185,7 @@ async function preparePublication(call: PublishCall, active: ExistingRun): Promi
   const { only: _, ...selection } = call.selection ?? (await readSelection(run.spec));
   const columns = source.columns(run.spec.model, selection);
   const files = await findFiles(call, run);
-  return { runId, run, replaced, files, columns, selection, destination, signal };
+  return { runId, run, replaced, files, columns, selection, destination, signal, deferred };
 }
 
 /** The files of the manifest, which are read unless the attempt knows them. */

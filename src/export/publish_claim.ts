@@ -91,9 +91,9 @@ export class PublishClaim implements ManifestClaim {
   }
 
   async hold(): Promise<Manifest> {
-    const { runId, run, replaced, files, columns, destination } = this.#publication;
+    const { runId, run, replaced, files, columns, destination, deferred } = this.#publication;
     if (this.#state !== 'held') {
-      this.#run = await this.#recorder.startPublish(runId, run.generation, replaced);
+      this.#run = await this.#recorder.startPublish(runId, run.generation, replaced, deferred.take());
       this.#state = 'held';
     }
     return manifestOf(runId, this.#run, files, columns, destination.partitionColumns);

@@ -1,3 +1,4 @@
+import type { DeferredSteps } from '../decisions/deferred_steps.ts';
 import type { ObsoleteObject } from '../decisions/due_maintenance.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
@@ -17,6 +18,8 @@ export interface Publication {
   readonly selection: RowSelection;
   readonly destination: Destination;
   readonly signal: AbortSignal;
+  /** Steps of the attempt that are recorded with the claim. */
+  readonly deferred: DeferredSteps;
 }
 
 /** What gets the files of a run besides its manifest, such as a table. Publishing knows no more of it. */

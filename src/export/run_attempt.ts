@@ -1,4 +1,11 @@
-import type { OtherRuns } from '../decisions/replaced_runs.ts';
+import {
+  type DeferredStep,
+  DeferredSteps,
+  firstAttemptStep,
+  isUntouched,
+} from '../decisions/deferred_steps.ts';
+import { fileStep } from '../decisions/record_files.ts';
+import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { CompletedFile, ExportRange, OpenUpload, PlannedPart } from '../domain/exported_files.ts';
 import { attemptOf, rangeOf } from '../domain/run.ts';
@@ -17,9 +24,13 @@ type AttemptRecorder = Pick<
   | 'recordTakenKey'
   | 'recordFile'
   | 'finishRange'
+  | 'recordDeferred'
   | 'read'
   | 'log'
 >;
+
+/** Rows that one file takes, and that are read and sent within a moment. */
+const fewRows = 10_000;
 
 /** A file of the range that starts, and the encoder of its bytes. */
 interface StartedFile extends Pick<OpenUpload, 'key' | 'upload_token'> {
@@ -37,6 +48,10 @@ export class RunAttempt {
   /** The index of the range, from 0. */
   readonly position: number;
   #run: ExistingRun;
+  /** Steps that are recorded with the next one. Those after the last row are those of the caller. */
+  readonly deferred = new DeferredSteps();
+  /** Whether it is the first attempt at few rows, which records several steps together. */
+  #isSmall = false;
 
   private constructor(recorder: AttemptRecorder, runId: string, position: number, started: ExistingRun) {
     this.#recorder = recorder;
@@ -46,17 +61,32 @@ export class RunAttempt {
   }
 
   /**
-   * Starts an attempt, which makes the tokens of earlier ones invalid. A run without a generation gets one.
-   * @param others what the run finds of others, as it was read
+   * Starts an attempt, which makes the tokens of earlier ones invalid. A run without a generation gets one. The first attempt at few
+   * rows is recorded with the file that it plans: before that it only reads.
+   * @param found the run and what it finds of others, as they were read
    */
   static async start(
     recorder: AttemptRecorder,
     runId: string,
     position: number,
-    others: OtherRuns,
+    { run, others }: RunAmongOthers,
   ): Promise<RunAttempt> {
-    const started = await recorder.startExport(runId, position, { reserves: true, others });
-    return new RunAttempt(recorder, runId, position, started);
+    const isSmall = isUntouched(run) && (run.records_total_count ?? Infinity) <= fewRows;
+    const started = isSmall ? run : await recorder.startExport(runId, position, { reserves: true, others });
+    const attempt = new RunAttempt(recorder, runId, position, started);
+    attempt.#isSmall = isSmall;
+    if (isSmall) await attempt.#defer(firstAttemptStep(others));
+    return attempt;
+  }
+
+  async #defer(step: DeferredStep): Promise<void> {
+    this.#run = await this.deferred.add(this.#runId, this.#run, step);
+  }
+
+  /** Records what was deferred. */
+  async recordDeferred(): Promise<void> {
+    if (this.deferred.isEmpty) return;
+    this.#run = await this.#recorder.recordDeferred(this.#runId, this.deferred.take());
   }
 
   /** The run after the last recorded step. */
@@ -75,6 +105,7 @@ export class RunAttempt {
 
   /** Reserves the interval's next generation, of which nothing is exported. */
   async reserveGeneration(): Promise<void> {
+    await this.recordDeferred();
     this.#run = await this.#recorder.reserveGeneration(this.#runId, this.#token);
   }
 
@@ -83,19 +114,22 @@ export class RunAttempt {
     upload: StartedFile & { readonly upload_id: string; readonly part_bytes: number | null },
     line: string | null,
   ): Promise<void> {
+    await this.recordDeferred();
     const file = this.range.next_file;
-    this.#run = await this.#recorder.recordUpload(this.#runId, this.#token, { file, ...upload }, line);
+    this.#run = await this.#recorder.recordUpload(this.#runId, this.#token, { file, ...upload }, { line });
   }
 
   /** Records that the upload continues with these parts. */
   async uploadResumed(key: string, partNumbers: readonly number[]): Promise<void> {
+    await this.recordDeferred();
     this.#run = await this.#recorder.resumeUpload(this.#runId, this.#token, key, partNumbers);
   }
 
   /** Records the range's next file of one part before it is written. `line`: as in `uploadCreated`. */
   async wholeFilePlanned(started: StartedFile, part: PlannedPart, line: string | null): Promise<void> {
     const file = { file: this.range.next_file, ...started };
-    this.#run = await this.#recorder.planWholeFile(this.#runId, this.#token, file, part, line);
+    const before = this.deferred.take();
+    this.#run = await this.#recorder.planWholeFile(this.#runId, this.#token, file, part, { line, before });
   }
 
   /** Records a part before it is sent. Parts are planned while others are sent, so `run` does not have them. */
@@ -105,24 +139,33 @@ export class RunAttempt {
 
   /** Records that another object has the key of the file. The next one has the next generation, or the next number. */
   async keyTaken(key: string): Promise<void> {
+    await this.recordDeferred();
     const { next_file, upload } = this.range;
     // A file that was planned has used its number.
     const file = upload?.key === key ? next_file - 1 : next_file;
     this.#run = await this.#recorder.recordTakenKey(this.#runId, this.#token, { file, key });
   }
 
-  /** Records a complete file. `finishesRange`: the range has all its rows. `line`: of the export's log. */
+  /**
+   * Records a complete file. `finishesRange`: the range has all its rows. `line`: of the export's log. The only file of few rows is
+   * recorded with the end of the export: an attempt that finds it planned finds it in the bucket.
+   */
   async fileCompleted(file: CompletedFile, more?: { finishesRange: boolean; line: string }): Promise<void> {
+    const isOnly = more?.finishesRange === true && this.range.files.count === 0;
+    if (this.#isSmall && isOnly) return this.#defer(fileStep(this.#runId, this.#token, file, more));
+    await this.recordDeferred();
     this.#run = await this.#recorder.recordFile(this.#runId, this.#token, file, more);
   }
 
   /** Records that the files have every row of the range. */
   async rangeFinished(): Promise<void> {
+    await this.recordDeferred();
     this.#run = await this.#recorder.finishRange(this.#runId, this.#token);
   }
 
   /** Reads the run again; throws if the attempt is no longer the latest. */
   async confirm(): Promise<ExistingRun> {
+    await this.recordDeferred();
     this.#run = await this.#recorder.requireAttempt(this.#runId, this.#token);
     return this.#run;
   }

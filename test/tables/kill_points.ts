@@ -2,15 +2,12 @@ import type { ExportHarness } from '../export/export_harness.ts';
 
 /** Calls of an attempt at a small interval, in their order, before or after which its worker is killed. */
 export const killPoints = [
-  // Reserves the generation too.
-  ['before', 'startExport'],
-  ['after', 'startExport'],
+  // Starts the attempt and reserves the generation too.
   ['before', 'planWholeFile'],
   ['after', 'planWholeFile'],
   ['before', 'putFile'],
   ['after', 'putFile'],
-  ['before', 'recordFile'],
-  ['after', 'recordFile'],
+  // Records the file too.
   ['before', 'finishExport'],
   ['after', 'finishExport'],
   ['before', 'startPublish'],

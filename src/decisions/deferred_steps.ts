@@ -1,0 +1,80 @@
+import {
+  decideFinish,
+  GenerationSuperseded,
+  requireActive,
+  requireGeneration,
+  runDecider,
+} from '../domain/run.ts';
+import type { RunEvent } from '../domain/run_events.ts';
+import type { ExistingRun, RunState } from '../domain/run_state.ts';
+import type { JournalTransaction, LockedStream } from '../journal/journal.ts';
+import type { OtherRuns } from './replaced_runs.ts';
+
+/** A step of a run, as it is recorded in the transaction of a later one. It throws like any step. */
+export type DeferredStep = (
+  stream: LockedStream<RunState, RunEvent>,
+  transaction: Pick<JournalTransaction, 'later'>,
+) => Promise<void>;
+
+/**
+ * Steps of an attempt that are recorded together with a later one, since nothing outside depends on them before that. Each decides
+ * twice: when it is added, of the run as the attempt knows it, and under the lock of the run's stream, which rejects it there
+ * if another attempt has come first.
+ */
+export class DeferredSteps {
+  readonly #steps: DeferredStep[] = [];
+
+  get isEmpty(): boolean {
+    return this.#steps.length === 0;
+  }
+
+  /** Adds a step. @returns the run after it, with the clock of this process */
+  async add(runId: string, run: ExistingRun, step: DeferredStep): Promise<ExistingRun> {
+    let state: RunState = run;
+    const stream: Parameters<DeferredStep>[0] = {
+      id: runId,
+      state: () => state,
+      append: (_, events) => {
+        const recorded = events.map((event) => ({ ...event, recorded_at: new Date().toISOString() }));
+        for (const event of recorded) state = runDecider.evolve(state, event);
+        return Promise.resolve(recorded);
+      },
+    };
+    await step(stream, { later: () => undefined });
+    this.#steps.push(step);
+    return requireActive(state);
+  }
+
+  /** The steps since it was last called, in their order. */
+  take(): readonly DeferredStep[] {
+    return this.#steps.splice(0);
+  }
+}
+
+/**
+ * The step that starts the first attempt at a run of one range. It reserves the generation that the attempt expects; the run of
+ * another attempt has one.
+ */
+export const firstAttemptStep =
+  ({ nextGeneration: generation }: OtherRuns): DeferredStep =>
+  async (stream) => {
+    const run = requireActive(stream.state());
+    if (!isUntouched(run)) throw new GenerationSuperseded('Another attempt of the run has started.');
+    await stream.append('export', [{ type: 'RunExportStarted', data: { range: 0, generation } }]);
+  };
+
+/** Whether no attempt at a run of one range has recorded anything, and it has inherited nothing. */
+export const isUntouched = ({ status, generation, ranges, replacement }: ExistingRun): boolean =>
+  status === 'Starting' &&
+  generation === 0 &&
+  replacement?.base === undefined &&
+  ranges.length === 1 &&
+  ranges.every(({ attempt, upload, files }) => attempt === 0 && upload === null && files.count === 0);
+
+/** The step that records that the files contain every row of the interval. */
+export const finishStep =
+  (generation: number, facts: Parameters<typeof decideFinish>[1]): DeferredStep =>
+  async (stream) => {
+    const run = requireGeneration(stream.state(), generation);
+    await stream.append(`generation:${generation}/finished`, decideFinish(run, facts));
+  };
