@@ -259,6 +259,27 @@ async function recordFailedAttempt(
   });
 }
 
+/** How long a run that was left is taken, in milliseconds. */
+const leftForMs = 2_000;
+const maxLeft = 1_000;
+
+/** Runs that one step leaves to the next, each once. */
+function createLeftRuns() {
+  const left = new Map<string, { readonly found: RunAmongOthers; readonly until: number }>();
+  return {
+    put: (runId: string, found: RunAmongOthers): void => {
+      left.set(runId, { found, until: performance.now() + leftForMs });
+      const [oldest] = left.keys();
+      if (left.size > maxLeft && oldest !== undefined) left.delete(oldest);
+    },
+    take: (runId: string): RunAmongOthers | undefined => {
+      const run = left.get(runId);
+      left.delete(runId);
+      return run && performance.now() < run.until ? run.found : undefined;
+    },
+  };
+}
+
 /**
  * Records the steps of a run's activities. Every step throws RunEnded once the run has ended, and GenerationSuperseded
  * once a newer attempt has started or reserved a generation, so that a zombie can change nothing.
@@ -266,7 +287,8 @@ async function recordFailedAttempt(
 export type RunRecorder = ReturnType<typeof createRunRecorder>;
 
 export function createRunRecorder(journal: Journal) {
-  const steps = createRunSteps(journal);
+  const left = createLeftRuns();
+  const steps = createRunSteps(journal, left.take);
   const { step, generationStep } = steps;
   return {
     ...createFileRecorder(steps),
@@ -280,14 +302,20 @@ export function createRunRecorder(journal: Journal) {
     },
     /** Reads the run if it is active. */
     readActive: async (runId: string) => requireActive(await readState(journal, runDecider, runId)),
-    /** The same with what it finds of others. */
+    /** The same with what it finds of others; what the last step of this process has left of it a moment ago. */
     readActiveAmongOthers: async (runId: string): Promise<RunAmongOthers> => {
-      const found = await readRunAmongOthers(journal, runId);
+      const found = left.take(runId) ?? (await readRunAmongOthers(journal, runId));
       requireActive(found.run);
       return found;
     },
-    /** Reads the run, whatever its status, and what it finds of others. */
-    readAmongOthers: (runId: string): Promise<RunAmongOthers> => readRunAmongOthers(journal, runId),
+    /** Reads the run, whatever its status, and what it finds of others, as above. */
+    readAmongOthers: async (runId: string): Promise<RunAmongOthers> =>
+      left.take(runId) ?? (await readRunAmongOthers(journal, runId)),
+    /**
+     * Leaves a run to the step that follows in this process, usually within milliseconds. Whatever that records decides again, of
+     * the run as it is then.
+     */
+    leave: (runId: string, found: RunAmongOthers): void => left.put(runId, found),
     /** The time that all intervals of a backfill are in; null for a repair, which grows. */
     readBackfillRange: async (backfillId: string): Promise<DataInterval | null> => {
       const backfill = await readState(journal, backfillDecider, backfillId);

@@ -25,13 +25,15 @@ export interface StepOptions {
   readonly before?: readonly DeferredStep[];
 }
 
-export function createRunSteps(journal: Journal) {
+/** @param onStep called before each step of a run */
+export function createRunSteps(journal: Journal, onStep?: (runId: string) => void) {
   const step = async (
     runId: string,
     work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
     before: readonly DeferredStep[] = [],
-  ): Promise<ExistingRun> =>
-    journal.transaction(async (transaction) => {
+  ): Promise<ExistingRun> => {
+    onStep?.(runId);
+    return journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, runId);
       for (const earlier of before) await earlier(stream, transaction);
       await work(stream, transaction);
@@ -39,6 +41,7 @@ export function createRunSteps(journal: Journal) {
       if (state.status === 'Absent') throw new RunEnded('Absent');
       return state;
     });
+  };
   /** A step of the newest generation. `cause` identifies it within the generation. */
   const generationStep = (
     runId: string,

@@ -166,7 +166,9 @@ export async function countExistingRun(
   const check_replacement =
     others.mayReplace && (await needsCheck({ recorder, readSelection }, run_id, run, fingerprint));
   // Reserved here, so that ranges which start at the same time write the same generation.
-  if (!(check_replacement && keepsUnchanged(run))) await beginExport(recorder, run_id, run);
+  const isReserved = !(check_replacement && keepsUnchanged(run));
+  const begun = isReserved ? await beginExport(recorder, run_id, run) : run;
+  if (!others.mayReplace) recorder.leave(run_id, { run: begun, others });
   return { rows, ranges: run.ranges.length, publish_empty: rows === 0, check_replacement };
 }
 
