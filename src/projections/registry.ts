@@ -17,7 +17,7 @@ import { intervalsProjection } from './intervals.ts';
 import type { Projection } from './projection.ts';
 import { createReadModels, readStoredVersions } from './read_models.ts';
 import { builderLock, projectionLock } from './rebuild.ts';
-import { createRowCache, type WantedRows } from './row_cache.ts';
+import { createRowCache, mergeUpdates, type WantedRows } from './row_cache.ts';
 import { sendWrites } from './row_writes.ts';
 import { runsProjection } from './runs.ts';
 import {
@@ -61,6 +61,14 @@ function wantedBy(events: readonly FoldedEvent[]): readonly WantedRows[] {
  */
 function openAppendFold(connection: Connection): AppendFold {
   let pending: PendingWrite[] = [];
+  /** Adds a write. A row that was to be updated anyway is updated once. */
+  const add = (write: PendingWrite): void => {
+    const index = pending.findLastIndex(({ target }) => target === write.target);
+    const former = pending[index];
+    const merged = former && mergeUpdates(former, write);
+    if (merged) pending[index] = merged;
+    else pending.push(write);
+  };
   const send = async (more: readonly PendingWrite[]): Promise<void> => {
     const writes = [...pending, ...more];
     pending = [];
@@ -83,7 +91,7 @@ function openAppendFold(connection: Connection): AppendFold {
         fold: (stored, found) => {
           fetch?.accept(found);
           for (const event of stored) for (const { fold } of projections) fold(rows, event);
-          pending.push(...rows.takeChanges(cachedTables));
+          for (const write of rows.takeChanges(cachedTables)) add(write);
         },
       };
     },

@@ -571,20 +571,41 @@ function* deleteWrites(table: CachedTable, gone: readonly AnyRow[]): Generator<P
     );
 }
 
+/** Updates of one row, which can be merged. */
+const updates = new WeakMap<PendingWrite, ChangedRow & { readonly table: CachedTable }>();
+
+function updateWrite(table: CachedTable, { row, columns }: ChangedRow): PendingWrite {
+  const { name, key } = table;
+  const write = {
+    target: name,
+    words: ['update', name, ...columns],
+    text: (first: number) => `update ${name} set ${columns.map(placeFrom(first)).join(', ')}
+        where ${key.map(placeFrom(first + columns.length)).join(' and ')}`,
+    values: [...columns, ...key].map((column) => parameterOf(row[column])),
+  };
+  updates.set(write, { table, row, columns });
+  return write;
+}
+
+/** One write for two updates of the same row; undefined for any others. */
+export function mergeUpdates(former: PendingWrite, next: PendingWrite): PendingWrite | undefined {
+  const [one, other] = [updates.get(former), updates.get(next)];
+  if (!one || one.table !== other?.table) return undefined;
+  const { table } = one;
+  if (keyOf(valuesOf(one.row, table.key)) !== keyOf(valuesOf(other.row, table.key))) return undefined;
+  return updateWrite(table, {
+    row: { ...one.row, ...columnsOfRow(other.row, other.columns) },
+    columns: [...new Set([...one.columns, ...other.columns])],
+  });
+}
+
 /** Writes the columns that have changed in any of the rows. */
 function* updateWrites(table: CachedTable, changed: readonly ChangedRow[]): Generator<PendingWrite> {
   const { name, key } = table;
   const [one, ...others] = changed;
   if (!one) return;
   if (others.length === 0) {
-    const { row, columns } = one;
-    yield {
-      target: name,
-      words: ['update', name, ...columns],
-      text: (first) => `update ${name} set ${columns.map(placeFrom(first)).join(', ')}
-        where ${key.map(placeFrom(first + columns.length)).join(' and ')}`,
-      values: [...columns, ...key].map((column) => parameterOf(row[column])),
-    };
+    yield updateWrite(table, one);
     return;
   }
   const columns = [...new Set(changed.flatMap((row) => row.columns))];
