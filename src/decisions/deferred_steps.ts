@@ -16,6 +16,12 @@ export type DeferredStep = (
   transaction: Pick<JournalTransaction, 'later'>,
 ) => Promise<void>;
 
+const withTime = (event: RunEvent) => ({ ...event, recorded_at: new Date().toISOString() });
+
+/** An active run after events that are still to be recorded, with the clock of this process. */
+export const stateAfter = (run: ExistingRun, events: readonly RunEvent[]): ExistingRun =>
+  requireActive(events.map(withTime).reduce<RunState>(runDecider.evolve, run));
+
 /**
  * Steps of an attempt that are recorded together with a later one, since nothing outside depends on them before that. Each decides
  * twice: when it is added, of the run as the attempt knows it, and under the lock of the run's stream, which rejects it there
@@ -30,19 +36,18 @@ export class DeferredSteps {
 
   /** Adds a step. @returns the run after it, with the clock of this process */
   async add(runId: string, run: ExistingRun, step: DeferredStep): Promise<ExistingRun> {
-    let state: RunState = run;
+    let state = run;
     const stream: Parameters<DeferredStep>[0] = {
       id: runId,
       state: () => state,
       append: (_, events) => {
-        const recorded = events.map((event) => ({ ...event, recorded_at: new Date().toISOString() }));
-        for (const event of recorded) state = runDecider.evolve(state, event);
-        return Promise.resolve(recorded);
+        state = stateAfter(state, events);
+        return Promise.resolve(events.map(withTime));
       },
     };
     await step(stream, { later: () => undefined });
     this.#steps.push(step);
-    return requireActive(state);
+    return state;
   }
 
   /** The steps since it was last called, in their order. */

@@ -34,7 +34,7 @@ import {
   writeLogLine,
 } from '../journal/journal.ts';
 import { comparisonsWrite } from './comparisons.ts';
-import type { DeferredStep } from './deferred_steps.ts';
+import { type DeferredStep, isUntouched, stateAfter } from './deferred_steps.ts';
 import { foreignManifestBecause, readAdoptedManifest } from './adopted_manifests.ts';
 import { readDecision } from './interval_decisions.ts';
 import {
@@ -65,7 +65,7 @@ import {
   type RunStream,
   type StepOptions,
 } from './run_steps.ts';
-import type { RunEventData } from '../domain/run_events.ts';
+import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
 const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
@@ -339,10 +339,22 @@ export function createRunRecorder(journal: Journal) {
     ) =>
       step(runId, async (stream, transaction) => {
         const run = requireActive(stream.state());
-        if (run.records_total_count === null)
-          await stream.append('counted', [
-            { type: 'RunCounted', data: { records_total_count: 0, ...facts, split_keys: [] } },
-          ]);
+        const finished = { source_rows: 0, fingerprint: facts.fingerprint, encoder };
+        const counted: RunEvent = {
+          type: 'RunCounted',
+          data: { records_total_count: 0, ...facts, split_keys: [] },
+        };
+        // Of nearly every run that is all, which one statement stores.
+        if (run.records_total_count === null && others && isUntouched(run)) {
+          const reserved: RunEvent = {
+            type: 'RunGenerationReserved',
+            data: { generation: others.nextGeneration },
+          };
+          const events = [counted, reserved];
+          await stream.append('counted', [...events, ...decideFinish(stateAfter(run, events), finished)]);
+          return;
+        }
+        if (run.records_total_count === null) await stream.append('counted', [counted]);
         if (run.phase.name !== 'exporting') return;
         // Inherited files and uploads are obsolete if the interval has no rows.
         const hasInheritedObjects = run.ranges.some(
@@ -350,11 +362,8 @@ export function createRunRecorder(journal: Journal) {
         );
         if (run.generation === 0 || hasInheritedObjects)
           await reserveNextGeneration(stream, transaction, run, {}, others);
-        const counted = requireActive(stream.state());
-        await stream.append(
-          `generation:${counted.generation}/finished`,
-          decideFinish(counted, { source_rows: 0, fingerprint: facts.fingerprint, encoder }),
-        );
+        const reserved = requireActive(stream.state());
+        await stream.append(`generation:${reserved.generation}/finished`, decideFinish(reserved, finished));
       }),
     /** Finds the run whose manifest the run would replace; null if there is none. */
     findReplaced: ({ spec }: ExistingRun) => findReplacedRun(journal, spec),

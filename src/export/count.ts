@@ -142,7 +142,7 @@ export async function countExistingRun(
   const size = rangeSizeOf(rows, settings);
   const split_keys = canSplit ? await splitInterval(source, range, fingerprint, size, signal) : [];
   const run =
-    rows === 0 && !keepsUnchanged(loaded)
+    rows === 0 && !(others.mayReplace && keepsUnchanged(loaded))
       ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder }, others)
       : await recorder.recordCount(run_id, {
           records_total_count: rows,

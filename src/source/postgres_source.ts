@@ -1,8 +1,9 @@
 import pg from 'pg';
+import { createKeptValues } from '../concurrency/kept_values.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { SortKey } from '../domain/exported_files.ts';
-import { checkBarrier, checkBarriers } from './barrier.ts';
+import { checkBarrier, checkBarriers, openBarrier } from './barrier.ts';
 import { findColumnProblems, readSourceRole } from './check/check_columns.ts';
 import { checkSource } from './check/check_source.ts';
 import { mapListedTable } from './check/draft_view.ts';
@@ -38,7 +39,7 @@ import { type BadRow, type BadRowReader, badRowReader } from './bad_row.ts';
 import { findStrayRows } from './stray_rows.ts';
 import { attributeRejection } from './selection_rejected.ts';
 import type { KeyBounds, ReadOptions, RowFinder, RowRange, Source } from './source.ts';
-import { originsReader, withUnseenRows } from './row_origins.ts';
+import { originsReader, type RowOrigins, withUnseenRows } from './row_origins.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
 
 /** A relation of the source lacks columns, or has them with types that exports cannot read. */
@@ -197,6 +198,9 @@ export function createSource({
       .read(statementSettings(query, range, more), signal, ({ connection }) => work(connection, query));
   };
 
+  /** Where rows come from, as long as no policy hides any. */
+  const knownOrigins = createKeptValues<RowOrigins>();
+
   /** Whether PostgreSQL accepts the statement that reads all rows of a range. It reads no row. */
   const acceptsAllRows = async (range: RowRange, signal: AbortSignal | undefined): Promise<boolean> =>
     inTransactionOf({ ...range, selection: allRows }, signal, {}, async (connection, query) => {
@@ -300,13 +304,18 @@ export function createSource({
   return {
     columns: exportedColumns,
     checkBarrier: async (cutoff, state, signal) => {
+      // The intervals of a backfill, whose barrier has opened once: only rows from elsewhere are left to ask for.
+      const known = state.phase === 'open' && !primary ? knownOrigins.get('of all relations') : undefined;
+      if (known) return withUnseenRows(() => Promise.resolve(known), openBarrier);
       const onStandby =
         primary && (await checkStandbyBarrier({ primary, standby: checks }, cutoff, state, barrier));
       if (onStandby && onStandby.state.phase !== 'open') return onStandby;
       return checks.read({}, signal, async ({ connection }) => {
         const origins = originsReader(connection, relations);
         const check = onStandby ?? (await checkBarrier(connection, cutoff, state, barrier, origins));
-        return withUnseenRows(origins, check);
+        const complete = await withUnseenRows(origins, check);
+        if (state.phase === 'open') await knownOrigins.read('of all relations', origins);
+        return complete;
       });
     },
     checkBarriers: async (states) => {

@@ -33,6 +33,7 @@ const senders = [
   'src/projections/row_cache.ts',
   'src/projections/row_writes.ts',
   'src/projections/stream_states.ts',
+  'src/source/known_columns.ts',
   'src/source/read_ranges.ts',
   'src/source/relations.ts',
   'src/source/source_connection.ts',
@@ -51,10 +52,20 @@ function transactionAfter(text: string): boolean | undefined {
   return /^(commit|rollback)\b/i.test(text) ? false : undefined;
 }
 
+function stackOfCall(): string {
+  const { stackTraceLimit } = Error;
+  Error.stackTraceLimit = 100;
+  const { stack = '' } = new Error('the call that sends a statement');
+  Error.stackTraceLimit = stackTraceLimit;
+  return stack;
+}
+
 /** Records the statements of this process, while a step of a run is under way. `stop` ends it. */
 export function recordStatements() {
   const steps = new AsyncLocalStorage<string>();
   const functions = new AsyncLocalStorage<string>();
+  /** The file that has called a pool, whose clients no longer know it. */
+  const callers = new AsyncLocalStorage<string>();
   const open = new WeakSet();
   const sent: SentMessage[] = [];
   const query = Reflect.get(pg.Client.prototype, 'query') as (...input: unknown[]) => unknown;
@@ -67,7 +78,7 @@ export function recordStatements() {
     if (after === false) open.delete(client);
     if (step === undefined || isOfNewConnection(text)) return;
     sent.push({
-      place: `${step}, ${functions.getStore() ?? fileOf(stack)}`,
+      place: `${step}, ${functions.getStore() ?? callers.getStore() ?? fileOf(stack)}`,
       statements: after === undefined ? 1 : 0,
       commits: after === false || (after === undefined && !isInside) ? 1 : 0,
       text,
@@ -76,13 +87,14 @@ export function recordStatements() {
   const recorded = function (this: pg.Client, ...input: unknown[]): unknown {
     const [first] = input;
     const text = typeof first === 'string' ? first : (first as { text?: string }).text;
-    const { stackTraceLimit } = Error;
-    Error.stackTraceLimit = 100;
-    const { stack = '' } = new Error('the call that sends a statement');
-    Error.stackTraceLimit = stackTraceLimit;
-    record(this, text?.trimStart() ?? 'copy', stack);
+    record(this, text?.trimStart() ?? 'copy', stackOfCall());
     return Reflect.apply(query, this, input);
   };
+  const queryOfPool = Reflect.get(pg.Pool.prototype, 'query') as (...input: unknown[]) => unknown;
+  const recordedOfPool = function (this: pg.Pool, ...input: unknown[]): unknown {
+    return callers.run(fileOf(stackOfCall()), () => Reflect.apply(queryOfPool, this, input));
+  };
+  Reflect.set(pg.Pool.prototype, 'query', recordedOfPool);
   Reflect.set(pg.Client.prototype, 'query', recorded);
 
   return {
@@ -116,6 +128,7 @@ export function recordStatements() {
     take: (): readonly SentMessage[] => sent.splice(0),
     stop: (): void => {
       Reflect.set(pg.Client.prototype, 'query', query);
+      Reflect.set(pg.Pool.prototype, 'query', queryOfPool);
     },
   };
 }

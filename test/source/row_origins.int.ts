@@ -215,6 +215,22 @@ describe('a source with rows that no transaction of its server shows', () => {
     expect(origins).not.toHaveProperty('unseen');
   });
 
+  it('is noticed at once by a barrier that settles, and within a minute by the intervals of a backfill', async () => {
+    const unseen = ['origins.events is a materialized view'];
+    await query('create view origins.events as select * from public.events');
+    await withOrigins(async (of) => {
+      const open: BarrierState = { phase: 'open' };
+      expect(await of.checkBarrier(cutoff, open)).not.toHaveProperty('unseen');
+      await query(`drop view origins.events;
+        create materialized view origins.events as select * from public.events`);
+      expect(await of.checkBarrier(cutoff, open)).not.toHaveProperty('unseen');
+      expect(await of.checkBarrier(cutoff, settling)).toMatchObject({ unseen });
+    });
+    await withOrigins(async (of) => {
+      expect(await of.checkBarrier(cutoff, { phase: 'open' })).toMatchObject({ unseen });
+    });
+  });
+
   it('has manifests that are not settled, and runs that say why', async () => {
     await query(`create materialized view origins.events as select * from public.events`);
     const run = await harness.createRun();
