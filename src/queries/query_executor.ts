@@ -113,6 +113,8 @@ export interface QueryForm {
 /** A text of the dialect that is compiled and not run. */
 export interface CheckTask extends ProjectSchema {
   readonly query: string;
+  /** Whether properties without a declared type may have any type, because the query infers them when it runs. */
+  readonly infersTypes: boolean;
 }
 
 /** One run of a query, within its limits. */
@@ -339,8 +341,9 @@ export const refreshModes: Readonly<
  * Compiles a text of the dialect, with `{filters}` that select everything and variables without a value.
  * @throws QueryError `dialect_error`
  */
-export function checkQuery({ query, project, now, schema }: CheckTask): void {
-  const ofProject = compilerProject({ project, now, schema: { ...schema, inference: anyType } });
+export function checkQuery({ query, infersTypes, project, now, schema }: CheckTask): void {
+  const checked = infersTypes ? { ...schema, inference: anyType } : schema;
+  const ofProject = compilerProject({ project, now, schema: checked });
   const asked = { kind: 'DialectQuery', query } as const;
   const variables = Object.fromEntries(usedVariables(asked).map(({ code_name }) => [code_name, null]));
   const placeholders = placeholdersOf(asked, { project, now, variables });

@@ -52,6 +52,7 @@ describe('the check of a query', () => {
       'select event, count() from events group by event',
       'select count() from events where {filters}',
       'select {variables.plan}',
+      'select avg(properties.price) from events',
     ])
       expect((await check(query)).body).toEqual({ error: null });
   });

@@ -38,7 +38,8 @@ export async function draftSql(
   const today = DateTime.fromJSDate(schema.now, { zone: schema.project.timezone }).toISODate() ?? '';
   const input = { prompt, current_query: current === '' ? null : current, vocabulary, today };
   const check = async (query: string): Promise<string> => {
-    await service.executor.check({ query, ...schema });
+    // A draft converts properties itself: their values may be of any type.
+    await service.executor.check({ query, infersTypes: false, ...schema });
     return query;
   };
   const drafted = await draftByModel(service, input, check);

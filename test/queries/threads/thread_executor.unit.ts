@@ -163,9 +163,13 @@ describe('a query that is parsed in a thread', () => {
 
 it('a query is checked in a thread', async () => {
   const { project: ofQuery, now } = parseTask({});
-  const check = (query: string) => shared.check({ query, project: ofQuery, now, schema });
+  const check = (query: string, infersTypes = true) =>
+    shared.check({ query, infersTypes, project: ofQuery, now, schema });
   await expect(check('select event from events')).resolves.toBeUndefined();
   await expect(check('select nothing from events')).rejects.toMatchObject({ code: 'dialect_error' });
+  await expect(check('select avg(properties.price) from events')).resolves.toBeUndefined();
+  const drafted = check('select avg(properties.price) from events', false);
+  await expect(drafted).rejects.toMatchObject({ code: 'dialect_error' });
 });
 
 it('a closed executor runs nothing', async () => {

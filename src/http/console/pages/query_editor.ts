@@ -66,7 +66,7 @@ export const queryEditorRoutes =
       async (request, reply) => {
         const checked = await schemas.read(requestOf(request, reply));
         try {
-          await executor.check({ ...checked, query: request.body.query });
+          await executor.check({ ...checked, query: request.body.query, infersTypes: true });
           return { error: null };
         } catch (error) {
           if (!(error instanceof QueryError)) throw error;
