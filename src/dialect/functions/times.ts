@@ -1,9 +1,9 @@
 import { computeSqlOnce } from '../compile/compiler.ts';
 import { castStringTo } from '../compile/expressions/casts.ts';
 import { coerce, toStringSql } from '../compile/expressions/coerce.ts';
-import { instantOf, startOfDay } from '../compile/times/local_times.ts';
+import { instantOf, parseTime, startOfDay } from '../compile/times/local_times.ts';
 import { bind, joinSql, rawSql, sql, type Sql } from '../sql.ts';
-import { isNumber, nameOfType, scalarType, type Type } from '../types.ts';
+import { isNumber, nameOfType, scalarType, type TimeZone, type Type } from '../types.ts';
 import {
   argument,
   argumentError,
@@ -223,6 +223,15 @@ function parseTimeText(site: CallSite, text: Sql, type: Type): Sql {
 const secondsOrNull = (seconds: Sql): Sql =>
   sql`(case when ${seconds} between -62135596800 and 253402300799 then to_timestamp((${seconds})::float8) end)`;
 
+/**
+ * A time of our days in the usual format, as UTC; null for any other text. PostgreSQL plans a range between constants, and
+ * not one between texts that it has to parse.
+ */
+const commonTime = (text: string, zone: TimeZone): string | null =>
+  /^(19[7-9]|20\d)\d-\d\d-\d\d([T ]([01]\d|2[0-3]):[0-5]\d(:[0-5]\d)?)?$/.test(text)
+    ? parseTime(text, zone.name)
+    : null;
+
 /** Converts a value to a datetime in the zone of an argument, if present. */
 function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
   const value = argument(site, 0);
@@ -231,6 +240,8 @@ function timeOf(site: CallSite, zoneArgument: number | null): Emitted {
   const type = (isNullable: boolean): Type => datetimeTypeAt(site, zoneArgument, isNullable);
   if (kind === 'datetime') return { sql: value.sql, type: type(nullable) };
   if (kind === 'date') return { sql: startOfDay(value.sql, zone), type: type(nullable) };
+  const known = typeof value.constant === 'string' ? commonTime(value.constant, zone) : null;
+  if (known !== null) return { sql: bind(known, 'timestamptz'), type: type(true) };
   if (kind === 'string' || kind === 'json')
     return { sql: parseTimeText(site, toStringSql(value, site.statement), type(true)), type: type(true) };
   if (kind === 'null')
