@@ -67,6 +67,9 @@ export function sql(texts: TemplateStringsArray, ...fragments: readonly Sql[]): 
   return new Sql(parts);
 }
 
+/** The number of rows, marked by its identity. */
+export const rowCount: Sql = sql`count(*)`;
+
 /** `count(distinct …)`, marked as such because grouped rows can compute it faster. */
 export class DistinctCount extends Sql {
   readonly counted: Sql;

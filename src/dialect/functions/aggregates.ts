@@ -1,5 +1,5 @@
 import { defaultOf, fromJson, postgresType, toJson } from '../compile/expressions/coerce.ts';
-import { DistinctCount, sql, type Sql } from '../sql.ts';
+import { DistinctCount, rowCount, sql, type Sql } from '../sql.ts';
 import { isComposite, scalarType, type Type, withNull } from '../types.ts';
 import {
   aggregate,
@@ -47,7 +47,7 @@ export function withEmptyValue(site: AggregateCallSite, value: Sql, type: Type, 
 export const distinctWord = (site: AggregateCallSite): Sql => (site.distinct ? sql`distinct ` : sql``);
 
 const count: AggregateEmitter = (site) => {
-  if (site.values.length === 0) return { sql: site.over(sql`count(*)`), type: scalarType('integer') };
+  if (site.values.length === 0) return { sql: site.over(rowCount), type: scalarType('integer') };
   const call = site.distinct ? distinctCount(site) : sql`count(${rowOf(site)})`;
   return { sql: site.over(call), type: scalarType('integer') };
 };

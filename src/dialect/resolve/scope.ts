@@ -1,6 +1,6 @@
 import type { Expression, Field, Name, Query, Window } from '../ast.ts';
 import { nearestName, quoteString } from '../query_text.ts';
-import { commaList, DistinctCount, generatedName, identifier, type Sql, sql } from '../sql.ts';
+import { commaList, DistinctCount, generatedName, identifier, rowCount, type Sql, sql } from '../sql.ts';
 import type { Type } from '../types.ts';
 import type { Column, NestedRow, Relation, RelationField, UnsupportedField } from './relation.ts';
 import type { Statement } from './statement.ts';
@@ -215,15 +215,22 @@ export class Grouping {
     return this.#keys.size + this.#aggregates.size > 0;
   }
 
-  /** The counted expression, if the only aggregate of the groups is a count of distinct values. */
+  /** The counted expression, if the groups have no other aggregates than one count of distinct values and one of rows. */
   get distinctCount(): {
     readonly keys: readonly GroupColumn[];
     readonly value: Sql;
     readonly name: Sql;
+    /** The column with the number of rows, if there is one. */
+    readonly rows: Sql | null;
   } | null {
-    const [only, another] = [...this.#aggregates.values()];
-    if (only === undefined || another !== undefined || !(only.sql instanceof DistinctCount)) return null;
-    return { keys: this.keys, value: only.sql.counted, name: only.name };
+    const all = this.aggregates;
+    const counted = all.flatMap(({ name, sql: call }) =>
+      call instanceof DistinctCount ? [{ name, value: call.counted }] : [],
+    );
+    const rows = all.find((one) => one.sql === rowCount)?.name ?? null;
+    const [only, another] = counted;
+    if (only === undefined || another !== undefined || all.length > (rows === null ? 1 : 2)) return null;
+    return { keys: this.keys, value: only.value, name: only.name, rows };
   }
 
   /** The select list of the inner query, keys first. */

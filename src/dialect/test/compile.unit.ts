@@ -271,11 +271,12 @@ it('sorting by a non-null time can use an index backward; nullable values sort l
   expect(compile('SELECT uuid FROM events ORDER BY person.created_at DESC').sql).toContain('desc nulls last');
 });
 
-it('a sole count of distinct values groups by them first', () => {
+it('a count of distinct values, alone or beside one of rows, groups by them first', () => {
   const isSorted = (query: string) => compile(query).sql.includes('count(distinct');
   expect(isSorted('SELECT uniq(person_id) FROM events')).toBe(false);
   expect(isSorted('SELECT event, uniq(person_id) AS n FROM events GROUP BY event HAVING n > 1')).toBe(false);
-  expect(isSorted('SELECT uniq(person_id), count() FROM events')).toBe(true);
+  expect(isSorted('SELECT uniq(person_id), count() FROM events')).toBe(false);
+  expect(isSorted('SELECT uniq(person_id), max(timestamp) FROM events')).toBe(true);
   expect(isSorted("SELECT uniqIf(person_id, event = 'a') FROM events")).toBe(true);
   expect(isSorted('SELECT event, uniq(person_id) FROM events GROUP BY ROLLUP(event)')).toBe(true);
 });

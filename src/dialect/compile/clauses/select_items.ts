@@ -21,6 +21,7 @@ import {
   joinSql,
   rawSql,
   replaceFragments,
+  rowCount,
   type Sql,
   sql,
 } from '../../sql.ts';
@@ -132,8 +133,8 @@ function withRunningTotal(grouping: Grouping, columns: readonly Sql[], source: S
 }
 
 /**
- * The inner query of a grouping query, with keys and aggregates as columns. If it only counts distinct values, an
- * inner query groups by them first, because PostgreSQL sorts for `count(distinct …)` but hashes groups.
+ * The inner query of a grouping query, with keys and aggregates as columns. If it only counts distinct values, and
+ * rows, an inner query groups by the values first, because PostgreSQL sorts for `count(distinct …)` but hashes groups.
  * @param source FROM and WHERE
  * @param groupSql the GROUP BY clause
  */
@@ -147,17 +148,22 @@ export function groupedRows(
   const { distinctCount: counted } = grouping;
   if (counted === null || (groupBy !== null && groupBy.mode !== 'plain' && groupBy.mode !== 'all'))
     return sql`select ${commaList(grouping.selected)}${source}${groupSql ?? sql``}`;
-  const { keys, value, name } = counted;
+  const { keys, value, name, rows } = counted;
   const selected = [
     ...keys.map((key) => sql`${key.sql} as ${key.name}`),
     sql`${value} as ${identifier('v')}`,
   ];
+  const [number, sum] =
+    rows === null
+      ? [[], []]
+      : [[sql`${rowCount} as ${identifier('n')}`], [sql`coalesce(sum(seen.n), 0)::int8 as ${rows}`]];
   const ordinals = (count: number): Sql =>
     commaList(Array.from({ length: count }, (_, index) => rawSql(String(index + 1))));
-  const values = sql`select ${commaList(selected)}${source} group by ${ordinals(selected.length)}`;
+  const values = sql`select ${commaList([...selected, ...number])}${source} group by ${ordinals(selected.length)}`;
   const columns = [
     ...keys.map((key) => sql`seen.${key.name} as ${key.name}`),
     sql`count(seen.${identifier('v')}) as ${name}`,
+    ...sum,
   ];
   const groups = keys.length === 0 ? sql`` : sql` group by ${ordinals(keys.length)}`;
   return sql`select ${commaList(columns)} from (${values}) as seen${groups}`;
