@@ -14,7 +14,7 @@ import { DialectError } from '@exportd/dialect/query_text';
 import { findFunction } from '@exportd/dialect/functions/registry';
 import { parseExpression, parseOrderItem, parseSelectItem } from '@exportd/dialect/parser/queries';
 import type { Placeholders } from '@exportd/dialect/resolve/placeholders';
-import type { Project } from '@exportd/dialect/resolve/statement';
+import { type Found, type Project, searchKey } from '@exportd/dialect/resolve/statement';
 import type { Schema } from '@exportd/dialect/schema';
 import { type Type, zoneOf } from '@exportd/dialect/types';
 import { exactNumber, parseJson } from '../client/exact_numbers.ts';
@@ -248,7 +248,12 @@ interface ReadOptions {
   readonly rows?: RowLimits;
   /** The path that errors name; null for exportd's own queries. */
   readonly attr?: string | null;
+  /** The rows of the query's searches. */
+  readonly found?: Found;
 }
+
+/** More than a warehouse counts for an id. */
+const bytesOfId = 64;
 
 /** Compiles and runs dialect queries, given as text or as an AST, for one request. */
 export interface DialectReader {
@@ -285,18 +290,33 @@ export async function openDialectReader(context: QueryContext): Promise<DialectR
   const { warehouse, project, now, row_limit } = context;
   const schema = await warehouse.schema();
   const ofProject = compilerProject({ project, now, schema });
-  const compile: DialectReader['compile'] = (query, { placeholders = new Map(), rows, attr = null } = {}) => {
+  const compile: DialectReader['compile'] = (query, options = {}) => {
+    const { placeholders = new Map(), rows, attr = null, found = new Map() } = options;
     const compiled = (): CompiledStatement =>
       withFieldPath(attr, () =>
         compileQuery(query, ofProject, {
           placeholders,
+          found,
           rows: rows ?? { defaultLimit: row_limit, maxRows: row_limit },
         }),
       );
     return schema.inference?.compile(compiled) ?? compiled();
   };
+  const find = async ({ searches }: CompiledStatement): Promise<Found> => {
+    const found = new Map<string, readonly (string | null)[]>();
+    for (const search of searches) {
+      const ids: (string | null)[] = [];
+      const receive = (rows: readonly TextRow[]) => ids.push(...rows.map(([id = null]) => id));
+      const { sql: text, parameters: values, maxRows } = search;
+      await warehouse.readRows({ text, values }, { maxRows, maxBytes: maxRows * bytesOfId, receive });
+      found.set(searchKey(search), ids);
+    }
+    return found;
+  };
   const read: DialectReader['read'] = async (query, options) => {
-    const statement = compile(query, options);
+    const first = compile(query, options);
+    const statement =
+      first.searches.length === 0 ? first : compile(query, { ...options, found: await find(first) });
     const { limit, hasExtraRow, hasTotals, columns, cutBranches } = statement;
     const most = limit ?? row_limit;
     const rowsOf = async (

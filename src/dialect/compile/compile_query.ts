@@ -6,7 +6,7 @@ import { parseQuery } from '../parser/queries.ts';
 import { printQuery } from '../print.ts';
 import { type Placeholders, resolvePlaceholders } from '../resolve/placeholders.ts';
 import { LateralJoins, type Scope } from '../resolve/scope.ts';
-import { type Project, Statement } from '../resolve/statement.ts';
+import { type Found, type Project, type Search, Statement } from '../resolve/statement.ts';
 import type { TypedQuery, Value } from '../resolve/value.ts';
 import { bind, commaList, renderSql, Sql, sql } from '../sql.ts';
 import { nameOfType, type Type } from '../types.ts';
@@ -111,6 +111,8 @@ export interface CompileOptions {
   /** Null for all rows, as exports need them. */
   readonly rows?: RowLimits | null;
   readonly parse?: ParseLimits;
+  /** The rows of the query's searches, by `searchKey`. */
+  readonly found?: Found;
 }
 
 /** A column of the result. */
@@ -144,6 +146,8 @@ export interface CompiledStatement {
   readonly cutBranches: { readonly query: Query; readonly least: number } | null;
   /** See `memoryOperations`. */
   readonly memoryOperations: number;
+  /** What to run first, for a faster statement. This one returns the same rows. */
+  readonly searches: readonly Search[];
   /** Whether a totals row, not counted by `limit`, follows all other rows. */
   readonly hasTotals: boolean;
 }
@@ -175,7 +179,7 @@ function compileTypedQuery(
   const queryText = new QueryText(text);
   const parsed = parseQuery(text, options.parse);
   const resolved = resolvePlaceholders(parsed, options.placeholders ?? new Map(), queryText);
-  const statement = new Statement(project, queryText);
+  const statement = new Statement(project, queryText, options.found);
   const scope = topScope(statement);
   const rows = options.rows === undefined ? defaultRowLimits : options.rows;
   const bounded =
@@ -208,6 +212,7 @@ function compileTypedQuery(
       hasExtraRow: bounded.rowCap !== null || bounded.executed !== bounded.reported,
       cutBranches: rows === null ? null : cutBranches(resolved, rows),
       memoryOperations: memoryOperations(resolved),
+      searches: statement.searches,
       hasTotals: compiled.totals !== undefined,
     },
   };

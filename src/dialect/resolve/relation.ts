@@ -63,6 +63,24 @@ export interface LookupTarget {
   readonly restrictTo: (values: readonly Sql[]) => void;
 }
 
+/** Joined rows that conditions on them alone find before the rows that they are joined to are read. */
+export interface SearchTarget {
+  /** What the conditions may read. */
+  readonly columns: ReadonlySet<Sql>;
+  /** The query of the ids of the joined rows for which the conditions hold; null is one of them if they hold without a row. */
+  readonly search: (conditions: readonly Sql[]) => Sql;
+  /** Restricts the rows to those that can be joined to one of these. It may keep others. */
+  readonly restrictTo: (ids: readonly string[]) => void;
+}
+
+/** A relation that joins at most one row to each of its own, so that ORDER BY and LIMIT can choose these first. */
+export interface PageTarget {
+  /** Its own columns. */
+  readonly columns: ReadonlySet<Sql>;
+  /** Joins only to the rows that these clauses leave: WHERE, ORDER BY and LIMIT, with a leading space. */
+  readonly limitTo: (clauses: Sql) => void;
+}
+
 /** A relation in FROM. */
 export interface Relation extends RelationFields {
   /** Set if its rows are events with all of their columns. */
@@ -77,6 +95,10 @@ export interface Relation extends RelationFields {
   readonly pushdownTargets?: () => readonly PushdownTarget[];
   /** Call it after all fields are resolved. */
   readonly lookupTargets?: () => readonly LookupTarget[];
+  /** Call it after all fields are resolved. */
+  readonly searchTargets?: () => readonly SearchTarget[];
+  /** Call it after all fields are resolved. Null if nothing is joined. */
+  readonly pageTarget?: () => PageTarget | null;
 }
 
 /** @throws Error for a column that no relation in FROM has identified */
@@ -197,7 +219,8 @@ export function mappedRelation(relation: Relation, map: (column: Column) => Colu
  * once.
  */
 export function identifiedRelation(relation: Relation, number: number): Relation {
-  const { name, isEvents, from, ordinal, pushdownTargets, lookupTargets } = relation;
+  const { name, isEvents, from, ordinal } = relation;
+  const { pushdownTargets, lookupTargets, searchTargets, pageTarget } = relation;
   return {
     name,
     from,
@@ -205,6 +228,8 @@ export function identifiedRelation(relation: Relation, number: number): Relation
     ...(ordinal && { ordinal }),
     ...(pushdownTargets && { pushdownTargets }),
     ...(lookupTargets && { lookupTargets }),
+    ...(searchTargets && { searchTargets }),
+    ...(pageTarget && { pageTarget }),
     ...identifiedFields(relation, `${number}.`),
   };
 }

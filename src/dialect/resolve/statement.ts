@@ -1,7 +1,7 @@
 import { type Expression, type Field, findNodes, type Node, type Query, type Window } from '../ast.ts';
 import { DialectError, type QueryText } from '../query_text.ts';
 import type { Schema } from '../schema.ts';
-import { bind, identifier, type Sql } from '../sql.ts';
+import { bind, identifier, renderSql, type Sql, sql } from '../sql.ts';
 import { TimeZone, type Type, zoneOf } from '../types.ts';
 import type { TypedQuery, Value } from './value.ts';
 
@@ -214,10 +214,34 @@ const maxNestedExpressions = 500;
 /** Maximum number of alias expansions in a statement. */
 const maxAliasExpansions = 20_000;
 
+/**
+ * A statement that runs before a query's own, which is compiled again with the rows that it returns: ids, of which there are
+ * few or too many to use.
+ */
+export interface Search {
+  readonly sql: string;
+  readonly parameters: readonly string[];
+  /** How many rows to read. */
+  readonly maxRows: number;
+}
+
+/** The rows of searches by their statement and parameters. */
+export type Found = ReadonlyMap<string, readonly (string | null)[]>;
+
+/** What identifies a search in each compilation of a query. */
+export const searchKey = ({ sql, parameters }: Pick<Search, 'sql' | 'parameters'>): string =>
+  JSON.stringify([sql, parameters]);
+
+/** With more persons, reading all events is as fast. */
+const maxFound = 1_000;
+
 /** State shared by all parts of one statement. */
 export class Statement {
   readonly project: Project;
   readonly queryText: QueryText;
+  /** The searches that it did not find the rows of. */
+  readonly searches: Search[] = [];
+  readonly #found: Found;
   /** CTEs, hoisted to the start of the statement; each may use earlier ones. */
   readonly commonTables: { readonly name: Sql; readonly query: Sql }[] = [];
   /** Compiled CTEs by their trees. */
@@ -230,9 +254,20 @@ export class Statement {
   #depth = 0;
   readonly #names = new Map<string, number>();
 
-  constructor(project: Project, queryText: QueryText) {
+  constructor(project: Project, queryText: QueryText, found: Found = new Map()) {
     this.project = project;
     this.queryText = queryText;
+    this.#found = found;
+  }
+
+  /** The ids that a query returns; null if it was not run before, found too many, or also found that none is needed. */
+  search(query: Sql): readonly string[] | null {
+    const { text, parameters } = renderSql(sql`${query} limit ${bind(String(maxFound + 1), 'int8')}`);
+    const search = { sql: text, parameters, maxRows: maxFound + 1 };
+    const rows = this.#found.get(searchKey(search));
+    if (rows === undefined) this.searches.push(search);
+    const ids = rows?.filter((id) => id !== null);
+    return ids === undefined || ids.length < (rows?.length ?? 0) || ids.length > maxFound ? null : ids;
   }
 
   get team(): Sql {

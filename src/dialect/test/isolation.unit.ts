@@ -27,12 +27,13 @@ const teamRelations = new Set(
 const projectRelation = 'public.plans';
 
 async function expectIsolated(query: string): Promise<void> {
-  const { sql, parameters } = compileQuery(query, project);
-  for (const { name, team } of await relationsOf(sql, parameters)) {
-    if (name === projectRelation) continue;
-    expect(teamRelations).toContain(name);
-    expect({ name, team }).toEqual({ name, team: String(teamId) });
-  }
+  const { sql, parameters, searches } = compileQuery(query, project);
+  for (const one of [{ sql, parameters }, ...searches])
+    for (const { name, team } of await relationsOf(one.sql, one.parameters)) {
+      if (name === projectRelation) continue;
+      expect(teamRelations).toContain(name);
+      expect({ name, team }).toEqual({ name, team: String(teamId) });
+    }
 }
 
 const compiles = (query: string, of: Project = project): boolean => {
@@ -74,6 +75,8 @@ describe('the team filter', () => {
     'SELECT count() FROM events AS team_id',
     'SELECT count() FROM events WHERE (SELECT count() FROM persons) > 0',
     'SELECT person.properties.email, session.$session_duration, pdi.person.properties.email FROM events',
+    'SELECT person.properties.email, session.$session_duration FROM events ORDER BY timestamp DESC LIMIT 10',
+    "SELECT event FROM events WHERE person.properties.email = 'a' AND team_id = 42",
     'WITH e AS (SELECT * FROM events) SELECT * FROM e UNION ALL SELECT * FROM e',
     'SELECT p.* FROM (SELECT * FROM persons) AS p RIGHT JOIN session_replay_events AS r ON r.person_id = p.id',
     'SELECT group_0.properties.name, e.group_4.key, g.* FROM events AS e LEFT JOIN groups AS g ON g.key = e.$group_0',

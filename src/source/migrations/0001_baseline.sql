@@ -28,6 +28,8 @@ create index events_team_event on public.events (team_id, event, timestamp)
 create index events_team_person on public.events (team_id, person_id, timestamp);
 create index events_team_distinct_id on public.events (team_id, distinct_id, timestamp);
 create index events_team_session on public.events (team_id, (properties ->> '$session_id'), timestamp);
+-- A search by a property of the person reads the events that carry such properties themselves, and no others.
+create index events_team_carrying on public.events (team_id, timestamp) where person_properties is not null;
 -- Tells the planner how many sessions some events have, so that it chooses between a lookup of each and a scan.
 create statistics public.events_session on (properties ->> '$session_id') from public.events;
 

@@ -1,11 +1,22 @@
 import type { Expression, Select } from '../../ast.ts';
 import { Grouping, LateralJoins, type Scope, WindowSizes, WindowSubquery } from '../../resolve/scope.ts';
-import { identityOf, type TypedQuery, type Value } from '../../resolve/value.ts';
+import {
+  columnIdentityOf,
+  everyOperand,
+  identityOf,
+  type TypedQuery,
+  type Value,
+} from '../../resolve/value.ts';
 import { bind, commaList, identifier, joinSql, rawSql, sql, type Sql } from '../../sql.ts';
 import { columnAlias, type CompiledQuery, type Compiler } from '../compiler.ts';
 import { toCondition } from '../expressions/coerce.ts';
 import { compileArrayJoin } from '../joins/array_joins.ts';
-import { type CompiledFrom, lookUpConstants, pushDownPredicates } from '../joins/compiled_from.ts';
+import {
+  type CompiledFrom,
+  lookUpConstants,
+  pushDownPredicates,
+  searchJoinedRows,
+} from '../joins/compiled_from.ts';
 import { compileFrom } from '../joins/from.ts';
 import {
   groupedRows,
@@ -40,6 +51,8 @@ interface SelectParts {
   readonly distinctOn: readonly Output[];
   /** FROM and WHERE. */
   readonly body: Sql;
+  /** Whether FROM has the rows that LIMIT leaves. */
+  readonly isPage: boolean;
   readonly scope: Scope;
 }
 
@@ -71,7 +84,7 @@ function assembleSelect(compiler: Compiler, parts: SelectParts): Sql {
       order: one,
     })),
   );
-  const limit = limitSql(compiler, select.limit, order.length > 0, scope);
+  const limit = parts.isPage ? sql`` : limitSql(compiler, select.limit, order.length > 0, scope);
   return sql`select ${distinct}${commaList(selected(outputs))}${body}${sorted}${limit}`;
 }
 
@@ -182,6 +195,14 @@ interface SelectClauses {
   readonly outputs: Pick<SelectParts, 'outputs' | 'order' | 'qualify' | 'limitBy' | 'distinctOn'>;
 }
 
+/** What decides whether rows can be chosen before they are joined. */
+interface PageParts {
+  readonly from: CompiledFrom | null;
+  readonly conditions: readonly Value[];
+  readonly outputs: OutputParts;
+  readonly scope: Scope;
+}
+
 /** The typed representation of a SELECT, in the order in which its clauses are computed. */
 function typedSelect({ from, conditions, grouping, having, outputs }: SelectClauses): TypedQuery {
   const clauses = [
@@ -216,6 +237,41 @@ function rejectUngrouped(outputs: readonly Output[], having: Value | null, scope
     );
   }
 }
+
+/**
+ * Chooses rows by WHERE, ORDER BY and LIMIT before FROM joins others to them, if these read columns of its relation alone.
+ * @returns whether it did
+ */
+function limitBeforeJoins(compiler: Compiler, select: Select, parts: PageParts): boolean {
+  const { from, conditions, outputs, scope } = parts;
+  const { limit } = select;
+  const [relation, another] = from?.relations ?? [];
+  const target = another === undefined ? relation?.pageTarget?.() : null;
+  const isPlain =
+    !select.distinct && select.limitBy === null && select.qualify === null && select.arrayJoin === null;
+  if (!target || !isPlain || limit === null || limit.withTies || !limit.count) return false;
+  if (isShareOfAllRows(compiler, limit, scope) || scope.lateralJoins.joins.length > 0) return false;
+  if (allOutputs(outputs).some(({ value }) => value.traits.window !== null)) return false;
+  const isOwn = (operand: Value): boolean =>
+    columnIdentityOf(operand) === undefined || target.columns.has(operand.sql);
+  const read = [...conditions, ...outputs.order.map(({ value }) => value)];
+  if (!read.every((value) => everyOperand(value, isOwn))) return false;
+  const sorted = sortSql(
+    outputs.order.map((one) => ({ fragment: sortKey(outputSql(one), one.value.type), order: one })),
+  );
+  const bounds = limitSql(compiler, limit, !sorted.isEmpty, scope);
+  target.limitTo(sql`${whereSql(conditions)}${sorted}${bounds}`);
+  return true;
+}
+
+/** WHERE with a leading space; empty without conditions. */
+const whereSql = (conditions: readonly { readonly sql: Sql }[]): Sql =>
+  conditions.length === 0
+    ? sql``
+    : sql` where ${joinSql(
+        conditions.map((one) => one.sql),
+        ' and ',
+      )}`;
 
 /** Compiles one SELECT. @throws DialectError */
 export function compileSelect(compiler: Compiler, select: Select, outer: Scope): CompiledQuery {
@@ -270,16 +326,20 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   if (isGrouped) rejectUngrouped(allOutputs(directOutputs), having, scope);
   if (having !== null && !isGrouped)
     throw statement.error('HAVING requires GROUP BY or an aggregate.', select.having ?? select, 'Use WHERE.');
-  pushDownPredicates(compiler, filters, filterScope);
+  const isPage =
+    !isGrouped &&
+    windowSubquery === undefined &&
+    limitBeforeJoins(compiler, select, { from, conditions, outputs: outputParts, scope });
+  if (!isPage) pushDownPredicates(compiler, filters, filterScope);
   lookUpConstants(compiler, filters, filterScope);
+  searchJoinedRows(compiler, filters, filterScope);
   const source = (...more: readonly Sql[]): Sql => {
     const joined = [from === null ? null : from.sql(), ...lateralJoins.joins].filter((part) => part !== null);
     const tables =
       from === null && lateralJoins.joins.length > 0 ? [sql`(select) as nothing`, ...joined] : joined;
-    const all = [...conditions.map((one) => one.sql), ...more];
-    const where = all.length === 0 ? sql`` : sql` where ${joinSql(all, ' and ')}`;
     const read = tables.length === 0 ? sql`` : sql` from ${joinSql(tables, '')}`;
-    return sql`${read}${where}`;
+    const left = isPage ? [] : [...conditions, ...more.map((one) => ({ sql: one }))];
+    return sql`${read}${whereSql(left)}`;
   };
   const grouped = (): Sql => {
     const groups = groupedRows(grouping, source(), select.groupBy, groupBy);
@@ -295,7 +355,13 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   windowSizes.addTables(sourceRows);
   return {
     typed: typedSelect({ from, conditions, grouping, having, outputs: outputParts }),
-    sql: assembleSelect(compiler, { select, ...outputParts, body: withWindowSubquery(sourceRows), scope }),
+    sql: assembleSelect(compiler, {
+      select,
+      ...outputParts,
+      body: withWindowSubquery(sourceRows),
+      isPage,
+      scope,
+    }),
     columns: outputParts.outputs.map(({ name, value }) => ({ name, type: value.type })),
     tableCount: isGrouped || isBounded(select) || windowSubquery !== undefined ? 1 : (from?.tableCount ?? 1),
     ...(withTotals && {

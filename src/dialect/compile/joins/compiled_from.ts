@@ -1,5 +1,5 @@
 import type { Expression, Join, Name } from '../../ast.ts';
-import { type Column, mappedRelation, type PushdownTarget, type Relation } from '../../resolve/relation.ts';
+import { type Column, mappedRelation, type Relation } from '../../resolve/relation.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import type { Statement } from '../../resolve/statement.ts';
 import {
@@ -106,7 +106,8 @@ export function pushDownPredicates(compiler: Compiler, filters: readonly Express
     return { value, sql: toCondition(value, node, scope.statement) };
   });
   for (const target of targets) {
-    const applicable = conditions.filter(({ value }) => readsOnly(value, target));
+    const columns = new Set([target.column, ...target.otherColumns]);
+    const applicable = conditions.filter(({ value }) => readsOnly(value, columns));
     const reads = applicable.some(
       ({ value }) => !everyOperand(value, (operand) => operand.sql !== target.column),
     );
@@ -114,13 +115,12 @@ export function pushDownPredicates(compiler: Compiler, filters: readonly Express
   }
 }
 
-/** Whether a value reads a target's columns alone. Subqueries read other columns. */
-const readsOnly = (value: Value, { column, otherColumns }: PushdownTarget): boolean =>
+/** Whether a value reads these columns alone. Subqueries read other columns. */
+const readsOnly = (value: Value, columns: ReadonlySet<Sql>): boolean =>
   everyOperand(
     value,
     (operand) =>
-      operand.query === undefined &&
-      (columnIdentityOf(operand) === undefined || [column, ...otherColumns].includes(operand.sql)),
+      operand.query === undefined && (columnIdentityOf(operand) === undefined || columns.has(operand.sql)),
   );
 
 /**
@@ -137,6 +137,23 @@ export function lookUpConstants(compiler: Compiler, filters: readonly Expression
     const known = constants.filter((constant) => constant !== null);
     if (known.length < constants.length) continue;
     for (const target of targets) if (target.column === value.sql) target.restrictTo(known);
+  }
+}
+
+/**
+ * Finds joined rows by the equalities of WHERE that read only them (`person.properties.email = '…'`), and restricts the rows
+ * that they are joined to. The conditions stay, so results do not change.
+ */
+export function searchJoinedRows(compiler: Compiler, filters: readonly Expression[], scope: Scope): void {
+  for (const target of scope.relations.flatMap((relation) => relation.searchTargets?.() ?? [])) {
+    const conditions = filters.flatMap(conjunctsOf).flatMap((node) => {
+      if (equalitiesOf(node).length === 0) return [];
+      const value = compiler.value(node, scope, 'filter');
+      const reads = !everyOperand(value, (operand) => !target.columns.has(operand.sql));
+      return reads && readsOnly(value, target.columns) ? [toCondition(value, node, scope.statement)] : [];
+    });
+    const ids = conditions.length === 0 ? null : scope.statement.search(target.search(conditions));
+    if (ids !== null) target.restrictTo(ids);
   }
 }
 

@@ -1,9 +1,11 @@
 import type { SourceRelation } from '../../schema.ts';
-import { bind, identifier, sql, type Sql } from '../../sql.ts';
+import { bind, commaList, identifier, joinSql, replaceFragments, sql, type Sql } from '../../sql.ts';
 import { type PropertyScope, scalarType } from '../../types.ts';
 import {
   column,
   type LookupTarget,
+  type PageTarget,
+  type SearchTarget,
   type PushdownTarget,
   type Relation,
   type RelationField,
@@ -101,6 +103,10 @@ export class EventsRelation implements Relation {
   readonly #statement: Statement;
   readonly #relation: MergedPersonEvents;
   readonly #joins = new LazyJoins();
+  /** The columns that it reads from events alone. */
+  readonly #own = new Set<Sql>();
+  /** The columns with the properties of the person, and what they are where the event has none of its own. */
+  readonly #personProperties = new Map<Sql, Sql>();
   #sessions: SessionsRelation | null = null;
 
   /** @param sample the condition of SAMPLE */
@@ -116,18 +122,24 @@ export class EventsRelation implements Relation {
 
   readonly field: Relation['field'] = (name) => {
     if (propertyColumns.has(name))
-      return {
+      return this.#ownField({
         ...column(this.#relation.property(name), scalarType('string')),
         stored: () => this.#property(name),
-      };
+      });
     if (name === 'person') return this.#person();
     if (name === 'poe') return this.#personOnEvent();
     if (name === 'session') return { kind: 'nested', fields: this.#session() };
     if (name === 'pdi') return { kind: 'nested', fields: this.#mapping };
     const group = groupFields.find((one) => one === name);
     if (group !== undefined) return this.#group(group);
-    return fieldOf(this.#relation, eventFields, name, 'event');
+    const field = fieldOf(this.#relation, eventFields, name, 'event');
+    return name === 'person_id' ? field : this.#ownField(field);
   };
+
+  #ownField(field: RelationField | undefined): RelationField | undefined {
+    if (field?.kind === 'column') this.#own.add(field.sql);
+    return field;
+  }
 
   readonly names = (): readonly string[] => [
     ...Object.keys(eventFields),
@@ -144,9 +156,27 @@ export class EventsRelation implements Relation {
   readonly lookupTargets = (): readonly LookupTarget[] => {
     const person = this.#relation.selectedPerson;
     const restrictTo: LookupTarget['restrictTo'] = (ids) => {
-      this.#relation.restrictToPersons(ids);
+      this.#relation.restrictToPersons(sql`array[${commaList(ids)}]`);
     };
     return person === null ? [] : [{ column: person, restrictTo }];
+  };
+
+  /** Persons by their current properties, which are those of events without properties of the person. */
+  readonly searchTargets = (): readonly SearchTarget[] => {
+    const properties = this.#personProperties;
+    if (properties.size === 0) return [];
+    const persons = this.#persons();
+    const carryPerson = this.#statement.project.schema.events.columns.has('person_properties');
+    const search: SearchTarget['search'] = (conditions) => {
+      const ofPerson = conditions.map((one) => replaceFragments(one, (fragment) => properties.get(fragment)));
+      const where = sql` where ${joinSql(ofPerson, ' and ')}`;
+      const found = sql`select ${persons.id} from ${persons.from()}${where}`;
+      return sql`${found} union all select null from (select) as nothing left join ${persons.from()} on false${where}`;
+    };
+    const restrictTo: SearchTarget['restrictTo'] = (ids) => {
+      this.#relation.restrictToPersons(bind(`{${ids.join(',')}}`, 'uuid[]'), carryPerson);
+    };
+    return [{ columns: new Set(properties.keys()), search, restrictTo }];
   };
 
   /** Restricts the sessions to those of the query's own events. */
@@ -164,6 +194,18 @@ export class EventsRelation implements Relation {
     ];
   };
 
+  readonly pageTarget = (): PageTarget | null => {
+    const relation = this.#relation;
+    if (relation.isStored && this.#joins.isEmpty) return null;
+    const limitTo: PageTarget['limitTo'] = (clauses) => {
+      const page = relation.limitTo(clauses);
+      this.#sessions?.keepOnly(
+        sql`select ${this.#property('$session_id')} from ${page} as ${relation.alias}`,
+      );
+    };
+    return { columns: this.#own, limitTo };
+  };
+
   #property(name: string): Sql {
     return sql`(${this.#relation.column('properties')} ->> ${bind(name, 'text')})`;
   }
@@ -173,6 +215,13 @@ export class EventsRelation implements Relation {
     const current = nestedPerson(this.#relation.column('person_id'), () => this.#persons());
     const { schema } = this.#statement.project;
     const eventPropertiesType = schema.events.columns.get('person_properties');
+    const propertiesOf = (stored: Sql): { readonly own: Sql; readonly stored: Sql } => {
+      if (eventPropertiesType === undefined) return { own: stored, stored };
+      const own = this.#relation.column('person_properties');
+      return eventPropertiesType === schema.persons.columns.get('properties')
+        ? { own: sql`coalesce(${own}, ${stored})`, stored }
+        : { own: sql`coalesce(${own}::jsonb, ${stored}::jsonb)`, stored: sql`(${stored}::jsonb)` };
+    };
     return {
       kind: 'nested',
       fields: {
@@ -180,14 +229,10 @@ export class EventsRelation implements Relation {
         star: current.star,
         field: (name) => {
           const field = current.field(name);
-          if (name !== 'properties' || eventPropertiesType === undefined || field?.kind !== 'column')
-            return field;
-          const own = this.#relation.column('person_properties');
-          const read =
-            eventPropertiesType === schema.persons.columns.get('properties')
-              ? sql`coalesce(${own}, ${field.sql})`
-              : sql`coalesce(${own}::jsonb, ${field.sql}::jsonb)`;
-          return { ...field, sql: read };
+          if (name !== 'properties' || field?.kind !== 'column') return field;
+          const { own, stored } = propertiesOf(field.sql);
+          this.#personProperties.set(own, stored);
+          return { ...field, sql: own };
         },
       },
     };

@@ -51,6 +51,10 @@ export class LazyJoins {
     return relation;
   }
 
+  get isEmpty(): boolean {
+    return this.#joins.size === 0;
+  }
+
   /** A relation with its joins. */
   joinTo(main: Sql): Sql {
     if (this.#joins.size === 0) return main;
@@ -184,6 +188,7 @@ export class MergedPersonEvents {
   readonly #events: TeamRelation;
   readonly #columns = new Map<string, Sql>();
   #mappings: TeamRelation | null = null;
+  #page: { readonly name: Sql; readonly clauses: Sql } | null = null;
 
   constructor(statement: Statement, events: TeamRelation) {
     this.#statement = statement;
@@ -221,26 +226,57 @@ export class MergedPersonEvents {
   /** The item in FROM, with its alias. */
   from(): Sql {
     const mappings = this.#mappings;
-    if (mappings === null) return this.#events.from();
+    if (mappings === null) return this.#rows();
     const distinctId = this.#events.column('distinct_id');
     const isMapped = sql`${mappings.column('distinct_id')} = ${distinctId}`;
     const current = mappings.column('person_id');
+    // Not coalesce(): PostgreSQL takes it for a function that might reveal values, and so no policy would let a join use
+    // the index of persons.
+    const merged = (stored: Sql): Sql => sql`case when ${current} is null then ${stored} else ${current} end`;
     const selected = [...this.#columns].map(([name, stored]) =>
-      name === 'person_id' ? sql`coalesce(${current}, ${stored}) as ${identifier(name)}` : stored,
+      name === 'person_id' ? sql`${merged(stored)} as ${identifier(name)}` : stored,
     );
-    return sql`(select ${commaList(selected)} from ${this.#events.from()} left join ${mappings.from()} on ${isMapped}) as ${this.alias}`;
+    return sql`(select ${commaList(selected)} from ${this.#rows()} left join ${mappings.from()} on ${isMapped}) as ${this.alias}`;
+  }
+
+  /** The stored events, or the page of them, with their alias. */
+  #rows(): Sql {
+    const events = this.#events.from();
+    if (this.#page === null) return events;
+    const { name, clauses } = this.#page;
+    const query = sql`select ${this.alias}.* from ${events}${clauses}`;
+    this.#statement.commonTables.push({ name, query });
+    return sql`${name} as ${this.alias}`;
+  }
+
+  /** Whether nothing is joined to the stored events. */
+  get isStored(): boolean {
+    return this.#mappings === null;
+  }
+
+  /**
+   * Reads only the events that these clauses after FROM leave, before others are joined to them.
+   * @returns the name of the table with them
+   */
+  limitTo(clauses: Sql): Sql {
+    const name = this.#statement.uniqueName('page');
+    this.#page = { name, clauses };
+    return name;
   }
 
   /**
    * Restricts the events to those that can be of one of these persons. No index has merged persons, but the indexes by
    * distinct id and by stored person find these events.
+   * @param ids an array
+   * @param orCarryPerson whether to keep all events with person properties of their own, too
    */
-  restrictToPersons(ids: readonly Sql[]): void {
+  restrictToPersons(ids: Sql, orCarryPerson = false): void {
     const mappings = personMappings(this.#statement, 'mapping');
     const distinctId = mappings.column('distinct_id');
-    const isMapped = sql`${mappings.column('person_id')} in (${commaList(ids)})`;
+    const isMapped = sql`${mappings.column('person_id')} = any(${ids})`;
     const mapped = sql`array(select ${distinctId} from ${mappings.from()} where ${isMapped})`;
-    this.#events.restrict(sql`("distinct_id" = any(${mapped}) or "person_id" in (${commaList(ids)}))`);
+    const more = orCarryPerson ? sql` or "person_properties" is not null` : sql``;
+    this.#events.restrict(sql`("distinct_id" = any(${mapped}) or "person_id" = any(${ids})${more})`);
   }
 }
 

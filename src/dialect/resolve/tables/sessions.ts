@@ -222,9 +222,12 @@ export class SessionsRelation implements Relation {
   pushDown(alias: Sql, columns: readonly Sql[], conditions: readonly Sql[]): void {
     const events = this.#relation.query([sql`${sessionId} as session_id`, ...columns]);
     const all = joinSql(conditions, ' and ');
-    this.#known.push(
-      sql` and ${sessionId} in (select ${alias}.session_id from (${events}) as ${alias} where ${all})`,
-    );
+    this.keepOnly(sql`select ${alias}.session_id from (${events}) as ${alias} where ${all}`);
+  }
+
+  /** Keeps only sessions with an id that a query returns. */
+  keepOnly(ids: Sql): void {
+    this.#known.push(sql` and ${sessionId} in (${ids})`);
   }
 
   get id(): Sql {
