@@ -5,6 +5,7 @@ import { readSavedResult, type compareResults } from './exports/compare.ts';
 import type { Compared, ExportResult, ExportsBenchResult, Throughput } from './exports/exports_bench.ts';
 import { exportsResult } from './exports/exports_result.ts';
 import { pipelineObstacle } from './exports/programs.ts';
+import { analyses } from './query/analyses.ts';
 import { insights } from './query/insights.ts';
 import { saveResult, type Skipped, type Statistics } from './results.ts';
 import { benchFolder, expectNothingLeft, runBench, runQueryBench } from './run_bench.ts';
@@ -144,7 +145,7 @@ it('bench schedule prints a consistent result and deletes its data', async () =>
 });
 
 it('bench query gets the same results from exportd and from hand-written SQL for every insight', async () => {
-  expect((await runQueryBench()).insights).toHaveLength(insights.length);
+  expect((await runQueryBench()).insights).toHaveLength(insights.length + analyses.length);
 });
 
 it('bench years folds the journal of many exports, collapses it, and deletes its data', async () => {

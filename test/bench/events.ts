@@ -45,7 +45,8 @@ const properties = jsonObject({
   load_ms: jsonNumber(random.integerBelow('number', 'load', 3_000)),
 });
 
-const personProperties = `'{' || ${jsonFields({
+/** SQL: the properties of the person with the number `person`, as text. */
+export const personProperties = `'{' || ${jsonFields({
   plan: random.oneOfJson('person', 'plan', ['free', 'free', 'team', 'enterprise']),
   country: random.oneOfJson('person', 'country', countries),
 })} || '}'`;
@@ -59,6 +60,8 @@ interface EventRows {
   readonly count: number;
   /** Number of hours that the rows cover; 1 by default. */
   readonly hours?: number;
+  /** Whether events have the properties of their person; they have by default. */
+  readonly carryPersons?: boolean;
   /** Number of projects that take turns, with consecutive ids; 1 by default. */
   readonly projects?: number;
   /** A part of the hour in which nine tenths of the rows arrive, instead of evenly. */
@@ -95,7 +98,7 @@ function arrivals({ count, hours = 1, crowded }: EventRows): {
  * spread evenly over the hours from `start`, unless a part of the hour is crowded, in the order of their arrival.
  */
 export function insertEventRows(teamId: number, start: Date, rows: EventRows): string {
-  const { projects = 1 } = rows;
+  const { projects = 1, carryPersons = true } = rows;
   const { micros: regular, spacing } = arrivals(rows);
   const team = `${String(teamId)} + (number % ${String(projects)})::int`;
   const micros = `(${regular} + ${String(Math.floor(spacing))} * ${random.fraction('number', 'arrival')})::bigint`;
@@ -103,7 +106,7 @@ export function insertEventRows(teamId: number, start: Date, rows: EventRows): s
   return `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, person_properties,
       elements_chain, timestamp, created_at, inserted_at)
     select ${team}, ${random.uuid('number', 'event id')}, ${random.oneOf('number', 'event', names)},
-      'user-' || person, ${random.uuid('person', 'person id')}, (${properties})::jsonb, (${personProperties})::jsonb,
+      'user-' || person, ${random.uuid('person', 'person id')}, (${properties})::jsonb, ${carryPersons ? `(${personProperties})::jsonb` : 'null'},
       ${random.oneOf('number', 'elements', elements)},
       arrived - interval '1 millisecond' * (200 + ${random.integerBelow('number', 'delay', 4_000)}),
       arrived - interval '1 microsecond' * ${random.integerBelow('number', 'queue', 50_000)}, arrived

@@ -1,16 +1,21 @@
+import { randomBytes, randomUUID } from 'node:crypto';
 import { isDeepStrictEqual } from 'node:util';
-import { readSettings } from '../../../src/config/settings.ts';
+import pg from 'pg';
+import { readSettings, type Settings } from '../../../src/config/settings.ts';
+import type { Pool } from '../../../src/journal/database.ts';
 import { LaunchError } from '../../../src/local_stack/data_folder.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { postgresWarehouse, readQueryProject } from '../../../src/queries/postgres_warehouse.ts';
 import type { QueryContext, QueryOutput } from '../../../src/queries/query_kind.ts';
 import { QueryError } from '../../../src/queries/query_errors.ts';
+import { queryRoleOf } from '../../../src/queries/query_role/query_role.ts';
+import { setUpQueryRole } from '../../../src/queries/query_role/set_up_query_role.ts';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
 import type { QueryKinds } from '../../../src/queries/query_executor.ts';
 import { type Relations, relationsOf } from '../../../src/source/relations.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
-import { connectToScratch, insertEvents, startOfHour } from '../events.ts';
+import { connectToScratch, insertEvents, personProperties, startOfHour } from '../events.ts';
 import { hoursAfter } from '../exportd.ts';
 import {
   medianOf,
@@ -21,6 +26,7 @@ import {
   type Statistics,
 } from '../results.ts';
 import { createBenchAccount, measureOnScratch, type ScratchOptions } from '../scratch.ts';
+import { analyses } from './analyses.ts';
 import { insights, type Insight, type InsightRange } from './insights.ts';
 import { plansOf, writePlans } from './plans.ts';
 
@@ -51,6 +57,9 @@ interface InsightResult {
 }
 
 interface QueryBench {
+  /** As the role of queries, under the policies of rows. */
+  readonly queries: SourceConnections;
+  /** As the owner of the tables, whom no policy restricts. */
   readonly source: SourceConnections;
   readonly kinds: QueryKinds;
   readonly context: Omit<QueryContext, 'warehouse'>;
@@ -73,12 +82,15 @@ export async function runQueryBench(options: QueryBenchOptions, report: Report, 
     const { events, days, repeat, only = '', plans: plansFolder } = options;
     const settings = readSettings({ DATABASE_URL: stack.databaseUrl, EXPORTD_QUERY_SLOTS: '1' });
     const source = connectQueriesToSource(settings);
+    const role = scratchRole(stack.databaseUrl);
+    const queries = connectQueriesToSource({ ...settings, ...role.settings });
     try {
       const { teamId } = await createBenchAccount(pool);
       const range: InsightRange = { teamId, now: startOfHour() };
       const projects = plansFolder === undefined ? 1 : projectsOfPlans;
       const data = { ...range, events, days, projects };
       const persons = await insertQueryData(stack.databaseUrl, data, report, signal);
+      await role.create(pool, settings);
       const { project } = await readQueryProject(pool, teamId);
       const context = {
         project,
@@ -89,12 +101,13 @@ export async function runQueryBench(options: QueryBenchOptions, report: Report, 
         progress: () => undefined,
       };
       const kinds = builtInQueryKinds;
-      const relations = relationsOf(settings);
+      const relations = relationsOf({ ...settings, ...role.settings });
       const results: ({ name: string } & (InsightResult | Skipped))[] = [];
-      for (const insight of insights.filter(({ name }) => name.includes(only))) {
+      const measured = plansFolder === undefined ? [...insights, ...analyses] : insights;
+      for (const insight of measured.filter(({ name }) => name.includes(only))) {
         const { name } = insight;
         if (plansFolder !== undefined) {
-          const plans = await source.read({}, signal, ({ connection }) =>
+          const plans = await queries.read(queryTransaction(timeoutMs, teamId), signal, ({ connection }) =>
             plansOf(insight, range, kinds, {
               ...context,
               warehouse: postgresWarehouse(connection, { relations, project }),
@@ -105,7 +118,7 @@ export async function runQueryBench(options: QueryBenchOptions, report: Report, 
           continue;
         }
         const result = await measureInsight(
-          { source, kinds, context, relations, range, signal },
+          { queries, source, kinds, context, relations, range, signal },
           insight,
           repeat,
         );
@@ -118,9 +131,34 @@ export async function runQueryBench(options: QueryBenchOptions, report: Report, 
       }
       return { events, days, persons, repeat, insights: results };
     } finally {
-      await source.close();
+      await Promise.all([source.close(), queries.close()]);
+      await role.drop(pool);
     }
   });
+}
+
+/** A role of queries with the name of the scratch database: roles belong to the whole server. */
+function scratchRole(databaseUrl: string) {
+  const url = new URL(databaseUrl);
+  url.username = url.pathname.slice(1);
+  url.password = randomUUID();
+  const settings = {
+    EXPORTD_QUERY_DATABASE_URL: url.href,
+    EXPORTD_ENCRYPTION_KEYS: `bench:${randomBytes(32).toString('base64')}`,
+  };
+  const role = queryRoleOf(settings);
+  if (!role) throw new Error('The settings name no role.');
+  return {
+    settings,
+    async create(pool: Pool, of: Settings): Promise<void> {
+      await setUpQueryRole(pool, of, role, { closeCatalog: false });
+    },
+    async drop(pool: Pool): Promise<void> {
+      const name = pg.escapeIdentifier(role.name);
+      const { rowCount } = await pool.query('select from pg_roles where rolname = $1', [role.name]);
+      if (rowCount === 1) await pool.query(`drop owned by ${name}; drop role ${name}`);
+    },
+  };
 }
 
 /**
@@ -136,15 +174,20 @@ async function insertQueryData(
   const { teamId, now, events: count, days, projects } = data;
   const hours = days * 24;
   const start = hoursAfter(now, -hours);
-  await insertEvents(databaseUrl, { teamId, start, count, hours, projects }, report, signal);
+  const rows = { teamId, start, count, hours, projects, carryPersons: false };
+  await insertEvents(databaseUrl, rows, report, signal);
   const client = await connectToScratch(databaseUrl);
   try {
     const { rowCount } = await client.query(
       `insert into public.persons (team_id, id, properties, created_at, updated_at)
-       select team_id, person_id, min(person_properties::text)::jsonb
-         || jsonb_build_object('email', min(distinct_id) || '@example.com', 'name', 'Person of ' || min(distinct_id)),
-         min(timestamp), max(timestamp)
-       from public.events where team_id = $1 group by team_id, person_id`,
+       select team_id, person_id, (${personProperties})::jsonb
+         || jsonb_build_object('email', 'user-' || person || '@example.com', 'name', 'Person of user-' || person), first, last
+       from (
+         select team_id, person_id, split_part(min(distinct_id), '-', 2)::bigint as person, min(timestamp) as first,
+           max(timestamp) as last
+         from public.events where team_id = $1 group by team_id, person_id
+         offset 0
+       ) as known`,
       [teamId],
     );
     await client.query(
@@ -164,11 +207,11 @@ async function insertQueryData(
 }
 
 /**
- * Alternates between exportd and the hand-written statement, on the same connection with the same settings. A first,
- * untimed execution of each compares their results.
+ * Alternates between exportd and the hand-written statement, with the same settings, but only exportd under the policies of
+ * rows. A first, untimed execution of each compares their results.
  */
 async function measureInsight(
-  { source, kinds, context, relations, range, signal }: QueryBench,
+  { queries, source, kinds, context, relations, range, signal }: QueryBench,
   insight: Insight,
   repeat: number,
 ): Promise<InsightResult | Skipped> {
@@ -176,7 +219,7 @@ async function measureInsight(
   const { text, values } = insight.floor(range);
   const settings = queryTransaction(timeoutMs, context.project.team_id);
   const product = (): Promise<QueryOutput> =>
-    source.read(settings, signal, ({ connection }) =>
+    queries.read(settings, signal, ({ connection }) =>
       kinds.parse(request).run({
         ...context,
         warehouse: postgresWarehouse(connection, { relations, project: context.project }),

@@ -118,6 +118,29 @@ const onTenants = (other: number): readonly Attack[] => [
     expected: 'denied',
   },
   {
+    name: 'policies switched off',
+    sql: ['set local row_security = off', 'select event from public.events'],
+    expected: 'denied',
+  },
+  {
+    name: 'no signature',
+    sql: ["set local exportd.team_signature = ''", 'select event from public.events'],
+    expected: 'denied',
+  },
+  {
+    name: 'the settings of the session',
+    sql: ['reset all', 'select event from public.events'],
+    expected: 'denied',
+  },
+  {
+    name: 'persons by a join that the policy must not leave to its condition',
+    sql: [
+      `select theirs.properties from public.events as own left join public.persons as theirs
+       on theirs.id = case when own.person_id is null then theirs.id else theirs.id end`,
+    ],
+    expected: 'own rows',
+  },
+  {
     name: 'a signature of its own',
     query: `SELECT exportd_query.is_signed('team:${other}', '')`,
     sql: [`select exportd_query.is_signed('team:${other}', '')`],

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import pg from 'pg';
 import { readSettings } from '../../../src/config/settings.ts';
 import { compileQuery } from '@exportd/dialect/compile/compile_query';
+import { searchKey } from '@exportd/dialect/resolve/statement';
 import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
 import { readQueryProject } from '../../../src/queries/postgres_warehouse.ts';
 import { readSourceSchema } from '../../../src/queries/source_schema.ts';
@@ -19,15 +20,17 @@ beforeAll(async () => {
   api = await openApiHarness({ EXPORTD_QUERIES_PER_HOUR: '1000' });
   const { database, projectId, otherProjectId } = api;
   await database.pool.query(
-    `with given (team, name) as (values (${projectId}, 'own'), (${otherProjectId}, '${secret}')),
+    `with given (team, name, person) as materialized (
+       values (${projectId}, 'own', gen_random_uuid()), (${otherProjectId}, '${secret}', gen_random_uuid())
+     ),
      events as (
        insert into public.events (team_id, uuid, event, distinct_id, properties, timestamp)
        select team, gen_random_uuid(), name, name, jsonb_build_object('of', name), now() from given
      ), persons as (
        insert into public.persons (team_id, id, properties)
-       select team, gen_random_uuid(), jsonb_build_object('of', name) from given
+       select team, person, jsonb_build_object('of', name) from given
      ), ids as (
-       insert into public.person_distinct_ids (team_id, distinct_id, person_id) select team, name, gen_random_uuid() from given
+       insert into public.person_distinct_ids (team_id, distinct_id, person_id) select team, name, person from given
      )
      insert into public.groups (team_id, group_type_index, group_key) select team, 0, name from given`,
   );
@@ -128,6 +131,8 @@ describe('a compiler that filters by the wrong project', () => {
     'SELECT event FROM events',
     'SELECT properties.of, count() FROM events GROUP BY properties.of',
     'SELECT person.properties.of, event FROM events',
+    'SELECT person.properties.of, event, session.$start_timestamp FROM events ORDER BY timestamp DESC LIMIT 10',
+    `SELECT event FROM events WHERE person.properties.of = '${secret}'`,
     'SELECT pdi.distinct_id FROM events',
     'SELECT key FROM groups',
     'SELECT properties.of FROM persons',
@@ -144,17 +149,31 @@ describe('a compiler that filters by the wrong project', () => {
     );
     return source.read(queryTransaction(timeoutMs, teamId), undefined, async ({ connection }) => {
       const schema = await readSourceSchema(connection, relations, project);
-      const { sql, parameters } = compileQuery(
-        query,
-        {
-          teamId: api.otherProjectId,
-          timezone: 'UTC',
-          weekStartDay: 'sunday',
-          now: now.toISOString(),
-          schema,
-        },
-        { placeholders: new Map(), rows: { defaultLimit: 100, maxRows: 100 } },
-      );
+      const found = new Map<string, readonly (string | null)[]>();
+      const compile = () =>
+        compileQuery(
+          query,
+          {
+            teamId: api.otherProjectId,
+            timezone: 'UTC',
+            weekStartDay: 'sunday',
+            now: now.toISOString(),
+            schema,
+          },
+          { found, rows: { defaultLimit: 100, maxRows: 100 } },
+        );
+      for (const search of compile().searches) {
+        const { rows } = await connection.query<{ id: string }>({
+          text: search.sql,
+          values: [...search.parameters],
+        });
+        expect(rows).toHaveLength(Number(teamId === api.otherProjectId));
+        found.set(
+          searchKey(search),
+          rows.map(({ id }) => id),
+        );
+      }
+      const { sql, parameters } = compile();
       const { rows } = await connection.query<object>({ text: sql, values: [...parameters] });
       return rows;
     });
@@ -192,6 +211,14 @@ describe('a transaction', () => {
     );
     await expect(read).rejects.toMatchObject({ code: '42501' });
   });
+
+  it.each(["'pg_temp', 'public'", "'public', 'pg_catalog'", "'exportd_query'"])(
+    'reads its own rows with the search path %s',
+    async (path) => {
+      const { rows } = await runRaw([`set local search_path = ${path}`, 'select event from public.events']);
+      expect(rows).toEqual([{ event: 'own' }]);
+    },
+  );
 
   it('leaves nothing in the session for the next one', async () => {
     await runRaw([
