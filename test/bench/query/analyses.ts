@@ -92,19 +92,22 @@ const byEntryPath: Insight = {
 };
 
 const lastEvents: Insight = {
-  name: 'Events: the last 100 with a property',
+  name: 'Events: the last 100 with two properties, 30 days',
   query: (range) => ({
     kind: 'EventsQuery',
     select: ['*', 'timestamp'],
     event: '$pageview',
     after: before(range, 30).toISOString(),
-    properties: [{ type: 'event', key: '$browser', operator: 'exact', value: ['Safari'] }],
+    properties: [
+      { type: 'event', key: '$browser', operator: 'exact', value: ['Safari'] },
+      { type: 'event', key: '$browser_version', operator: 'exact', value: ['117'] },
+    ],
     limit: 100,
   }),
   floor: (range) => ({
     text: `select uuid, event, properties, distinct_id from public.events
       where team_id = $1 and event = '$pageview' and timestamp > $2 and timestamp < $3 and properties ->> '$browser' = 'Safari'
-      order by timestamp desc, uuid limit 100`,
+        and properties ->> '$browser_version' = '117' order by timestamp desc, uuid limit 100`,
     values: [range.teamId, before(range, 30), new Date(range.now.getTime() + 5_000)],
   }),
   actualOf: (output) =>

@@ -150,8 +150,7 @@ describe('a condition on a property of the person', () => {
     ]);
     const lines = plan.rows.map((row) => row['QUERY PLAN']).join('\n');
     const { rows: filled } = await database.pool.query<{ name: string }>(
-      `select relname::text as name from pg_class where relname like 'events%' and relkind = 'r' and reltuples > 0
-       union all select 'persons' union all select 'person_distinct_ids'`,
+      `select relname::text as name from pg_class where relname like 'events%' and relkind = 'r' and reltuples > 0`,
     );
     expect(lines).toMatch(/Bitmap Index Scan on .*distinct_id/);
     for (const { name } of filled) expect(lines).not.toContain(`Seq Scan on ${name}`);

@@ -26,8 +26,8 @@ beforeAll(async () => {
       select team_id, person_id, jsonb_build_object('email', min(distinct_id) || '@example.com') from public.events
       group by team_id, person_id;
     insert into public.person_distinct_ids (team_id, distinct_id, person_id)
-      select distinct team_id, distinct_id, person_id from public.events;
-    vacuum analyze`);
+      select distinct team_id, distinct_id, person_id from public.events`);
+  await database.pool.query('vacuum (analyze) public.events, public.persons, public.person_distinct_ids');
   // Autovacuum must not count them.
   await database.pool.query(`
     alter table public.persons set (autovacuum_enabled = off);
@@ -69,14 +69,12 @@ async function plansNamed(name: string): Promise<readonly string[]> {
   }
 }
 
-/** Reads of a whole relation, or of all rows of the project. */
-async function wholeReads(plan: string): Promise<readonly string[]> {
+/** The relations that a plan reads completely; for an empty one nothing is faster. */
+async function scansOf(plan: string): Promise<readonly string[]> {
   const { rows } = await database.pool.query<{ name: string }>(
     `select relname::text as name from pg_class where reltuples > 0 and relkind = 'r' and relnamespace = 'public'::regnamespace`,
   );
-  return rows
-    .map(({ name }) => name)
-    .filter((name) => plan.includes(`Seq Scan on ${name}`) || plan.includes(`Bitmap Heap Scan on ${name}`));
+  return rows.map(({ name }) => name).filter((name) => plan.includes(`Seq Scan on ${name}`));
 }
 
 describe('under policies of rows', () => {
@@ -84,13 +82,13 @@ describe('under policies of rows', () => {
     const [plan = ''] = await plansNamed('Dialect: the last 100 events with a property of the person');
     expect(plan).toMatch(/Nested Loop Left Join[^]*Index Scan using persons_pkey/);
     expect(plan).not.toContain('Hash');
-    expect(await wholeReads(plan)).toEqual([]);
+    expect(await scansOf(plan)).toEqual([]);
   });
 
   it.each(['a day', 'all time'])('the last events of %s look up their sessions', async (period) => {
     const [plan = ''] = await plansNamed(`Dialect: the last 10 events of ${period} with their sessions`);
     expect(plan).toMatch(/Index Cond: \(\(team_id = 1\) AND \(\(properties ->> '\$session_id'::text\) =/);
-    expect(plan.match(/Seq Scan on events_20/g)).toBeNull();
+    expect(await scansOf(plan)).toEqual([]);
   });
 
   it('a search by a property reads persons, and then the events of those', async () => {
@@ -98,6 +96,6 @@ describe('under policies of rows', () => {
     expect(search).toContain('persons');
     expect(plan).toContain('BitmapOr');
     expect(plan).toMatch(/Index Scan using persons_pkey/);
-    expect(plan.match(/Seq Scan on events_20/g)).toBeNull();
+    expect(await scansOf(plan)).toEqual([]);
   });
 });
