@@ -70,7 +70,7 @@ describe('sessions of a query with a time range', () => {
           )
           .map(({ session }) => {
             const known = sessionOf(visits, session);
-            return [session, known ? (known.end - known.start) * 60 : null, known?.pageviews ?? null];
+            return [session ?? '', known ? (known.end - known.start) * 60 : null, known?.pageviews ?? null];
           });
         expect(sorted(found)).toEqual(sorted(expected));
       }),
