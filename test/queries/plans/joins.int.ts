@@ -43,6 +43,7 @@ const project = {
   test_account_filters: [],
   warehouse_tables: [],
   property_definitions: [],
+  actions: [],
 } as const;
 
 /** The plans of an analysis under the role of queries. */
