@@ -3,7 +3,10 @@ import { count, duration, secret, size, text, url } from './value_types.ts';
 /** What a query may cost. */
 export const queries = {
   EXPORTD_QUERIES_PER_HOUR: count(120, { max: 2_147_483_647 }).describe(
-    'Requests to the query endpoint that a project may send in any hour.',
+    'Requests to the query endpoint that the API keys of a project may send in any hour.',
+  ),
+  EXPORTD_CONSOLE_QUERIES_PER_HOUR: count(1_200, { max: 2_147_483_647 }).describe(
+    'The same for each person at the console, in each project.',
   ),
   EXPORTD_QUERY_MAX_ROWS: count(10_000, { max: 1_000_000 }).describe('Maximum rows of a response.'),
   EXPORTD_QUERY_MAX_RESULT_SIZE: size('16MiB', { min: '1KiB', max: '256MiB' }).describe(

@@ -1,4 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { createKey, createUser } from '../../src/http/accounts.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;
@@ -125,6 +126,57 @@ describe('a source that cannot be read', () => {
         ]);
     } finally {
       await other.close();
+    }
+  });
+});
+
+describe('the hourly limit at the console', () => {
+  let limited: ApiHarness;
+  beforeAll(async () => {
+    limited = await openApiHarness({
+      EXPORTD_QUERIES_PER_HOUR: '2',
+      EXPORTD_CONSOLE_QUERIES_PER_HOUR: '3',
+    });
+  });
+  afterAll(() => limited.close());
+
+  it('is that of each person, apart from the one of keys, and says which it is and until when', async () => {
+    const ofConsole = { authorization: '', 'x-exportd-console': '1', origin: 'http://localhost' };
+    /** A person at the console. */
+    const signIn = async (key: string) => {
+      const { headers } = await limited.call('POST', '/console/session', { key }, ofConsole);
+      const cookie = String(headers['set-cookie']).split(';', 1)[0] ?? '';
+      return { ...ofConsole, cookie };
+    };
+    const ada = await signIn(limited.key);
+    const bob = await createUser(limited.database.pool, { email: 'bob@example.com' });
+    const { key } = await createKey(limited.database.pool, {
+      user_id: bob.id,
+      project_ids: [limited.projectId],
+      scopes: ['query:read'],
+    });
+    const bobs = await signIn(key);
+    const query = { query: { kind: 'DialectQuery', query: 'select 1' }, refresh: 'force_blocking' };
+    const ask = async (headers: Readonly<Record<string, string>>, times: number) => {
+      const statuses: number[] = [];
+      for (let sent = 0; sent < times; sent++)
+        statuses.push((await limited.call('POST', 'query/', query, headers)).status);
+      return statuses;
+    };
+    const ofKey = { authorization: `Bearer ${limited.key}` };
+    expect(await ask(ofKey, 3)).toEqual([200, 200, 429]);
+    expect(await ask(ada, 4)).toEqual([200, 200, 200, 429]);
+    expect(await ask(bobs, 1)).toEqual([200]);
+    const ofKeys = await limited.call('POST', 'query/', query, ofKey);
+    const ofPerson = await limited.call('POST', 'query/', query, ada);
+    for (const [response, limit, setting] of [
+      [ofKeys, 'the API keys of a project can run 2', 'EXPORTD_QUERIES_PER_HOUR'],
+      [ofPerson, 'a person at the console can run 3', 'EXPORTD_CONSOLE_QUERIES_PER_HOUR'],
+    ] as const) {
+      const until = Number(response.headers['x-ratelimit-reset']) * 1_000;
+      const [, named = ''] = /until (\S+): /.exec(String(response.body.detail)) ?? [];
+      expect(response.body.detail).toContain(`${limit} queries per hour (${setting})`);
+      expect(Math.ceil(Date.parse(named) / 1_000) * 1_000).toBe(until);
     }
   });
 });

@@ -41,8 +41,8 @@ it('deletes results that are unreferenced and old or superseded, and expired sta
     referenced,
   ].sort();
   const [unexpired, expired] = [await status(referenced, false), await status(old, true)];
-  await admitQueryRequest(pool, 1, 5);
-  await admitQueryRequest(pool, 1, 5);
+  await admitQueryRequest(pool, { team_id: 1, user_id: null }, 5);
+  await admitQueryRequest(pool, { team_id: 1, user_id: null }, 5);
   await pool.query(
     `update exportd.query_requests set requested_at = requested_at - interval '61 minutes' where number = 1`,
   );
@@ -53,6 +53,6 @@ it('deletes results that are unreferenced and old or superseded, and expired sta
   expect(remaining).not.toContain(replaced);
   expect(await ids('queries')).toEqual([unexpired]);
   expect(expired).not.toBe(unexpired);
-  expect((await admitQueryRequest(pool, 1, 5)).remaining).toBe(3);
+  expect((await admitQueryRequest(pool, { team_id: 1, user_id: null }, 5)).remaining).toBe(3);
   expect(await deleteExpiredQueries(pool, settings)).toBe(0);
 });

@@ -1,4 +1,3 @@
-import type { Settings } from '../../config/settings.ts';
 import type { QueryService } from '../../queries/handle_query.ts';
 import { createQueryRateLimiter } from '../../queries/query_slots.ts';
 import { queryEditorRoutes } from '../console/pages/query_editor.ts';
@@ -9,9 +8,9 @@ import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './routes.
 
 /** Queries, drafts of queries and their editor. */
 export function queryResource(
-  queries: QueryService & { readonly settings: Pick<Settings, 'EXPORTD_QUERIES_PER_HOUR'> },
+  queries: QueryService & { readonly settings: Parameters<typeof createQueryRateLimiter>[1] },
 ): Resource {
-  const limiter = createQueryRateLimiter(queries.pool, queries.settings.EXPORTD_QUERIES_PER_HOUR);
+  const limiter = createQueryRateLimiter(queries.pool, queries.settings);
   return {
     routes: [
       queryAuthorizationRoutes,

@@ -32,19 +32,25 @@ async function rateLimitQueries(
   request: FastifyRequest,
   reply: FastifyReply,
 ): Promise<void> {
-  const decision = await limiter.admit(callerOf(request).project_id);
+  const { project_id: team_id, actor_id, session_id } = callerOf(request);
+  const isPerson = session_id !== null;
+  const decision = await limiter.admit({ team_id, user_id: isPerson ? actor_id : null });
   reply.headers({
     'x-ratelimit-limit': String(decision.limit),
     'x-ratelimit-remaining': String(decision.remaining),
     'x-ratelimit-reset': String(Math.ceil(decision.resets_at.getTime() / 1_000)),
   });
-  if (!decision.admitted)
-    throw new ApiError(
-      429,
-      'throttled',
-      `Rate limit exceeded: a project can run ${decision.limit} queries per hour (EXPORTD_QUERIES_PER_HOUR). Retry in ${decision.wait_seconds} seconds. For large volumes of data, use a batch export.`,
-      retryAfter(decision.wait_seconds),
-    );
+  if (decision.admitted) return;
+  const until = decision.resets_at.toISOString();
+  const limit = isPerson
+    ? `a person at the console can run ${decision.limit} queries per hour (EXPORTD_CONSOLE_QUERIES_PER_HOUR)`
+    : `the API keys of a project can run ${decision.limit} queries per hour (EXPORTD_QUERIES_PER_HOUR)`;
+  throw new ApiError(
+    429,
+    'throttled',
+    `Rate limit exceeded until ${until}: ${limit}. Retry in ${decision.wait_seconds} seconds. For large volumes of data, use a batch export.`,
+    retryAfter(decision.wait_seconds),
+  );
 }
 
 /** Bytes of a response that is sent as a whole, which takes less time than a stream. */
@@ -75,7 +81,7 @@ export const queryRoutes =
         schema: {
           summary: 'Create query',
           description:
-            'Returns the results, or `query_status` when they are calculated in the background. Results are limited to 10,000 rows by default; `hasMore` is true when rows were cut, and batch exports have no such limit. A project can send 120 requests per hour by default. The headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (Unix time in seconds of the next free request) show the quota. A project runs 4 queries at the same time and a key 3 by default, and more wait. The response is 429 when the quota is used up or the wait is too long, and 503 when several projects use all slots; both have `Retry-After` in seconds. A client that disconnects cancels its query.',
+            'Returns the results, or `query_status` when they are calculated in the background. Results are limited to 10,000 rows by default; `hasMore` is true when rows were cut, and batch exports have no such limit. The API keys of a project can send 120 requests per hour by default. The headers `X-RateLimit-Limit`, `X-RateLimit-Remaining` and `X-RateLimit-Reset` (Unix time in seconds of the next free request) show the quota. A project runs 4 queries at the same time and a key 3 by default, and more wait. The response is 429 when the quota is used up or the wait is too long, and 503 when several projects use all slots; both have `Retry-After` in seconds. A client that disconnects cancels its query.',
           body: queryBody,
           response: { 200: queryResponseSchema, ...errorResponses },
         },

@@ -760,41 +760,49 @@ create index queries_expiration on exportd.queries (expiration_time);
 
 -- Requests of the last hour, numbered without gaps, so that the request `limit` numbers ago is found by its number.
 create table exportd.query_request_counts (
-  team_id integer primary key,
-  last_number bigint not null default 0
+  team_id integer not null,
+  -- The person at the console; 0 for the API keys of the project, which share a limit.
+  user_id integer not null,
+  last_number bigint not null default 0,
+  primary key (team_id, user_id)
 );
 create table exportd.query_requests (
   team_id integer not null,
+  user_id integer not null,
   number bigint not null,
   requested_at timestamptz not null default clock_timestamp(),
-  primary key (team_id, number)
+  primary key (team_id, user_id, number)
 );
-create index query_requests_time on exportd.query_requests (team_id, requested_at);
+create index query_requests_time on exportd.query_requests (team_id, user_id, requested_at);
 
 -- A sliding-window rate limiter: admits a request unless the last hour has used up the limit. A function, because each of
 -- its statements then sees what was committed before the lock was acquired. `resets_at` is when the next slot becomes free.
 create function exportd.admit_query_request(
-  team integer, max_requests integer,
+  team integer, person integer, max_requests integer,
   out admitted boolean, out used integer, out resets_at timestamptz, out decided_at timestamptz
 ) language plpgsql as $$
 declare
   latest bigint;
   hour constant interval := interval '1 hour';
 begin
-  insert into exportd.query_request_counts (team_id) values (team) on conflict do nothing;
-  select last_number into latest from exportd.query_request_counts where team_id = team for update;
+  insert into exportd.query_request_counts (team_id, user_id) values (team, person) on conflict do nothing;
+  select last_number into latest from exportd.query_request_counts
+    where team_id = team and user_id = person for update;
   decided_at := clock_timestamp();
   select requested_at + hour into resets_at from exportd.query_requests
-    where team_id = team and number = latest + 1 - max_requests and requested_at > decided_at - hour;
+    where team_id = team and user_id = person and number = latest + 1 - max_requests
+      and requested_at > decided_at - hour;
   admitted := not found;
   if admitted then
     latest := latest + 1;
-    update exportd.query_request_counts set last_number = latest where team_id = team;
-    insert into exportd.query_requests values (team, latest, decided_at);
-    delete from exportd.query_requests where team_id = team and requested_at <= decided_at - hour;
+    update exportd.query_request_counts set last_number = latest where team_id = team and user_id = person;
+    insert into exportd.query_requests values (team, person, latest, decided_at);
+    delete from exportd.query_requests
+      where team_id = team and user_id = person and requested_at <= decided_at - hour;
   end if;
   select latest - number + 1, coalesce(resets_at, requested_at + hour) into used, resets_at
-    from exportd.query_requests where team_id = team and requested_at > decided_at - hour
+    from exportd.query_requests
+    where team_id = team and user_id = person and requested_at > decided_at - hour
     order by requested_at, number limit 1;
 end
 $$;
