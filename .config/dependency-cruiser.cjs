@@ -75,7 +75,7 @@ module.exports = {
         path: '^src/queries/',
         pathNot: [
           // The warehouse over PostgreSQL, and what a project keeps for it.
-          '^src/queries/(postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions|stored_actions|sample_properties)\\.ts$',
+          '^src/queries/(postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions|stored_actions|sample_properties|saved_queries)\\.ts$',
           '^src/queries/query_role/',
           // The endpoint.
           '^src/queries/(handle_query|prepared_query|statuses|results|run_background|query_slots|editor)\\.ts$',
@@ -86,7 +86,7 @@ module.exports = {
       to: {
         path: [
           '^(src|activities|workflows)/(?!queries/|dialect/|filters/|client/exact_numbers\\.ts)',
-          '^src/queries/(postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions|stored_actions|sample_properties|handle_query|prepared_query|statuses|results|run_background|query_slots|editor)\\.ts$',
+          '^src/queries/(postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions|stored_actions|sample_properties|saved_queries|handle_query|prepared_query|statuses|results|run_background|query_slots|editor)\\.ts$',
           '^src/queries/(query_role|draft_sql)/',
         ],
       },

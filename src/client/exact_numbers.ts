@@ -90,7 +90,8 @@ export function withExactNumbers(write: () => string): string {
 }
 
 /** Writes JSON; each ExactNumber is a number with all of its digits. @throws RangeError if the text is too long */
-export const stringifyJson = (value: unknown): string => withExactNumbers(() => JSON.stringify(value));
+export const stringifyJson = (value: unknown, indent?: number): string =>
+  withExactNumbers(() => JSON.stringify(value, undefined, indent));
 
 /** The first integer of a JSON text that JavaScript would round; undefined if there is none. */
 export function roundedInteger(text: string): string | undefined {

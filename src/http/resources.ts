@@ -126,7 +126,7 @@ export const resourceTags = [
   { name: 'Jobs', prefixes: ['/jobs'] },
   { name: 'Webhooks', prefixes: ['/webhooks'] },
   { name: 'Source', prefixes: ['/source'] },
-  { name: 'Queries', prefixes: ['/query', '/actions'] },
+  { name: 'Queries', prefixes: ['/query', '/saved_queries', '/actions'] },
   { name: 'Dashboards', prefixes: ['/dashboards'] },
   { name: 'API keys', prefixes: ['/keys', '/users', '/api/users'] },
   { name: 'Audit', prefixes: ['/audit'] },

@@ -4,8 +4,8 @@ export const scopeDescriptions = {
   'batch_export:write':
     'Create, change, pause, backfill and delete exports, manage webhooks, test buckets, see first rows.',
   'dashboard:read': 'List dashboards.',
-  'query:read': 'Run queries on the events and persons of the project, and see its actions.',
-  'query:write': 'Define actions.',
+  'query:read': 'Run queries on the events and persons of the project, see its actions and saved queries.',
+  'query:write': 'Define actions, and save, rename and delete queries.',
   'key:admin': 'List, create and revoke API keys, with no more scopes than the own key has.',
   'audit:read': 'Read and download the audit trail.',
   'source:read': 'See columns and first rows of any table that exportd can read, also of other projects.',
@@ -35,7 +35,7 @@ export const presets: Readonly<
   },
   editor: {
     description:
-      'Does what a viewer does, defines actions, and creates, changes, backfills and deletes exports and webhooks.',
+      'Does what a viewer does, defines actions, saves queries, and creates, changes, backfills and deletes exports and webhooks.',
     scopes: ['batch_export:read', 'batch_export:write', 'dashboard:read', 'query:read', 'query:write'],
   },
   owner: {

@@ -165,6 +165,12 @@ describe('a command calls its operation and prints the response', () => {
       ['action', 'get', '5'],
       ['action', 'update', '5', '--name', 'Paid'],
       ['action', 'delete', '5'],
+      ['query', 'run', 'Events by name'],
+      ['query', 'save', 'Events by name', 'select count() from events'],
+      ['query', 'save', 'Events by name', '{"kind": "TrendsQuery", "series": []}', '--overwrite'],
+      ['query', 'list'],
+      ['query', 'rename', 'Events by name', 'Purchases'],
+      ['query', 'delete', 'Events by name', '--yes'],
       ['audit', '--action', 'webhook.create', '--since', start],
       ['audit', '--object', `batch_exports/${id}`, '--limit', '1'],
       ['audit', '--exclude-action', 'session.sign_in', '--until', end],
@@ -202,6 +208,8 @@ describe('a command that is refused says why, and exits with 1', () => {
       ['export', 'retry', id],
       ['export', 'retry', id, inner, '--since', '-1h'],
       ['export', 'reading', id, '--reader', 'excel'],
+      ['query', 'save', 'Purchases'],
+      ['query', 'save', 'Purchases', '{"kind":'],
     ]),
   )('$title', async ({ command }) => {
     const { code, text } = await outcomeOf(command);

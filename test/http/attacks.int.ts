@@ -25,7 +25,7 @@ interface Expected {
 const reads = { scope: 'batch_export:read' } as const;
 const writes = { scope: 'batch_export:write' } as const;
 const queries = { scope: 'query:read' } as const;
-const definesActions = { scope: 'query:write' } as const;
+const writesQueries = { scope: 'query:write' } as const;
 const administersKeys = { scope: 'key:admin' } as const;
 
 const range = { start_at: minutesAgo(3), end_at: minutesAgo(1) };
@@ -108,10 +108,15 @@ const operations: Readonly<Record<string, Expected>> = {
   'GET query/:id': queries,
   'DELETE query/:id': queries,
   'GET actions': queries,
-  'POST actions': definesActions,
+  'POST actions': writesQueries,
   'GET actions/:id': queries,
-  'PATCH actions/:id': { ...definesActions, body: { name: 'Mine' } },
-  'DELETE actions/:id': definesActions,
+  'PATCH actions/:id': { ...writesQueries, body: { name: 'Mine' } },
+  'DELETE actions/:id': writesQueries,
+  'GET saved_queries': queries,
+  'POST saved_queries': writesQueries,
+  'GET saved_queries/:id': queries,
+  'PATCH saved_queries/:id': { ...writesQueries, body: { name: 'Theirs', version: 1 } },
+  'DELETE saved_queries/:id': writesQueries,
   'GET keys': administersKeys,
   'POST keys': {
     ...administersKeys,
@@ -196,6 +201,7 @@ interface Ids {
   readonly job: string;
   readonly query: string;
   readonly action: string;
+  readonly savedQuery: string;
   readonly key: string;
   readonly start: string;
 }
@@ -213,6 +219,7 @@ function idOf(path: string, parameter: string, ids: Ids): string | undefined {
     jobs: ids.job,
     query: ids.query,
     actions: ids.action,
+    saved_queries: ids.savedQuery,
     keys: ids.key,
     intervals: ids.start,
   };
@@ -288,6 +295,10 @@ async function createVictim(): Promise<Ids> {
   const query = 'query-of-the-victim';
   await created('query/', { query: { kind: 'DialectQuery', query: 'select 1' }, client_query_id: query });
   const action = await created('actions/', { name: 'Theirs', steps: [{ event: 'bought' }] });
+  const saved = await created('saved_queries/', {
+    name: 'Theirs',
+    query: { kind: 'DialectQuery', query: 'select 1' },
+  });
   const key = await created('keys/', { name: 'Victim', scopes: ['query:read'] });
   return {
     project: api.projectId,
@@ -299,6 +310,7 @@ async function createVictim(): Promise<Ids> {
     job: String(job),
     query,
     action: String(action.id),
+    savedQuery: String(saved.id),
     key: String(key.id),
     start: String(run?.data_interval_start),
   };
@@ -310,7 +322,16 @@ const attack = (key: string, method: string, url: string, body?: object): Promis
 
 /** Everything of the victim's project that an attack could have changed. */
 async function stateOfVictim(): Promise<string> {
-  const tables = ['batch_exports', 'backfills', 'commands', 'webhooks', 'queries', 'actions', 'jobs'];
+  const tables = [
+    'batch_exports',
+    'backfills',
+    'commands',
+    'webhooks',
+    'queries',
+    'saved_queries',
+    'actions',
+    'jobs',
+  ];
   const { pool } = api.database;
   const states = tables.map((table) =>
     pool.query(`select to_jsonb(row) as row from exportd.${table} row where team_id = $1 order by 1`, [
@@ -435,6 +456,7 @@ describe('a key', () => {
     job: randomUUID(),
     query: randomUUID(),
     action: '2147483647',
+    savedQuery: randomUUID(),
     key: randomUUID(),
   });
 

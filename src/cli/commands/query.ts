@@ -8,6 +8,7 @@ import { CliError } from '../cli_error.ts';
 import { counted } from '../../domain/in_words.ts';
 import { printer } from '../output.ts';
 import { commandSettings, withAudit, withPool } from '../running_stack.ts';
+import { addSavedQueryCommands } from './saved_queries.ts';
 
 interface SetupOptions {
   readonly print?: boolean;
@@ -21,9 +22,10 @@ interface ExplainOptions {
   readonly json?: boolean;
 }
 
-/** `query setup|explain`. */
+/** `query setup|explain`, and those of saved queries. */
 export function addQueryCommands(program: Command): void {
   const query = program.command('query').description('queries of the source');
+  addSavedQueryCommands(query);
 
   query
     .command('setup')

@@ -5,6 +5,7 @@ import type { Resource } from '../resource.ts';
 import { actionRoutes } from './action_routes.ts';
 import { queryError } from './errors.ts';
 import { draftSqlRoutes, queryAuthorizationRoutes, queryRoutes } from './routes.ts';
+import { savedQueryRoutes } from './saved_query_routes.ts';
 
 /** Queries, drafts of queries and their editor. */
 export function queryResource(
@@ -17,6 +18,7 @@ export function queryResource(
       draftSqlRoutes(queries, limiter),
       queryRoutes(queries, limiter),
       actionRoutes,
+      savedQueryRoutes(queries),
     ],
     pages: [queryEditorRoutes(queries)],
     actions: {
@@ -25,6 +27,9 @@ export function queryResource(
       'POST /actions': 'action.create',
       'PATCH /actions/:id': 'action.update',
       'DELETE /actions/:id': 'action.delete',
+      'POST /saved_queries': 'saved_query.create',
+      'PATCH /saved_queries/:id': 'saved_query.update',
+      'DELETE /saved_queries/:id': 'saved_query.delete',
     },
     errorOf: queryError,
     interrupt: () => queries.running.interrupt(),

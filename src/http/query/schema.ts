@@ -20,12 +20,15 @@ const clientQueryId = z
 /** Any JSON value, as the body already is: a schema of all its parts would take hundreds of milliseconds. */
 const jsonValue = z.unknown().meta({ id: 'JsonValue' }) as z.ZodType<JsonValue>;
 
-/** The body of a request to the query endpoint. The kind of the query defines its other fields. */
+/** A query. Its kind defines its other fields. */
+export const queryField = z
+  .looseObject({ kind: z.string() })
+  .describe('The query to run: its `kind` and the fields of that kind.');
+
+/** The body of a request to the query endpoint. */
 export const queryBody = z
   .strictObject({
-    query: z
-      .looseObject({ kind: z.string() })
-      .describe('The query to run: its `kind` and the fields of that kind.'),
+    query: queryField,
     refresh: z
       .enum(refreshNames)
       .nullish()

@@ -702,6 +702,21 @@ create table exportd.query_variables (
   unique (team_id, code_name)
 );
 
+-- Queries that people have saved by name.
+create table exportd.saved_queries (
+  id uuid primary key default gen_random_uuid(),
+  team_id integer not null references exportd.projects,
+  name text not null,
+  query json not null,
+  -- Raised by each change, which names the version that it is based on.
+  version integer not null default 1,
+  created_at timestamptz not null default clock_timestamp(),
+  created_by integer references exportd.users on delete set null,
+  last_updated_at timestamptz not null default clock_timestamp(),
+  last_updated_by integer references exportd.users on delete set null,
+  unique (team_id, name)
+);
+
 -- Queries: everything below expires -----------------------------------------------------------------------------------
 
 -- Outputs of queries. The newest row of a cache key is the cached result; statuses refer to theirs by id.
