@@ -2,7 +2,7 @@ import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import { SourceBusy, type SourceConnections } from '../source/source_connection.ts';
 import { type DialectReader, openDialectReader, type ProjectSchema } from './dialect_reader.ts';
-import { type PropertyOwner, readVocabulary } from './draft_sql/vocabulary.ts';
+import { type PropertyOwner, readVocabulary } from './vocabulary.ts';
 import { readQueryProject } from './postgres_warehouse.ts';
 import { QueryNotStarted, toQueryError } from './query_errors.ts';
 import type { QueryExecutor } from './query_executor.ts';

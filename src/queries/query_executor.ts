@@ -12,6 +12,7 @@ import {
   type QueryInference,
   withInferredTypes,
 } from './inferred_types.ts';
+import { findNameNotice, type NameCache } from './name_notice.ts';
 import { QueryError, resultTooLarge } from './query_errors.ts';
 import type {
   FiltersOverride,
@@ -350,11 +351,19 @@ export function checkQuery({ query, infersTypes, project, now, schema }: CheckTa
   withFieldPath(null, () => compileQuery(query, ofProject, { placeholders }));
 }
 
-/** Runs a query and writes its output as JSON. @throws QueryError, the errors of the warehouse */
+/** A query that took longer may be near its timeout: its names are not searched. Milliseconds. */
+const maxMsBeforeNames = 5_000;
+
+/**
+ * Runs a query and writes its output as JSON.
+ * @param names what the thread remembers of names
+ * @throws QueryError, the errors of the warehouse
+ */
 export async function computeOutput(
   kinds: QueryKinds,
   task: RunTask,
   { warehouse, inferTypes, progress }: Omit<RunEnvironment, 'signal'>,
+  names: NameCache,
 ): Promise<ComputedOutput> {
   const { kind, query, variables, project, now, row_limit, byte_limit } = task;
   const parsed = kinds.parse({ ...query, kind });
@@ -367,8 +376,13 @@ export async function computeOutput(
   const { clock, ran } = result;
   const timings = clock.timings();
   const explain = parsed.explains ? await costOf(context, clock.statements) : null;
+  const ofNames =
+    performance.now() - startedAt > maxMsBeforeNames
+      ? null
+      : await findNameNotice(parsed.query, context, names).catch(() => null);
+  const notices = [noticeOf(clock), noticeOfTypes(types), ofNames];
   const output = {
-    ...fieldsOf(ran, row_limit, project.timezone, sentences([noticeOf(clock), noticeOfTypes(types)])),
+    ...fieldsOf(ran, row_limit, project.timezone, sentences(notices)),
     timings,
     ...(explain !== null && { explain }),
   };

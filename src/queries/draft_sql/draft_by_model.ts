@@ -5,7 +5,7 @@ import { post, type Proxies } from '../../network/proxies.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { QueryError } from '../query_errors.ts';
 import { unclear } from './draft_by_rules.ts';
-import type { PropertyOwner, Vocabulary } from './vocabulary.ts';
+import type { PropertyOwner, Vocabulary } from '../vocabulary.ts';
 
 /** The input of a draft. */
 interface DraftInput {

@@ -1,7 +1,7 @@
 import { buildField, buildSelect } from '@exportd/dialect/ast_builders';
 import { printQuery } from '@exportd/dialect/print';
 import { QueryError } from '../query_errors.ts';
-import type { KnownProperty, Vocabulary } from './vocabulary.ts';
+import type { KnownProperty, Vocabulary } from '../vocabulary.ts';
 
 /** The error for a prompt that cannot be drafted. The message says why and what would help. */
 export const unclear = (message: string): QueryError =>

@@ -4,7 +4,7 @@ import { type EditorRequest, type EditorService, readForEditor } from '../editor
 import { QueryError } from '../query_errors.ts';
 import { draftByModel } from './draft_by_model.ts';
 import { draftByRules, unclear } from './draft_by_rules.ts';
-import { readVocabulary } from './vocabulary.ts';
+import { readVocabulary } from '../vocabulary.ts';
 
 interface DraftRequest extends EditorRequest {
   readonly prompt: string | null;

@@ -1,5 +1,6 @@
 import { parentPort } from 'node:worker_threads';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
+import { createNameCache } from '../name_notice.ts';
 import { checkQuery, computeOutput, parseForm } from '../query_executor.ts';
 import type { InferTypes } from '../inferred_types.ts';
 import type { RowReceiver, Warehouse } from '../warehouse.ts';
@@ -81,6 +82,7 @@ function resultOf(message: Extract<ToThread, { type: 'columns' | 'schema' | 'typ
 const send = (message: FromThread, transferred: readonly ArrayBuffer[] = []): void =>
   parentPort?.postMessage(message, transferred);
 const warehouse = createRemoteWarehouse((request) => send({ type: 'request', request }));
+const names = createNameCache();
 
 async function perform(given: ThreadTask): Promise<void> {
   try {
@@ -92,7 +94,7 @@ async function perform(given: ThreadTask): Promise<void> {
       // The process reports the progress, as it reads the rows.
       const { inferTypes } = warehouse;
       const environment = { warehouse, inferTypes, progress: () => undefined };
-      const output = await computeOutput(builtInQueryKinds, given.task, environment);
+      const output = await computeOutput(builtInQueryKinds, given.task, environment, names);
       send({ type: 'computed', output }, [output.json.buffer as ArrayBuffer]);
     }
   } catch (error) {

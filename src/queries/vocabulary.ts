@@ -1,4 +1,4 @@
-import type { DialectReader } from '../dialect_reader.ts';
+import type { DialectReader } from './dialect_reader.ts';
 
 /** The owner of a property. */
 export type PropertyOwner = 'event' | 'person';
