@@ -31,8 +31,8 @@ beforeAll(async () => {
     EXPORTD_DESTINATION_TEST_TIMEOUT: '60s',
   });
   await api.database.pool.query(
-    `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)
-     select $1, gen_random_uuid(), (array['$pageview', 'signed up', 'bought'])[n % 3 + 1], 'person ' || n % 40,
+    `insert into events (team_id, uuid, event, distinct_id, person_id, properties, timestamp, inserted_at)
+     select $1, gen_random_uuid(), (array['$pageview', 'signed up', 'bought'])[n % 3 + 1], 'person ' || n % 40, md5((n % 40)::text)::uuid,
        jsonb_build_object('$browser', (array['Firefox', 'Chromium'])[n % 2 + 1], 'price', n), moment, moment
      from generate_series(0, 599) n
      cross join lateral (select $2::timestamptz - n * interval '15 minutes' - interval '1 second' as moment) m`,
@@ -60,6 +60,24 @@ async function runQuery(page: Page, query?: string): Promise<void> {
     .filter({ hasText: /rows? in/ })
     .waitFor();
 }
+
+const trends = {
+  kind: 'TrendsQuery',
+  series: [
+    {
+      kind: 'EventsNode',
+      event: 'bought',
+      properties: [{ type: 'event', key: '$browser', value: 'Firefox' }],
+    },
+    { kind: 'EventsNode', event: '$pageview', math: 'dau' },
+  ],
+  dateRange: { date_from: '-7d' },
+};
+const funnel = {
+  kind: 'FunnelsQuery',
+  series: ['$pageview', 'bought'].map((event) => ({ kind: 'EventsNode', event })),
+  breakdownFilter: { breakdown: '$browser', breakdown_type: 'event' },
+};
 
 const pages: readonly NamedPage[] = [
   [
@@ -89,7 +107,7 @@ const pages: readonly NamedPage[] = [
     () => '/query',
     async (page) => {
       await runQuery(page);
-      await page.getByRole('heading', { name: 'Your queries' }).waitFor();
+      await page.getByRole('heading', { name: 'Run in this browser' }).waitFor();
     },
   ],
   [
@@ -98,10 +116,67 @@ const pages: readonly NamedPage[] = [
     async (page) => {
       await runQuery(
         page,
-        'select toDate(timestamp) as day, count() as events from events group by day order by day',
+        'select toDate(timestamp) as day, event, count() as events from events group by day, event order by day',
+      );
+      await page.getByRole('button', { name: 'Bars' }).click();
+      await page.locator('.plot canvas').waitFor();
+    },
+  ],
+  [
+    'stacked bars',
+    () => '/query',
+    async (page) => {
+      await runQuery(
+        page,
+        "select event, properties.$browser as browser, count() as n from events where event != 'left' group by event, browser",
       );
       await page.getByRole('button', { name: 'Chart' }).click();
+      await page.locator('.bar-chart').waitFor();
+    },
+  ],
+  [
+    'long value',
+    () => '/query',
+    async (page) => {
+      await runQuery(page, "select *, repeat('https://example.com/', 9) as url from events limit 20");
+      await page.locator('.long-value').first().click();
+      await page.getByRole('region', { name: 'Value' }).waitFor();
+    },
+  ],
+  [
+    'trends',
+    () => `/query?query=${encodeURIComponent(JSON.stringify(trends))}`,
+    async (page) => {
+      await page.getByRole('button', { name: 'Run' }).click();
       await page.locator('.plot canvas').waitFor();
+    },
+  ],
+  [
+    'funnel',
+    () => `/query?query=${encodeURIComponent(JSON.stringify(funnel))}`,
+    async (page) => {
+      await page.getByRole('button', { name: 'Run' }).click();
+      await page.locator('.bar-chart').waitFor();
+    },
+  ],
+  [
+    'json',
+    () =>
+      `/query?query=${encodeURIComponent(JSON.stringify({ ...trends, compareFilter: { compare: true } }))}`,
+    async (page) => {
+      await page.getByText('The form cannot show').waitFor();
+      await page.getByRole('button', { name: 'Edit its JSON' }).click();
+      await page.getByLabel('Query as JSON').fill('{');
+      await page.getByText('This is no JSON').waitFor();
+    },
+  ],
+  [
+    'saving a query',
+    () => '/query',
+    async (page) => {
+      await page.getByRole('button', { name: 'Save…' }).click();
+      await page.getByLabel('Name (required)').fill('Events by name');
+      await page.getByText('From a terminal:').waitFor();
     },
   ],
   [
@@ -333,8 +408,14 @@ describe('a person', () => {
     expect(
       await page.getByRole('columnheader', { name: 'event', exact: true }).getAttribute('aria-sort'),
     ).toBe('descending');
-    await page.getByRole('button', { name: 'Show all 300 characters' }).first().click();
-    await page.getByText('x'.repeat(300)).first().waitFor();
+    const long = page.getByRole('button', { name: /^Show wide, row 1: x+$/ });
+    await long.focus();
+    await page.keyboard.press('Enter');
+    const panel = page.getByRole('region', { name: 'Value' });
+    expect(await panel.locator('pre').innerText()).toBe('x'.repeat(300));
+    await page.keyboard.press('Escape');
+    await panel.waitFor({ state: 'detached' });
+    expect(await long.evaluate((button) => button.ownerDocument.activeElement === button)).toBe(true);
     const saved = async (name: string): Promise<string> => {
       const [file] = await Promise.all([
         page.waitForEvent('download'),
@@ -348,11 +429,10 @@ describe('a person', () => {
     const editor = page.getByLabel('Query', { exact: true });
     await editor.fill('select 1');
     await page.getByText('The query has changed since: run it again.').waitFor();
-    await page.getByRole('button', { name: `Keep ${wide}`, exact: true }).click();
     await page.getByRole('button', { name: wide, exact: true }).click();
     expect(await editor.inputValue()).toBe(wide);
     await page.reload();
-    await page.getByRole('button', { name: `Do not keep ${wide}` }).waitFor();
+    await page.getByRole('button', { name: `Remove ${wide}` }).waitFor();
     expect(problems).toEqual([]);
   });
 
@@ -371,13 +451,218 @@ describe('a person', () => {
       page,
       'select toDate(timestamp) as day, count() as events, uniq(distinct_id) as people from events group by day order by day',
     );
-    await page.getByRole('button', { name: 'Chart' }).click();
+    await page.getByRole('button', { name: 'Lines' }).click();
     const names = page.locator('.plot figcaption li');
     expect(await names.allInnerTexts()).toEqual(['events', 'people']);
     const looks = await page.evaluate<string[]>(
       `[...document.querySelectorAll('.plot-line')].map((line) => getComputedStyle(line).color + line.firstElementChild.getAttribute('stroke-dasharray'))`,
     );
     expect(new Set(looks).size).toBe(2);
+  });
+
+  it('reads times in the zone of the project, which the header names, on a phone too', async () => {
+    await api.database.pool.query("update exportd.projects set timezone = 'America/New_York' where id = $1", [
+      api.projectId,
+    ]);
+    const phone = await openConsole(browser, baseUrl, { key: api.key, device: 'phone' });
+    try {
+      const { page } = phone;
+      await page.goto('/query');
+      await runQuery(
+        page,
+        "select timestamp as at, toTimeZone(timestamp, 'UTC') as utc, 1 as n from events limit 2",
+      );
+      const headers = await page.getByRole('columnheader').allInnerTexts();
+      expect(headers).toEqual(['at (America/New_York)', 'utc (UTC)', 'n']);
+      const first = page.getByRole('table').locator('tbody tr').first();
+      const [at = '', utc = ''] = await first.locator('td').allInnerTexts();
+      // Without the offset of ISO 8601: parsed in one zone, they are as far apart as their clocks.
+      expect([4, 5]).toContain((Date.parse(`${utc}Z`) - Date.parse(`${at}Z`)) / 3_600_000);
+      expect((await first.boundingBox())?.height).toBeLessThan(60);
+      expect(await overflowsSideways(page)).toBe(false);
+    } finally {
+      await phone.close();
+      await api.database.pool.query("update exportd.projects set timezone = 'UTC' where id = $1", [
+        api.projectId,
+      ]);
+    }
+  });
+
+  it('sees a line for each event of a result in long form, with the values at the pointer', async () => {
+    const { page, problems } = opened;
+    await page.goto('/query');
+    await runQuery(
+      page,
+      'select toStartOfDay(timestamp) as d, event, count() as n from events group by d, event order by d',
+    );
+    await page.getByRole('button', { name: 'Lines' }).click();
+    const legend = page.locator('.plot figcaption li');
+    expect((await legend.allInnerTexts()).toSorted()).toEqual(['$pageview', 'bought', 'signed up']);
+    const plot = page.locator('.plot .u-over');
+    await plot.hover();
+    const tooltip = page.locator('.plot-tooltip');
+    await tooltip.waitFor();
+    expect(await tooltip.locator('li').count()).toBe(3);
+    expect(await tooltip.locator('p').innerText()).toMatch(/^\d{4}-\d\d-\d\d$/);
+    await page.getByRole('button', { name: 'Bars' }).click();
+    await plot.hover();
+    await tooltip.waitFor();
+    // A stack: the values are those of the lines, its height their sum.
+    expect(await tooltip.locator('li').count()).toBe(3);
+    expect(problems).toEqual([]);
+  });
+
+  it('is told why a result has no chart', async () => {
+    const { page } = opened;
+    await page.goto('/query');
+    await runQuery(page, "select distinct_id, event from events where event = 'bought' limit 5");
+    await page.getByRole('button', { name: 'Chart' }).click();
+    const why = page.getByText('No chart, because no column is a number: select count() or another one.');
+    await why.waitFor();
+    expect(await page.locator('.plot, .bar-chart').count()).toBe(0);
+  });
+
+  it('builds a trend and a funnel by form, and reads both as JSON', async () => {
+    const { page, problems } = opened;
+    await page.goto('/query');
+    const run = async () => {
+      await page.getByRole('button', { name: 'Run' }).click();
+      await page
+        .getByRole('status')
+        .filter({ hasText: /rows? in/ })
+        .waitFor();
+    };
+    const view = (name: string) =>
+      page.getByRole('group', { name: 'Write the query as' }).getByRole('button', { name }).click();
+    await view('Trends');
+    await page.getByLabel('Event', { exact: true }).fill('bought');
+    await page.getByLabel('Count', { exact: true }).selectOption('people');
+    await page.getByRole('button', { name: 'Filter all' }).click();
+    await page.getByLabel('Property', { exact: true }).fill('$browser');
+    await page.getByLabel('Value', { exact: true }).fill('Firefox');
+    await page.getByLabel('Break down by').fill('$browser');
+    await run();
+    expect(await page.locator('.plot').count()).toBe(1);
+    await view('JSON');
+    const json = page.getByLabel('Query as JSON');
+    expect(JSON.parse(await json.inputValue())).toEqual({
+      kind: 'TrendsQuery',
+      series: [{ kind: 'EventsNode', event: 'bought', math: 'dau' }],
+      dateRange: { date_from: '-7d' },
+      interval: 'day',
+      properties: [{ type: 'event', key: '$browser', operator: 'exact', value: 'Firefox' }],
+      breakdownFilter: { breakdown: '$browser', breakdown_type: 'event' },
+      trendsFilter: { display: 'ActionsLineGraph' },
+    });
+    await json.fill((await json.inputValue()).replace('"dau"', '"total"').replace('"-7d"', '"-30d"'));
+    await view('Trends');
+    expect(await page.getByLabel('Count', { exact: true }).inputValue()).toBe('total');
+    expect(await page.getByLabel('Time', { exact: true }).inputValue()).toBe('-30d');
+    await view('JSON');
+    await json.fill((await json.inputValue()).replace('"total"', '"hogql", "math_hogql": "count()"'));
+    await view('Trends');
+    await page.getByText('The form cannot show series[0].math of this query. It runs unchanged.').waitFor();
+    await view('Funnel');
+    await page.getByLabel('Event', { exact: true }).first().fill('$pageview');
+    await page.getByLabel('Event', { exact: true }).nth(1).fill('bought');
+    await page.getByLabel('Window', { exact: true }).fill('3');
+    await run();
+    const bars = page.locator('.bar-row dt');
+    await bars.first().waitFor();
+    expect(await bars.allInnerTexts()).toEqual(['1. $pageview', '2. bought']);
+    await view('JSON');
+    expect(JSON.parse(await json.inputValue())).toMatchObject({
+      kind: 'FunnelsQuery',
+      funnelsFilter: { funnelWindowInterval: 3, funnelWindowIntervalUnit: 'day' },
+    });
+    // What is wrong is named.
+    await json.fill('{"kind": "FunnelsQuery", "series": []}');
+    await page.getByRole('button', { name: 'Run' }).click();
+    await page.getByRole('alert').getByText('series: Funnels require at least two steps.').waitFor();
+    expect(problems).toEqual([]);
+  });
+
+  it('is told of a name that no event has', async () => {
+    const { page } = opened;
+    await page.goto('/query');
+    await runQuery(page, "select count() from events where event = 'bougt'");
+    await page.getByText('No event bougt in 90 days. Did you mean bought?').waitFor();
+    expect(await page.getByRole('cell').allInnerTexts()).toEqual(['0']);
+  });
+
+  it('saves a query, whose link runs it for another person, who cannot overwrite it unasked', async () => {
+    const { page, problems } = opened;
+    const name = `Bought ${randomUUID()}`;
+    await page.goto('/query');
+    await runQuery(page, "select count() as n from events where event = 'bought'");
+    await page.getByRole('button', { name: 'Save…' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Save the query' });
+    await dialog.getByLabel('Name (required)').fill(name);
+    await dialog.getByRole('button', { name: 'Save', exact: true }).click();
+    const link = page.getByRole('link', { name });
+    await link.waitFor();
+    await waitFor(() => Promise.resolve(page.url().includes('saved=')), 'the address of the saved query');
+    expect(new URL(page.url()).searchParams.has('sql')).toBe(false);
+
+    const other = await openConsole(browser, baseUrl, { key: api.key });
+    try {
+      const rows = other.page.getByRole('status').filter({ hasText: '1 row in' });
+      await other.page.goto(page.url());
+      await rows.waitFor();
+      const editor = other.page.getByLabel('Query', { exact: true });
+      expect(await editor.inputValue()).toContain("event = 'bought'");
+      // Both change it; the second sees the first, and decides.
+      await editor.fill('select 2 as n');
+      await other.page.getByRole('button', { name: 'Save changes' }).click();
+      await other.page.getByText('Saved.').waitFor();
+      await page.getByLabel('Query', { exact: true }).fill('select 3 as n');
+      await page.getByRole('button', { name: 'Save changes' }).click();
+      const conflict = page.getByRole('dialog', { name: `Another version of “${name}” is saved` });
+      await conflict.getByText('ada@example.com saved version 2').waitFor();
+      expect(await findViolations(page)).toEqual([]);
+      await conflict.getByRole('button', { name: 'Open that one' }).click();
+      await waitFor(
+        async () => (await page.getByLabel('Query', { exact: true }).inputValue()) === 'select 2 as n',
+        'the version of the other person',
+      );
+      await page.getByLabel('Query', { exact: true }).fill('select 4 as n');
+      await page.getByRole('button', { name: 'Save changes' }).click();
+      await waitFor(async () => {
+        const { body } = await api.call('GET', `saved_queries/?name=${encodeURIComponent(name)}`);
+        const [saved] = body.results as { query: { query: string } }[];
+        return saved?.query.query === 'select 4 as n';
+      }, 'the change');
+    } finally {
+      await other.close();
+    }
+
+    await page.getByRole('button', { name: 'Rename…' }).click();
+    await page.getByLabel('Name (required)').fill(`${name} 2`);
+    await page.getByRole('button', { name: 'Rename', exact: true }).click();
+    await page.getByRole('link', { name: `${name} 2` }).waitFor();
+    await page.getByRole('button', { name: 'Delete', exact: true }).click();
+    await page.getByRole('dialog').getByRole('button', { name: 'Delete', exact: true }).click();
+    await link.waitFor({ state: 'detached' });
+    expect(problems).toEqual([]);
+  });
+
+  it('sees what a link to a deleted query is, and without query:write how to run but not to save', async () => {
+    const { key } = await api.newKey(api.projectId, ['query:read']);
+    const { body } = await api.call('POST', 'saved_queries/', {
+      name: `Shared ${randomUUID()}`,
+      query: { kind: 'DialectQuery', query: 'select 7 as n' },
+    });
+    const reader = await openConsole(browser, baseUrl, { key });
+    try {
+      await reader.page.goto(`/query?saved=${String(body.id)}`);
+      await reader.page.getByRole('cell', { name: '7' }).waitFor();
+      expect(await reader.page.getByRole('button', { name: /^(Save|Rename|Delete)/ }).count()).toBe(0);
+      await reader.page.goto(`/query?saved=${randomUUID()}`);
+      await reader.page.getByText('There is no such saved query.').waitFor();
+      expect(reader.problems).toEqual([]);
+    } finally {
+      await reader.close();
+    }
   });
 
   it('sees panels beside a form that cover nothing below it, however long they are', async () => {

@@ -138,6 +138,19 @@ describe('styles', () => {
     expect(poor).toEqual([]);
   });
 
+  it.each(['light', 'dark'] as const)(
+    'have ten colours of series, each apart from its surface: %s',
+    (scheme) => {
+      const series = [...tokens].filter(([name]) => name.startsWith('--series-'));
+      // The first is the accent colour.
+      expect(series).toHaveLength(9);
+      const surfaces = ['--surface', '--surface-raised'].map((name) => tokens.get(name)?.[scheme] ?? '');
+      // WCAG 2.2, 1.4.11, for graphics.
+      const poor = series.filter(([, colour]) => surfaces.some((one) => contrastOf(colour[scheme], one) < 3));
+      expect(poor).toEqual([]);
+    },
+  );
+
   it('take every font size from the type scale', () => {
     const sizes = sources('.css').flatMap(([path, text]) =>
       [...text.matchAll(/font-size:\s*([^;]+);/g)].map(([, value = '']) => ({ path, value })),

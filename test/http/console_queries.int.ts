@@ -1,5 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createKey, createUser } from '../../src/http/accounts.ts';
+import { createKey } from '../../src/http/accounts/api_keys.ts';
+import { createUser } from '../../src/http/accounts/users.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 
 let api: ApiHarness;

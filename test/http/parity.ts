@@ -230,7 +230,20 @@ export const capabilities: readonly Capability[] = [
     api: ['createQuery', 'retrieveQuery', 'deleteQuery', 'checkAuthForAsync', 'retrieveDraftSql'],
     cli: [],
     console: { at: 'page Query', file: 'pages/query/page.ts', uses: 'query' },
-    without: '`exportd query explain` shows the SQL of a query; the API runs it.',
+    without:
+      '`exportd query explain` shows the SQL of a query, and `query run` a saved one; the API runs any.',
+  },
+  {
+    name: 'saved queries',
+    api: [
+      'listSavedQueries',
+      'createSavedQuery',
+      'retrieveSavedQuery',
+      'updateSavedQuery',
+      'deleteSavedQuery',
+    ],
+    cli: ['query run', 'query save', 'query list', 'query rename', 'query delete'],
+    console: { at: 'side of the page Query', file: 'pages/query/saved_queries.ts', uses: "'saved_queries/'" },
   },
   {
     name: 'actions, which queries use',

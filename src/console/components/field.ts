@@ -46,6 +46,7 @@ export function TextField({
   required,
   type = 'text',
   placeholder,
+  list,
   autocomplete = 'off',
 }: {
   readonly label: string;
@@ -56,6 +57,8 @@ export function TextField({
   readonly required?: boolean;
   readonly type?: 'text' | 'password' | 'number' | 'email' | 'url' | 'search' | 'date' | 'datetime-local';
   readonly placeholder?: string | undefined;
+  /** Id of a `datalist` that completes it. */
+  readonly list?: string | undefined;
   readonly autocomplete?: string;
 }): View {
   return html`<${Field} label=${label} hint=${hint} error=${error} required=${required}>
@@ -67,6 +70,7 @@ export function TextField({
         value=${value}
         required=${required}
         placeholder=${placeholder}
+        list=${list}
         autocomplete=${autocomplete}
         spellcheck=${false}
         onInput=${(event: InputEvent) => onInput((event.currentTarget as HTMLInputElement).value)}

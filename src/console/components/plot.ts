@@ -1,12 +1,18 @@
+import { render } from 'preact';
 import { useEffect, useRef } from 'preact/hooks';
 import type uPlot from 'uplot';
 import { timezone } from '../api/client.ts';
 import { html, type View } from '../html.ts';
-import { formatBytes, formatDuration, formatMoment, formatShortCount } from '../formatting/format.ts';
+import {
+  formatBytes,
+  formatDuration,
+  formatMoment,
+  formatNumber,
+  formatShortCount,
+} from '../formatting/format.ts';
 import { theme } from '../theme.ts';
-import type { Tone } from './statuses.ts';
 
-type Unit = 'count' | 'bytes' | 'seconds';
+type Unit = 'count' | 'number' | 'bytes' | 'seconds';
 
 /** One line, or one set of bars or points, of a plot. */
 interface PlotSeries {
@@ -15,17 +21,14 @@ interface PlotSeries {
   readonly kind?: 'line' | 'bars' | 'points';
 }
 
-/** The colours and dashes of lines in one plot, which differ in both. */
-const lines: readonly { readonly tone: Tone; readonly dash: readonly number[] }[] = [
-  { tone: 'running', dash: [] },
-  { tone: 'attention', dash: [8, 4] },
-  { tone: 'held', dash: [2, 3] },
-  { tone: 'good', dash: [12, 4, 2, 4] },
-  { tone: 'danger', dash: [4, 4] },
-  { tone: 'neutral', dash: [1, 4] },
+/** The dashes of lines in one plot, which differ in them and in their colours (`--series-1` and so on in tokens.css). */
+const dashes: readonly (readonly number[])[] = [
+  ...[[], [8, 4], [2, 3], [12, 4, 2, 4], [4, 4], [1, 4], [16, 4], [6, 2, 2, 2], [10, 3, 3, 3], [3, 6]],
 ];
-const lineOf = (index: number): (typeof lines)[number] =>
-  lines[index % lines.length] ?? { tone: 'running', dash: [] };
+const dashOf = (index: number): readonly number[] => dashes[index % dashes.length] ?? [];
+
+/** The custom property with the colour of a series. There are ten. */
+export const seriesColor = (index: number): string => `--series-${(index % dashes.length) + 1}`;
 
 interface PlotProps {
   /** What the plot shows, for screen readers and as its caption. */
@@ -35,12 +38,15 @@ interface PlotProps {
   readonly series: readonly PlotSeries[];
   readonly unit: Unit;
   readonly height?: number;
+  /** Draws each series on top of those before it. */
+  readonly isStacked?: boolean;
   /** A click selects the point with this index. */
   readonly onSelect?: (index: number) => void;
 }
 
 const formats: Record<Unit, (value: number) => string> = {
   count: formatShortCount,
+  number: formatNumber,
   bytes: formatBytes,
   seconds: formatDuration,
 };
@@ -64,19 +70,25 @@ export function Plot(props: PlotProps): View {
   const drawn = useRef<uPlot>(undefined);
   const latest = useRef(props);
   latest.current = props;
-  const shape = props.series.map(({ label, kind }) => `${label} ${kind ?? ''}`).join();
+  const shape = [props.isStacked, ...props.series.map(({ label, kind }) => `${label} ${kind ?? ''}`)].join();
   const currentTheme = theme.value;
 
   useEffect(() => {
     const parent = element.current;
     if (!parent) return undefined;
     let isRemoved = false;
+    const tooltip = createTooltip(latest);
     const observer = new ResizeObserver(() => {
       drawn.current?.setSize({ width: parent.clientWidth, height: heightOf(latest.current) });
     });
     void loadPlots().then((UPlot) => {
       if (isRemoved) return;
-      drawn.current = new UPlot(optionsOf(latest, parent, UPlot), dataOf(latest.current), parent);
+      drawn.current = new UPlot(
+        optionsOf(latest, parent, UPlot, tooltip.show),
+        dataOf(latest.current),
+        parent,
+      );
+      parent.append(tooltip.element);
       observer.observe(parent);
     });
     return () => {
@@ -84,6 +96,7 @@ export function Plot(props: PlotProps): View {
       observer.disconnect();
       drawn.current?.destroy();
       drawn.current = undefined;
+      tooltip.element.remove();
     };
   }, [shape, props.unit, currentTheme]);
 
@@ -108,23 +121,87 @@ export function Plot(props: PlotProps): View {
 /** The names of several lines beside how each is drawn. */
 const Lines = ({ series }: Pick<PlotProps, 'series'>): View =>
   html`<ul class="legend">
-    ${series.map(({ label }, index) => {
-      const { tone, dash } = lineOf(index);
+    ${series.map(({ label, kind }, index) => {
       return html`<li key=${label}>
-        <svg class="plot-line tone-${tone}" viewBox="0 0 28 4" aria-hidden="true">
-          <path d="M0 2h28" stroke-dasharray=${dash.join(' ')} />
-        </svg>
-        ${label}
+        <${SeriesSign} index=${index} isBar=${kind === 'bars'} />
+        <span class="legend-name" title=${label}>${label}</span>
       </li>`;
     })}
   </ul>`;
 
+/** How a series is drawn: a piece of its line, or a square of its bars. */
+export const SeriesSign = ({ index, isBar }: { readonly index: number; readonly isBar: boolean }): View =>
+  html`<svg
+    class="plot-line"
+    viewBox=${isBar ? '0 0 10 10' : '0 0 28 4'}
+    style=${{ color: `var(${seriesColor(index)})`, width: isBar ? '0.625rem' : '1.75rem' }}
+    aria-hidden="true"
+  >
+    ${isBar ? html`<rect width="10" height="10" rx="2" />` : html`<path d="M0 2h28" stroke-dasharray=${dashOf(index).join(' ')} />`}
+  </svg>`;
+
 const heightOf = ({ height = 180 }: PlotProps): number => height;
 
-const dataOf = ({ times, series }: PlotProps): uPlot.AlignedData => [
-  [...times],
-  ...series.map(({ values }) => [...values]),
-];
+/** The values that are drawn. Those of a stack are sums: the highest comes first, so that the lower ones are drawn over it. */
+function dataOf({ times, series, isStacked = false }: PlotProps): uPlot.AlignedData {
+  const values = series.map((one) => [...one.values]);
+  if (!isStacked) return [[...times], ...values];
+  const sums = times.map(() => 0);
+  const stacked = values.map((one) =>
+    one.map((value, index) => (sums[index] = (sums[index] ?? 0) + (value ?? 0))),
+  );
+  return [[...times], ...stacked.toReversed()];
+}
+
+/** The values at the pointer, beside it: the time, and a line for each series. */
+function createTooltip(props: { readonly current: PlotProps }): {
+  readonly element: HTMLElement;
+  readonly show: (plot: uPlot) => void;
+} {
+  const element = document.createElement('div');
+  element.className = 'plot-tooltip';
+  element.hidden = true;
+  // The label of the plot and the table have the same.
+  element.ariaHidden = 'true';
+  const show = ({ cursor, bbox, over }: uPlot): void => {
+    const { times, series, unit, isStacked = false } = props.current;
+    const { idx, left = -1 } = cursor;
+    const time = idx === null || idx === undefined || left < 0 ? undefined : times[idx];
+    element.hidden = time === undefined;
+    if (time === undefined || typeof idx !== 'number') return;
+    const lines = series.flatMap(({ label, values, kind }, index) => {
+      const value = values[idx] ?? null;
+      return value === null
+        ? []
+        : [
+            html`<li key=${label}>
+              <${SeriesSign} index=${index} isBar=${kind === 'bars'} />
+              <span>${label}</span> <span class="figures">${formats[unit](value)}</span>
+            </li>`,
+          ];
+    });
+    const shown = isStacked ? lines.toReversed() : lines;
+    render(
+      html`<p>${timeAt(time, times)}</p>
+        <ul>
+          ${shown}
+        </ul>`,
+      element,
+    );
+    const isRight = left > over.clientWidth / 2;
+    const at = over.offsetLeft + left;
+    element.style.left = isRight ? 'auto' : `${at + 12}px`;
+    element.style.right = isRight ? `${(element.parentElement?.clientWidth ?? 0) - at + 12}px` : 'auto';
+    element.style.top = `${bbox.top / window.devicePixelRatio}px`;
+  };
+  return { element, show };
+}
+
+/** A time in words: a date where all times are midnights. */
+function timeAt(time: number, times: readonly number[]): string {
+  const text = (at: number): string => formatMoment(at * 1_000, timezone.value, { seconds: false });
+  return times.every((at) => text(at).endsWith(' 00:00')) ? text(time).slice(0, 10) : text(time);
+}
 
 /** `Landing time: 12 s to 3 min, last 14 s`. */
 function summaryOf({ label, series, unit }: PlotProps): string {
@@ -142,8 +219,10 @@ function optionsOf(
   props: { readonly current: PlotProps },
   parent: HTMLElement,
   library: typeof uPlot,
+  onCursor: (plot: uPlot) => void,
 ): uPlot.Options {
-  const { series, unit } = props.current;
+  const { series, unit, isStacked = false } = props.current;
+  const drawn = series.map((one, index) => ({ ...one, index }));
   const colors = resolvedColors(parent);
   const axis = { stroke: colors('--text-muted'), font: `12px ${colors.font}`, ticks: { show: false } };
   const bars = library.paths.bars?.({ size: [0.8, 40] });
@@ -165,7 +244,8 @@ function optionsOf(
         },
       },
     },
-    legend: { live: true },
+    legend: { show: false },
+    hooks: { setCursor: [onCursor] },
     tzDate: (time) => library.tzDate(new Date(time * 1_000), zone),
     axes: [
       {
@@ -185,21 +265,21 @@ function optionsOf(
     ],
     scales: {
       x: { range: withMargin(props) },
-      y: { range: (_plot, _low, high) => [0, Math.max(high * 1.1, 1)] },
+      y: { range: (_plot, low, high) => [Math.min(0, low * 1.1), Math.max(high * 1.1, 1)] },
     },
     series: [
-      { value: '{YYYY}-{MM}-{DD} {HH}:{mm}' },
-      ...series.map(({ label, kind = 'line' }, index) => {
-        const { tone, dash } = lineOf(index);
-        const color = colors(`--tone-${tone}`);
+      {},
+      ...(isStacked ? drawn.toReversed() : drawn).map(({ label, values, kind = 'line', index }) => {
+        const color = colors(seriesColor(index));
+        // A value between gaps has no line.
+        const hasGaps = kind === 'line' && values.includes(null);
         return {
           label,
           stroke: color,
-          dash: [...dash],
-          width: kind === 'points' ? 0 : 1.5,
+          dash: kind === 'line' ? [...dashOf(index)] : [],
+          width: kind === 'line' ? 1.5 : 0,
           ...(kind === 'bars' && bars ? { fill: color, paths: bars } : {}),
-          points: { show: kind === 'points', size: 5, fill: color },
-          value: (_plot: uPlot, value: number | null) => (value === null ? '–' : formats[unit](value)),
+          points: { show: kind === 'points' || hasGaps, size: 5, fill: color },
         } satisfies uPlot.Series;
       }),
     ],

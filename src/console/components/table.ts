@@ -47,13 +47,14 @@ export function Facts({
   </dl>`;
 }
 
-/** A table. On a phone each row becomes a block with its headers beside the values. */
+/** A table. On a phone, unless it is wide, each row becomes a block with its headers beside the values. */
 export function Table<Row>({
   caption,
   columns,
   rows,
   rowKey,
   empty,
+  isWide = false,
 }: {
   /** What the table lists, for screen readers. */
   readonly caption: string;
@@ -62,12 +63,19 @@ export function Table<Row>({
   readonly rowKey: (row: Row) => string;
   /** Shown instead of a table without rows. */
   readonly empty?: Content;
+  /** One line a row, as wide as its columns, which scrolls sideways also on a phone. */
+  readonly isWide?: boolean;
 }): View {
   if (rows.length === 0 && empty) return html`<div>${empty}</div>`;
   const classOf = ({ align, secondary }: Column<Row>) =>
     [align === 'right' && 'right figures', secondary && 'secondary'].filter(Boolean).join(' ');
-  return html`<div class="table-scroll">
-    <table class="table">
+  return html`<div
+    class="table-scroll"
+    role=${isWide ? 'region' : undefined}
+    aria-label=${isWide ? caption : undefined}
+    tabindex=${isWide ? 0 : undefined}
+  >
+    <table class="table ${isWide ? 'table-wide' : ''}">
       <caption class="visually-hidden">
         ${caption}
       </caption>

@@ -24,6 +24,12 @@ export const formatCount = (count: number | null | undefined): string =>
 export const formatShortCount = (count: number | null | undefined): string =>
   count === null || count === undefined ? '–' : compact.format(count);
 
+const decimal = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+
+/** A number with separators and at most two decimals, in little space from a million: `1,234.57`, `1.2M`. */
+export const formatNumber = (value: number): string =>
+  Math.abs(value) >= 1_000_000 ? compact.format(value) : decimal.format(value);
+
 /** `1 row`, `2 rows`. */
 export const formatQuantity = (count: number, unit: string): string =>
   `${whole.format(count)} ${unit}${count === 1 ? '' : 's'}`;

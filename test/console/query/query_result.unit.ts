@@ -1,12 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import { parseJson } from '../../../src/client/exact_numbers.ts';
+import { toResultTable } from '../../../src/client/result_table.ts';
 import {
-  chartOf,
+  cellText,
   csvOf,
   sortedBy,
   textOfValue,
   valueKindOf,
-} from '../../../src/console/pages/query/query_run.ts';
+  wholeText,
+} from '../../../src/console/pages/query/result_values.ts';
 
 describe('the kind of a type', () => {
   it.each([
@@ -19,70 +21,6 @@ describe('the kind of a type', () => {
     ['Array(Int64)', 'text'],
   ])('of %s is %s', (type, kind) => {
     expect(valueKindOf(type)).toBe(kind);
-  });
-});
-
-describe('the chart of a result', () => {
-  it('draws numbers over time, in the order of time', () => {
-    const types = [
-      ['day', 'Date'],
-      ['n', 'Int64'],
-      ['share', 'Nullable(Float64)'],
-    ] as const;
-    const results = [
-      ['2026-11-03', '9007199254740993', null],
-      ['2026-11-02', 4, 0.5],
-    ];
-    expect(chartOf({ types, results })).toEqual({
-      kind: 'times',
-      times: [Date.UTC(2026, 10, 2) / 1_000, Date.UTC(2026, 10, 3) / 1_000],
-      series: [
-        { label: 'n', values: [4, 9_007_199_254_740_992] },
-        { label: 'share', values: [0.5, null] },
-      ],
-    });
-  });
-
-  it('draws bars of a name and a number', () => {
-    const types = [
-      ['event', 'String'],
-      ['n', 'Int64'],
-    ] as const;
-    expect(
-      chartOf({
-        types,
-        results: [
-          ['a', 2],
-          [null, 1],
-        ],
-      }),
-    ).toEqual({
-      kind: 'bars',
-      label: 'n',
-      bars: [
-        { name: 'a', value: 2 },
-        { name: 'null', value: 1 },
-      ],
-    });
-  });
-
-  it('is absent without numbers, with one row, and where times repeat', () => {
-    expect(chartOf({ types: [['a', 'String']], results: [['x'], ['y']] })).toBeNull();
-    expect(chartOf({ types: [['n', 'Int64']], results: [[1], [2]] })).toBeNull();
-    const types = [
-      ['day', 'Date'],
-      ['n', 'Int64'],
-    ] as const;
-    expect(chartOf({ types, results: [['2026-11-02', 1]] })).toBeNull();
-    expect(
-      chartOf({
-        types,
-        results: [
-          ['2026-11-02', 1],
-          ['2026-11-02', 2],
-        ],
-      }),
-    ).toBeNull();
   });
 });
 
@@ -130,4 +68,82 @@ it('sorts numbers by value, with nulls last in both directions', () => {
   const result = { types: [['n', 'Nullable(Int64)']] as const, results: [['10'], [null], ['9']] };
   expect(sortedBy(result, 0, 'ascending')).toEqual([['9'], ['10'], [null]]);
   expect(sortedBy(result, 0, 'descending')).toEqual([['10'], ['9'], [null]]);
+});
+
+describe('a value in a cell', () => {
+  it.each([
+    ['2026-11-08T07:50:32.033376+01:00', 'DateTime64(6)', '2026-11-08 07:50:32.033376'],
+    ['2026-11-08T07:50:32.500000Z', "Nullable(DateTime64(6, 'UTC'))", '2026-11-08 07:50:32.5'],
+    ['2026-11-08T07:50:32.000000+01:00', 'DateTime64(6)', '2026-11-08 07:50:32'],
+    ['2026-11-08', 'Date', '2026-11-08'],
+    ['2026-11-08T07:50:32Z', 'String', '2026-11-08T07:50:32Z'],
+    [1_234_567, 'Int64', '1,234,567'],
+    [2026, 'Int64', '2026'],
+    [{ a: [1] }, 'String', '{"a":[1]}'],
+  ])('%j of %s is %s', (value, type, text) => {
+    expect(cellText(value, type)).toBe(text);
+  });
+
+  it('is whole in the panel, JSON with a line for each field', () => {
+    expect(wholeText({ a: [1] })).toBe('{\n  "a": [\n    1\n  ]\n}');
+    expect(wholeText('{"a":1}')).toBe('{\n  "a": 1\n}');
+    expect(wholeText('{a')).toBe('{a');
+  });
+});
+
+describe('the table of a response', () => {
+  it('has a row for each interval of a trend, and a column for each line', () => {
+    const days = ['2026-11-02', '2026-11-03'];
+    const results = [
+      { label: 'bought', days, labels: days, data: [1, 2], count: 3 },
+      { label: 'left', days, labels: days, data: [0, 5], count: 5, compare: true, compare_label: 'previous' },
+    ];
+    expect(toResultTable({ results })).toEqual({
+      columns: ['time', 'bought', 'left (previous)'],
+      types: [
+        ['time', 'Date'],
+        ['bought', 'Float64'],
+        ['left (previous)', 'Float64'],
+      ],
+      results: [
+        ['2026-11-02', 1, 0],
+        ['2026-11-03', 2, 5],
+      ],
+    });
+  });
+
+  it('has a row for each step and value of a funnel', () => {
+    const step = (order: number, count: number, breakdown_value: string) => ({
+      name: `step ${order}`,
+      custom_name: null,
+      order,
+      count,
+      average_conversion_time: order === 0 ? null : 60,
+      median_conversion_time: order === 0 ? null : 50,
+      breakdown_value,
+    });
+    const results = [
+      [step(0, 3, 'Chrome'), step(1, 1, 'Chrome')],
+      [step(0, 0, ''), step(1, 0, '')],
+    ];
+    expect(toResultTable({ results }).results).toEqual([
+      ['1. step 0', 'Chrome', 3, 100, null, null],
+      ['2. step 1', 'Chrome', 1, 33.33, 60, 50],
+      ['1. step 0', '', 0, null, null, null],
+      ['2. step 1', '', 0, null, 60, 50],
+    ]);
+  });
+
+  it('has the one number of a total, bins, types alone, and anything else as JSON', () => {
+    const total = [{ label: 'bought', days: [], data: [], aggregated_value: 7 }];
+    expect(toResultTable({ results: total }).results).toEqual([['bought', 7]]);
+    expect(toResultTable({ results: { bins: [[0, 2]], average_conversion_time: 3 } }).results).toEqual([
+      [0, 2],
+    ]);
+    expect(toResultTable({ results: [[1]], columns: ['n'], types: ['Int64'] }).types).toEqual([
+      ['n', 'Int64'],
+    ]);
+    expect(toResultTable({ results: [{ a: 1 }] }).results).toEqual([[{ a: 1 }]]);
+    expect(toResultTable({ results: [] }).results).toEqual([]);
+  });
 });

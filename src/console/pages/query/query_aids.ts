@@ -40,38 +40,28 @@ export function useQueryCheck(query: string): QueryProblem | null {
   return checked.value.query === query ? checked.value.problem : null;
 }
 
-/** A query that was run. Kept ones stay; of the others, the newest. */
-interface RecentQuery {
-  readonly query: string;
-  readonly isKept: boolean;
-}
-
 const maxRecent = 20;
 
-/** The queries that this browser has run in the project: kept ones first, then the newest first. */
+/** The texts of queries that this browser has run in the project, the newest first. */
 export function useRecentQueries() {
   const key = `exportd-queries-${projectId.value}`;
-  const queries = useSignal<readonly RecentQuery[]>(useMemo(() => readQueries(key), [key]));
-  const store = (changed: readonly RecentQuery[]) => {
-    const [kept, others] = [changed.filter(({ isKept }) => isKept), changed.filter(({ isKept }) => !isKept)];
-    queries.value = [...kept, ...others.slice(0, maxRecent)];
+  const queries = useSignal<readonly string[]>(useMemo(() => readQueries(key), [key]));
+  const store = (changed: readonly string[]) => {
+    queries.value = changed.slice(0, maxRecent);
     window.localStorage.setItem(key, JSON.stringify(queries.value));
   };
-  const without = (query: string) => queries.peek().filter((one) => one.query !== query);
+  const without = (query: string) => queries.peek().filter((one) => one !== query);
   return {
     queries: queries.value,
-    add: (query: string) => {
-      const isKept = queries.peek().some((one) => one.query === query && one.isKept);
-      store([{ query, isKept }, ...without(query)]);
-    },
-    keep: (query: string, isKept: boolean) => store([{ query, isKept }, ...without(query)]),
+    add: (query: string) => store([query, ...without(query)]),
     remove: (query: string) => store(without(query)),
   };
 }
 
-function readQueries(key: string): readonly RecentQuery[] {
+function readQueries(key: string): readonly string[] {
   try {
-    return JSON.parse(window.localStorage.getItem(key) ?? '[]') as RecentQuery[];
+    const stored: unknown = JSON.parse(window.localStorage.getItem(key) ?? '[]');
+    return Array.isArray(stored) ? stored.filter((query) => typeof query === 'string') : [];
   } catch {
     return [];
   }
@@ -79,7 +69,7 @@ function readQueries(key: string): readonly RecentQuery[] {
 
 /** The queries of this browser, each a button that shows it again. */
 export function RecentQueries({
-  recent: { queries, keep, remove },
+  recent: { queries, remove },
   onChoose,
 }: {
   readonly recent: ReturnType<typeof useRecentQueries>;
@@ -87,23 +77,15 @@ export function RecentQueries({
 }): View {
   if (queries.length === 0) return null;
   return html`<section class="schema-list">
-    <h2>Your queries</h2>
+    <h2>Run in this browser</h2>
     <ul class="recent-queries">
       ${queries.map(
-        ({ query, isKept }) =>
+        (query) =>
           html`<li key=${query}>
             <button type="button" class="recent-query" title=${query} onClick=${() => onChoose(query)}>
               <code>${query.replaceAll(/\s+/g, ' ')}</code>
             </button>
-            <span>
-              <${Button}
-                kind="quiet"
-                label="${isKept ? 'Do not keep' : 'Keep'} ${query}"
-                onClick=${() => keep(query, !isKept)}
-                >${isKept ? '★' : '☆'}<//
-              >
-              <${Button} kind="quiet" label="Remove ${query}" onClick=${() => remove(query)}>×<//>
-            </span>
+            <${Button} kind="quiet" label="Remove ${query}" onClick=${() => remove(query)}>×<//>
           </li>`,
       )}
     </ul>

@@ -1,126 +1,83 @@
-import { useSignal } from '@preact/signals';
+import { type Signal, useSignal } from '@preact/signals';
 import { useEffect, useMemo } from 'preact/hooks';
+import { stringifyJson } from '../../../client/client.ts';
+import { timezone } from '../../api/client.ts';
 import { Button, saveFile } from '../../components/actions.ts';
 import { EmptyState } from '../../components/page.ts';
-import { Plot } from '../../components/plot.ts';
-import { type Column, Table } from '../../components/table.ts';
-import { formatCount, formatDuration, formatQuantity } from '../../formatting/format.ts';
-import { stringifyJson } from '../../../client/client.ts';
-import { html, type View } from '../../html.ts';
-import {
-  type Chart,
-  chartOf,
-  csvOf,
-  type QueryResult,
-  type QueryState,
-  sortedBy,
-  textOfValue,
-  valueKindOf,
-} from './query_run.ts';
+import { Plot, seriesColor, SeriesSign } from '../../components/plot.ts';
+import { formatDuration, formatNumber, formatQuantity, withLocalTimes } from '../../formatting/format.ts';
+import { type Content, html, type View } from '../../html.ts';
+import { isSame } from './query_draft.ts';
+import type { AnyQuery, QueryResult, QueryState } from './query_run.ts';
+import { type Chart, chartOf } from './result_chart.ts';
+import { ResultGrid } from './result_grid.ts';
+import { csvOf } from './result_values.ts';
 
-const numbers = new Intl.NumberFormat('en', { maximumFractionDigits: 2 });
+type Bars = Extract<Chart, { kind: 'bars' }>;
 
-/** A result as lines over time, or as bars. */
-function ResultChart({ chart }: { readonly chart: Chart }): View {
-  if (chart.kind === 'times')
-    return html`<${Plot}
-      label=${chart.series.map(({ label }) => label).join(', ')}
-      times=${chart.times}
-      series=${chart.series}
-      unit="count"
-      height=${280}
-    />`;
-  const largest = Math.max(...chart.bars.map(({ value }) => Math.abs(value)), 1);
-  return html`<figure class="bar-chart card">
-    <figcaption>${chart.label}</figcaption>
-    <dl>
-      ${chart.bars.map(
-        ({ name, value }, index) =>
-          html`<div class="bar-row" key=${index}>
-            <dt title=${name}>${name}</dt>
-            <dd>
-              <span class="bar" style=${{ '--share': Math.abs(value) / largest }} aria-hidden="true"></span>
-              <span class="figures">${numbers.format(value)}</span>
-            </dd>
-          </div>`,
-      )}
-    </dl>
-  </figure>`;
-}
-
-type NumberedRow = readonly [number: number, row: readonly unknown[]];
-
-/** Rows that are drawn at once: thousands of cells make a browser slow. */
-const pageRows = 200;
-/** Longer values are cut, so that a row is one line; a button shows the whole. */
-const maxShown = 60;
-
-interface Sorting {
-  readonly column: number;
-  readonly direction: 'ascending' | 'descending';
-}
-
-/** The rows of a result. */
-function ResultTable({ result }: { readonly result: QueryResult }): View {
-  const shown = useSignal(pageRows);
-  const sorting = useSignal<Sorting | null>(null);
-  const { column, direction } = sorting.value ?? {};
-  const sorted = useMemo(
-    () =>
-      column === undefined || direction === undefined ? result.results : sortedBy(result, column, direction),
-    [result, column, direction],
-  );
-  const columns = result.types.map(([name, type], index): Column<NumberedRow> => ({
-    header: distinctName(result.types, name, index),
-    align: valueKindOf(type) === 'number' ? 'right' : 'left',
-    render: ([, row]) => html`<${Value} value=${row[index]} isInteger=${/^(Nullable\()?U?Int/.test(type)} />`,
-    sorted: index === column ? direction : undefined,
-    onSort: () => {
-      const isAscending = index === column && direction === 'ascending';
-      sorting.value = { column: index, direction: isAscending ? 'descending' : 'ascending' };
-    },
-  }));
-  const rows = sorted.slice(0, shown.value).map((row, number): NumberedRow => [number, row]);
-  const hidden = result.results.length - rows.length;
+/** A result as lines or stacked bars over time, or as bars. */
+function ResultChart({ chart, isBars }: { readonly chart: Chart; readonly isBars: boolean }): View {
+  if (chart.kind === 'none')
+    return html`<p class="muted" role="status">No chart, because ${chart.because}</p>`;
   return html`<div class="query-result">
-    <${Table}
-      caption="Result of the query"
-      columns=${columns}
-      rows=${rows}
-      rowKey=${([number]: NumberedRow) => String(number)}
-    />
     ${
-      hidden > 0 &&
-      html`<${Button} onClick=${() => (shown.value += pageRows)}
-        >Show ${Math.min(pageRows, hidden)} more of ${hidden}<//
-      >`
+      chart.kind === 'bars'
+        ? html`<${BarChart} chart=${chart} />`
+        : html`<${Plot}
+            label=${chart.label}
+            times=${chart.times}
+            series=${chart.series.map((one) => ({ ...one, kind: isBars ? 'bars' : 'line' }))}
+            unit="number"
+            height=${280}
+            isStacked=${isBars}
+          />`
     }
+    ${chart.omitted && html`<p class="muted">${chart.omitted}</p>`}
   </div>`;
 }
 
-/** Columns can have the same name; their headers cannot. */
-function distinctName(types: QueryResult['types'], name: string, index: number): string {
-  const earlier = types.slice(0, index).filter(([other]) => other === name).length;
-  return earlier === 0 ? name : `${name} (${earlier + 1})`;
+/** A bar for each name, in parts of the colours of its series. */
+function BarChart({ chart: { label, names, series } }: { readonly chart: Bars }): View {
+  const sums = names.map((_, index) =>
+    series.reduce((sum, { values }) => sum + Math.abs(values[index] ?? 0), 0),
+  );
+  const largest = Math.max(...sums, Number.MIN_VALUE);
+  const isStacked = series.length > 1;
+  return html`<figure class="bar-chart card">
+    <figcaption>${label}</figcaption>
+    ${
+      isStacked &&
+      html`<ul class="legend">
+        ${series.map(
+          (one, index) =>
+            html`<li key=${one.label}>
+              <${SeriesSign} index=${index} isBar=${true} />
+              <span class="legend-name" title=${one.label}>${one.label}</span>
+            </li>`,
+        )}
+      </ul>`
+    }
+    <dl>
+      ${names.map((name, index) => {
+        const total = series.reduce((sum, { values }) => sum + (values[index] ?? 0), 0);
+        return html`<div class="bar-row" key=${name}>
+          <dt title=${name}>${name}</dt>
+          <dd>
+            <span class="bar" style=${{ '--share': (sums[index] ?? 0) / largest }} aria-hidden="true">
+              ${series.map(({ label: part, values }, order) => {
+                const value = values[index] ?? 0;
+                const look = { flexGrow: Math.abs(value), background: `var(${seriesColor(order)})` };
+                const tip = isStacked ? `${part}: ${formatNumber(value)}` : formatNumber(value);
+                return value !== 0 && html`<span key=${part} title=${tip} style=${look}></span>`;
+              })}
+            </span>
+            <span class="figures">${formatNumber(total)}</span>
+          </dd>
+        </div>`;
+      })}
+    </dl>
+  </figure>`;
 }
-
-function Value({ value, isInteger }: { readonly value: unknown; readonly isInteger: boolean }): View {
-  const isWhole = useSignal(false);
-  if (value === null || value === undefined) return html`<span class="muted">null</span>`;
-  const text = isInteger ? withSeparators(textOfValue(value)) : textOfValue(value);
-  if (text.length <= maxShown) return html`<span>${text}</span>`;
-  if (isWhole.value) return html`<div class="whole-value">${text}</div>`;
-  return html`<span
-    >${text.slice(0, maxShown)}…
-    <${Button} kind="quiet" onClick=${() => (isWhole.value = true)}
-      >Show all ${formatCount(text.length)} characters<//
-    >
-  </span>`;
-}
-
-/** Of integers that are longer than a year: `12,345`. */
-const withSeparators = (digits: string): string =>
-  /^-?\d{5,}$/.test(digits) ? BigInt(digits).toLocaleString('en') : digits;
 
 const seconds = (elapsedMs: number): string => formatDuration(elapsedMs / 1_000);
 
@@ -130,9 +87,11 @@ export function QueryOutcome({
   query,
 }: {
   readonly state: QueryState;
-  /** The query as it is now, which may differ from the one of the result. */
-  readonly query: string;
+  /** The query as it is now, which may differ from the one of the result; null while it is no query. */
+  readonly query: AnyQuery | null;
 }): View {
+  // It stays from one run to the next.
+  const chosen = useSignal<Look | null>(null);
   switch (state.status) {
     case 'idle':
       return null;
@@ -140,15 +99,21 @@ export function QueryOutcome({
       return html`<${RunningTime} startedAt=${state.startedAt} />`;
     case 'cancelled':
       return html`<p class="muted" role="status">Cancelled after ${seconds(state.elapsedMs)}.</p>`;
-    case 'failed':
+    case 'failed': {
+      const { message, attr } = state.failure;
+      const field =
+        attr === null || attr === 'query__query' ? '' : `${attr.split('__').slice(1).join('.')}: `;
       return html`<div class="notice notice-danger" role="alert">
-        <pre class="query-error">${state.failure.message}</pre>
+        <pre class="query-error">${field}${withLocalTimes(message, timezone.value)}</pre>
       </div>`;
+    }
     case 'completed':
       return html`<${Completed}
         result=${state.result}
+        chosen=${chosen}
+        isInsight=${state.query.kind === 'TrendsQuery' || state.query.kind === 'FunnelsQuery'}
         elapsedMs=${state.elapsedMs}
-        isOld=${state.query !== query}
+        isOld=${!isSame(state.query, query)}
       />`;
   }
 }
@@ -175,18 +140,62 @@ function summaryOf({ results, hasMore }: QueryResult, elapsedMs: number): string
   return hasMore ? `${summary}; more rows were cut: a LIMIT returns up to 10,000` : summary;
 }
 
+type Look = 'table' | 'lines' | 'bars' | 'chart';
+
+/** Buttons of which one is pressed. */
+export function Choice({
+  label,
+  options,
+  value,
+  onChoose,
+}: {
+  readonly label: string;
+  readonly options: readonly (readonly [value: string, name: Content])[];
+  readonly value: string;
+  readonly onChoose: (value: never) => void;
+}): View {
+  return html`<div class="choice" role="group" aria-label=${label}>
+    ${options.map(
+      ([option, name]) =>
+        html`<button
+          key=${option}
+          type="button"
+          class="button button-quiet"
+          aria-pressed=${option === value ? 'true' : 'false'}
+          onClick=${() => onChoose(option as never)}
+        >
+          ${name}
+        </button>`,
+    )}
+  </div>`;
+}
+
 function Completed({
   result,
+  chosen,
+  isInsight,
   elapsedMs,
   isOld,
 }: {
   readonly result: QueryResult;
+  readonly chosen: Signal<Look | null>;
+  readonly isInsight: boolean;
   readonly elapsedMs: number;
   readonly isOld: boolean;
 }): View {
-  const isChart = useSignal(false);
-  const chart = chartOf(result);
-  const show = (wanted: boolean) => () => (isChart.value = wanted);
+  const zone = timezone.value;
+  const chart = useMemo(() => chartOf(result, zone), [result, zone]);
+  const charts: readonly (readonly [Look, string])[] =
+    chart.kind === 'times'
+      ? [
+          ['lines', 'Lines'],
+          ['bars', 'Bars'],
+        ]
+      : [['chart', 'Chart']];
+  const drawn = chart.kind === 'times' ? (result.isBars ? 'bars' : 'lines') : 'chart';
+  const isChart = chosen.value === null ? isInsight && chart.kind !== 'none' : chosen.value !== 'table';
+  const wanted = charts.some(([look]) => look === chosen.value) ? (chosen.value ?? drawn) : drawn;
+  const look = isChart ? wanted : 'table';
   return html`<div class="query-result">
     <div class="workbench-bar">
       <p class="figures" role="status">
@@ -198,34 +207,22 @@ function Completed({
           >Download JSON<//
         >
       </span>
-      ${
-        chart &&
-        html`<div class="choice" role="group" aria-label="Show the result as">
-          <button
-            class="button button-quiet"
-            aria-pressed=${isChart.value ? 'false' : 'true'}
-            onClick=${show(false)}
-          >
-            Table
-          </button>
-          <button
-            class="button button-quiet"
-            aria-pressed=${isChart.value ? 'true' : 'false'}
-            onClick=${show(true)}
-          >
-            Chart
-          </button>
-        </div>`
-      }
+      <${Choice}
+        label="Show the result as"
+        options=${[['table', 'Table'], ...charts]}
+        value=${look}
+        onChoose=${(next: Look) => (chosen.value = next)}
+      />
     </div>
+    ${result.notice && html`<p class="notice" role="status">${withLocalTimes(result.notice, zone)}</p>`}
     ${
       result.results.length === 0
         ? html`<${EmptyState} title="No rows"
             >The query ran and found nothing. Check its dates and conditions.<//
           >`
-        : chart && isChart.value
-          ? html`<${ResultChart} chart=${chart} />`
-          : html`<${ResultTable} result=${result} />`
+        : isChart
+          ? html`<${ResultChart} chart=${chart} isBars=${look === 'bars'} />`
+          : html`<${ResultGrid} result=${result} />`
     }
   </div>`;
 }
