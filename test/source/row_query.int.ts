@@ -112,7 +112,7 @@ describe('a row query', () => {
           // 23:30 UTC is the next day in Berlin.
           '2026-11-01',
           `2026-11-01T10:0${n}:00.000000Z`,
-          `["a", ${n}]`,
+          `["a",${n}]`,
           [1, n],
           expect.stringMatching(`^${n}`),
           null,

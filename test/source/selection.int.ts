@@ -473,7 +473,7 @@ describe('a statement that PostgreSQL rejects', () => {
   });
 
   it("is the tenant's fault if its query exceeds a limit of PostgreSQL", async () => {
-    const dialect_query = `select concat(${Array.from({ length: 200 }, () => 'event').join(', ')}) as c from events`;
+    const dialect_query = `select [${Array.from({ length: 200 }, () => 'event').join(', ')}] as c from events`;
     const query = readRowQuery('events', { dialect_query, timezone: 'UTC', week_start_day: 'sunday' });
     const rejection = await rejectionOf(() => blocksOf(source, rangeOf({ query })));
     expect(rejection).toMatchObject({ type: 'SelectionRejected', owner: 'tenant', permanent: true });
