@@ -4,7 +4,16 @@ import type { DialectError } from '../../query_text.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, readFrom, type Value } from '../../resolve/value.ts';
 import { commaList, generatedName, joinSql, sql } from '../../sql.ts';
-import { arrayOf, commonTypeOf, mapOf, nameOfType, scalarType, tupleOf, withNull } from '../../types.ts';
+import {
+  arrayOf,
+  commonTypeOf,
+  isComposite,
+  mapOf,
+  nameOfType,
+  scalarType,
+  tupleOf,
+  withNull,
+} from '../../types.ts';
 import { callValue } from '../calls/calls.ts';
 import { windowSubqueryValue } from '../clauses/windows.ts';
 import {
@@ -189,8 +198,12 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Ex
       );
     case 'case':
       return caseValue(compiler, node, scope);
-    case 'cast':
-      return castValue(value(node.operand), typeOfName(node.type, statement), node, statement);
+    case 'cast': {
+      const [operand, to] = [value(node.operand), typeOfName(node.type, statement)];
+      if (isComposite(operand.type) && to.kind === 'string')
+        return value(buildExpression('toString({operand})', { operand: node.operand }));
+      return castValue(operand, to, node, statement);
+    }
     case 'interval':
       return intervalValue(compiler, node, scope);
     case 'extract':
