@@ -55,11 +55,19 @@ function sourcesOf({ optional }: FunnelPlan, step: number): readonly number[] {
 
 const fetchedName = (from: number, kind: string, step: number): string => `_f${from}_${kind}${step}`;
 
+/** Columns of an attempt: the times and the numbers of its rows. */
+const kindsOf = (plan: FunnelPlan): readonly ('t' | 'n')[] => (isNumbered(plan) ? ['t', 'n'] : ['t']);
+
+/** The steps up to one whose columns a walk reads. Without optional steps, it reads the number of the last one only. */
+const readSteps = ({ optional }: FunnelPlan, kind: 't' | 'n', last: number): readonly number[] =>
+  kind === 't' || optional.includes(true) ? numbersBetween(1, last) : [last];
+
 /** The columns with the newest attempt that has reached a step before this row. */
 function fetchedNames(plan: FunnelPlan, from: number): readonly string[] {
-  const kinds = isNumbered(plan) ? ['t', 'n'] : ['t'];
   return [
-    ...kinds.flatMap((kind) => numbersBetween(1, from).map((step) => fetchedName(from, kind, step))),
+    ...kindsOf(plan).flatMap((kind) =>
+      readSteps(plan, kind, from).map((step) => fetchedName(from, kind, step)),
+    ),
     ...(plan.order === 'strict' ? [`_over${from}`] : []),
   ];
 }
@@ -70,7 +78,6 @@ const lastEnd = (plan: FunnelPlan, step: number): string =>
 
 function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number): Select {
   const window = `${windowOf(rows)} rows between unbounded preceding and 1 preceding`;
-  const kinds = isNumbered(plan) ? (['t', 'n'] as const) : (['t'] as const);
   const found = selectFrom(walked, foundColumns(plan, passed, step), { window });
   const isNew = isNewSql(plan, step);
   const [first, ...others] = sourcesOf(plan, step);
@@ -86,8 +93,8 @@ function nextStep(plan: FunnelPlan, { rows, passed, walked }: Walk, step: number
   });
   const taken = taints.length === 0 ? isNew : `${isNew} and not (${taints.join(' or ')})`;
   const columns = [...passThrough(passed), `${taken} as _taken`];
-  for (const kind of kinds) {
-    for (const stepNumber of numbersBetween(1, step - 1)) {
+  for (const kind of kindsOf(plan)) {
+    for (const stepNumber of readSteps(plan, kind, step).slice(0, -1)) {
       const value = chosen((from) => (stepNumber > from ? 'null' : fetched(plan, from, kind, stepNumber)));
       columns.push(`if(_taken, ${value}, r._${kind}${stepNumber}) as _${kind}${stepNumber}`);
     }
@@ -110,10 +117,9 @@ function foundColumns(plan: FunnelPlan, passed: readonly string[], step: number)
   const source = step - 1;
   const sources = sourcesOf(plan, step);
   const isStrict = plan.order === 'strict';
-  const kinds = isNumbered(plan) ? (['t', 'n'] as const) : (['t'] as const);
   const columns = [...passThrough([...passed, ...(isTainted(plan) ? ['_tainted'] : [])])];
-  for (const kind of kinds)
-    for (const stepNumber of numbersBetween(1, source)) {
+  for (const kind of kindsOf(plan))
+    for (const stepNumber of readSteps(plan, kind, source)) {
       const value =
         stepNumber === source
           ? `r._${kind}${stepNumber}`
