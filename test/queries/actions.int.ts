@@ -25,7 +25,7 @@ beforeAll(async () => {
   await api.database.pool.query(
     `insert into public.events (team_id, uuid, event, distinct_id, person_id, properties, timestamp)
      select $1, gen_random_uuid(), event, 'd' || person, ('00000000-0000-0000-0000-00000000000' || person)::uuid,
-       jsonb_strip_nulls(jsonb_build_object('$current_url', url, 'plan', plan)), '2026-11-10T12:00:00Z'
+       jsonb_strip_nulls(jsonb_build_object('$current_url', url, 'plan', plan, 'amount', person * 100)), '2026-11-10T12:00:00Z'
      from jsonb_to_recordset($2) as x(event text, url text, plan text, person integer)`,
     [api.projectId, JSON.stringify(rows)],
   );
@@ -116,6 +116,11 @@ describe('events match an action', () => {
       'by an expression',
       [{ properties: [{ type: 'hogql', key: "event in ('left', 'bought') and properties.plan = 'free'" }] }],
       ({ event, plan }) => event !== '$pageview' && plan === 'free',
+    ],
+    [
+      'by an expression that needs the inferred type of a property',
+      [{ event: 'left', properties: [{ type: 'hogql', key: 'properties.amount > 150' }] }],
+      ({ event, person }) => event === 'left' && person === 2,
     ],
     [
       'without the fields of elements that PostHog sends as null',

@@ -7,14 +7,14 @@ import { planFunnel } from '../../../src/queries/funnels_query/plan.ts';
 import { asQuery, sampledIds } from '../trends_query/run_trends_query.ts';
 import { funnelsQuery, insertEvents, now, projectOf, runFunnelsQuery } from './run_funnels_query.ts';
 import { actualResult, expectedResult } from './expected_results.ts';
-import { eventsArb, firstTime, funnelArb, queryOf } from './random_funnels.ts';
+import { eventsArb, firstTime, funnelArb, queryOf, withActions } from './random_funnels.ts';
 import { randomCases } from '../../setup/effort.ts';
 
 const database = useTestDatabase();
 
 let team = 1_000;
 
-it('random funnels over random events match the reference implementation', async () => {
+it('random funnels over random events match the reference implementation, also as actions', async () => {
   await fc.assert(
     fc.asyncProperty(
       eventsArb,
@@ -23,8 +23,13 @@ it('random funnels over random events match the reference implementation', async
         team += 1;
         await insertEvents(database.pool, team, events);
         for (const one of funnels) {
+          const expected = expectedResult(one, events);
           const results = await runFunnelsQuery(database.pool, team, queryOf(one));
-          expect(actualResult(one, results)).toEqual(expectedResult(one, events));
+          expect(actualResult(one, results)).toEqual(expected);
+          const { nodeOf, actions } = withActions();
+          const query = queryOf(one, nodeOf);
+          const ofActions = await runFunnelsQuery(database.pool, team, query, actions);
+          expect(actualResult(one, ofActions)).toEqual(expected);
         }
       },
     ),

@@ -1,4 +1,5 @@
 import fc from 'fast-check';
+import type { ProjectAction } from '../../../src/queries/actions.ts';
 import type { ReferenceEvent, ReferenceFunnel } from './reference_events.ts';
 
 /** Few names, sizes and times, so that many events match several steps or happen at the same time. */
@@ -116,12 +117,35 @@ const nodeOf = ({ event, size }: { event: string | null; size: string | null }):
   ...(size !== null && { properties: [{ type: 'event', key: 'size', value: size, operator: 'exact' }] }),
 });
 
+/** The same nodes as actions: equal nodes are one action. */
+export function withActions(): {
+  readonly nodeOf: typeof nodeOf;
+  readonly actions: readonly ProjectAction[];
+} {
+  const actions: ProjectAction[] = [];
+  return {
+    actions,
+    nodeOf: ({ event, size }) => {
+      const name = JSON.stringify([event, size]);
+      const known = actions.find((action) => action.name === name);
+      const filter = { type: 'event', key: 'size', value: size, operator: 'exact' } as const;
+      const step = { event, properties: size === null ? [] : [filter] };
+      const action = known ?? { id: actions.length + 1, name, steps: [step] };
+      if (known === undefined) actions.push(action);
+      return { kind: 'ActionsNode', id: action.id };
+    },
+  };
+}
+
 /** The query for a funnel by hour, over the first hours of a day when clocks are set back. */
-export function queryOf({ funnel, viz, from, to, binCount, breakdownType }: RandomFunnel): object {
+export function queryOf(
+  { funnel, viz, from, to, binCount, breakdownType }: RandomFunnel,
+  written = nodeOf,
+): object {
   const { steps, order, windowMs, exclusions, breakdowns, attribution, limit } = funnel;
   return {
     kind: 'FunnelsQuery',
-    series: steps.map((step) => ({ ...nodeOf(step), optionalInFunnel: step.optional })),
+    series: steps.map((step) => ({ ...written(step), optionalInFunnel: step.optional })),
     interval: 'hour',
     dateRange: { date_from: '2026-10-25', date_to: '2026-10-25T07:59:59' },
     breakdownFilter:
@@ -140,7 +164,7 @@ export function queryOf({ funnel, viz, from, to, binCount, breakdownType }: Rand
       funnelWindowIntervalUnit: 'minute',
       ...(viz !== 'steps' && { funnelFromStep: from, funnelToStep: to }),
       exclusions: exclusions.map((one) => ({
-        ...nodeOf(one),
+        ...written(one),
         funnelFromStep: one.from,
         funnelToStep: one.to,
       })),

@@ -26,9 +26,15 @@ export const projectOf = (teamId: number): QueryProject => ({
 export const now = new Date('2026-11-21T12:00:00Z');
 
 /** The `results` of a query. */
-export async function runFunnelsQuery(pool: Pool, teamId: number, query: object): Promise<OutputResults> {
+export async function runFunnelsQuery(
+  pool: Pool,
+  teamId: number,
+  query: object,
+  actions: QueryProject['actions'] = [],
+): Promise<OutputResults> {
   const parsed = funnelsQuery(query);
-  const { results } = await asQuery(pool, projectOf(teamId), now, (context) => kind.run(parsed, context));
+  const project = { ...projectOf(teamId), actions };
+  const { results } = await asQuery(pool, project, now, (context) => kind.run(parsed, context));
   return results;
 }
 
