@@ -332,8 +332,8 @@ export function escapeQuoted(text: string, quote: string, stop?: string): string
 
 const whitespaceAndComments = /(?:[\s\u{feff}\u{200b}]|--[^\r\n]*|\/\/[^\r\n]*|\/\*[^]*?\*\/)+/uy;
 const word = /[\p{ID_Start}_$][\p{ID_Continue}$]*/uy;
-const hexadecimal = /0[xX][0-9a-fA-F]+/y;
-const decimal = /(?:\d+(?:\.\d*)?|\.\d+)(?:[eE][+-]?\d+)?/y;
+const hexadecimal = /0[xX][0-9a-fA-F]+(?:_[0-9a-fA-F]+)*/y;
+const decimal = /(?:\d+(?:_\d+)*(?:\.(?:\d+(?:_\d+)*)?)?|\.\d+(?:_\d+)*)(?:[eE][+-]?\d+(?:_\d+)*)?/y;
 const digits = /\d+/y;
 const symbol =
   /<=>|=~\*|!~\*|\?\.(?=[\p{ID_Start}_$`"[])|->|=~|!~|~\*|==|!=|<>|<=|>=|\|\||\?\?|::|:=|[()[\]{},.;:?+\-*/%=<>~]/uy;

@@ -56,7 +56,7 @@ const toInteger: Emitter = (site) => {
 };
 
 /** Nineteen digits may exceed 64 bits; CASE prevents that cast. */
-const integerFromString = (value: Value): Sql =>
+export const integerFromString = (value: Value): Sql =>
   computeOnce(
     [value],
     (text = sql``) => sql`(case when ${text} ~ '^[-+]?[0-9]{1,18}$' then (${text})::int8
@@ -67,7 +67,7 @@ const integerFromString = (value: Value): Sql =>
  * Overflow yields infinity and underflow zero, where a PostgreSQL cast would fail. Common numbers and strings
  * without digits are checked first, because a pattern that counts digits is ten times slower.
  */
-const floatFromString = (value: Value): Sql =>
+export const floatFromString = (value: Value): Sql =>
   computeOnce(
     [value],
     (

@@ -150,6 +150,18 @@ const quantileExact =
       : { sql: found, type: value.type };
   };
 
+/** The same at several levels, as an array. Without values, its items are defaults. */
+const quantilesExact =
+  (between: Parameters<typeof quantileExact>[0]): AggregateEmitter =>
+  (site) => {
+    const item = withNull(argument(site, 0).type, false);
+    const items = site.parameters.map((level) => {
+      const found = quantileExact(between)({ ...site, parameters: [level] });
+      return toJsonItem(sql`coalesce(${'type' in found ? found.sql : found}, ${defaultOf(item)})`, item);
+    });
+    return { sql: sql`jsonb_build_array(${commaList(items)})`, type: arrayOf(item) };
+  };
+
 /** At most `max` values, in any order. */
 const sample: AggregateEmitter = (site) => {
   const max = site.parameters[0]?.constant;
@@ -445,6 +457,12 @@ const exactQuantiles = betweenTwo.flatMap(([suffix, which, between]) => [
     quantileExact(between),
     { parameters: ['float?'], sorts: true },
   ),
+  aggregate(
+    `quantilesExact${suffix}(number): array(number)`,
+    `The quantiles at several levels, at 0.5 ${which} of two middle values.`,
+    quantilesExact(between),
+    { parameters: ['float', 'float...'], sorts: true },
+  ),
 ]);
 
 /** Aggregates of statistics, quantiles and bits. */
@@ -474,14 +492,18 @@ export const statisticAggregates: readonly FunctionDefinition[] = [
     quantileExact('smaller'),
     { parameters: ['float?'], sorts: true },
   ),
-  aggregate('quantile(number): float', 'The quantile at a level, interpolated.', quantile, {
-    parameters: ['float?'],
-    sorts: true,
-  }),
-  aggregate('quantiles(number): array(float)', 'The quantiles at several levels.', quantiles, {
-    parameters: ['float', 'float...'],
-    sorts: true,
-  }),
+  ...(['', 'ExactInclusive'] as const).flatMap((suffix) => [
+    aggregate(
+      `quantile${suffix}(number): float`,
+      'The quantile at a level, interpolated between two values if necessary.',
+      quantile,
+      { parameters: ['float?'], sorts: true },
+    ),
+    aggregate(`quantiles${suffix}(number): array(float)`, 'The quantiles at several levels.', quantiles, {
+      parameters: ['float', 'float...'],
+      sorts: true,
+    }),
+  ]),
   aggregate('stddevPop(number): float', 'Standard deviation of all values.', statistic(sql`stddev_pop`)),
   aggregate('stddevSamp(number): float', 'Standard deviation of a sample.', statistic(sql`stddev_samp`)),
   aggregate('varPop(number): float', 'Variance of all values.', statistic(sql`var_pop`)),

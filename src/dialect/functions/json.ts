@@ -1,8 +1,9 @@
 import { computeOnce, computeSqlOnce } from '../compile/compiler.ts';
 import { compactText, defaultOf, toJson, toJsonItem, toStringSql } from '../compile/expressions/coerce.ts';
-import type { Value } from '../resolve/value.ts';
+import { derive, type Value } from '../resolve/value.ts';
 import { bind, commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, scalarType, tupleOf, type Type, withNull } from '../types.ts';
+import { floatFromString, integerFromString } from './conversions.ts';
 import {
   typeFromLiteral,
   argument,
@@ -209,6 +210,68 @@ function readable(json: Sql, type: Type): Sql {
   }
 }
 
+/** How ClickHouse reads a value of an object as one of these types; null if it cannot. */
+const readFields: Readonly<Partial<Record<Type['kind'], (json: Sql) => Sql>>> = {
+  string: (json) => sql`case when ${typeOf(json)} <> 'null' then ${stringAt(json)} end`,
+  float: numberIn,
+  integer: integerIn,
+  boolean: (json) =>
+    computeSqlOnce(
+      [integerIn(json)],
+      (n = sql``) => sql`(case when ${n} between 0 and 255 then ${n} <> 0 end)`,
+    ),
+};
+
+const textOf = (json: Sql): Value => derive('text', [], scalarType('string', true), sql`${jsonAsText(json)}`);
+
+function numberIn(json: Sql): Sql {
+  return sql`case ${typeOf(json)} when 'number' then case when abs((${json})::numeric) < 1.7e308 then (${json})::float8 end
+    when 'boolean' then (${json})::bool::int4::float8 when 'string' then ${floatFromString(textOf(json))} end`;
+}
+
+function integerIn(json: Sql): Sql {
+  const whole = (number: Sql): Sql =>
+    computeSqlOnce(
+      [sql`trunc(${number})`],
+      (n = sql``) =>
+        sql`(case when ${n} between -9223372036854775808 and 9223372036854775807 then (${n})::int8 end)`,
+    );
+  const finite = computeSqlOnce(
+    [floatFromString(textOf(json))],
+    (x = sql``) => sql`(case when abs(${x}) < 9.2e18 then (${x})::numeric end)`,
+  );
+  return sql`case ${typeOf(json)} when 'number' then ${whole(sql`(${json})::numeric`)}
+    when 'boolean' then (${json})::bool::int4::int8
+    when 'string' then coalesce(${integerFromString(textOf(json))}, ${whole(finite)}) end`;
+}
+
+/** The fields of an object whose values a type can hold, with their keys. A nullable type also holds null. */
+const keysAndValues: Emitter = (site) => {
+  const last = site.values.length - 1;
+  const type = typeFromLiteral(site, last);
+  const read = readFields[type.kind];
+  if (read === undefined)
+    throw argumentError(
+      site,
+      last,
+      `'${site.name}' does not support this type.`,
+      'Use String, Int64, Float64 or Bool, which may be Nullable.',
+    );
+  const value = withNull(type);
+  const isHeld = type.nullable
+    ? sql`(one.v is not null or ${typeOf(sql`one.j`)} = 'null')`
+    : sql`one.v is not null`;
+  return {
+    sql: computeOnce(
+      [jsonAt(site, site.values.slice(1, -1))],
+      (json = sql``) =>
+        sql`(case when ${typeOf(json)} = 'object' then (select coalesce(jsonb_agg(jsonb_build_array(one.k, ${toJsonItem(sql`one.v`, value)})) filter (where ${isHeld}), '[]'::jsonb)
+          from (select entry.key as k, entry.value as j, ${read(sql`entry.value`)} as v from jsonb_each(${json}) as entry offset 0) as one) else '[]'::jsonb end)`,
+    ),
+    type: arrayOf(tupleOf([scalarType('string'), type])),
+  };
+};
+
 /** A path such as `$.a.b[0]`. It must be a literal, because an invalid path would fail the statement. */
 const jsonValue: Emitter = (site) => {
   const path = argument(site, 1).constant;
@@ -297,6 +360,11 @@ export const jsonFunctions: readonly FunctionDefinition[] = [
       (json) => objectEntries(json, sql`jsonb_build_array(entry.key, ${compactText(sql`entry.value`)})`),
       arrayOf(tupleOf([scalarType('string'), scalarType('string')])),
     ),
+  ),
+  scalar(
+    'JSONExtractKeysAndValues(any, any, any...): array(tuple)',
+    'Keys and values of the fields of an object that the type given last can hold.',
+    keysAndValues,
   ),
   scalar('JSON_VALUE(any, string): string', 'The value at an SQL/JSON path.', jsonValue),
   scalar('isValidJSON(string): boolean', 'Whether a string is JSON.', (site) => ({

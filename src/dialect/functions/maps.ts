@@ -25,6 +25,25 @@ const tuple: Emitter = (site) => ({
   type: tupleOf(site.values.map(({ type }) => type)),
 });
 
+/**
+ * What the reference product returns where its page draws a part: its name, and its attributes by name. Programs read the
+ * session id there.
+ */
+const tag =
+  (name: string, attributes: readonly string[]): Emitter =>
+  (site) => {
+    const texts = ['__hx_tag', name].map((text) => ({ type: scalarType('string'), sql: bind(text, 'text') }));
+    const parts = site.values.flatMap((value, index) => [
+      { type: scalarType('string'), sql: bind(attributes[index] ?? '', 'text') },
+      value,
+    ]);
+    const items = [...texts, ...parts];
+    return {
+      sql: sql`jsonb_build_array(${commaList(items.map((item) => toJsonItem(item.sql, item.type)))})`,
+      type: tupleOf(items.map(({ type }) => type)),
+    };
+  };
+
 const tupleElement: Emitter = (site) => {
   const value = argument(site, 0);
   const { constant } = argument(site, 1);
@@ -72,6 +91,16 @@ const fromArrays: Emitter = (site) => {
 /** Functions of tuples and maps. */
 export const tupleAndMapFunctions: readonly FunctionDefinition[] = [
   scalar('tuple(any...): tuple', 'A tuple of the arguments.', tuple),
+  scalar(
+    'recordingButton(string, any?): tuple',
+    "['__hx_tag', 'RecordingButton', 'sessionId', id], as the reference product answers.",
+    tag('RecordingButton', ['sessionId', 'recordingStatus']),
+  ),
+  scalar(
+    'sparkline(array(any), array(any)?): tuple',
+    "['__hx_tag', 'Sparkline', 'data', array], as the reference product answers.",
+    tag('Sparkline', ['data', 'labels']),
+  ),
   scalar('tupleElement(tuple, any, any?): any', 'An element of a tuple.', tupleElement),
   unsupportedFunction('untuple', 'The elements of a tuple as columns.', 'Select the elements: t.1, t.2.'),
   scalar('map(any...): map', 'A map of keys and values.', map),

@@ -359,10 +359,14 @@ const unixTimes = unixUnits.flatMap(([name, unit, count]): readonly FunctionDefi
 
 /** The current time, conversions and formats. Times are in the project's zone unless another is given. */
 export const timeFunctions: readonly FunctionDefinition[] = [
-  standardScalar('now(): datetime', 'The current time.', (site) => ({
-    sql: site.statement.now,
-    type: scalarType('datetime'),
-  })),
+  standardScalar(
+    'now(string?): datetime',
+    'The current time, in another time zone if one is given.',
+    (site) => ({
+      sql: site.statement.now,
+      type: datetimeTypeAt(site, 0, false),
+    }),
+  ),
   scalar('today(): date', 'Today.', today),
   scalar('yesterday(): date', 'Yesterday.', (site) => ({
     sql: sql`(${localDay(site)} - 1)`,

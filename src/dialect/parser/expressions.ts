@@ -473,9 +473,22 @@ function callArguments(cursor: Cursor, name: Name): readonly Expression[] {
   }
   if (cursor.peekKeywords('SELECT') || cursor.peekKeywords('WITH')) return [bareSubquery(cursor)];
   const read = cursor.list(() => itemOrStar(cursor), ends);
+  if (unitFunctions.test(name.text)) return withUnit(read);
   return name.text.toUpperCase() === 'SUBSTRING' && read.length === 1
     ? [...read, ...substringRange(cursor)]
     : read;
+}
+
+/** Functions whose first argument ClickHouse reads as a unit, whatever columns there are: `dateDiff(day, a, b)`. */
+const unitFunctions = /^(?:date|time_?stamp)_?(?:diff|add|sub)$/i;
+
+/** Turns a unit without quotes into its string. */
+function withUnit(read: readonly Expression[]): readonly Expression[] {
+  const [first, ...rest] = read;
+  const [only, another] = first?.kind === 'field' ? first.path : [];
+  const isUnit = only !== undefined && another === undefined && timeUnitOf(only.text) !== undefined;
+  if (first === undefined || !isUnit || rest.length < 2) return read;
+  return [{ kind: 'string', value: only.text, start: first.start, end: first.end }, ...rest];
 }
 
 /** `exists(SELECT …)`: a subquery may use the parentheses of the call. */

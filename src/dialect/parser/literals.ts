@@ -162,10 +162,7 @@ function typeArguments(cursor: Cursor): TypeName['arguments'] {
 
 function typeArgument(cursor: Cursor): TypeName | NamedType | NumberLiteral | StringLiteral {
   const { token } = cursor;
-  if (token.kind === 'number') {
-    cursor.advance();
-    return cursor.node<NumberLiteral>(token.start, { kind: 'number', text: token.text.toLowerCase() });
-  }
+  if (token.kind === 'number') return numberLiteral(cursor);
   if (token.kind === 'string') {
     cursor.advance();
     return cursor.node<StringLiteral>(token.start, { kind: 'string', value: token.text });
@@ -176,9 +173,11 @@ function typeArgument(cursor: Cursor): TypeName | NamedType | NumberLiteral | St
   return cursor.node<NamedType>(token.start, { kind: 'named_type', name, type: typeName(cursor) });
 }
 
+/** A number. Underscores may separate its digits: `1_000` is 1000. */
 export function numberLiteral(cursor: Cursor): NumberLiteral {
   const token = cursor.advance();
-  return cursor.node<NumberLiteral>(token.start, { kind: 'number', text: token.text.toLowerCase() });
+  const text = token.text.toLowerCase().replaceAll('_', '');
+  return cursor.node<NumberLiteral>(token.start, { kind: 'number', text });
 }
 
 export function stringLiteral(cursor: Cursor): StringLiteral {

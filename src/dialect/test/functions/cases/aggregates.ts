@@ -99,6 +99,19 @@ export const aggregateCases: CasesByFunction = {
     'quantile(0.5)(x) FROM nulls': 2.5,
     'quantile(0.5)(x) FROM none': 'nan',
   },
+  quantileExactInclusive: {
+    'quantileExactInclusive(0.9)(x) FROM numbers': 3.8000000000000003,
+    'quantileExactInclusive(0.5)(x) FROM none': 'nan',
+  },
+  quantilesExactInclusive: {
+    'quantilesExactInclusive(0.5, 0.9)(x) FROM numbers': [2, 3.8000000000000003],
+  },
+  quantilesExact: {
+    'quantilesExact(0.25, 0.9)(y) FROM pairs': [3, 5],
+    'quantilesExact(0.5)(x) FROM none': [0],
+  },
+  quantilesExactLow: { 'quantilesExactLow(0.5)(y) FROM pairs': [3] },
+  quantilesExactHigh: { 'quantilesExactHigh(0.5)(y) FROM pairs': [4] },
   quantileExact: {
     'quantileExact(0.9)(x) FROM numbers': 5,
     'quantileExact(0.5)(y) FROM pairs': 4,

@@ -246,6 +246,27 @@ export const collectionCases: CasesByFunction = {
     'JSONExtractKeysAndValuesRaw(\'{"a":{"x":[1, 2]}}\', \'a\')': [['x', '[1,2]']],
     "JSONExtractKeysAndValuesRaw('{}')": [],
   },
+  JSONExtractKeysAndValues: {
+    'JSONExtractKeysAndValues(\'{"a":1,"b":"x","c":null}\', \'String\')': [
+      ['a', '1'],
+      ['b', 'x'],
+    ],
+    'JSONExtractKeysAndValues(\'{"a":1.5,"b":"x","c":"7.5","d":true}\', \'Int64\')': [
+      ['a', 1],
+      ['c', 7],
+      ['d', 1],
+    ],
+    'JSONExtractKeysAndValues(\'{"a":{"b":0,"c":null}}\', \'a\', \'Nullable(Bool)\')': [
+      ['b', false],
+      ['c', null],
+    ],
+    "JSONExtractKeysAndValues('[1]', 'Float64')": [],
+  },
+  recordingButton: {
+    "recordingButton('s1')": ['__hx_tag', 'RecordingButton', 'sessionId', 's1'],
+    'recordingButton(NULL)': ['__hx_tag', 'RecordingButton', 'sessionId', null],
+  },
+  sparkline: { 'sparkline([1, 2])': ['__hx_tag', 'Sparkline', 'data', [1, 2]] },
   JSON_VALUE: {
     'JSON_VALUE(\'{"a":"x"}\', \'$.a\')': 'x',
     'JSON_VALUE(\'{"a":{"b":1}}\', \'$.a.b\')': '1',
