@@ -107,11 +107,35 @@ class OrderReader {
       const own = this.orderOf(item, concatenation([following, next]));
       if (own === 'one') isMonotonic &&= isRepeatedSet(item);
       else if (order === 'one' && isMonotonic) order = own;
-      else if (own === 'longest' && (order === 'one' || order === 'longest') && isSeparate(item, following))
-        order = 'longest';
+      else if (own === 'longest' && this.#staysLongest(order, item, following, next)) order = 'longest';
       else return 'mixed';
     }
     return order;
+  }
+
+  /**
+   * Whether a longer part for an item never leads to a shorter match, if both are tried from the longest on. That is so if
+   * what follows can take nothing of the rest of the item, none of its repetitions, or all that it leaves.
+   */
+  #staysLongest(
+    order: Order,
+    item: RegularExpression,
+    following: RegularExpression,
+    next: RegularExpression,
+  ): boolean {
+    if (order !== 'one' && order !== 'longest') return false;
+    if (isSeparate(item, following)) return true;
+    const rest = concatenation([following, next]);
+    return order === 'longest' && (this.#isBarrier(item, rest) || isGreedySet(rest));
+  }
+
+  /** Whether an item repeats something whose every match has a character that the rest cannot match anywhere. */
+  #isBarrier(item: RegularExpression, rest: RegularExpression): boolean {
+    if (item.kind === 'group') return this.#isBarrier(item.body, rest);
+    if (item.kind !== 'repetition') return false;
+    const { body } = item;
+    const again: RegularExpression = { ...item, min: 0, max: Infinity };
+    return this.orderOf(body, concatenation([again, rest])) === 'one' && isBlocked(rest, body);
   }
 
   #orderOfBranches(branches: readonly RegularExpression[], next: RegularExpression): Order {
@@ -178,6 +202,34 @@ const isRepeatedSet = (node: RegularExpression): boolean =>
 
 const isSet = (node: RegularExpression): boolean =>
   node.kind === 'set' || (node.kind === 'group' && isSet(node.body));
+
+/** Whether it is a greedy repetition of a set without a limit, which takes all that is left for it. */
+const isGreedySet = (node: RegularExpression): boolean =>
+  node.kind === 'group'
+    ? isGreedySet(node.body)
+    : node.kind === 'repetition' && node.isGreedy && node.max === Infinity && isSet(node.body);
+
+/** Whether each match of `barrier` has a character that no part of a node matches. */
+function isBlocked(node: RegularExpression, barrier: RegularExpression): boolean {
+  switch (barrier.kind) {
+    case 'set':
+      return !intersects(barrier.set, charactersOf(node));
+    case 'assertion':
+      return false;
+    case 'concatenation':
+      return barrier.items.some((item) => isBlocked(node, item));
+    case 'alternation':
+      return barrier.branches.every((branch) => isBlocked(node, branch));
+    case 'repetition':
+      return barrier.min > 0 && isBlocked(node, barrier.body);
+    case 'group':
+      return isBlocked(node, barrier.body);
+  }
+}
+
+/** All characters that a match of the node can have. */
+const charactersOf = (node: RegularExpression): CharacterSet =>
+  node.kind === 'set' ? node.set : characterSet(partsOf(node).flatMap(charactersOf));
 
 const hasAlternation = (node: RegularExpression): boolean =>
   node.kind === 'alternation' || partsOf(node).some(hasAlternation);

@@ -293,6 +293,8 @@ export interface Scope {
   /** USING columns, which belong to both tables. */
   readonly usingColumns: ReadonlyMap<string, Column>;
   readonly lateralJoins: LateralJoins;
+  /** The same of the groups. Absent where a query has none, or a totals row. */
+  readonly groupJoins?: LateralJoins;
   /** Relations of outer queries. They cannot be read; they only improve error messages. */
   readonly outerRelations: readonly Relation[];
   readonly aliases: ReadonlyMap<string, Expression>;

@@ -312,7 +312,8 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   const grouping = new Grouping(statement.uniqueName('grouped'), withTotals);
   const groupBy = select.groupBy === null ? null : groupSql(compiler, select.groupBy, select, rows, grouping);
   const windowSizes = new WindowSizes(statement);
-  const scope: Scope = { ...rows, grouping, windowSizes };
+  const groupJoins = new LateralJoins();
+  const scope: Scope = { ...rows, grouping, windowSizes, ...(!withTotals && { groupJoins }) };
   const having = select.having === null ? null : filterOf(compiler, select.having, scope, true);
   const directOutputs = compileOutputs(compiler, select, scope);
   const windowSubquery = needsInnerQuery(select, directOutputs, scope)
@@ -343,9 +344,10 @@ export function compileSelect(compiler: Compiler, select: Select, outer: Scope):
   };
   const grouped = (): Sql => {
     const groups = groupedRows(grouping, source(), select.groupBy, groupBy);
-    if (having === null) return sql` from (${groups}) as ${grouping.alias}`;
+    const joins = joinSql(groupJoins.joins, '');
+    if (having === null) return sql` from (${groups}) as ${grouping.alias}${joins}`;
     const rows = withTotals ? statement.commonTable('groups', groups) : sql`(${groups})`;
-    return sql` from ${rows} as ${grouping.alias} where ${having.sql}`;
+    return sql` from ${rows} as ${grouping.alias}${joins} where ${having.sql}`;
   };
   const withWindowSubquery = (rows: Sql): Sql =>
     windowSubquery === undefined

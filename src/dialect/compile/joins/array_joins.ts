@@ -46,9 +46,10 @@ export function arrayJoinCall(compiler: Compiler, call: Call, scope: Scope): Val
     throw statement.error(`Function 'arrayJoin' expects 1 argument, found ${call.arguments.length}`, call);
   if (scope.context === 'lambda' || scope.context === 'JOIN' || scope.context === 'LIMIT')
     throw statement.error('arrayJoin() is not allowed here.', call, 'Use ARRAY JOIN.');
+  const ofGroups = scope.grouping === null ? null : arrayOf(compiler, only, scope);
+  if (ofGroups !== null && ofGroups.value.traits.aggregate !== null)
+    return arrayJoinOfGroups(call, ofGroups, scope);
   const { value, item } = arrayOf(compiler, only, { ...scope, grouping: null });
-  if (value.traits.aggregate !== null)
-    throw statement.error('arrayJoin() of an aggregate is not supported.', call, 'Aggregate in a subquery.');
   const alias = scope.lateralJoins.add(
     identityOf(value),
     () => statement.uniqueName('joined'),
@@ -56,6 +57,29 @@ export function arrayJoinCall(compiler: Compiler, call: Call, scope: Scope): Val
   );
   const operation = columnOperation(`arrayJoin ${identityOf(value)}`);
   return itemValue(operation, sql`${alias}.v1`, item, value, { optional: false, node: call });
+}
+
+/** `arrayJoin(groupArray(x))`: one row per item of each group's array, before HAVING. */
+function arrayJoinOfGroups(
+  call: Call,
+  { value, item }: { readonly value: Value; readonly item: Type },
+  { statement, groupJoins }: Scope,
+): Value {
+  if (groupJoins === undefined)
+    throw statement.error(
+      'arrayJoin() of an aggregate is not supported WITH TOTALS.',
+      call,
+      'Aggregate in a subquery.',
+    );
+  const alias = groupJoins.add(
+    identityOf(value),
+    () => statement.uniqueName('joined'),
+    (name) => sql` cross join lateral jsonb_array_elements(${value.sql}) as ${name}(v1)`,
+  );
+  const json = sql`${alias}.v1`;
+  const operation = columnOperation(`arrayJoin ${identityOf(value)}`);
+  const { traits } = value;
+  return derive(operation, [value], item, fromJson(json, sql`(${json} #>> '{}')`, item), { traits });
 }
 
 function arrayOf(

@@ -1,6 +1,6 @@
 import type { SourceRelation } from '../../schema.ts';
-import { commaList, identifier, joinSql, type Sql, sql } from '../../sql.ts';
-import type { PropertyScope, ScalarKind } from '../../types.ts';
+import { bind, commaList, identifier, joinSql, type Sql, sql } from '../../sql.ts';
+import { type PropertyScope, type ScalarKind, scalarType } from '../../types.ts';
 import { column, type Relation, type RelationField, type RelationFields, TeamRelation } from '../relation.ts';
 import type { Statement } from '../statement.ts';
 
@@ -35,19 +35,24 @@ export const starFieldsOf = (definitions: FieldDefinitions): readonly string[] =
 
 /** Relations that are joined to another one on first use, each once. */
 export class LazyJoins {
-  readonly #joins = new Map<string, { readonly from: () => Sql; readonly condition: Sql }>();
+  readonly #joins = new Map<string, () => Sql>();
   readonly #made = new Map<string, unknown>();
 
-  /** The relation of a key, created and joined on the first call. */
+  /**
+   * The relation of a key, created and joined on the first call. A left join keeps all rows, an inner one those with a
+   * match.
+   */
   getOrJoin<Joined extends { readonly from: () => Sql }>(
     key: string,
     make: () => { readonly relation: Joined; readonly condition: Sql },
+    kind: 'left' | 'inner' = 'left',
   ): Joined {
     const existing = this.#made.get(key);
     if (existing !== undefined) return existing as Joined;
     const { relation, condition } = make();
     this.#made.set(key, relation);
-    this.#joins.set(key, { from: () => relation.from(), condition });
+    const words = kind === 'left' ? sql` left join ` : sql` join `;
+    this.#joins.set(key, () => sql`${words}${relation.from()} on ${condition}`);
     return relation;
   }
 
@@ -58,9 +63,7 @@ export class LazyJoins {
   /** A relation with its joins. */
   joinTo(main: Sql): Sql {
     if (this.#joins.size === 0) return main;
-    const joins = [...this.#joins.values()].map(
-      ({ from, condition }) => sql` left join ${from()} on ${condition}`,
-    );
+    const joins = [...this.#joins.values()].map((join) => join());
     return sql`(${main}${joinSql(joins, '')})`;
   }
 }
@@ -87,6 +90,9 @@ export const builtInTables = [
   'cohort_people',
   'raw_person_distinct_ids',
   'raw_session_replay_events',
+  'system.cohorts',
+  'system.information_schema.tables',
+  'system.information_schema.columns',
 ] as const;
 
 /** Tables that exist in ClickHouse installations but not here, or not in every source, with what to use instead. */
@@ -103,11 +109,16 @@ export const unsupportedTables: Readonly<Record<string, string>> = {
   log_entries: 'Logs are not stored.',
   query_log: 'Queries are not stored.',
   heatmaps: 'Heatmaps are not stored.',
+  'system.cohorts': 'The source has no relation public.cohort_people.',
+  'system.information_schema.relationships':
+    'Nested rows, such as person.properties, are in system.information_schema.columns.',
+  'information_schema.tables': 'Use system.information_schema.tables.',
+  'information_schema.columns': 'Use system.information_schema.columns.',
 };
 
-/** Whether a name is reserved for the dialect, so that no warehouse table may use it. */
+/** Whether a name is reserved for the dialect, so that the name of no warehouse table may start with it. */
 export const isDialectTable = (name: string): boolean =>
-  builtInTables.some((own) => own === name) || Object.hasOwn(unsupportedTables, name);
+  [...builtInTables, ...Object.keys(unsupportedTables)].some((own) => own.split('.')[0] === name);
 
 const personFields: FieldDefinitions = {
   id: { column: 'id', kind: 'uuid' },
@@ -120,11 +131,14 @@ const personFields: FieldDefinitions = {
 /** The newest version of each person of a project, without deleted persons. */
 export class PersonsRelation implements Relation {
   readonly name: string | null;
+  readonly #statement: Statement;
   readonly #relation: TeamRelation;
+  readonly #joins = new LazyJoins();
 
   /** @param sample the condition of SAMPLE */
   constructor(statement: Statement, name: string | null, sample: Sql | null = null) {
     this.name = name;
+    this.#statement = statement;
     this.#relation = new TeamRelation(statement, statement.project.schema.persons, name ?? 'persons', {
       teamColumn: 'team_id',
       conditions: [sample],
@@ -133,36 +147,93 @@ export class PersonsRelation implements Relation {
   }
 
   readonly field: Relation['field'] = (name) => {
-    if (name === 'pdi' || name === 'is_identified')
-      return {
-        kind: 'unsupported',
-        summary: `The field ${name} of persons is not supported.`,
-        suggestion: 'Join person_distinct_ids ON person_id = id.',
-      };
+    if (name === 'pdi') return { kind: 'nested', fields: this.#mappings };
+    if (name === 'is_identified') return this.#isIdentified();
     return fieldOf(this.#relation, personFields, name, 'person');
   };
 
-  readonly names = (): readonly string[] => Object.keys(personFields);
+  readonly names = (): readonly string[] => [...Object.keys(personFields), 'is_identified', 'pdi'];
   readonly star = (): readonly string[] => starFieldsOf(personFields);
-  readonly from = (): Sql => this.#relation.from();
+  readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   get id(): Sql {
     return this.#relation.column('id');
   }
+
+  /** One row for each distinct id of a person; a person without any has none, as in PostHog. */
+  readonly #mappings: RelationFields = {
+    names: () => starFieldsOf(distinctIdFields),
+    star: () => starFieldsOf(distinctIdFields),
+    field: (name) => {
+      const mappings = (): TeamRelation =>
+        this.#joins.getOrJoin(
+          'pdi',
+          () => {
+            const relation = personMappings(this.#statement, 'pdi');
+            return { relation, condition: sql`${relation.column('person_id')} = ${this.id}` };
+          },
+          'inner',
+        );
+      return this.#mappings.names().includes(name) ? fieldOf(mappings(), distinctIdFields, name) : undefined;
+    },
+  };
+
+  #isIdentified(): RelationField {
+    if (this.#statement.project.schema.persons.columns.get('is_identified') === 'boolean')
+      return column(this.#relation.column('is_identified'), scalarType('boolean', true));
+    const { id } = this;
+    const identified = this.#joins.getOrJoin('identified', () => {
+      const relation = identifiedPersons(this.#statement);
+      return { relation, condition: sql`${relation.id} = ${id}` };
+    });
+    return column(
+      sql`(case when ${id} is not null then ${identified.id} is not null end)`,
+      scalarType('boolean'),
+    );
+  }
+}
+
+const text = (value: string): Sql => bind(value, 'text');
+
+/**
+ * The persons that PostHog would have marked as identified: those with an event that names another distinct id of theirs
+ * (person-merge-service.ts).
+ */
+function identifiedPersons(statement: Statement): { readonly id: Sql; readonly from: () => Sql } {
+  const names = (property: string): Sql =>
+    sql`("properties" ->> ${text(property)}) not in ('', "distinct_id")`;
+  const identify = text('$identify');
+  const events = new MergedPersonEvents(
+    statement,
+    new TeamRelation(statement, statement.project.schema.events, 'identify', {
+      teamColumn: 'team_id',
+      conditions: [
+        sql`"event" in (${identify}, ${text('$create_alias')}, ${text('$merge_dangerously')})`,
+        sql`(case "event" when ${identify} then ${names('$anon_distinct_id')} else ${names('alias')} end)`,
+      ],
+    }),
+  );
+  const identified = statement.uniqueName('identified');
+  const person = events.column('person_id');
+  return {
+    id: sql`${identified}.id`,
+    from: () => sql`(select distinct ${person} as id from ${events.from()}) as ${identified}`,
+  };
 }
 
 /** The nested row `person` of a row with a person id. Fields other than the id are read from persons. */
 export function nestedPerson(id: Sql, persons: () => PersonsRelation): RelationFields {
-  const names = () => starFieldsOf(personFields);
+  const star = () => starFieldsOf(personFields);
   const person: RelationFields = {
     // A deleted person has only an id.
     field: (name) => {
       if (name === 'id') return column(id, { kind: 'uuid', nullable: true });
+      if (name === 'pdi') return undefined;
       const field = persons().field(name);
       return field?.kind === 'column' ? { ...field, type: { ...field.type, nullable: true } } : field;
     },
-    names,
-    star: names,
+    names: () => [...star(), 'is_identified'],
+    star,
   };
   return person;
 }

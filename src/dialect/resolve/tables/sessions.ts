@@ -242,7 +242,7 @@ export class SessionsRelation implements Relation {
 
 const count = (name: string): FieldDefinitions => ({ [name]: { column: name, kind: 'integer' } });
 
-const recordingFields: FieldDefinitions = {
+export const recordingFields: FieldDefinitions = {
   session_id: { column: 'session_id', kind: 'string' },
   distinct_id: { column: 'distinct_id', kind: 'string' },
   start_time: { column: 'min_first_timestamp', kind: 'datetime' },
@@ -273,12 +273,20 @@ export class SessionReplayEventsRelation implements Relation {
   readonly name: string | null;
   readonly #statement: Statement;
   readonly #relation: TeamRelation;
+  readonly #fields: FieldDefinitions;
   readonly #joins = new LazyJoins();
 
   /** @param sample the condition of SAMPLE */
-  constructor(statement: Statement, source: SourceRelation, name: string | null, sample: Sql | null) {
+  constructor(
+    statement: Statement,
+    source: SourceRelation,
+    name: string | null,
+    fields: FieldDefinitions,
+    sample: Sql | null = null,
+  ) {
     this.name = name;
     this.#statement = statement;
+    this.#fields = fields;
     this.#relation = new TeamRelation(statement, source, name ?? 'session_replay_events', {
       teamColumn: 'team_id',
       conditions: [sample],
@@ -286,13 +294,13 @@ export class SessionReplayEventsRelation implements Relation {
   }
 
   readonly field: Relation['field'] = (name) => {
-    if (name !== 'person' && name !== 'person_id') return fieldOf(this.#relation, recordingFields, name);
+    if (name !== 'person' && name !== 'person_id') return fieldOf(this.#relation, this.#fields, name);
     const field = this.#personDistinctId().field(name);
     return field?.kind === 'column' ? column(field.sql, { ...field.type, nullable: true }) : field;
   };
 
-  readonly names = (): readonly string[] => [...Object.keys(recordingFields), 'person', 'person_id'];
-  readonly star = (): readonly string[] => starFieldsOf(recordingFields);
+  readonly names = (): readonly string[] => [...Object.keys(this.#fields), 'person', 'person_id'];
+  readonly star = (): readonly string[] => starFieldsOf(this.#fields);
   readonly from = (): Sql => this.#joins.joinTo(this.#relation.from());
 
   #personDistinctId(): PersonDistinctIdsRelation {

@@ -1,10 +1,11 @@
 import type { NumberLiteral, Ratio, Sample, Table } from '../../ast.ts';
-import { type DialectError, nearestName } from '../../query_text.ts';
+import { DialectError, nearestName } from '../../query_text.ts';
 import { typeOfColumn, type WarehouseTable } from '../../schema.ts';
 import { bind, identifier, joinSql, sql, type Sql } from '../../sql.ts';
 import { column, type Relation, TeamRelation } from '../relation.ts';
-import type { Statement } from '../statement.ts';
+import { Statement } from '../statement.ts';
 import { EventsRelation, GroupsRelation } from './events.ts';
+import { CohortsRelation, columnsOf, informationSchemaRelation, type NamedColumn } from './system_tables.ts';
 import {
   builtInTables,
   cohortFields,
@@ -14,7 +15,13 @@ import {
   StoredRelation,
   unsupportedTables,
 } from './persons.ts';
-import { rawRecordingFields, sessionId, SessionReplayEventsRelation, SessionsRelation } from './sessions.ts';
+import {
+  rawRecordingFields,
+  recordingFields,
+  sessionId,
+  SessionReplayEventsRelation,
+  SessionsRelation,
+} from './sessions.ts';
 
 /**
  * The sampling key of each table. A sample has all rows of a key or none. Tables sampled by distinct id contain the
@@ -173,7 +180,13 @@ export function tableRelation(statement: Statement, table: Table): Relation {
       return new SessionsRelation(statement, name, { sample });
     case 'session_replay_events':
       if (schema.sessionReplayEvents !== null)
-        return new SessionReplayEventsRelation(statement, schema.sessionReplayEvents, name, sample);
+        return new SessionReplayEventsRelation(
+          statement,
+          schema.sessionReplayEvents,
+          name,
+          recordingFields,
+          sample,
+        );
       break;
     case 'groups':
       if (schema.groups !== null) return new GroupsRelation(statement, schema.groups, name);
@@ -182,7 +195,12 @@ export function tableRelation(statement: Statement, table: Table): Relation {
       return new StoredRelation(statement, schema.personDistinctIds, name, rawDistinctIdFields);
     case 'raw_session_replay_events':
       if (schema.sessionReplayEvents !== null)
-        return new StoredRelation(statement, schema.sessionReplayEvents, name, rawRecordingFields);
+        return new SessionReplayEventsRelation(
+          statement,
+          schema.sessionReplayEvents,
+          name,
+          rawRecordingFields,
+        );
       break;
     case 'cohort_people':
     case 'static_cohort_people':
@@ -195,6 +213,15 @@ export function tableRelation(statement: Statement, table: Table): Relation {
             ? { ...cohortFields, cohort_name: { column: 'cohort_name', kind: 'string', nullable: true } }
             : cohortFields,
         );
+      break;
+    case 'system.cohorts':
+      if (schema.cohortPeople !== null) return new CohortsRelation(statement, schema.cohortPeople, name);
+      break;
+    case 'system.information_schema.tables':
+    case 'system.information_schema.columns':
+      return informationSchemaRelation(statement, path, name, () =>
+        readableTables(new Statement(statement.project, statement.queryText)),
+      );
   }
   const warehouse = schema.warehouse.get(path);
   if (warehouse !== undefined) {
@@ -205,6 +232,42 @@ export function tableRelation(statement: Statement, table: Table): Relation {
   }
   throw unknownTable(statement, table, path);
 }
+
+/** A table that queries of a project can read, with its columns as the compiler resolves them. */
+export interface ReadableTable {
+  readonly name: string;
+  readonly isWarehouse: boolean;
+  readonly columns: readonly NamedColumn[];
+}
+
+/** The tables that queries of a project can read now. */
+export const readableTables = (statement: Statement): readonly ReadableTable[] =>
+  tableNames(statement).flatMap((name) => {
+    const relation = readableRelation(statement, name);
+    const isWarehouse = statement.project.schema.warehouse.has(name);
+    return relation === null ? [] : [{ name, isWarehouse, columns: columnsOf(relation) }];
+  });
+
+/** Null for a table that the source lacks. */
+function readableRelation(statement: Statement, name: string): Relation | null {
+  try {
+    return tableRelation(statement, tableNode(name));
+  } catch (error) {
+    if (error instanceof DialectError) return null;
+    throw error;
+  }
+}
+
+const span = { start: 0, end: 0 };
+
+const tableNode = (name: string): Table => ({
+  kind: 'table',
+  path: name.split('.').map((text) => ({ kind: 'name', text, ...span })),
+  alias: null,
+  final: false,
+  sample: null,
+  ...span,
+});
 
 function unknownTable(statement: Statement, table: Table, path: string): Error {
   if (Object.hasOwn(unsupportedTables, path))
