@@ -148,8 +148,15 @@ export function filterCondition(
   const { type, key } = filter;
   if (isOfCohort(filter)) return cohortCondition(filter, target, attr);
   if (type === 'empty' || key === null || key === undefined || key === '') return null;
+  if (type === 'hogql' && target.bindings !== undefined)
+    throw new FilterError(
+      'not_supported',
+      'A filter of type hogql has no key to bind in {filters(…)}. Write its condition into the query.',
+      `${attr}__type`,
+    );
   if (type === 'hogql') return parseKey(String(key), `${attr}__key`);
   const operand = operandOf(filter, target, attr);
+  if (operand === null) return null;
   const condition = operatorCondition(operand, filter, attr);
   return condition && combineConditions('and', [operand.restriction ?? null, condition]);
 }

@@ -34,6 +34,8 @@ export interface FilterTarget {
   readonly relation?: string;
   /** For rows of groups: the index of their type, null for any type, and the expression of their keys. */
   readonly groups?: { readonly index: number | null; readonly key: Expression };
+  /** The columns to compare, by the keys of filters; null for keys to skip. Any other key is an error. */
+  readonly bindings?: ReadonlyMap<string, Expression | null>;
 }
 
 /** What a filter compares with its value. */
@@ -74,7 +76,7 @@ const unsupportedTypes: Readonly<Record<string, string>> = {
 };
 
 /**
- * The operand of a filter with a key.
+ * The operand of a filter with a key; null to skip the filter.
  * @param attr path of the filter
  * @throws FilterError if the value is not stored, or the filter type does not apply to these rows
  */
@@ -82,7 +84,7 @@ export function operandOf(
   filter: PropertyFilter,
   target: Omit<FilterTarget, 'attr'>,
   attr: string,
-): FilterOperand {
+): FilterOperand | null {
   const { type, key } = filter;
   const { scope, relation } = target;
   const name = String(key);
@@ -91,6 +93,7 @@ export function operandOf(
   const kind = type ?? 'event';
   const reason = unsupportedTypes[kind];
   if (reason !== undefined) throw new FilterError('not_supported', reason, `${attr}__type`);
+  if (target.bindings !== undefined) return boundOperand(target.bindings, name, attr);
   if (kind === 'person' && (scope === 'events' || scope === 'persons'))
     return {
       value: scope === 'persons' ? partOf('properties') : partOf('person', 'properties'),
@@ -124,11 +127,34 @@ export function operandOf(
  * @param attr path of the filter
  * @throws FilterError if the rows are not those of persons
  */
-export function personOf({ scope, relation }: Omit<FilterTarget, 'attr'>, attr: string): Expression {
+export function personOf(
+  { scope, relation, bindings }: Omit<FilterTarget, 'attr'>,
+  attr: string,
+): Expression {
+  if (bindings !== undefined)
+    throw new FilterError(
+      'not_supported',
+      'A filter of type cohort has no key to bind in {filters(…)}. Write IN COHORT into the query.',
+      `${attr}__type`,
+    );
   const below = fieldsOf(relation);
   if (scope === 'events') return below('person_id');
   if (scope === 'persons') return below('id');
   throw new FilterError('not_supported', supportedTypes[scope], `${attr}__type`);
+}
+
+function boundOperand(
+  bindings: ReadonlyMap<string, Expression | null>,
+  name: string,
+  attr: string,
+): FilterOperand | null {
+  const value = bindings.get(name);
+  if (value !== undefined) return value && { value, kind: 'property' };
+  throw new FilterError(
+    'invalid_input',
+    `{filters(…)} binds no column to the filter on '${name}'. Write {filters(column AS '${name}')}, or null AS '${name}' to skip it.`,
+    attr,
+  );
 }
 
 /** Builds fields, qualified by the relation if it has a name. */

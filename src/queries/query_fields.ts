@@ -31,7 +31,7 @@ export const filtersCondition = (
 export function testAccountsCondition(
   { test_account_filters }: QueryProject,
   scope: FilterTarget['scope'],
-  relation?: string,
+  more: Pick<FilterTarget, 'relation' | 'bindings'> = {},
 ): Expression | null {
   const attr = 'query__filterTestAccounts';
   const read = propertyFilterListSchema.safeParse(test_account_filters);
@@ -45,11 +45,7 @@ export function testAccountsCondition(
       : read.data;
   return combineConditions(
     'and',
-    filters.map((filter) =>
-      asQueryError(() =>
-        filterCondition(filter, { scope, ...(relation !== undefined && { relation }) }, attr),
-      ),
-    ),
+    filters.map((filter) => asQueryError(() => filterCondition(filter, { scope, ...more }, attr))),
   );
 }
 

@@ -612,6 +612,8 @@ function afterDot(cursor: Cursor, object: Expression): Expression {
   }
   if (cursor.peekSymbol('*') && object.kind === 'field') return star(cursor, object.start, object.path);
   const name = anyName(cursor, expectedProperty);
+  if (cursor.peekSymbol('(') && isFilters(object))
+    return call(cursor, { ...name, text: `filters.${name.text}`, start: object.start });
   if (cursor.peekSymbol('('))
     throw cursor.error(
       'A function name cannot contain a dot.',
@@ -624,6 +626,10 @@ function afterDot(cursor: Cursor, object: Expression): Expression {
     return cursor.node<Field>(object.start, { kind: 'field', path: [...object.path, name] });
   return cursor.node<Member>(object.start, { kind: 'member', object, name, nullish: false });
 }
+
+/** Whether a name starts a placeholder such as `{filters.interval('week')}`. */
+const isFilters = (object: Expression): boolean =>
+  object.kind === 'field' && object.path.length === 1 && object.path[0]?.text === 'filters';
 
 /** An index or a slice, after its opening bracket. */
 function indexOrSlice(cursor: Cursor, object: Expression, nullish: boolean): Expression {

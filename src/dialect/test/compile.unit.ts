@@ -2,7 +2,8 @@ import { describe, expect, it } from '@jest/globals';
 import { compileQuery } from '../compile/compile_query.ts';
 import { DialectError } from '../query_text.ts';
 import { parseExpression, parseQuery } from '../parser/queries.ts';
-import type { Placeholders, PlaceholderValue } from '../resolve/placeholders.ts';
+import type { Expression } from '../ast.ts';
+import type { Bindings, Placeholders, PlaceholderValue } from '../resolve/placeholders.ts';
 import { project } from './project.ts';
 import { validParameters, invalidParameters } from './invalid_parameters.ts';
 import { invalidQueries } from './invalid_queries.ts';
@@ -170,9 +171,46 @@ describe('placeholders', () => {
     conditionOf: ({ table, name }) => parseExpression(`${name}.event = '${table}'`),
   };
 
+  /** The columns of all keys, and the names of those to skip. */
+  const joined = (bindings: Bindings): Expression => ({
+    kind: 'tuple',
+    items: [...bindings].map(([key, column]) => column ?? { kind: 'string', value: key, start: 0, end: 0 }),
+    start: 0,
+    end: 0,
+  });
+
+  it.each([
+    [
+      'SELECT {filters.breakdown} FROM events',
+      'Unresolved placeholder: {filters.breakdown}. Write {filters.breakdown(',
+    ],
+    [
+      'SELECT 1 FROM events WHERE {filters()}',
+      'Each argument of {filters(…)} must bind a column to a key of its own.',
+    ],
+    [
+      'SELECT 1 FROM events WHERE {filters(event)}',
+      "Write {filters(created_at AS timestamp, plan AS 'plan')}",
+    ],
+    [
+      "SELECT 1 FROM events WHERE {filters(event AS 'a', uuid AS a)}",
+      'must bind a column to a key of its own',
+    ],
+    ['SELECT {filters.breakdown(event)} FROM events', "Write {filters.breakdown(properties.plan AS 'plan')}"],
+    ["SELECT {filters.interval('fortnight')}", "Write {filters.interval('week')}."],
+    ["SELECT {filters.interval('day', 'week')}", "Write {filters.interval('week')}."],
+    ['SELECT {filters.interval(event)} FROM events', "Write {filters.interval('week')}."],
+    ["SELECT {filters.granularity('day')}", 'Unresolved placeholder: {filters.granularity()}'],
+    ["SELECT {filters.interval(DISTINCT 'day')}", 'A placeholder must be a name'],
+    ["SELECT filters.interval('day')", "Unsupported function call 'filters.interval(...)'"],
+    ['SELECT {other.call(1)}', 'A function name cannot contain a dot. Write call(…).'],
+  ])('of filters are rejected with what to write: %s', (query, message) => {
+    expect(() => compile(query)).toThrow(message);
+  });
+
   it('with table conditions are rejected in a SELECT without such a table', () => {
-    expect(() => compile('SELECT 1 FROM persons WHERE {filters}', new Map([['filters', ofRows]]))).toThrow(
-      'Cannot use {filters} in a SELECT that does not read events, sessions or groups.',
+    expect(() => compile('SELECT 1 FROM plans WHERE {filters}', new Map([['filters', ofRows]]))).toThrow(
+      'Cannot use {filters} in a SELECT that does not read events, sessions, groups or persons.',
     );
   });
 
@@ -207,6 +245,24 @@ describe('placeholders', () => {
       'SELECT 1 LIMIT 0.5 PERCENT',
     ],
     ['SELECT {a}', new Map([['a', { kind: 'value', value: ['x', null] }]]), "SELECT ['x', NULL] LIMIT 100"],
+    ['SELECT {filters.interval}', new Map(), "SELECT 'day' LIMIT 100"],
+    ["SELECT {filters.interval('week')}", new Map(), "SELECT 'week' LIMIT 100"],
+    [
+      "SELECT {filters.interval('week')}",
+      new Map([['filters.interval()', { kind: 'unit', unit: 'month' }]]),
+      "SELECT 'month' LIMIT 100",
+    ],
+    ["SELECT {filters.breakdown(event AS 'e')} FROM events", new Map(), 'SELECT NULL FROM events LIMIT 100'],
+    [
+      'SELECT 1 FROM plans WHERE {filters(name AS timestamp)}',
+      new Map(),
+      'SELECT 1 FROM plans WHERE true LIMIT 100',
+    ],
+    [
+      "SELECT {filters(lower(name) AS 'plan', null AS other)} FROM plans",
+      new Map([['filters()', { kind: 'bindings', expressionOf: joined }]]),
+      "SELECT (lower(name), 'other') FROM plans LIMIT 100",
+    ],
   ])('%s', (query, placeholders, printed) => {
     expect(compile(query, placeholders).printed).toBe(printed);
   });

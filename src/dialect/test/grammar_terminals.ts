@@ -58,6 +58,7 @@ export const oneOf = (...choices: readonly string[]): Arbitrary<string> => fc.co
 export const literal = oneOf(
   '0',
   '1',
+  '1_000',
   '42',
   '1.5',
   '.5',

@@ -38,7 +38,7 @@ export const invalidQueries: readonly (readonly [query: string, column: number, 
   [
     'SELECT person FROM events',
     8,
-    "Can't select a table when a column is expected: person. Select one of its columns: id, created_at, properties.",
+    "Can't select a table when a column is expected: person. Select one of its columns: id, created_at, properties, is_identified.",
   ],
   [
     'SELECT id FROM events JOIN persons ON 1=1 JOIN persons p2 ON 1=1',

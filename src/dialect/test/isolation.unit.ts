@@ -95,12 +95,34 @@ describe('the team filter', () => {
     'SELECT e.person.properties.email FROM persons AS p RIGHT ANY JOIN events AS e ON p.id = e.person_id OR p.properties.email = e.event',
     'SELECT e.event, p.id FROM events AS e ANY JOIN persons AS p ON p.id = e.person_id LEFT SEMI JOIN sessions AS s ON s.distinct_id = e.distinct_id',
     "SELECT person_id, pdi.person.properties.x FROM events WHERE person_id = '00000000-0000-0000-0000-0000000000ad'",
+    'SELECT is_identified, pdi.distinct_id, p.pdi.person_id, p.is_identified FROM persons AS p',
+    'SELECT person.is_identified, person.properties.email, person_id FROM raw_session_replay_events',
+    'SELECT c.name, e.person.is_identified FROM system.cohorts AS c JOIN events AS e ON e.event = c.name',
+    'SELECT event, arrayJoin(groupArray(person.is_identified)) AS i FROM events GROUP BY event HAVING i',
+    'SELECT c.column_name, e.event FROM system.information_schema.columns AS c JOIN events AS e ON e.event = c.table_name',
     'SELECT 1 FROM events WHERE distinct_id IN (SELECT distinct_id FROM `warehouse.orders`)'.replaceAll(
       '`',
       '',
     ),
   ])('applies to every relation of %s', async (query) => {
     await expectIsolated(query);
+  });
+
+  it('leaves the information schema with what the project itself can read, and no relation of the database', async () => {
+    const rowsOfSchema = (of: Project): string => {
+      const columns = compileQuery('SELECT * FROM system.information_schema.columns', of);
+      const tables = compileQuery('SELECT * FROM system.information_schema.tables', of);
+      return [...columns.parameters, ...tables.parameters].join(' ');
+    };
+    const other = { ...project, teamId: 42, schema: { ...schema, warehouse: new Map() } };
+    expect(rowsOfSchema(project)).toContain('warehouse.orders');
+    expect(rowsOfSchema(other)).not.toMatch(/orders|plans/);
+    expect(rowsOfSchema(project)).not.toMatch(/public\.|pg_|is_deleted"?,1,"Boolean"|exportd/);
+    const { sql, parameters } = compileQuery(
+      'SELECT c.*, row_count FROM system.information_schema.columns AS c JOIN system.information_schema.tables AS t USING (table_name)',
+      project,
+    );
+    expect(await relationsOf(sql, parameters)).toEqual([]);
   });
 
   it('applies to every version of the rows of a relation that may have several', async () => {
@@ -191,6 +213,9 @@ describe('forbidden queries', () => {
     'SELECT * FROM information_schema.tables',
     'SELECT * FROM public.events',
     'SELECT * FROM system.tables',
+    'SELECT * FROM system.information_schema.schemata',
+    'SELECT * FROM system.columns',
+    'SELECT relation FROM system.information_schema.tables',
     'SELECT * FROM exportd.api_keys',
     'SELECT ctid FROM events',
     'SELECT xmin FROM events',

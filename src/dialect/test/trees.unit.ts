@@ -24,6 +24,7 @@ const tableNode = (path: string, alias: string | null = null) => ({
   final: false,
   sample: null,
 });
+const interval = { kind: 'interval', amount: number('1'), unit: 'day' };
 const selectOne = {
   kind: 'select',
   ctes: [],
@@ -58,6 +59,15 @@ describe('expression trees', () => {
     ["'it''s\\n'", string("it's\n")],
     ["'\\d'", string('\\d')],
     ['-1', { kind: 'unary', operator: '-', operand: number('1') }],
+    ['1_000.5_0', number('1000.50')],
+    ['0x1_F', number('0x1f')],
+    ['dateDiff(DAY, a, b)', callTo('dateDiff', string('DAY'), field('a'), field('b'))],
+    ['date_add(day, INTERVAL 1 DAY)', callTo('date_add', field('day'), interval)],
+    ['age(day, a, b)', callTo('age', field('day'), field('a'), field('b'))],
+    [
+      "{filters.interval('week')}",
+      { kind: 'placeholder', expression: callTo('filters.interval', string('week')) },
+    ],
     ['a AND b AND c', { kind: 'logical', operator: 'and', operands: [field('a'), field('b'), field('c')] }],
     ['a not in b', { kind: 'comparison', operator: 'not in', left: field('a'), right: field('b') }],
     ['a is not null', { kind: 'is_null', operand: field('a'), negated: true }],

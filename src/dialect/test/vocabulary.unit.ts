@@ -18,6 +18,9 @@ describe('the described tables', () => {
       'cohort_people',
       'raw_person_distinct_ids',
       'raw_session_replay_events',
+      'system.cohorts',
+      'system.information_schema.tables',
+      'system.information_schema.columns',
       'warehouse.orders',
       'plans',
     ]);

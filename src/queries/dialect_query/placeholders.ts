@@ -1,11 +1,22 @@
 import { type Expression, findNodes, type Node } from '@exportd/dialect/ast';
 import { buildExpression, buildField, buildLiteral, combineConditions } from '@exportd/dialect/ast_builders';
 import { parseQuery } from '@exportd/dialect/parser/queries';
-import type { Placeholders, PlaceholderTable, PlaceholderValue } from '@exportd/dialect/resolve/placeholders';
+import type {
+  Bindings,
+  Placeholders,
+  PlaceholderTable,
+  PlaceholderValue,
+} from '@exportd/dialect/resolve/placeholders';
 import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import { filterBounds } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
-import { fallibleFilters, filtersCondition, testAccountsCondition } from '../query_fields.ts';
+import {
+  breakdownsOf,
+  cohortBreakdownOf,
+  fallibleFilters,
+  filtersCondition,
+  testAccountsCondition,
+} from '../query_fields.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, UsedVariable } from '../query_kind.ts';
 import type { DialectQuery } from './schema.ts';
@@ -27,17 +38,49 @@ function filterPlaceholders(
       'filters',
       { kind: 'condition', conditionOf: (rows) => condition(filters, bounds, rows, context, attr) },
     ],
+    [
+      'filters()',
+      {
+        kind: 'bindings',
+        expressionOf: (bindings) => boundCondition(filters, bounds, bindings, context, attr),
+      },
+    ],
+    ['filters.interval', { kind: 'unit', unit: filters?.interval ?? null }],
+    ['filters.interval()', { kind: 'unit', unit: filters?.interval ?? null }],
+    [
+      'filters.breakdown()',
+      {
+        kind: 'bindings',
+        expressionOf: (bindings) => boundBreakdown(filters?.breakdownFilter, bindings, attr),
+      },
+    ],
   ];
 }
 
 const orUnset = (expression: Expression | null): PlaceholderValue =>
   expression === null ? { kind: 'unset' } : { kind: 'expression', expression };
 
-const times = { events: 'timestamp', sessions: '$start_timestamp', groups: 'created_at' } as const;
+const times = {
+  events: 'timestamp',
+  sessions: '$start_timestamp',
+  groups: 'created_at',
+  persons: 'created_at',
+} as const;
+
+type Bounds = ReturnType<typeof filterBounds>;
+
+const rangeOf = (time: Expression, { from, to }: Bounds): readonly (Expression | null)[] => [
+  from && buildExpression('{time} >= {bound}', { time, bound: from }),
+  to &&
+    buildExpression(`{time} ${to.isInclusive ? '<=' : '<'} {bound}`, {
+      time,
+      bound: to.moment,
+    }),
+];
 
 function condition(
   filters: DialectQuery['filters'],
-  bounds: ReturnType<typeof filterBounds>,
+  bounds: Bounds,
   { table, name }: PlaceholderTable,
   { project }: FilterContext,
   attr: string,
@@ -54,22 +97,65 @@ function condition(
     );
   return (
     combineConditions('and', [
-      bounds.from && buildExpression('{time} >= {bound}', { time, bound: bounds.from }),
-      bounds.to &&
-        buildExpression(`{time} ${bounds.to.isInclusive ? '<=' : '<'} {bound}`, {
-          time,
-          bound: bounds.to.moment,
-        }),
+      ...rangeOf(time, bounds),
       filtersCondition(filters?.properties, {
         scope: table,
         relation: name,
         attr: `${attr}__properties`,
         ...(table === 'groups' && { groups: { index: null, key: buildField(name, 'key') } }),
       }),
-      excludesTestAccounts ? testAccountsCondition(project, 'events', name) : null,
+      excludesTestAccounts ? testAccountsCondition(project, 'events', { relation: name }) : null,
     ]) ?? buildLiteral(true)
   );
 }
+
+/** The same on the columns that the query binds. @throws QueryError for a filter whose key is not bound */
+function boundCondition(
+  filters: DialectQuery['filters'],
+  bounds: Bounds,
+  bindings: Bindings,
+  { project }: FilterContext,
+  attr: string,
+): Expression {
+  const time = bindings.get('timestamp');
+  if (time === undefined && (bounds.from ?? bounds.to) !== null)
+    throw new QueryError(
+      'invalid_input',
+      '{filters(…)} binds no column to the dates. Write {filters(created_at AS timestamp)}, or null AS timestamp to skip them.',
+      { attr: `${attr}__dateRange` },
+    );
+  return (
+    combineConditions('and', [
+      ...(time ? rangeOf(time, bounds) : []),
+      filtersCondition(filters?.properties, { scope: 'events', bindings, attr: `${attr}__properties` }),
+      filters?.filterTestAccounts ? testAccountsCondition(project, 'events', { bindings }) : null,
+    ]) ?? buildLiteral(true)
+  );
+}
+
+/** The column that the query binds to the property of a breakdown; null without a breakdown. @throws QueryError */
+function boundBreakdown(filter: BreakdownFilter, bindings: Bindings, attr: string): Expression {
+  const path = `${attr}__breakdownFilter`;
+  const [breakdown, another] = breakdownsOf(filter);
+  const names = [breakdown?.property ?? []].flat();
+  if (another !== undefined || names.length > 1 || cohortBreakdownOf(filter) !== null || breakdown?.bins)
+    throw new QueryError(
+      'not_supported',
+      '{filters.breakdown(…)} supports one property, neither cohorts nor bins.',
+      { attr: path },
+    );
+  if (breakdown === undefined) return buildLiteral(null);
+  const key = String(names[0] ?? '');
+  const bound = bindings.get(key);
+  if (bound !== undefined) return bound ?? buildLiteral(null);
+  throw new QueryError(
+    'invalid_input',
+    `{filters.breakdown(…)} binds no column to '${key}'. Write {filters.breakdown(column AS '${key}')}, or null AS '${key}' to skip it.`,
+    { attr: path },
+  );
+}
+
+type BreakdownFilter = Parameters<typeof breakdownsOf>[0];
 
 type Placeholder = Extract<Node, { kind: 'placeholder' }>;
 const isPlaceholder = (node: Node): node is Placeholder => node.kind === 'placeholder';

@@ -2,6 +2,7 @@ import * as z from 'zod';
 import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import { dateRangeSchema } from '../dates.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
+import { breakdownFilterSchema } from '../query_fields.ts';
 
 const json: z.ZodType<JsonValue> = z.json();
 
@@ -29,6 +30,10 @@ export const dialectQuerySchema = z.strictObject({
       dateRange: dateRangeSchema.nullish(),
       properties: propertyFiltersSchema.nullish(),
       filterTestAccounts: z.boolean().nullish(),
+      /** The value of `{filters.interval}`. */
+      interval: z.enum(['second', 'minute', 'hour', 'day', 'week', 'month', 'quarter', 'year']).nullish(),
+      /** Which column of `{filters.breakdown(…)}` is read. */
+      breakdownFilter: breakdownFilterSchema.nullish(),
     })
     .nullish(),
   name: z.string().nullish(),

@@ -261,7 +261,7 @@ function fieldConditions(
     personId ? ofPerson(personId) : null,
     filtersCondition(properties, filterTarget('properties')),
     filtersCondition(fixedProperties, filterTarget('fixedProperties')),
-    filterTestAccounts ? testAccountsCondition(context.project, 'events', 'events') : null,
+    filterTestAccounts ? testAccountsCondition(context.project, 'events', { relation: 'events' }) : null,
   ]);
 }
 
@@ -273,7 +273,7 @@ const filterConditions = (
   { properties, fixedProperties, filterTestAccounts }: EventsQuery,
   project: QueryProject,
 ): readonly RequestedCondition[] => {
-  const tests = filterTestAccounts ? testAccountsCondition(project, 'events', 'events') : null;
+  const tests = filterTestAccounts ? testAccountsCondition(project, 'events', { relation: 'events' }) : null;
   return [
     ...fallibleConditions(properties, filterTarget('properties')),
     ...fallibleConditions(fixedProperties, filterTarget('fixedProperties')),

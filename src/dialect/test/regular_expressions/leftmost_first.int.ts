@@ -91,6 +91,12 @@ describe('preferences that the next character or the end of the text decides', (
     ["extract('Chromium', 'Chrome|Chromium')", 'Chromium'],
     ["extractGroups('aaabc', '(a){2,3}?(b|bc)')", ['a', 'b']],
     ["extract('/a/b/c', '^(.*)/b')", '/a'],
+    ["extract('https://ex.com/a?b', '^(?:https?://)?([^/?]+)')", 'ex.com'],
+    ["extract('ex.com/a', '^(?:https?://)?([^/?]+)')", 'ex.com'],
+    ["extract('http:///a', '^(?:https?://)?([^/?]+)')", 'http:'],
+    ["extract('https://www.ex.com:80/a', '^(?:https?://)?(?:www\\.)?([^/:?#]+)')", 'ex.com'],
+    ["extract('www.ex.com', '^(?:https?://)?(?:www\\.)?([^/:?#]+)')", 'ex.com'],
+    ["extract('a?utm=x&y', '.*?utm=(.*)')", 'x&y'],
     ["extractGroups('https://ex.com/p?x=1', '^(https?)://([^/]+)(/[^?]*)?')", ['https', 'ex.com', '/p']],
   ])('%s', async (expression, expected) => {
     expect(await resultOf(expression)).toEqual(expected);

@@ -32,6 +32,7 @@ export class RandomPatterns {
   }
 
   pattern(): string {
+    if (this.#draw(4) === 0) return this.#prefixed();
     return this.#draw(4) === 0
       ? this.#alternation(2)
       : this.#distinct(1, this.#one([greedy, greedy, ['', ...lazy]]));
@@ -60,6 +61,15 @@ export class RandomPatterns {
     if (choice < 6) return this.#one(['.', '[ab]', '[^a]', '\\w', 'ü']);
     if (choice === 6) return this.#one(['\\b', '\\B', '^', '$']);
     return this.#group(this.#alternation(depth - 1));
+  }
+
+  /** Optional prefixes before a repeated class, as in expressions for URLs. */
+  #prefixed(): string {
+    const part = (): string => this.#one(['a', 'b', 'c', '-', '[ab]', '[^a]', ' ']);
+    const prefix = (): string =>
+      `${this.#one(['(', '(?:'])}${part()}${this.#one(['', part(), `${part()}?`])}${part()})${this.#one(['?', '?', '*'])}`;
+    const prefixes = Array.from({ length: 1 + this.#draw(2) }, prefix).join('');
+    return `${prefixes}(${this.#one(['[^a]', '[ab]', '[^-]', '.', '[bc]'])}${this.#one(['+', '*', '{2,}'])})`;
   }
 
   /** A pattern whose branches, and mostly its items, start with different letters. PostgreSQL can follow most of them. */
