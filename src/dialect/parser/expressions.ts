@@ -679,7 +679,7 @@ function symbolExpression(cursor: Cursor): Expression {
     throw cursor.error(
       'Tags such as <Sparkline … /> are not supported.',
       cursor.token,
-      'Use a function instead.',
+      'Write sparkline([1, 2]) or recordingButton(session_id).',
     );
   if (cursor.peekSymbol('*'))
     throw cursor.error('`*` is allowed only in SELECT, in COLUMNS() and as a function argument.');

@@ -256,7 +256,12 @@ function select(cursor: Cursor): Select {
 
 function optionalCtes(cursor: Cursor): readonly Cte[] {
   if (!cursor.acceptKeywords('WITH')) return [];
-  if (cursor.peekKeywords('RECURSIVE')) throw cursor.error('WITH RECURSIVE is not supported.');
+  if (cursor.peekKeywords('RECURSIVE'))
+    throw cursor.error(
+      'WITH RECURSIVE is not supported.',
+      cursor.token,
+      'Write numbers(n) for a series, and one JOIN for each level of a tree.',
+    );
   return cursor.list(
     () => cte(cursor),
     () => cursor.peekKeywords('SELECT'),

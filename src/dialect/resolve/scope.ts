@@ -452,9 +452,18 @@ function unknownFieldError(field: Field, first: Name, scope: Scope): Error {
     ...relations.flatMap((relation) => (relation.name === null ? [] : [relation.name])),
   ];
   const near = nearestName(name, names);
-  const hint = near === null ? quoteHint(field, first, statement.queryText.text) : didYouMean(near);
+  const hint =
+    near === null
+      ? (groupHint(field, relations) ?? quoteHint(field, first, statement.queryText.text))
+      : didYouMean(near);
   return statement.error(`Unable to resolve field: ${name}`, first, hint);
 }
+
+/** A hint for `organization.properties.name`, which other products name after the type of a group. */
+const groupHint = ({ path }: Field, relations: readonly Relation[]): string | null =>
+  path[1]?.text === 'properties' && relations.some((relation) => relation.names().includes('group_0'))
+    ? 'Groups are called group_0 to group_4: group_0.properties.name.'
+    : null;
 
 /** A hint for `event = "purchase"`, as other SQL dialects write strings. */
 const quoteHint = ({ path }: Field, { start, text }: Name, query: string): string | null =>

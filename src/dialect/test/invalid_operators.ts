@@ -84,7 +84,7 @@ export const invalidOperators: readonly InvalidText[] = [
   [
     'SELECT <Sparkline data={a} />',
     '       ^',
-    'Tags such as <Sparkline … /> are not supported. Use a function instead. (line 1, column 8)',
+    'Tags such as <Sparkline … /> are not supported. Write sparkline([1, 2]) or recordingButton(session_id). (line 1, column 8)',
   ],
   [
     'SELECT INTERVAL 1 FORTNIGHT',

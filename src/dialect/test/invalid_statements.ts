@@ -197,7 +197,7 @@ export const invalidStatements: readonly InvalidText[] = [
   [
     'WITH RECURSIVE a AS (SELECT 1) SELECT 1',
     '     ^^^^^^^^^',
-    'WITH RECURSIVE is not supported. (line 1, column 6)',
+    'WITH RECURSIVE is not supported. Write numbers(n) for a series, and one JOIN for each level of a tree. (line 1, column 6)',
   ],
   [
     'WITH a AS MATERIALIZED (SELECT 1) SELECT 1',

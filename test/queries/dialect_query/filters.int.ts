@@ -124,6 +124,44 @@ describe('{filters}', () => {
     for (const [properties, names] of cases) expect(await namesOf(query, { properties })).toBe(names);
   });
 
+  it('applies to columns that a query binds; null skips a key', async () => {
+    const bound = (bindings: string): string =>
+      `select event from (select event, timestamp as at, properties.plan as p from events) where {filters(${bindings})} order by at`;
+    const filters = { dateRange: { date_from: '2026-11-20' }, properties: [pro] };
+    expect(await namesOf(bound("at AS timestamp, p AS 'plan'"))).toBe('abcd');
+    expect(await namesOf(bound("at AS timestamp, p AS 'plan'"), filters)).toBe('c');
+    expect(await namesOf(bound("null AS timestamp, p AS 'plan'"), filters)).toBe('ac');
+    expect(await namesOf(bound("toTimeZone(at, 'UTC') AS timestamp, null AS plan"), filters)).toBe('cd');
+    const groups = {
+      type: 'OR',
+      values: [pro, { key: 'name', operator: 'icontains', value: 'D' }],
+    };
+    expect(await namesOf(bound("p AS 'plan', event AS 'name'"), { properties: groups })).toBe('acd');
+    expect(await namesOf(bound("p AS 'plan'"), { filterTestAccounts: true })).toBe('abc');
+  });
+
+  it('has the interval and the breakdown of a dashboard as placeholders', async () => {
+    const byInterval = "select toString({filters.interval('week')}), {filters.interval}";
+    expect((await runQuery(byInterval)).body.results).toEqual([['week', 'day']]);
+    expect((await runQuery(byInterval, { interval: 'hour' })).body.results).toEqual([['hour', 'hour']]);
+    const byPlan =
+      "select {filters.breakdown(properties.plan AS 'plan', null AS 'browser')} as b, count() from events group by b order by b";
+    const plans = [
+      ['free', 1],
+      ['pro', 2],
+      ['staff', 1],
+    ];
+    const cases: readonly [object, unknown][] = [
+      [{}, [[null, 4]]],
+      [{ breakdown: 'plan' }, plans],
+      [{ breakdown: ['plan'], breakdown_type: 'event' }, plans],
+      [{ breakdowns: [{ property: 'plan', type: 'person' }] }, plans],
+      [{ breakdown: 'browser' }, [[null, 4]]],
+    ];
+    for (const [breakdownFilter, rows] of cases)
+      expect((await runQuery(byPlan, { breakdownFilter })).body.results).toEqual(rows);
+  });
+
   it('has its bounds as separate placeholders; a comparison with an unset one is true', async () => {
     const query =
       'select event from events where timestamp >= {filters.dateRange.from} and timestamp < {filters.dateRange.to} order by event';
@@ -146,7 +184,65 @@ describe('{filters}', () => {
   });
 
   it.each([
-    ['select 1 from persons where {filters}', {}, {}, 'dialect_error', 'query__query'],
+    ['select 1 from person_distinct_ids where {filters}', {}, {}, 'dialect_error', 'query__query'],
+    [
+      'select 1 from persons where {filters}',
+      { properties: [pro] },
+      {},
+      'not_supported',
+      'query__filters__properties__0__type',
+    ],
+    [
+      "select 1 from persons where {filters(properties.plan AS 'plan')}",
+      { dateRange: { date_from: '2026-11-20' } },
+      {},
+      'invalid_input',
+      'query__filters__dateRange',
+    ],
+    [
+      'select 1 from persons where {filters(null AS timestamp)}',
+      { properties: [{ key: '' }, pro] },
+      {},
+      'invalid_input',
+      'query__filters__properties__1',
+    ],
+    [
+      'select 1 from persons where {filters(null AS timestamp)}',
+      { properties: [{ type: 'hogql', key: '1 = 1' }] },
+      {},
+      'not_supported',
+      'query__filters__properties__0__type',
+    ],
+    [
+      'select 1 from persons where {filters(null AS timestamp)}',
+      { filterTestAccounts: true },
+      {},
+      'invalid_input',
+      'query__filterTestAccounts',
+    ],
+    [
+      "select {filters.breakdown(event AS 'e')} from events",
+      { breakdownFilter: { breakdown: 'plan' } },
+      {},
+      'invalid_input',
+      'query__filters__breakdownFilter',
+    ],
+    [
+      "select {filters.breakdown(event AS 'e')} from events",
+      { breakdownFilter: { breakdown: ['e', 'plan'] } },
+      {},
+      'not_supported',
+      'query__filters__breakdownFilter',
+    ],
+    [
+      "select {filters.breakdown(event AS 'e')} from events",
+      { breakdownFilter: { breakdown: 'e', breakdown_histogram_bin_count: 3 } },
+      {},
+      'not_supported',
+      'query__filters__breakdownFilter',
+    ],
+    ["select {filters.interval('fortnight')}", {}, {}, 'dialect_error', 'query__query'],
+    ['select {filters.interval}', { interval: 'fortnight' }, {}, 'invalid_input', 'query__filters__interval'],
     [all, { dateRange: { date_from: 'soon' } }, {}, 'invalid_input', 'query__filters__dateRange__date_from'],
     [all, { dateRange: { date_to: 'all' } }, {}, 'invalid_input', 'query__filters__dateRange__date_to'],
     [

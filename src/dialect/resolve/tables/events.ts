@@ -13,6 +13,7 @@ import {
   TeamRelation,
 } from '../relation.ts';
 import type { Statement } from '../statement.ts';
+import { elementColumn, elementColumns } from './elements.ts';
 import {
   type FieldDefinitions,
   fieldOf,
@@ -132,6 +133,8 @@ export class EventsRelation implements Relation {
     if (name === 'pdi') return { kind: 'nested', fields: this.#mapping };
     const group = groupFields.find((one) => one === name);
     if (group !== undefined) return this.#group(group);
+    const ofElements = elementColumn(name, () => this.#relation.column('elements_chain'));
+    if (ofElements !== undefined) return ofElements;
     const field = fieldOf(this.#relation, eventFields, name, 'event');
     return name === 'person_id' ? field : this.#ownField(field);
   };
@@ -143,6 +146,7 @@ export class EventsRelation implements Relation {
 
   readonly names = (): readonly string[] => [
     ...Object.keys(eventFields),
+    ...elementColumns,
     ...propertyColumns,
     'person',
     'session',
