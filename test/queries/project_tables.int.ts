@@ -131,6 +131,20 @@ describe('warehouse tables', () => {
     expect(await runQuery('select count() from stripe.charges', other())).toMatch(
       'Unknown table `stripe.charges`.',
     );
+    const described = `select c.table_name, t.table_type, column_name, data_type from system.information_schema.columns as c
+      join system.information_schema.tables as t on t.table_name = c.table_name
+      where t.table_schema = 'warehouse' and column_name in ('paid', 'tags', 'x') order by 1, 3`;
+    expect(await runQuery(described)).toMatchObject({
+      results: [
+        ['odd', 'data_warehouse', 'x', 'Integer'],
+        ['stripe.charges', 'data_warehouse', 'paid', 'Boolean'],
+        ['stripe.charges', 'data_warehouse', 'tags', 'Array'],
+      ],
+    });
+    expect(await runQuery(described, other())).toMatchObject({ results: [] });
+    expect(await add(project(), 'system.charges', 'public.stripe_charges')).toBe(
+      '"system" is a built-in table of queries. Choose another name.',
+    );
   });
 
   it('with a team column can be registered by several projects, and each sees its own rows', async () => {

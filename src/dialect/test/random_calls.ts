@@ -33,6 +33,7 @@ const leaves: Readonly<Record<ValueKind, readonly string[]>> = {
     "'%Y-%m-%d'",
     "'day'",
     "'UTC'",
+    "'Int64'",
     "'['",
     '\'{"a": [1, 2]}\'',
     "'a'",
