@@ -378,8 +378,8 @@ describe('a form of SELECT that was refused', () => {
     ]);
     expect(counts).toEqual([
       [8, 0],
-      [21, 3],
-      [14, 12],
+      [18, 3],
+      [13, 12],
     ]);
   });
 });

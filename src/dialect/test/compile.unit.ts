@@ -182,7 +182,7 @@ describe('placeholders', () => {
   it.each([
     [
       'SELECT {filters.breakdown} FROM events',
-      'Unresolved placeholder: {filters.breakdown}. Write {filters.breakdown(',
+      'Unresolved placeholder: {filters.breakdown} Write {filters.breakdown(',
     ],
     [
       'SELECT 1 FROM events WHERE {filters()}',

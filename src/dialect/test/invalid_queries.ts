@@ -84,7 +84,11 @@ export const invalidQueries: readonly (readonly [query: string, column: number, 
   ],
   ['SELECT e.person.properties.* FROM events AS e', 8, 'Unknown table `e.person.properties`.'],
   ['SELECT * FROM pg_catalog.pg_class', 15, 'Unknown table `pg_catalog.pg_class`.'],
-  ['SELECT * FROM information_schema.tables', 15, 'Unknown table `information_schema.tables`.'],
+  [
+    'SELECT * FROM information_schema.tables',
+    15,
+    'The table `information_schema.tables` is not supported. Use system.information_schema.tables.',
+  ],
   ["SELECT current_setting('x')", 8, "Unsupported function call 'current_setting(...)'."],
   [
     'SELECT event FROM events WHERE EXISTS (SELECT 1 FROM persons WHERE id = person_id)',
