@@ -361,11 +361,11 @@ const refused: readonly (readonly [of: Class, query: string, says: string, inste
 ];
 
 describe('a form of SELECT that was refused', () => {
-  it.each(answered)('of class %s answers: %s', async (_class, query, rows, filters) => {
+  it.each(answered)('of class %s answers: %s', async (...[, query, rows, filters]) => {
     expect(await rowsOf(query, filters)).toEqual(rows);
   });
 
-  it.each(refused)('of class %s is refused with what to write: %s', async (_class, query, says, instead) => {
+  it.each(refused)('of class %s is refused with what to write: %s', async (...[, query, says, instead]) => {
     const { status, body } = await run(query);
     expect([status, body.detail]).toEqual([400, expect.stringContaining(says)]);
     expect((await run(instead)).body.detail).toBeUndefined();
