@@ -386,7 +386,7 @@ const isRelevant = `case step when 1 then latest_first is null when 2 then lates
 
 /**
  * Looks back twice in one sort order: from a second step to the latest first step, and from a third step to the latest
- * second step that has a first. A person counts at the deepest step, the first time that they reached it. The times of
+ * second step that has a first; of second steps with one first step, the first counts. A person counts at the deepest step, the first time that they reached it. The times of
  * the preceding steps never decrease, so the minimum belongs to the first time.
  */
 const furthest = `
@@ -398,9 +398,11 @@ const furthest = `
     from (
       select person_id, at, step, first_at,
         case when step = 3 then max(first_at) over ${followed} end as chain_first,
-        case when step = 3 then max(at) filter (where step = 2) over ${followed} end as chain_second
+        case when step = 3 then max(entered_at) over ${followed} end as chain_second
       from (
-        select person_id, at, step, case when step = 2 then latest_first end as first_at from (
+        select person_id, at, step, case when step = 2 then latest_first end as first_at,
+          case when step = 2 then min(at) filter (where step = 2) over (partition by person_id, latest_first) end as entered_at
+        from (
           select *, max(at) filter (where step = 1) over ${followed} as latest_first from (${funnelSteps()}) as steps
         ) as looked_back where ${isRelevant}
       ) as seconds
@@ -421,10 +423,12 @@ const furthestByBrowser = `
         when chain_first + interval '336 hours' >= at then 3 end as depth
       from (
         select *, case when step = 3 then max(first_at) over ${followed} end as chain_first,
-          case when step = 3 then max(at) filter (where first_at is not null) over ${followed} end as chain_second
+          case when step = 3 then max(entered_at) over ${followed} end as chain_second
         from (
           select person_id, at, step, browser, browser_at,
-            case when step = 2 and latest_first + interval '336 hours' >= at then latest_first end as first_at
+            case when step = 2 and latest_first + interval '336 hours' >= at then latest_first end as first_at,
+            case when step = 2 and latest_first + interval '336 hours' >= at
+              then min(at) filter (where step = 2) over (partition by person_id, latest_first) end as entered_at
           from (
             select *, max(at) filter (where step = 1) over ${followed} as latest_first,
               min(at) filter (where browser <> '') over (partition by person_id) as browser_at
