@@ -1,7 +1,7 @@
 import { buildSelect, buildTimeLiteral } from '@exportd/dialect/ast_builders';
 import { nearestName } from '@exportd/dialect/query_text';
 import { type DialectReader, openDialectReader } from './dialect_reader.ts';
-import { readVocabulary } from './vocabulary.ts';
+import { readVocabulary, type Vocabulary } from './vocabulary.ts';
 import { type MentionedName, mentionedNames, type NameKind } from './mentioned_names.ts';
 import type { QueryContext } from './query_kind.ts';
 
@@ -37,30 +37,30 @@ export function createNameCache(now = () => performance.now()): NameCache {
 }
 
 const days = 90;
-/** More names of a query are not searched. */
+/** More names of a query are not searched, and none after so many that no row has: each of those reads all rows of its search. */
 const maxSearched = 10;
+const maxMissing = 3;
 
-/** Where a name is searched: at most so many of the newest rows, by an index, since reading all would be a query of its own. */
-const searches: Readonly<
-  Record<
-    NameKind,
-    { readonly rows: string; readonly maxRows: number; readonly has: string; readonly what: string }
-  >
-> = {
-  event: {
-    rows: 'select event from events where inserted_at > {since} order by inserted_at desc limit 1000000',
-    maxRows: 1_000_000,
-    has: 'event = {name}',
-    what: 'events',
-  },
+/** A search in so many of the newest rows, which the index of exports finds: reading all would be a query of its own. */
+interface Search {
+  readonly rows: string;
+  readonly maxRows: number;
+  /** The condition that a row has the name. */
+  readonly has: string;
+  readonly what: 'events' | 'persons';
+}
+
+const newestEvents = 'events where inserted_at > {since} order by inserted_at desc';
+const searches: Readonly<Record<NameKind, Search>> = {
+  event: { rows: newestEvents, maxRows: 1_000_000, has: 'event = {name}', what: 'events' },
   'event property': {
-    rows: 'select properties from events where inserted_at > {since} order by inserted_at desc limit 100000',
+    rows: newestEvents,
     maxRows: 100_000,
     has: 'JSONHas(properties, {name})',
     what: 'events',
   },
   'person property': {
-    rows: 'select properties from persons limit 100000',
+    rows: 'persons',
     maxRows: 100_000,
     has: 'JSONHas(properties, {name})',
     what: 'persons',
@@ -70,10 +70,9 @@ const searches: Readonly<
 const count = (rows: number): string => rows.toLocaleString('en-US');
 
 /** `No event purchas in 90 days. Did you mean purchase?` */
-function sentenceOf({ kind, name }: MentionedName, rowsRead: number, near: string | null): string {
+function sentenceOf({ kind, name }: MentionedName, isWhole: boolean, near: string | null): string {
   const { maxRows, what } = searches[kind];
   const shown = /^[\w$./:-]{1,100}$/.test(name) ? name : JSON.stringify(name.slice(0, 100));
-  const isWhole = rowsRead < maxRows;
   const newest = what === 'events' ? `the newest ${count(maxRows)} events` : `${count(maxRows)} persons`;
   const where = isWhole ? (what === 'events' ? ` in ${days} days` : '') : ` among ${newest}`;
   const suggestion = near === null ? '' : ` Did you mean ${near}?`;
@@ -95,7 +94,15 @@ export async function findNameNotice(
   const unknown = names.filter((name) => cache.get(team_id, name) === undefined);
   if (unknown.length > 0) {
     const reader = await openDialectReader(context);
-    for (const name of unknown) cache.set(team_id, name, await searchName(name, context, reader));
+    let vocabulary: Promise<Vocabulary> | undefined;
+    const readNames = () => (vocabulary ??= readVocabulary(reader));
+    let missing = 0;
+    for (const name of unknown) {
+      if (missing === maxMissing) break;
+      const notice = await searchName(name, context, reader, readNames);
+      cache.set(team_id, name, notice);
+      missing += Number(notice !== null);
+    }
   }
   const notices = names
     .map((name) => cache.get(team_id, name))
@@ -108,25 +115,26 @@ async function searchName(
   mentioned: MentionedName,
   { now }: Pick<QueryContext, 'now'>,
   reader: DialectReader,
+  readNames: () => Promise<Vocabulary>,
 ): Promise<string | null> {
   const { kind, name } = mentioned;
   const owner = kind === 'person property' ? 'person' : 'event';
   if (kind !== 'event' && reader.schema.properties.get(owner)?.has(name)) return null;
-  const { rows, has } = searches[kind];
+  const { rows, maxRows, has } = searches[kind];
   const since = buildTimeLiteral(new Date(now.getTime() - days * 86_400_000).toISOString());
-  const values = { since, name: { value: name } };
-  const found = await reader.read(buildSelect(`select 1 from (${rows}) where ${has} limit 1`, values));
-  if (found.rows.length > 0) return null;
-  const counted = await reader.read(buildSelect(`select count() from (${rows})`, values));
-  const vocabulary = await readVocabulary(reader);
+  const exists = async (select: string): Promise<boolean> =>
+    (await reader.read(buildSelect(select, { since, name: { value: name } }))).rows.length > 0;
+  const column = kind === 'event' ? 'event' : 'properties';
+  if (await exists(`select 1 from (select ${column} from ${rows} limit ${maxRows}) where ${has} limit 1`))
+    return null;
+  // The index alone knows whether there are more rows.
+  const hasMore = await exists(`select 1 from ${rows} limit 1 offset ${maxRows}`);
+  const { events, properties } = await readNames();
   const known =
     kind === 'event'
-      ? vocabulary.events
-      : vocabulary.properties.filter(({ owners }) => owners.includes(owner)).map(({ key }) => key);
+      ? events
+      : properties.filter(({ owners }) => owners.includes(owner)).map(({ key }) => key);
   // The sample may have it in older rows.
-  const near = nearestName(
-    name,
-    known.filter((one) => one !== name),
-  );
-  return sentenceOf(mentioned, Number(counted.rows[0]?.[0] ?? 0), near);
+  const others = known.filter((one) => one !== name);
+  return sentenceOf(mentioned, !hasMore, nearestName(name, others));
 }

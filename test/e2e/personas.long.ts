@@ -198,7 +198,6 @@ describe('an analyst', () => {
     await button('orders').click();
     const [file] = await Promise.all([page.waitForEvent('download'), button('Download CSV').click()]);
     expect(readFileSync(await file.path(), 'utf8').split('\r\n')).toContain(`ordered,${rows / 2}`);
-    await button(`Keep ${query}`).click();
     await page.reload();
     await button(query).click();
     expect(await editor.inputValue()).toBe(query);
