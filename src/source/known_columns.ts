@@ -2,17 +2,21 @@ import { isDeepStrictEqual } from 'node:util';
 import pg from 'pg';
 import { createKeptValues } from '../concurrency/kept_values.ts';
 import type { Model } from '../domain/batch_export.ts';
+import { RelationNotFound } from './relations.ts';
 
 /** SQLSTATE classes of a statement that does not fit its relations: names and types, values, features, the catalog. */
 const classesOfColumns: ReadonlySet<string> = new Set(['42', '22', '0A', 'XX']);
 
 const mayBeOfColumns = (error: unknown): boolean =>
-  error instanceof pg.DatabaseError && classesOfColumns.has(error.code?.slice(0, 2) ?? '');
+  error instanceof RelationNotFound ||
+  (error instanceof pg.DatabaseError && classesOfColumns.has(error.code?.slice(0, 2) ?? ''));
 
 /** The columns of the relations of models, which most statements need and which rarely change. */
 export interface KnownColumns<Columns> {
   /** Those of a model, read at most a minute ago. */
   of(model: Model, signal: AbortSignal | undefined): Promise<Columns>;
+  /** Those that it has now. */
+  readAgain(model: Model, signal: AbortSignal | undefined): Promise<Columns>;
   /**
    * Reads with the columns of a model. A statement that fails because of columns that have changed since they were read is
    * tried once more, with the new ones.
@@ -45,14 +49,18 @@ export function createKnownColumns<Columns>(
 ): KnownColumns<Columns> {
   const known = createKeptValues<Columns>(now);
   const of: KnownColumns<Columns>['of'] = (model, signal) => known.read(model, () => read(model, signal));
+  const readAgain: KnownColumns<Columns>['readAgain'] = (model, signal) => {
+    known.drop(model);
+    return of(model, signal);
+  };
   const used: KnownColumns<Columns>['used'] = (model) => ({ model, columns: known.get(model) });
   const haveChanged: KnownColumns<Columns>['haveChanged'] = async ({ model, columns }, error, signal) => {
     if (columns === undefined || !mayBeOfColumns(error)) return false;
-    known.drop(model);
-    return !isDeepStrictEqual(await of(model, signal), columns);
+    return !isDeepStrictEqual(await readAgain(model, signal), columns);
   };
   return {
     of,
+    readAgain,
     used,
     haveChanged,
     reading: async (model, signal, work) => {

@@ -24,7 +24,7 @@ import {
   threadPageReader,
 } from './read_ranges.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
-import { allRows, type ExportedColumn, type RowQuery } from './row_selection.ts';
+import { allRows, type ExportedColumn, type RowQuery, selectsAllRows } from './row_selection.ts';
 import {
   connectToSource,
   countThreadReads,
@@ -179,7 +179,13 @@ export function createSource({
     ),
   );
   const queryOf: CreateModelQuery = async ({ model, team_id, selection }, signal) => {
-    const known = await columns.of(model, signal);
+    const found = await columns.of(model, signal);
+    // Persons that have appeared since decide which rows a selection has, and no statement fails without them.
+    const mayLack =
+      found.model === 'events' &&
+      !(found.types.persons && found.types.distinctIds) &&
+      !selectsAllRows(selection);
+    const known = mayLack ? await columns.readAgain(model, signal) : found;
     return known.model === 'events'
       ? eventsQuery(relations, known.types, { team_id, selection })
       : personsQuery(relations, known.types, { team_id, selection });

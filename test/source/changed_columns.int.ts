@@ -41,6 +41,22 @@ describe('columns that are known from the last minute', () => {
     expect(await readPerson()).toEqual({ at: 'present' });
   });
 
+  it('lack no persons that have appeared since, where they decide which rows are selected', async () => {
+    await replaceView(['person_properties']);
+    source = openSource();
+    const filters = [{ type: 'person', key: 'plan', operator: 'is_not_set' }] as const;
+    const selected = { ...events, selection: { ...events.selection, filters: [...filters] } };
+    const dependsOnPersons = async () => (await source.fingerprint(selected)).all_events === true;
+    await database.pool.query('alter table public.persons rename to hidden');
+    let before = true;
+    try {
+      before = await dependsOnPersons();
+    } finally {
+      await database.pool.query('alter table public.hidden rename to persons');
+    }
+    expect([before, await dependsOnPersons()]).toEqual([false, true]);
+  });
+
   it.each<[string, () => Promise<number>]>([
     ['page', async () => (await blocksOf(source, events)).flatMap(rowsOf).length],
     ['fingerprint', async () => rowsOfFingerprint(await source.fingerprint(events))],
