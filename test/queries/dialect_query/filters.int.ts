@@ -29,6 +29,10 @@ beforeAll(async () => {
                (1, 'g', '{"seats": 300}', '2026-11-20T12:00:00Z')) as rows (index, key, properties, at)`,
     [api.projectId, api.otherProjectId],
   );
+  await pool.query(
+    'insert into public.cohort_people (team_id, cohort_id, person_id) values ($1, 5, gen_random_uuid())',
+    [api.projectId],
+  );
 });
 afterAll(() => api.close());
 
@@ -212,6 +216,20 @@ describe('{filters}', () => {
       {},
       'not_supported',
       'query__filters__properties__0__type',
+    ],
+    [
+      'select 1 from persons where {filters(null AS timestamp)}',
+      { properties: [{ type: 'cohort', key: 'id', value: 5 }] },
+      {},
+      'not_supported',
+      'query__filters__properties__0__type',
+    ],
+    [
+      "select {filters.breakdown(event AS 'e')} from events",
+      { breakdownFilter: { breakdown_type: 'cohort', breakdown: [5] } },
+      {},
+      'not_supported',
+      'query__filters__breakdownFilter',
     ],
     [
       'select 1 from persons where {filters(null AS timestamp)}',
