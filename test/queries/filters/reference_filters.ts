@@ -42,7 +42,9 @@ function foundIn(event: ReferenceEvent, { type, group_type_index }: PropertyFilt
       return event.person?.[key];
     case 'group': {
       const index = group_type_index ?? 0;
-      return key === '$group_key' ? event.properties[`$group_${index}`] : event.groups?.[index]?.[key];
+      return key === '$group_key'
+        ? (event.properties[`$group_${index}`] ?? '')
+        : event.groups?.[index]?.[key];
     }
     case 'event_metadata':
       return (event as unknown as Record<string, JsonValue>)[key];
@@ -55,8 +57,9 @@ function matchesFilter(event: ReferenceEvent, filter: PropertyFilter): boolean {
   const { key, operator, value } = filter;
   if (key === undefined || key === null) return true;
   const stored = (foundIn(event, filter, String(key)) ?? null) as JsonValue;
-  if (operator === 'is_set') return stored !== null;
-  if (operator === 'is_not_set') return stored === null;
+  const isMissing = stored === null || (key === '$group_key' && stored === '');
+  if (operator === 'is_set') return !isMissing;
+  if (operator === 'is_not_set') return isMissing;
   const filterValues = (Array.isArray(value) ? value : [value]).filter(
     (one) => one !== null && one !== undefined,
   );
