@@ -202,7 +202,7 @@ describe('exportd doctor', () => {
     );
     expect(sealing.toSorted()).toEqual([
       'config/key_ring.ts',
-      'destination/config_versions.ts',
+      'destination/sealed_config.ts',
       'notifications/webhooks.ts',
     ]);
   });

@@ -272,9 +272,11 @@ describe('the circuit of an unavailable destination', () => {
     expect(error).toMatchObject({ type: 'DestinationUnavailable', transient: true });
     expect(error.message).toMatch(/^No response, since \S+Z, next probe \S+Z\.$/);
     expect(one.reporter.isOpen()).toBe(true);
-    // A store may answer some requests and fail at others.
+    // A store may answer some requests and fail at others. A probe that is due meanwhile fails too.
+    state.responds = false;
     other.reporter.responded();
     expect(await other.attempt()).toEqual(waiting());
+    state.responds = true;
     await nextProbeIsDue();
     await waitFor(async () => (await other.attempt()) === null, 'the destination is probed');
     // It relapses: the next probe takes longer.

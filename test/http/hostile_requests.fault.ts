@@ -160,9 +160,9 @@ describe('a preview', () => {
     ['10,000 filters', filters(10_000), null, /at most 10,000 fields/],
     ['101 filters', filters(101), 'destination__config__filters', /at most 100 filters/],
     [
-      'a call of 200 arguments',
+      'an array of 200 texts',
       {
-        dialect_query: `select concat(${Array.from({ length: 200 }, () => 'event').join(', ')}) as c from events`,
+        dialect_query: `select [${Array.from({ length: 200 }, () => 'event').join(', ')}] as c from events`,
       },
       null,
       /more than 100 arguments/,
