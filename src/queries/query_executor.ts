@@ -54,20 +54,19 @@ export const digestOf = (normalizedForCache: unknown): string =>
     .update(canonicalJson(withoutNulls(normalizedForCache)))
     .digest('base64url');
 
-/** Fields of a DialectQuery with values for its text, of which null is one. */
+/** Records of values for the text of a query, of which null is one. The `values` of a group of filters are a list. */
 const valueFields: ReadonlySet<string> = new Set(['values', 'variables']);
 
 /** A query without the members that are null, at any depth: a null member is an absent one. */
 function withoutNullMembers(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(withoutNullMembers);
   if (!isObject(value)) return value;
-  const isOfText = value.kind === 'DialectQuery' || value.kind === 'HogQLQuery';
   return Object.fromEntries(
     Object.entries(value)
       .filter(([, member]) => member !== null)
       .map(([name, member]) => [
         name,
-        isOfText && valueFields.has(name) ? member : withoutNullMembers(member),
+        valueFields.has(name) && isObject(member) ? member : withoutNullMembers(member),
       ]),
   );
 }
