@@ -19,21 +19,21 @@ import {
 import type { ExportCall, ExportDependencies } from '../src/export/export_context.ts';
 import type { YieldableSlots } from '../src/export/yieldable_slots.ts';
 import {
-  exportInterval as exportRows,
   exportOneRange,
   type ExportOutcome,
   exportOutcomeOf,
+  exportInterval as exportRows,
   finishRanges,
 } from '../src/export/export_interval.ts';
 import { checkRun } from '../src/export/check_replacement.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
 import type { PublishEmpty } from '../src/export/publish_empty.ts';
-import type { Outages } from '../src/failures/circuits.ts';
 import { createBackfillBarriers } from '../src/export/backfill_barriers.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { type ActivityContext, type StepAttempt, wrapActivities } from './run_step.ts';
+import type { Outages } from '../src/failures/outages.ts';
 
 interface RunActivityDependencies extends CountDependencies {
   readonly logger: Logger;

@@ -10,9 +10,9 @@ import {
   type YieldableSlots,
   yieldSlotWhileStalled,
 } from '../src/export/yieldable_slots.ts';
-import type { Outages } from '../src/failures/circuits.ts';
 import { operatorFaultOf, stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
+import type { Outages } from '../src/failures/outages.ts';
 
 /** What the budget needs to know of the running attempt. Tests may leave out `info`. */
 export interface BudgetContext {

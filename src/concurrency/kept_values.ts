@@ -1,5 +1,5 @@
 /** Values that rarely change, by key. Whoever finds that one may be wrong drops it. */
-export interface KeptValues<Value> {
+interface KeptValues<Value> {
   /** The value of a key, unless it is too old. */
   get(key: string): Value | undefined;
   /** The value of a key, read if it is missing or too old. */

@@ -43,7 +43,7 @@ export interface Schema {
 export type PropertyType = 'string' | ConvertedType;
 export type ConvertedType = 'numeric' | 'boolean' | 'datetime';
 
-export type PropertyTypes = ReadonlyMap<string, PropertyType>;
+type PropertyTypes = ReadonlyMap<string, PropertyType>;
 
 /** The types of undeclared properties, for queries that reject their text. */
 export interface TypeInference {

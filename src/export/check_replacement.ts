@@ -39,7 +39,6 @@ import {
   type RunSpec,
   sourceAfter,
 } from '../domain/run_state.ts';
-import { filesHaveKeys } from '../source/read_ranges.ts';
 import { allRows } from '../source/row_selection.ts';
 import type { RowRange } from '../source/source.ts';
 import {
@@ -57,6 +56,7 @@ import {
   mergeKeys,
   readExportedKeys,
 } from './exported_keys.ts';
+import { filesHaveKeys } from '../source/read_fingerprints.ts';
 
 /** Dependencies of a comparison. */
 type ReplacementDependencies = Pick<

@@ -6,13 +6,13 @@ import type { FingerprintBucket } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { type CompletedFile, fileSequences, type SortKey } from '../domain/exported_files.ts';
 import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
-import { idColumns } from '../source/read_ranges.ts';
 import type { RowKey } from '../source/source.ts';
-import { hashBytes, type Hash64 } from '../source/sort_key.ts';
+import { type Hash64, hashBytes } from '../source/sort_key.ts';
 import { readForeignRows, readRejectedKeys } from '../readers/foreign_rows.ts';
 import { mergedByKey } from '../readers/merge_rows.ts';
 import type { DescribedFile } from '../readers/read_rows.ts';
-import { compareKeys, type ComparedColumn, FileUnreadable, type ComparedRow } from '../readers/row.ts';
+import { type ComparedColumn, type ComparedRow, compareKeys, FileUnreadable } from '../readers/row.ts';
+import { idColumns } from '../source/read_fingerprints.ts';
 
 /**
  * Merges the keys of a manifest and of the source, both in order. Memory holds one key of each.

@@ -65,7 +65,7 @@ export function requireSameReadModels(stored: ReadModelVersions | null, known: R
 }
 
 /** A part of a statement. */
-export interface StatementPart {
+interface StatementPart {
   /** What tells its text apart; undefined if it is never the same. */
   readonly words: readonly string[] | undefined;
   /** SQL, with its parameters from this number. */

@@ -41,9 +41,9 @@ import {
   readExportedKeys,
 } from '../export/exported_keys.ts';
 import { readState } from '../journal/journal.ts';
-import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { RowKey } from '../source/source.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
+import { filesHaveKeys } from '../source/read_fingerprints.ts';
 
 /** How many rows are only in the source, and only in the bucket; those that are kept are not counted. */
 interface DifferingKeys {

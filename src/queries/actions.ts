@@ -48,7 +48,7 @@ export interface ProjectAction {
  * @param attr path of the steps
  * @throws FilterError with the path of the invalid field
  */
-export function conditionOfSteps(steps: readonly ActionStep[], attr: string): Expression {
+function conditionOfSteps(steps: readonly ActionStep[], attr: string): Expression {
   const conditions = steps.map(
     (step, index) => stepCondition(step, `${attr}__${index}`) ?? buildExpression('true'),
   );

@@ -1,12 +1,12 @@
 import type pg from 'pg';
 import { type Bound, boundText } from '../config/bounds.ts';
 import { beginStatementSpan, failSpan } from '../tracing/spans.ts';
-import { type CopyDataSink, tapCopyData } from './source_connection.ts';
 import type { ModelQuery } from './model_query.ts';
 import { endOfTuple, sameKey, sortKeyAt } from './sort_key.ts';
 import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
 import type { CopiedBlock, CopiedBlocks } from './source.ts';
 import { type NarrowedTuple, narrowTuple } from './replaced_values.ts';
+import { type CopyDataSink, tapCopyData } from './copy_data.ts';
 
 /** Memory of blocks. A block that is taken has at least the wanted size. */
 export interface BlockMemory {

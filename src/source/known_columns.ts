@@ -12,7 +12,7 @@ const mayBeOfColumns = (error: unknown): boolean =>
   (error instanceof pg.DatabaseError && classesOfColumns.has(error.code?.slice(0, 2) ?? ''));
 
 /** The columns of the relations of models, which most statements need and which rarely change. */
-export interface KnownColumns<Columns> {
+interface KnownColumns<Columns> {
   /** Those of a model, read at most a minute ago. */
   of(model: Model, signal: AbortSignal | undefined): Promise<Columns>;
   /** Those that it has now. */

@@ -12,25 +12,13 @@ import type { RelationRole } from './contract.ts';
 import { eventColumnTypes, eventsColumns, eventsQuery } from './events_query.ts';
 import { createKnownColumns } from './known_columns.ts';
 import { type ModelQuery, statementSettings } from './model_query.ts';
-import {
-  type CreateModelQuery,
-  findKey,
-  localPageReader,
-  readFingerprint,
-  readFingerprints,
-  readKeys,
-  readPages,
-  readSample,
-  threadPageReader,
-} from './read_ranges.ts';
+import { localPageReader, readPages, threadPageReader } from './read_ranges.ts';
 import { personsColumns, personsQuery } from './persons_query.ts';
 import { allRows, type ExportedColumn, type RowQuery, selectsAllRows } from './row_selection.ts';
 import {
   connectToSource,
   countThreadReads,
-  createProjectShares,
   type ReadTransaction,
-  shareByProject,
   type SourceConnectionOptions,
   type SourceMonitor,
 } from './source_connection.ts';
@@ -41,6 +29,10 @@ import { attributeRejection } from './selection_rejected.ts';
 import type { KeyBounds, ReadOptions, RowFinder, RowRange, Source } from './source.ts';
 import { originsReader, type RowOrigins, withUnseenRows } from './row_origins.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
+import { createProjectShares, shareByProject } from './project_shares.ts';
+import { type CreateModelQuery, readFingerprint, readFingerprints } from './read_fingerprints.ts';
+import { findKey, readKeys } from './read_keys.ts';
+import { readSample } from './read_sample.ts';
 
 /** A relation of the source lacks columns, or has them with types that exports cannot read. */
 export class InvalidRelation extends Error {

@@ -8,15 +8,14 @@ import type { TableStore } from '../destination/table_store.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { writesParquet } from '../encoding/parquet/file.ts';
 import type { Pool } from '../journal/database.ts';
-import { filesHaveKeys } from '../source/read_ranges.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { filesOf, type TableFile, type WantedFile } from '../tables/files.ts';
 import { readSnapshot, type Snapshot } from '../tables/log.ts';
 import { overlaps, type TimeRange } from '../verify/gaps.ts';
 import {
   createVersionFinder,
-  foreignManifestBecause,
   type ExportDefinition,
+  foreignManifestBecause,
   intervalOf,
   type LocationDependencies,
   openLocations,
@@ -26,6 +25,7 @@ import { listManifests, readManifest } from '../verify/manifests.ts';
 import { CannotVerify, type Finding, type FindingKind } from '../verify/report.ts';
 import type { TargetCheck } from '../verify/verify_batch_export.ts';
 import { clearTableFault, storeTableFault } from './recorded_commits.ts';
+import { filesHaveKeys } from '../source/read_fingerprints.ts';
 
 /** What reading a table needs. */
 export type { LocationDependencies };

@@ -14,12 +14,12 @@ import {
 import { writesParquet } from '../encoding/parquet/file.ts';
 import { intervalOf } from '../export/run_interval.ts';
 import type { Publication, PublishTarget } from '../export/publish_target.ts';
-import { filesHaveKeys } from '../source/read_ranges.ts';
 import { additionOf, commitOf, type NewCommit, type TablePublication } from '../tables/commit.ts';
 import { type FoundCommit, readCommit, readSnapshot, type Snapshot, writeCommit } from '../tables/log.ts';
 import { isMaintained, maintainLog } from '../tables/retention.ts';
 import { tableError } from '../tables/table_error.ts';
-import { type NewestTableCommit, type TableCommitRecorder, tableCommitOf } from './recorded_commits.ts';
+import { type NewestTableCommit, tableCommitOf, type TableCommitRecorder } from './recorded_commits.ts';
+import { filesHaveKeys } from '../source/read_fingerprints.ts';
 
 /** What committing to a table needs. */
 interface TableDependencies {

@@ -6,9 +6,8 @@ import type { RowRange } from '../source/source.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { isOfValue, rowByRow } from '../source/bad_row.ts';
-import { readDivided } from '../source/read_ranges.ts';
 import { addSums, type BucketSums, type HashIds, sumsOfRows } from './row_fingerprint.ts';
-import type { ComparedColumn, RowKey, RowShape, ValueDigest, ComparedRow } from '../readers/row.ts';
+import type { ComparedColumn, ComparedRow, RowKey, RowShape, ValueDigest } from '../readers/row.ts';
 import { CannotVerify } from './report.ts';
 import {
   hashesOf,
@@ -18,6 +17,7 @@ import {
   type Statement,
   statementsFor,
 } from './source_statements.ts';
+import { readDivided } from '../source/read_fingerprints.ts';
 
 /** Rows per page with all values, and with keys only. Long values are digests, so a page has a few MB at most. */
 const defaultPageRows = { deep: 10_000, shallow: 50_000 };

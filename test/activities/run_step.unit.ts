@@ -1,16 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure, CancelledFailure } from '@temporalio/common';
 import {
-  wrapActivities,
   type ActivityContext,
   type StepAttempt,
   type StepOptions,
+  wrapActivities,
 } from '../../activities/run_step.ts';
 import { isBudgetExceeded, isTooSlow, operatorFaultDetails } from '../../src/contract/workflow_inputs.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
-import type { Outages } from '../../src/failures/circuits.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import type { Outages } from '../../src/failures/outages.ts';
 
 const logger = createLogger('test', { EXPORTD_LOG_LEVEL: 'silent' });
 const slowDown = new DestinationError('SlowDown', 'The S3 server is busy.', { transient: true });

@@ -3,7 +3,6 @@ import { ApplicationFailure } from '@temporalio/common';
 import type { Settings } from '../../src/config/settings.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
-import { createOutages } from '../../src/failures/circuits.ts';
 import { requireRun, toRunResponse } from '../../src/http/runs/read_model.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
@@ -15,6 +14,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { withInterruptions } from './crash_injection.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { errorResponse } from './stores.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 
 describe('circuits of buckets', () => {
   let harness: ExportHarness;

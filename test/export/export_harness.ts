@@ -16,7 +16,6 @@ import type { Manifest } from '../../src/destination/manifest.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { runDecider } from '../../src/domain/run.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
-import { createOutages } from '../../src/failures/circuits.ts';
 import { inTransaction, type Pool } from '../../src/journal/database.ts';
 import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -33,6 +32,7 @@ import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { createTestDatabase } from '../setup/database.ts';
 import { createReader } from './reader.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 
 export const interval = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
 const teamId = 1;

@@ -5,7 +5,6 @@ import { createRunActivities } from '../../activities/run.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createEmptyPublisher } from '../../src/export/publish_empty.ts';
-import { createOutages } from '../../src/failures/circuits.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { readRunEnd } from '../../src/decisions/run_end.ts';
@@ -13,9 +12,10 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { readRuns } from '../decisions/read_runs.ts';
 import { configOf } from '../destination/bucket_requests.ts';
-import { createExportHarness, insertEvents, type ExportHarness } from './export_harness.ts';
+import { createExportHarness, type ExportHarness, insertEvents } from './export_harness.ts';
 import { costByPlace, costOf, recordStatements } from './statement_recorder.ts';
 import { knowTraits } from './stores.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 
 /**
  * What a run may cost: exactly that, so that what costs less is noticed too. Change the numbers, and say why in the commit.
@@ -148,7 +148,7 @@ describe('the statements of a run', () => {
     await knowTraits(harness, harness.bucket, { conditional_put: true, checksums: true });
     // What is read and written every five seconds, whatever the number of runs.
     const sent =
-      (await backfillHours(first)).at(-1)?.filter(({ place }) => !place.includes('circuits.ts')) ?? [];
+      (await backfillHours(first)).at(-1)?.filter(({ place }) => !place.includes('circuit_store.ts')) ?? [];
     expect(costByPlace(sent)).toMatchSnapshot();
     const { statements, commits } = costOf(sent);
     expect({ statements, commits }).toEqual(costs[kind]);

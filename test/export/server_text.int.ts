@@ -1,10 +1,11 @@
 /** What a store says of an error is for the owner of the export: short, in one line, without secrets. */
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
-import { createCircuitBreaker, createCircuitStore } from '../../src/failures/circuits.ts';
+import { createCircuitBreaker } from '../../src/failures/circuits.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
+import { createCircuitStore } from '../../src/failures/circuit_store.ts';
 
 let harness: ExportHarness;
 let proxy: S3Proxy;

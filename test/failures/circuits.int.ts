@@ -1,11 +1,12 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DestinationError, type Probe } from '../../src/destination/destination.ts';
-import { createCircuitBreaker, createCircuitStore, type CircuitStore } from '../../src/failures/circuits.ts';
+import { createCircuitBreaker } from '../../src/failures/circuits.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
 import { collectLog } from '../telemetry/collect_log.ts';
+import { type CircuitStore, createCircuitStore } from '../../src/failures/circuit_store.ts';
 
 let database: TestDatabase;
 beforeAll(async () => {

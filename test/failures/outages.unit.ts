@@ -2,10 +2,11 @@ import { describe, expect, it, jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
 import { operatorFaultDetails } from '../../src/contract/workflow_inputs.ts';
 import { circuitRetryDelayMs, describeOpenCircuit } from '../../src/domain/circuit.ts';
-import { createFaultPacing, createOutages } from '../../src/failures/circuits.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
+import { createFaultPacing } from '../../src/failures/fault_pacing.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 
 const fault = { type: 'UndefinedTable', message: 'The source lacks a relation.' };
 const otherFault = { type: 'InvalidAuthorization', message: 'The database rejected the login.' };

@@ -1,11 +1,11 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { createCircuitStore } from '../../src/failures/circuits.ts';
 import { writeLogLine } from '../../src/journal/journal.ts';
 import { rebuild } from '../../src/projections/registry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
-import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { type ApiHarness, openApiHarness } from './api_harness.ts';
+import { createCircuitStore } from '../../src/failures/circuit_store.ts';
 
 interface Page<Item> {
   readonly count: number;

@@ -3,26 +3,26 @@ import { DatabaseError } from 'pg';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createCircuitStore } from '../../src/failures/circuits.ts';
 import { createFaultAlarm } from '../../src/failures/operator_faults.ts';
 import type { Overview } from '../../src/http/console/pages/schema.ts';
 import { notifyConditionChanges } from '../../src/notifications/condition_changes.ts';
 import {
+  messageBody,
   type Notification,
   type NotificationData,
   type NotifiedIncident,
-  messageBody,
   type PagerDutyEvent,
   type SlackMessage,
 } from '../../src/notifications/notification.ts';
 import { configRules } from '../../src/temporal/capabilities.ts';
 import { exportd } from '../cli/command_line.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
-import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { type ApiHarness, openApiHarness } from '../http/api_harness.ts';
 import { createLaggingExport } from '../http/lagging_export.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { collectLog } from '../telemetry/collect_log.ts';
+import { createCircuitStore } from '../../src/failures/circuit_store.ts';
 
 let api: ApiHarness;
 let baseUrl: string;

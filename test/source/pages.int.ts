@@ -1,7 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import type { SortKey } from '../../src/domain/exported_files.ts';
-import { readKeys } from '../../src/source/read_ranges.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
 import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';
@@ -12,8 +11,9 @@ import type { RowRange } from '../../src/source/source.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { explainPage } from './explain_page.ts';
-import { blocksOf, neverAborted, rowsOf, hourOf, sourceOf, wholeRange } from './rows.ts';
+import { blocksOf, hourOf, neverAborted, rowsOf, sourceOf, wholeRange } from './rows.ts';
 import { casesOf, randomCases } from '../setup/effort.ts';
+import { readKeys } from '../../src/source/read_keys.ts';
 
 const range = hourOf('events');
 

@@ -7,21 +7,19 @@ import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import pg from 'pg';
 import { sourceContract } from '../../src/source/contract.ts';
-import {
-  type CopyDataSink,
-  openReusingSocket,
-  tapCopyData,
-  transientBytes,
-  shareByProject,
-  type SharedConnections,
-  SourceBusy,
-  type SourceConnections,
-} from '../../src/source/source_connection.ts';
+import { SourceBusy, type SourceConnections } from '../../src/source/source_connection.ts';
 import { InvalidRelationName, quoteRelation } from '../../src/source/relations.ts';
 import { compileRowQuery } from '../../src/source/row_query/compile_row_query.ts';
 import { dayLength, formatTimestamp, writeDate } from '../../src/source/sort_key.ts';
 import { int64 } from '../encoding/copy_block.ts';
 import { randomCases } from '../setup/effort.ts';
+import {
+  type CopyDataSink,
+  openReusingSocket,
+  tapCopyData,
+  transientBytes,
+} from '../../src/source/copy_data.ts';
+import { shareByProject, type SharedConnections } from '../../src/source/project_shares.ts';
 
 describe('tapCopyData', () => {
   /** A protocol message: type, length and payload. */

@@ -12,7 +12,6 @@ import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import type { RunStatus } from '../../src/domain/run_state.ts';
-import { createOutages } from '../../src/failures/circuits.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
 import type { JobHandler } from '../../src/jobs/jobs.ts';
 import type { Pool } from '../../src/journal/database.ts';
@@ -49,12 +48,13 @@ import { generousTimeouts } from '../setup/timeouts.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
+  type Behaviour,
   createBehaviour,
   fakeExportActivities,
-  fakeSource,
   fakeMaintenanceActivities,
-  type Behaviour,
+  fakeSource,
 } from './fakes.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 
 export type { Behaviour };
 

@@ -10,7 +10,6 @@ import {
 } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
-import { createOutages } from '../../src/failures/circuits.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
@@ -29,6 +28,7 @@ import {
 } from '../temporal/control_plane_harness.ts';
 import { readEvents } from '../journal/read_stream.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 /** More than three parts. */

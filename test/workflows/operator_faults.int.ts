@@ -13,7 +13,6 @@ import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
-import { createOutages } from '../../src/failures/circuits.ts';
 import { requireRun } from '../../src/http/runs/read_model.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -31,6 +30,7 @@ import {
   lastHours,
 } from '../temporal/control_plane_harness.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
+import { createOutages } from '../../src/failures/outages.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 const otherKeyRing = createKeyRing(`other:${randomBytes(32).toString('base64')}`);

@@ -23,7 +23,6 @@ import { createMemoryBudget } from '../../encoding/memory.ts';
 import { createPerExportLimit } from '../../export/per_export_limit.ts';
 import { createEmptyPublisher } from '../../export/publish_empty.ts';
 import { createFaultAlarm } from '../../failures/operator_faults.ts';
-import { createOutages } from '../../failures/circuits.ts';
 import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/registry.ts';
 import { createSource } from '../../source/postgres_source.ts';
@@ -45,6 +44,7 @@ import { loadWorkflowBundle } from './bundle.ts';
 import { startMonitoring, untilAborted } from './monitoring.ts';
 import { createQueryActivityDependencies } from './query_worker.ts';
 import { createEncoderPool } from '../../encoding/encoder_pool.ts';
+import { createOutages } from '../../failures/outages.ts';
 
 const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 

@@ -167,7 +167,7 @@ function valueOf(operator: string, text: string): unknown {
 }
 
 /** What a form shows of a query, or the first field of the query that it cannot show. */
-export type ShownForm = { readonly form: InsightForm } | { readonly unshown: string };
+type ShownForm = { readonly form: InsightForm } | { readonly unshown: string };
 
 /** The form of a query. */
 export function toForm(query: AnyQuery): ShownForm {

@@ -234,7 +234,7 @@ export function tableRelation(statement: Statement, table: Table): Relation {
 }
 
 /** A table that queries of a project can read, with its columns as the compiler resolves them. */
-export interface ReadableTable {
+interface ReadableTable {
   readonly name: string;
   readonly isWarehouse: boolean;
   readonly columns: readonly NamedColumn[];
