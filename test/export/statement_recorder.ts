@@ -34,6 +34,7 @@ const senders = [
   'src/projections/row_writes.ts',
   'src/projections/stream_states.ts',
   'src/source/known_columns.ts',
+  'src/source/project_shares.ts',
   'src/source/read_fingerprints.ts',
   'src/source/read_keys.ts',
   'src/source/read_ranges.ts',
