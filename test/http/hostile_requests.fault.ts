@@ -370,13 +370,19 @@ describe('without a key', () => {
   );
 
   it('a large body to sign in is rejected before it is read', async () => {
-    const result = await expectHarmless(() =>
-      Promise.all(
-        Array.from({ length: 16 }, () => send('/console/session', manyKeys, { headers: ofConsole() })),
-      ),
-    );
-    expect(new Set(result.map(({ status }) => status))).toEqual(new Set([413]));
-    expect(result[0]?.body.detail).toMatch(/2048 bytes/);
+    // The server answers and closes the connection while the client still writes, which may see that before the answer.
+    const isClosed = (error: unknown): boolean =>
+      error instanceof TypeError &&
+      ['EPIPE', 'ECONNRESET'].includes((error.cause as NodeJS.ErrnoException | undefined)?.code ?? '');
+    const signIn = () =>
+      send('/console/session', manyKeys, { headers: ofConsole() }).catch((error: unknown) => {
+        if (isClosed(error)) return undefined;
+        throw error;
+      });
+    const result = await expectHarmless(() => Promise.all(Array.from({ length: 16 }, signIn)));
+    const answers = result.filter((answer) => answer !== undefined);
+    expect(new Set(answers.map(({ status }) => status))).toEqual(new Set([413]));
+    expect(answers[0]?.body.detail).toMatch(/2048 bytes/);
   });
 
   it('requests with odd methods and paths add no series to the metrics', async () => {
