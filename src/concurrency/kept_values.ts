@@ -1,4 +1,6 @@
-/** Values that rarely change, by key. Whoever finds that one may be wrong drops it. */
+import { BoundedMap } from './bounded_map.ts';
+
+/** Values that rarely change, by key. A caller that finds that one may be wrong drops it. */
 interface KeptValues<Value> {
   /** The value of a key, unless it is too old. */
   get(key: string): Value | undefined;
@@ -14,7 +16,7 @@ const maxValues = 1_000;
 
 /** Keeps values for a minute. @param now a clock in milliseconds */
 export function createKeptValues<Value>(now: () => number = () => performance.now()): KeptValues<Value> {
-  const kept = new Map<string, { readonly value: Value; readonly readAt: number }>();
+  const kept = new BoundedMap<string, { readonly value: Value; readonly readAt: number }>(maxValues);
   const get = (key: string): Value | undefined => {
     const found = kept.get(key);
     return found && now() - found.readAt < maxAgeMs ? found.value : undefined;
@@ -27,10 +29,7 @@ export function createKeptValues<Value>(now: () => number = () => performance.no
       // Before the read, however long it takes.
       const readAt = now();
       const value = await read();
-      kept.delete(key);
       kept.set(key, { value, readAt });
-      const [oldest] = kept.keys();
-      if (kept.size > maxValues && oldest !== undefined) kept.delete(oldest);
       return value;
     },
     drop: (key) => {

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../concurrency/bounded_map.ts';
 import { areInSameBucket } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { backfillDecider, rangeOfPlan } from '../domain/backfill.ts';
@@ -265,12 +266,10 @@ const maxLeft = 1_000;
 
 /** Runs that one step leaves to the next, each once. */
 function createLeftRuns() {
-  const left = new Map<string, { readonly found: RunAmongOthers; readonly until: number }>();
+  const left = new BoundedMap<string, { readonly found: RunAmongOthers; readonly until: number }>(maxLeft);
   return {
     put: (runId: string, found: RunAmongOthers): void => {
       left.set(runId, { found, until: performance.now() + leftForMs });
-      const [oldest] = left.keys();
-      if (left.size > maxLeft && oldest !== undefined) left.delete(oldest);
     },
     take: (runId: string): RunAmongOthers | undefined => {
       const run = left.get(runId);

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../concurrency/bounded_map.ts';
 import { createHash } from 'node:crypto';
 import type { KeyRing, StoredSecret } from '../config/key_ring.ts';
 import type { RunSpec } from '../domain/run_state.ts';
@@ -332,13 +333,11 @@ const cacheSize = 1_000;
 
 /** Reads config versions without their secrets, once each, since they are immutable. It throws ConfigVersionNotFound. */
 export function createConfigReader(pool: Pool) {
-  const known = new Map<string, Awaited<ReturnType<typeof readPublicConfig>>>();
+  const known = new BoundedMap<string, Awaited<ReturnType<typeof readPublicConfig>>>(cacheSize);
   return async ({ batch_export_id, config_version }: Pick<RunSpec, 'batch_export_id' | 'config_version'>) => {
     const key = `${batch_export_id}/${config_version}`;
     const config = known.get(key) ?? (await readPublicConfig(pool, batch_export_id, config_version));
     known.set(key, config);
-    const [oldest] = known.keys();
-    if (known.size > cacheSize && oldest !== undefined) known.delete(oldest);
     return config;
   };
 }

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../concurrency/bounded_map.ts';
 import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
@@ -216,12 +217,7 @@ export const createDestinationOpener = (
   circuits?: CircuitBreaker,
 ): OpenDestination => {
   /** Where config versions lead to, which are immutable. */
-  const locations = new Map<string, string>();
-  const remember = (version: string, location: string): void => {
-    locations.set(version, location);
-    const [oldest] = locations.keys();
-    if (locations.size > knownLocations && oldest !== undefined) locations.delete(oldest);
-  };
+  const locations = new BoundedMap<string, string>(knownLocations);
   return async (spec, onError, waiting = plainWait) => {
     const version = `${spec.batch_export_id}/${spec.config_version}`;
     const known = { team_id: spec.team_id, location: locations.get(version) ?? '' };
@@ -232,7 +228,7 @@ export const createDestinationOpener = (
     // Validated again, because settings may have become stricter after the config was stored.
     const config = parseS3Config(stored.config, settings);
     const store = { team_id: spec.team_id, location: locationOf(config) };
-    remember(version, store.location);
+    locations.set(version, store.location);
     const circuit = circuitOf(config);
     const [traits] = await Promise.all([
       known.location === store.location

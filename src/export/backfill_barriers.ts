@@ -1,3 +1,4 @@
+import { BoundedMap } from '../concurrency/bounded_map.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { backfillOf, type ExistingRun } from '../domain/run_state.ts';
 
@@ -23,7 +24,7 @@ export function createBackfillBarriers(
   readRange: (backfillId: string) => Promise<DataInterval | null>,
   settleMs: number,
 ) {
-  const known = new Map<string, BackfillBarrier | null>();
+  const known = new BoundedMap<string, BackfillBarrier | null>(maxBackfills);
   const barrierIn = (range: DataInterval, created_at: string): BackfillBarrier => {
     // Settled for certain, so that old intervals do not wait for a new one.
     const settled = new Date(Date.parse(created_at) - 2 * settleMs).toISOString();
@@ -34,8 +35,6 @@ export function createBackfillBarriers(
     // Another run may have read it meanwhile.
     const barrier = known.get(id) ?? (range && barrierIn(range, created_at));
     known.set(id, barrier);
-    const [oldest] = known.keys();
-    if (known.size > maxBackfills && oldest !== undefined) known.delete(oldest);
     return barrier;
   };
   return {

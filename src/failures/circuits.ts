@@ -2,7 +2,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import type { Settings } from '../config/settings.ts';
 import { type CircuitBreaker, DestinationError, type Probe } from '../destination/destination.ts';
 import { circuitRetryDelayMs, describeOpenCircuit, destinationUnavailable } from '../domain/circuit.ts';
-import { BoundedMap } from './bounded_map.ts';
+import { BoundedMap } from '../concurrency/bounded_map.ts';
 import type { CircuitStore, StoredCircuit } from './circuit_store.ts';
 
 /** The circuit breaker of all destinations. Its state is in the control database, so that workers share it. */
@@ -28,6 +28,7 @@ const recordIntervalMs = 5_000;
 /** How long a circuit that was read counts as closed, in milliseconds, so that a busy one costs no statement per attempt. */
 const closedMs = 5_000;
 const maxRememberedRuns = 10_000;
+const maxRememberedCircuits = 10_000;
 
 export function createCircuitBreaker(
   store: CircuitStore,
@@ -36,12 +37,10 @@ export function createCircuitBreaker(
   /** The probes of this process. They need no slot of an activity, and outlast the attempts that started them. */
   const probes = new Map<string, Promise<void>>();
   const recorded = new Map<string, number>();
-  /** Until when circuits that were read admit attempts, without those whose destination has failed since. */
-  const knownClosed = new BoundedMap<string, number>(maxRememberedRuns);
-  const isKnownClosed = (destination: string): boolean =>
-    performance.now() < (knownClosed.get(destination) ?? -Infinity);
-  /** Open circuits as they were read, and when. None closes before its next probe is due. */
-  const knownOpen = new Map<string, { readonly circuit: StoredCircuit; readonly readAt: number }>();
+  /** Circuits as they were read, and when. An open one does not close before its next probe is due. */
+  const known = new BoundedMap<string, { readonly circuit: StoredCircuit; readonly readAt: number }>(
+    maxRememberedCircuits,
+  );
   /** The destinations that runs wait for. A run that is forgotten asks the control database. */
   const waitingRuns = new BoundedMap<string, string>(maxRememberedRuns);
 
@@ -52,21 +51,26 @@ export function createCircuitBreaker(
     // Before the read, however long it takes: what is known of a circuit ends no later than its next probe is due.
     const readAt = performance.now();
     const circuit = await store.read(destination);
-    if (circuit.open) knownOpen.set(destination, { circuit, readAt });
-    else knownOpen.delete(destination);
-    if (admits(circuit)) {
-      const silentInMs = probeAfterMs - (circuit.responded_ms_ago ?? 0);
-      knownClosed.set(destination, readAt + Math.min(closedMs, silentInMs));
-    } else knownClosed.delete(destination);
+    known.set(destination, { circuit, readAt });
     return circuit;
+  };
+
+  /** Whether a circuit was read a moment ago, and still admits attempts. */
+  const isKnownClosed = (destination: string): boolean => {
+    const found = known.get(destination);
+    if (!found) return false;
+    const elapsed = performance.now() - found.readAt;
+    const { circuit } = found;
+    const responded_ms_ago = circuit.responded_ms_ago === null ? null : circuit.responded_ms_ago + elapsed;
+    return elapsed < closedMs && admits({ ...circuit, responded_ms_ago });
   };
 
   /** The open circuit of a destination, as of now; undefined when a probe may have closed it. */
   const waitingCircuit = (destination: string): StoredCircuit | undefined => {
-    const known = knownOpen.get(destination);
-    if (!known) return undefined;
-    const elapsed = performance.now() - known.readAt;
-    const { circuit } = known;
+    const found = known.get(destination);
+    if (!found?.circuit.open) return undefined;
+    const elapsed = performance.now() - found.readAt;
+    const { circuit } = found;
     if (circuit.next_probe_in_ms <= elapsed) return undefined;
     return {
       ...circuit,
@@ -79,7 +83,7 @@ export function createCircuitBreaker(
     try {
       await probe();
       await store.close(destination);
-      knownOpen.delete(destination);
+      known.delete(destination);
     } catch (error) {
       if (!(error instanceof DestinationError)) return;
       await store
@@ -153,7 +157,7 @@ export function createCircuitBreaker(
         store.recordResponse(destination).catch(() => recorded.delete(destination));
       },
       unavailable: async (error) => {
-        knownClosed.delete(destination);
+        if (isKnownClosed(destination)) known.delete(destination);
         try {
           await store.open(destination, error.message);
           const circuit = await read(destination);

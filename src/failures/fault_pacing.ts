@@ -1,6 +1,6 @@
 /** Spreads the attempts of runs that wait for the same fault of the operator. */
 import type { Settings } from '../config/settings.ts';
-import { BoundedMap } from './bounded_map.ts';
+import { BoundedMap } from '../concurrency/bounded_map.ts';
 import { causeOf, type OperatorFault } from './operator_faults.ts';
 
 /** An operator's fault that a run waits for, and when its step is tried again. */

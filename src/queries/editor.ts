@@ -1,3 +1,4 @@
+import { BoundedMap } from '../concurrency/bounded_map.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Pool } from '../journal/database.ts';
 import { SourceBusy, type SourceConnections } from '../source/source_connection.ts';
@@ -66,7 +67,7 @@ const maxProjects = 1_000;
 
 /** Creates the schemas of a process. Each is read at most once per 30 s, unless requests overlap. */
 export function createProjectSchemas(service: EditorService): ProjectSchemas {
-  const known = new Map<number, { readonly read: ProjectSchema; readonly until: number }>();
+  const known = new BoundedMap<number, { readonly read: ProjectSchema; readonly until: number }>(maxProjects);
   return {
     read: async (request) => {
       const found = known.get(request.team_id);
@@ -75,10 +76,7 @@ export function createProjectSchemas(service: EditorService): ProjectSchemas {
       const read = await readForEditor(service, request, timeoutMs, (_reader, project) =>
         Promise.resolve(project),
       );
-      known.delete(request.team_id);
       known.set(request.team_id, { read, until: performance.now() + maxAgeMs });
-      const [oldest] = known.keys();
-      if (known.size > maxProjects && oldest !== undefined) known.delete(oldest);
       return read;
     },
   };

@@ -1,3 +1,4 @@
+import { BoundedMap } from '../../concurrency/bounded_map.ts';
 import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
 import { bounds } from '../../config/bounds.ts';
 import { ApiError, retryAfter } from '../api_error.ts';
@@ -35,7 +36,7 @@ interface LimiterOptions {
 /** Counts failed attempts of each address. A count per process is enough. */
 export function createAuthenticationLimiter(options: LimiterOptions): AuthenticationLimiter {
   const { maxFailures, windowMs, now, onFailure } = options;
-  const failures = new Map<string, Failures>();
+  const failures = new BoundedMap<string, Failures>(bounds.failedAuthenticationAddresses.max);
   // The keys of a limited address are looked up one at a time, so that a flood costs one connection at most.
   const turns = createKeyedSemaphore<string>({ perKey: 1 });
 
@@ -51,9 +52,6 @@ export function createAuthenticationLimiter(options: LimiterOptions): Authentica
       known.count += 1;
       return known;
     }
-    const [oldest] = failures.keys();
-    if (failures.size >= bounds.failedAuthenticationAddresses.max && oldest !== undefined)
-      failures.delete(oldest);
     const first = { count: 1, since: now() };
     failures.set(client, first);
     return first;
