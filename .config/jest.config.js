@@ -17,6 +17,7 @@ const project = (name, suffix, setUp = {}) => ({
   ...setUp,
   rootDir,
   testEnvironment: '<rootDir>/.config/jest_environment.cjs',
+  testRunner: '<rootDir>/.config/jest_runner.cjs',
   testMatch: [`<rootDir>/{test,src/dialect/test}/**/*.${suffix}.ts`],
   transform: { '\\.(ts|mts|js|mjs)$': '<rootDir>/.config/jest_transformer.cjs' },
   modulePathIgnorePatterns: ['<rootDir>/.exportd', '<rootDir>/.exportd-test', '<rootDir>/dist'],
