@@ -54,7 +54,7 @@ describe('beside an S3 server', () => {
         // None of the runs that wait for the server delays another one.
         EXPORTD_EXPORT_SLOTS: '10',
       },
-      { bucket: { ...bucket, endpoint: proxy.endpoint } },
+      { bucket: { ...bucket, endpoint: proxy.endpoint }, v8Options: [] },
     );
     // Slightly more than a part.
     await insertLargeEvents(stack, hourAgo(largeHour), 1_050);

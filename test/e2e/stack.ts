@@ -12,6 +12,7 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';
 import { generousTimeouts, stableWorkers } from '../setup/timeouts.ts';
+import { withoutHelpers } from '../setup/v8_options.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createKey } from '../../src/http/accounts/api_keys.ts';
@@ -113,15 +114,21 @@ const workerProcess = (child: ChildProcess): WorkerProcess => ({
 
 /**
  * Starts a stack with short waits; `settings` override them. One that does not become ready is stopped. Tests that kill or pause a worker need `failoverWorkers`, or
- * they wait for half a minute.
+ * they wait for half a minute; those that measure memory or silence need V8 as in an installation: `v8Options: []`.
  */
 export async function startStack(
   name: string,
   settings: Record<string, string> = {},
-  options: { worker?: boolean; bucket?: TestBucket; database?: TestDatabase } = {},
+  options: {
+    worker?: boolean;
+    bucket?: TestBucket;
+    database?: TestDatabase;
+    v8Options?: readonly string[];
+  } = {},
 ): Promise<Stack> {
   const database = options.database ?? (await createTestDatabase());
   const bucket = options.bucket ?? (await createBucket());
+  const { v8Options = withoutHelpers } = options;
   const { pool } = database;
   const user = await createUser(pool, { first_name: 'Tess', last_name: 'Ter', email: 'tess@example.com' });
   const project = await createProject(pool, { name: 'Tests', timezone: 'UTC', week_start_day: 'sunday' });
@@ -171,7 +178,7 @@ export async function startStack(
     overrides: Record<string, string> = {},
     folder = root,
   ): ChildProcess => {
-    const child = spawn(process.execPath, [join(folder, 'src/cli/main.ts'), part], {
+    const child = spawn(process.execPath, [...v8Options, join(folder, 'src/cli/main.ts'), part], {
       env: { ...environment, ...overrides },
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: folder,
@@ -248,7 +255,7 @@ export async function startStack(
     startWorker,
     spawnWorker,
     runCommand: async (folder, ...command) => {
-      const child = spawn(process.execPath, [join(folder, 'src/cli/main.ts'), ...command], {
+      const child = spawn(process.execPath, [...v8Options, join(folder, 'src/cli/main.ts'), ...command], {
         env: environment,
         stdio: ['ignore', 'pipe', 'pipe'],
         cwd: folder,

@@ -21,10 +21,11 @@ describe('an export of rows of 64 MB', () => {
   beforeAll(async () => {
     const folder = fromSetUp('EXPORTD_TEST_FOLDER');
     ({ worker: port } = await assignPorts(join(folder, `${randomUUID()}.ports.json`), ['worker']));
-    stack = await startStack('wide-rows', {
-      EXPORTD_WORKER_HTTP_PORT: String(port),
-      EXPORTD_MAX_ROW_SIZE: '4MiB',
-    });
+    stack = await startStack(
+      'wide-rows',
+      { EXPORTD_WORKER_HTTP_PORT: String(port), EXPORTD_MAX_ROW_SIZE: '4MiB' },
+      { v8Options: [] },
+    );
     await insertEvents(stack.pool, stack.projectId, hourAgo(3), 1_000);
     await insertEvents(stack.pool, stack.projectId, hourAgo(2), 1_000);
     const { rows } = await stack.pool.query<{ uuid: string }>(

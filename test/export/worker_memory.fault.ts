@@ -13,7 +13,7 @@ const wideBytes = 240_000_000;
 describe('the recommended worker', () => {
   let stack: Stack;
   beforeAll(async () => {
-    stack = await startStack('worker-memory', recommendedCore);
+    stack = await startStack('worker-memory', recommendedCore, { v8Options: [] });
     await insertEvents(stack.pool, stack.projectId, hourAgo(3), 1_000);
     await stack.pool.query(
       `insert into events (team_id, uuid, event, distinct_id, properties, timestamp, inserted_at)

@@ -37,7 +37,7 @@ describe('a verification', () => {
         EXPORTD_S3_REQUEST_TIMEOUT: '500ms',
         EXPORTD_S3_RETRY_BUDGET: '2s',
       },
-      { bucket: { ...bucket, endpoint: proxy.endpoint } },
+      { bucket: { ...bucket, endpoint: proxy.endpoint }, v8Options: [] },
     );
     await insertEvents(stack.pool, stack.projectId, hourAgo(3), 1_000);
     id = await stack.createExport({}, { compression: 'zstd' });
