@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { text } from 'node:stream/consumers';
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
+import { fromSetUp } from '../setup/environment.ts';
 
 const main = join(import.meta.dirname, '../../src/cli/main.ts');
 let api: ApiHarness;
@@ -20,6 +21,7 @@ it('prints all output to a slow reader', async () => {
   );
   const command = spawn(process.execPath, [main, 'export', 'logs', id, '--limit', '1000'], {
     env: {
+      NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
       EXPORTD_DATA_DIR: join(import.meta.dirname, 'no-stack'),
       EXPORTD_BASE_URL: await api.listen(),
       EXPORTD_API_KEY: api.key,

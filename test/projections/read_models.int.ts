@@ -15,6 +15,7 @@ import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { projectionContents } from './projection_contents.ts';
@@ -215,7 +216,12 @@ describe('a new version of a read model', () => {
       await holder.query('select from exportd_next.build for update');
       const main = join(import.meta.dirname, '../../src/cli/main.ts');
       const child = spawn(process.execPath, [main, 'projections', 'rebuild', '--all'], {
-        env: { PATH: process.env.PATH, DATABASE_URL: url, EXPORTD_DATA_DIR: '/nonexistent' },
+        env: {
+          PATH: process.env.PATH,
+          NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
+          DATABASE_URL: url,
+          EXPORTD_DATA_DIR: '/nonexistent',
+        },
         stdio: 'ignore',
       });
       const exit = once(child, 'exit');
