@@ -211,7 +211,9 @@ async function install() {
       'npm installed no Node 24, which is an optional package: run "npm ci --include=optional" and start again.',
     );
   report(`Packages installed in ${seconds()} s`);
-  if (!['build', 'client'].includes(command)) writeTypes();
+  // The lint of tests writes them too.
+  const isLinted = command === 'test' && [undefined, '--quick'].includes(args[0]);
+  if (!['build', 'client'].includes(command) && !isLinted) writeTypes();
 }
 
 /** Writes the types of the client, which are not in git, for editors. Nothing waits: what runs does not need them. */
