@@ -9,6 +9,7 @@ import {
   takeScreenshot,
 } from '../console/browser.ts';
 import { type Receiver, startReceiver } from '../notifications/receiver.ts';
+import { casesOf } from '../setup/effort.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createDeltaReader } from '../tables/delta_reader.ts';
 import {
@@ -31,6 +32,7 @@ import {
   untilLoud,
   untilQuiet,
   verify,
+  verifyCommand,
   useStack,
 } from './lost_rows.ts';
 import { exportedUuids, sourceUuids } from './rows.ts';
@@ -123,8 +125,8 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
     const unchanged = await newestRun(exported, 'Completed');
     expect((await intervalOf(exported)).interval.manifest_run_id).not.toBe(unchanged.id);
     await untilQuiet(exported);
-    await stack.runCommand('.', 'verify', exported.id, '--fast');
-    await stack.runCommand('.', 'verify', exported.id, '--deep');
+    await verifyCommand(exported, '--fast');
+    await verifyCommand(exported, '--deep');
     expect(
       receiver.messages.filter(
         ({ type, data }) => type === 'run.held' && data.batch_export_id === exported.id,
@@ -206,7 +208,8 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
 });
 
 describe('rows of a Delta table', () => {
-  it.each(kinds)('leave the table too when they are removed after a %s', async (kind) => {
+  // The tests above remove rows after each kind.
+  it.each(casesOf<Kind>(['comparison'], kinds))('leave the table too when they are removed after a %s', async (kind) => {
     const prefix = `tables/${kind}`;
     const exported = await exportHour({
       prefix,
@@ -233,7 +236,7 @@ describe('rows of a Delta table', () => {
     expect(await tableUuids()).toEqual(left);
     const checked = await cli('table', 'check', exported.id);
     expect([checked.code, checked.stderr]).toEqual([0, '']);
-    await stack.runCommand('.', 'verify', exported.id, '--deep');
+    await verifyCommand(exported, '--deep');
   });
 });
 
@@ -244,8 +247,13 @@ describe('the dialog of the page of an interval', () => {
   });
   afterAll(() => browser.close());
 
-  const looks = (['desktop', 'phone'] as const).flatMap((device) =>
+  const allLooks = (['desktop', 'phone'] as const).flatMap((device) =>
     (['light', 'dark'] as const).map((colorScheme) => ({ device, colorScheme })),
+  );
+  // As pages are looked at: `describe_pages.ts`. `files.unit.ts` compares all colours of both themes.
+  const looks = casesOf(
+    allLooks.filter(({ device, colorScheme }) => (device === 'phone') === (colorScheme === 'dark')),
+    allLooks,
   );
   it('shows the rows, keeps them with a reason, and removes them once their number is typed', async () => {
     const exported = await exportHour();

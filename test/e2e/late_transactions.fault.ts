@@ -14,7 +14,7 @@ beforeAll(async () => {
   stack = await startStack('late', {
     // Longer than a test needs to commit, and short enough to wait for.
     EXPORTD_SETTLE_TIMEOUT: '15s',
-    EXPORTD_MAINTENANCE_INTERVAL: '500ms',
+    EXPORTD_MAINTENANCE_INTERVAL: '2s',
     EXPORTD_COMPARISON_FIRST: '0s',
   });
 });

@@ -21,7 +21,7 @@ let hours = 3;
 export function useStack(name: string): void {
   beforeAll(async () => {
     stack = await startMonitoredStack(name, {
-      settings: { EXPORTD_OLD_GENERATION_RETENTION: '0s', EXPORTD_MAINTENANCE_INTERVAL: '500ms' },
+      settings: { EXPORTD_OLD_GENERATION_RETENTION: '0s', EXPORTD_MAINTENANCE_INTERVAL: '1s' },
     });
   });
   afterAll(() => stack.stop());
@@ -121,6 +121,12 @@ export async function verify({ path }: Exported): Promise<void> {
   }, 'the verification');
 }
 
+/** Runs `exportd verify`. @throws Error with what it printed when it finds something */
+export async function verifyCommand({ id }: Exported, option: '--fast' | '--deep'): Promise<void> {
+  const { code, stdout, stderr } = await exportd(stack.environment, 'verify', id, option);
+  if (code !== 0) throw new Error(`exportd verify failed: ${stdout}${stderr}`);
+}
+
 /** Lets the difference be found. */
 export async function find(exported: Exported, kind: Kind): Promise<void> {
   if (kind === 'comparison') await compare(exported);
@@ -137,6 +143,19 @@ export const conditionOf = async ({ id }: Exported) =>
     actions: { command: string; method: string; path: string }[];
   };
 
+const ringsOnApi = async (exported: Exported): Promise<boolean> =>
+  (await conditionOf(exported)).severity !== 'ok';
+
+async function ringsInMetrics(): Promise<boolean> {
+  const metrics = await scrape(stack.serverUrl);
+  const sum = (name: string): number =>
+    [...metrics.matchAll(new RegExp(`^${name}{.*} (\\d+)$`, 'gm'))].reduce(
+      (total, [, value]) => total + Number(value),
+      0,
+    );
+  return sum('exportd_held_intervals') + sum('exportd_differing_intervals') > 0;
+}
+
 /** Whether the export rings on the API, in the list, on the command line and in metrics. */
 async function rings(exported: Exported): Promise<Record<string, boolean>> {
   const listed = (await stack.call('GET', '/batch_exports/?limit=100')).body.results as {
@@ -144,27 +163,27 @@ async function rings(exported: Exported): Promise<Record<string, boolean>> {
     condition: { severity: string };
   }[];
   const status = await cli('status');
-  const metrics = await scrape(stack.serverUrl);
-  const sum = (name: string): number =>
-    [...metrics.matchAll(new RegExp(`^${name}{.*} (\\d+)$`, 'gm'))].reduce(
-      (total, [, value]) => total + Number(value),
-      0,
-    );
   const { newest_check } = await intervalOf(exported);
   return {
-    api: (await conditionOf(exported)).severity !== 'ok',
+    api: await ringsOnApi(exported),
     list: listed.find(({ id }) => id === exported.id)?.condition.severity !== 'ok',
     cli: status.code !== 0,
-    metrics: sum('exportd_held_intervals') + sum('exportd_differing_intervals') > 0,
+    metrics: await ringsInMetrics(),
     page: !newest_check.is_equal,
   };
 }
 const everywhere = { api: true, list: true, cli: true, metrics: true, page: true };
 const nowhere = { api: false, list: false, cli: false, metrics: false, page: false };
 
-/** Metrics are made once a second at most. */
-const until = (exported: Exported, expected: object, what: string) =>
-  waitFor(async () => JSON.stringify(await rings(exported)) === JSON.stringify(expected), what);
+/**
+ * Waits for the API first, and then for metrics, which are made once a second at most: to ask all surfaces again and again
+ * meanwhile took more CPU time than what is tested.
+ */
+async function until(exported: Exported, expected: typeof everywhere, what: string): Promise<void> {
+  await waitFor(async () => (await ringsOnApi(exported)) === expected.api, what);
+  await waitFor(async () => (await ringsInMetrics()) === expected.metrics, what);
+  await waitFor(async () => JSON.stringify(await rings(exported)) === JSON.stringify(expected), what);
+}
 export const untilQuiet = (exported: Exported) => until(exported, nowhere, 'no surface has an alarm');
 export const untilLoud = (exported: Exported) => until(exported, everywhere, 'all surfaces have the alarm');
 
@@ -209,5 +228,5 @@ export async function expectSettled(exported: Exported, files: readonly string[]
   await newestRun(exported, 'Completed');
   await untilQuiet(exported);
   expect(await currentUuids(exported)).toEqual(files.toSorted());
-  await stack.runCommand('.', 'verify', exported.id, '--deep');
+  await verifyCommand(exported, '--deep');
 }

@@ -44,7 +44,7 @@ beforeAll(async () => {
     startStack('person-leaves', {
       EXPORTD_OLD_GENERATION_RETENTION: '0s',
       EXPORTD_TABLE_FILE_RETENTION: '0s',
-      EXPORTD_MAINTENANCE_INTERVAL: '500ms',
+      EXPORTD_MAINTENANCE_INTERVAL: '1s',
     }),
     startDuckDb(),
   ]);
@@ -123,7 +123,10 @@ async function backfill(
 }
 
 /** The check of the page. @throws Error with what it prints if it has findings */
-const verify = (id: string): Promise<string> => stack.runCommand('.', 'verify', id, '--deep');
+async function verify(id: string): Promise<void> {
+  const { code, stdout, stderr } = await exportd(stack.environment, 'verify', id, '--deep');
+  if (code !== 0) throw new Error(`exportd verify failed: ${stdout}${stderr}`);
+}
 
 /** What the page says with other ids: it is SQL, in which a quote is doubled. */
 const ofPerson = (sql: string): string =>

@@ -34,7 +34,7 @@ beforeAll(async () => {
       // After a lost attempt, the next one would send the remaining parts: too few to continue as new.
       EXPORTD_HEARTBEAT_TIMEOUT: '60s',
       EXPORTD_PARTS_PER_EXECUTION: '2',
-      EXPORTD_MAINTENANCE_INTERVAL: '500ms',
+      EXPORTD_MAINTENANCE_INTERVAL: '2s',
       EXPORTD_ORPHAN_RETENTION: '1s',
     },
     { bucket: { ...bucket, endpoint: proxy.endpoint } },
