@@ -10,7 +10,15 @@ import type { S3Requests } from '../../src/destination/requests.ts';
 import { createS3Proxy, type Interceptor, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { errorResponse, requiringEqualParts } from '../export/stores.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
-import { configOf, denying, requestsOf, s3Settings, withoutConditionalWrites } from './bucket_requests.ts';
+import { casesOf } from '../setup/effort.ts';
+import {
+  bucketAt,
+  configOf,
+  denying,
+  requestsOf,
+  s3Settings,
+  withoutConditionalWrites,
+} from './bucket_requests.ts';
 import { type FakeServer, type ReceivedRequest, startFakeServer } from './fake_server.ts';
 import { startPermissionProxy, type Treatment } from './permission_proxy.ts';
 import { type BucketReader, openBucketReader } from '../../src/destination/bucket_reader.ts';
@@ -81,16 +89,35 @@ describe('the bucket reader', () => {
       return object && Buffer.concat(chunks);
     });
 
-  it('lists all pages of keys, and returns null for a missing object', async () => {
-    const names = Array.from({ length: 1_005 }, (_, index) => `list/${String(index).padStart(4, '0')}`);
+  const listAll = async (reader: BucketReader): Promise<string[]> => {
+    const keys: string[] = [];
+    for await (const key of reader.listKeys('list/', signal)) keys.push(key);
+    return keys;
+  };
+
+  it('lists all pages of keys', async () => {
+    const answers: Readonly<Record<string, string>> = {
+      '': '<IsTruncated>true</IsTruncated><NextContinuationToken>a+b</NextContinuationToken><Contents><Key>list/0</Key></Contents>',
+      'a+b': '<IsTruncated>false</IsTruncated><Contents><Key>list/1</Key></Contents>',
+    };
+    const server = await startFakeServer(({ path }, response) => {
+      const token = new URL(path, 'http://s3').searchParams.get('continuation-token') ?? '';
+      response.end(`<ListBucketResult><Name>bucket</Name>${answers[token] ?? ''}</ListBucketResult>`);
+    });
+    const reader = openBucketReader(
+      parseS3Config(configOf(bucketAt(server.endpoint)), s3Settings()),
+      { settings: s3Settings(), onError: () => undefined },
+    );
+    expect(await listAll(reader)).toEqual(['list/0', 'list/1']);
+    reader.close();
+    await server.close();
+  });
+
+  it.each(casesOf([5], [1_005]))('lists %i keys, and returns null for a missing object', async (count) => {
+    const names = Array.from({ length: count }, (_, index) => `list/${String(index).padStart(4, '0')}`);
     for (let at = 0; at < names.length; at += 50)
       await Promise.all(names.slice(at, at + 50).map((name) => put(name, Buffer.from(''))));
-    const listed = await withReader(async (reader) => {
-      const keys: string[] = [];
-      for await (const key of reader.listKeys('list/', signal)) keys.push(key);
-      return keys;
-    });
-    expect(listed).toEqual(names);
+    expect(await withReader(listAll)).toEqual(names);
     expect(await readAll('nothing')).toBeNull();
   });
 
