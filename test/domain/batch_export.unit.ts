@@ -296,7 +296,7 @@ describe('a schedule after any sequence of actions', () => {
           end: boundaryBefore(schedule),
         });
       }),
-      { numRuns: randomCases(400) },
+      { numRuns: randomCases(100) },
     );
   });
 
@@ -312,7 +312,7 @@ describe('a schedule after any sequence of actions', () => {
         for (const interval of ended.values())
           expect(intervalContaining(schedule.live().revisions, new Date(interval.start))).toEqual(interval);
       }),
-      { numRuns: randomCases(150) },
+      { numRuns: randomCases(40) },
     );
   });
 
@@ -327,7 +327,7 @@ describe('a schedule after any sequence of actions', () => {
         for (const interval of schedule.scheduled)
           expect(intervalContaining(schedule.live().revisions, new Date(interval.start))).toEqual(interval);
       }),
-      { numRuns: randomCases(200) },
+      { numRuns: randomCases(50) },
     );
   });
 
@@ -347,7 +347,7 @@ describe('a schedule after any sequence of actions', () => {
           expect(sum(due.map((range) => countIntervals(revisions, range)))).toBe(newRuns.length);
         }
       }),
-      { numRuns: randomCases(150) },
+      { numRuns: randomCases(40) },
     );
   });
 
@@ -377,7 +377,7 @@ describe('a schedule after any sequence of actions', () => {
           expect(wrong).toEqual([]);
         }
       }),
-      { numRuns: randomCases(150) },
+      { numRuns: randomCases(40) },
     );
   });
 
@@ -395,7 +395,7 @@ describe('a schedule after any sequence of actions', () => {
             expect(intervalContaining(schedule.live().revisions, new Date(interval.start))).toEqual(interval);
         }
       }),
-      { numRuns: randomCases(300) },
+      { numRuns: randomCases(80) },
     );
   });
 
@@ -421,7 +421,7 @@ describe('a schedule after any sequence of actions', () => {
           intervals.filter(({ start, end }) => !(onGrid(start) && onGrid(end))).length,
         ).toBeLessThanOrEqual(1);
       }),
-      { numRuns: randomCases(400) },
+      { numRuns: randomCases(100) },
     );
   });
 });

@@ -54,7 +54,12 @@ export const insertEvents = (pool: Pool, rows: number, start: string): Promise<u
  */
 export async function createExportHarness(of?: TestBucket) {
   const [database, bucket] = [await createTestDatabase(), of ?? (await createBucket())];
-  const settings = s3Settings({ EXPORTD_S3_PART_SIZE: '5MiB', EXPORTD_SOURCE_PAGE_SIZE: '1000000B' });
+  const settings = s3Settings({
+    EXPORTD_S3_PART_SIZE: '5MiB',
+    EXPORTD_SOURCE_PAGE_SIZE: '1000000B',
+    // The cores belong to several files.
+    EXPORTD_ENCODER_THREADS: '1',
+  });
   const encryptionKeys = `main:${randomBytes(32).toString('base64')}`;
   const keyRing = createKeyRing(encryptionKeys);
   const journal = openWorkerJournal(database.pool);

@@ -250,7 +250,8 @@ describe('fingerprints', () => {
 
 describe('files and ranges', () => {
   let harness: ExportHarness;
-  const eventCount = 6_000;
+  /** Three files, and three ranges of two parts. */
+  const eventCount = 4_200;
   const config = { max_file_size_mb: 6 };
   beforeAll(async () => {
     harness = await createExportHarness();
@@ -346,7 +347,7 @@ describe('files and ranges', () => {
   });
 
   describe('a split interval', () => {
-    const settings = () => ({ ...harness.settings, EXPORTD_RANGE_ROWS: 2_250 });
+    const settings = () => ({ ...harness.settings, EXPORTD_RANGE_ROWS: 1_600 });
 
     async function createSplitRun(more: { config?: object } = {}) {
       const { run_id } = await harness.createRun(more);

@@ -15,6 +15,8 @@ import { allItems } from '../setup/all_items.ts';
 const program = join(import.meta.dirname, 'fault_foreign_bytes_process.ts');
 const readers = (more: Record<string, string> = {}, of = program) =>
   createReaders(s3Settings({ EXPORTD_READER_MEMORY: '64MiB', ...more }), of);
+/** Those of tests after which their processes are as before. */
+const ordinary = readers();
 
 const { signal } = new AbortController();
 const echo = foreignParser<(input: string) => string>('echo');
@@ -48,7 +50,7 @@ async function turnsDuring(work: Promise<unknown>): Promise<number> {
 
 describe('an object', () => {
   it('is parsed, and a refusal keeps its type', async () => {
-    const foreign = readers().of(1);
+    const foreign = ordinary.of(1);
     expect(await foreign.parse(echo, 'text')).toBe('text');
     await expect(foreign.parse(refusing, 'no')).rejects.toMatchObject({
       name: 'ForeignBytesRefused',
@@ -57,7 +59,7 @@ describe('an object', () => {
   });
 
   it('is parsed by a process without secrets, which Linux would end first', async () => {
-    const foreign = readers().of(1);
+    const foreign = ordinary.of(1);
     const environment = await foreign.parse(foreignParser<() => readonly string[]>('environment'), undefined);
     expect(environment.filter((name) => name !== 'TMPDIR' && !name.startsWith('NODE_'))).toEqual([]);
     if (process.platform !== 'linux') return;
@@ -111,7 +113,7 @@ describe('an object', () => {
 });
 
 it('that its process has no parser of is not read as one without contents', async () => {
-  const foreign = readers().of(1);
+  const foreign = ordinary.of(1);
   await expect(foreign.parse(foreignParser<(input: string) => string>('none'), 'text')).rejects.toThrow(
     'This process has no parser "none".',
   );
@@ -122,7 +124,7 @@ it('that its process has no parser of is not read as one without contents', asyn
 
 describe('a stream', () => {
   it('of chunks gives items, of several files at a time', async () => {
-    const foreign = readers().of(1);
+    const foreign = ordinary.of(1);
     const streams = [chunksOf(1, 2, 3), chunksOf(), chunksOf(70_000)];
     expect(
       await Promise.all(streams.map((chunks) => allItems(foreign.read(lengths, null, chunks, signal)))),
@@ -135,13 +137,13 @@ describe('a stream', () => {
       await nextTurn();
       throw new Error('The source broke.');
     }
-    await expect(allItems(readers().of(1).read(lengths, null, broken(), signal))).rejects.toThrow(
+    await expect(allItems(ordinary.of(1).read(lengths, null, broken(), signal))).rejects.toThrow(
       'The source broke.',
     );
   });
 
   it('that its consumer leaves ends its source, and another one is read', async () => {
-    const foreign = readers().of(1);
+    const foreign = ordinary.of(1);
     let isEnded = false;
     async function* source(): AsyncGenerator<Buffer> {
       try {

@@ -8,6 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { insertEvents } from '../e2e/rows.ts';
 import { type Stack, startStack } from '../e2e/stack.ts';
+import { casesOf, effort } from '../setup/effort.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { expectBorne, serverAt } from '../setup/process_watch.ts';
@@ -43,7 +44,7 @@ beforeAll(async () => {
       EXPORTD_DRY_RUN_TIMEOUT: '150s',
       EXPORTD_MONITORING_PORT: String(monitoring),
     },
-    { worker: false },
+    { worker: false, v8Options: [] },
   );
   slowClients = openSlowConnections();
   await insertEvents(stack.pool, stack.projectId, minuteAgo(10), eventRows, 600);
@@ -140,7 +141,7 @@ const million = (letter: string) => `repeat('${letter}', 1000000)`;
 const maxResponseBytes = 5_000_000;
 
 describe('a preview', () => {
-  it.each([
+  const allWide = [
     ['repeats a character', wide(hundredThousand)],
     ['pads a string', wide("rightPad('a', 1000000, 'b')", 20)],
     ['replaces characters', wide(`replaceAll(repeat('a', 1000), 'a', repeat('b', 1000))`, 50)],
@@ -149,7 +150,10 @@ describe('a preview', () => {
     ['repeats a property', wide('properties.big', 50)],
     ['selects whole documents', wide('properties', 50)],
     ['selects control characters', wide(`repeat('\\u0001', 1000000)`, 50)],
-  ])('that %s in every column has cut values', async (_, query) => {
+  ] as const;
+  // A value is cut whatever has made it: a text, one of many columns, a document, and what JSON writes in six characters.
+  const usualWide = allWide.filter(([name]) => /^(repeats a character|selects)/.test(name));
+  it.each(casesOf(usualWide, allWide))('that %s in every column has cut values', async (_, query) => {
     const result = await expectHarmless(() => preview(query));
     expect([result.status, result.body.detail]).toEqual([200, undefined]);
     expect((result.body.rows as unknown[]).length).toBeGreaterThan(0);
@@ -423,11 +427,12 @@ describe('without a key', () => {
       socket.on('error', reject);
     });
 
-  it('20,000 requests that are sent at once take turns with those of others, and each is answered', async () => {
+  it('thousands of requests that are sent at once take turns with those of others, and each is answered', async () => {
+    const ofConnection = effort > 1 ? 1_000 : 300;
     const answered = await expectHarmless(() =>
-      Promise.all(Array.from({ length: 20 }, () => pipeline('/nothing', 1_000))),
+      Promise.all(Array.from({ length: 20 }, () => pipeline('/nothing', ofConnection))),
     );
-    expect(answered).toEqual(Array.from({ length: 20 }, () => 1_000));
+    expect(answered).toEqual(Array.from({ length: 20 }, () => ofConnection));
   });
 
   it('20,000 documents that nobody reads are not made', async () => {

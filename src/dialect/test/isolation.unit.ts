@@ -52,7 +52,7 @@ describe('the team filter', () => {
       fc.asyncProperty(fc.gen(), async (draw) => {
         await expectIsolated(new RandomQueries(draw).query());
       }),
-      { numRuns: randomCases(100) },
+      { numRuns: randomCases(40) },
     );
   });
 
@@ -157,7 +157,7 @@ describe('PostgreSQL functions', () => {
         if (!compiles(query, edgeValueProject)) return;
         for (const name of await functionsOf(compileQuery(query, edgeValueProject).sql)) called.add(name);
       }),
-      { numRuns: randomCases(300) },
+      { numRuns: randomCases(150) },
     );
     expect(called.size).toBeGreaterThan(60);
     expect([...called].filter((name) => harmful.test(name))).toEqual([]);
