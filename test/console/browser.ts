@@ -3,6 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { chromiumPath } from '../setup/programs.ts';
+import { withoutHelpers } from '../setup/v8_options.ts';
 
 /** The sizes of windows that pages are looked at in. */
 export const devices = {
@@ -31,7 +32,12 @@ export const launchBrowser = async (): Promise<Browser> =>
     executablePath: await chromiumPath(),
     timeout: timeoutMs,
     // Containers do not allow Chromium its sandbox, and their /dev/shm is small.
-    args: ['--no-sandbox', '--disable-dev-shm-usage', '--disable-gpu'],
+    args: [
+      '--no-sandbox',
+      '--disable-dev-shm-usage',
+      '--disable-gpu',
+      `--js-flags=${withoutHelpers.join(' ')}`,
+    ],
   });
 
 /** Opens a window on a server. Nobody is signed in, unless `key` is given. */
@@ -95,13 +101,18 @@ interface Violation {
   readonly elements: readonly string[];
 }
 
-/** Checks the page as it is shown now against the accessibility rules of axe-core (WCAG 2.2 AA and best practices). */
+/**
+ * Checks the page as it is shown now against the accessibility rules of axe-core (WCAG 2.2 AA and best practices), or only the dialog
+ * that covers it: `describePages` checks pages without one.
+ */
 export async function findViolations(page: Page): Promise<Violation[]> {
   // Evaluated by the debugger, which the Content-Security-Policy does not restrict.
   await page.evaluate(axe);
   const { violations } = await page.evaluate<{
     violations: { id: string; help: string; nodes: { html: string; failureSummary?: string }[] }[];
-  }>('axe.run(document, { resultTypes: ["violations"] })');
+  }>(
+    'axe.run([...document.querySelectorAll("dialog[open]")].at(-1) ?? document, { resultTypes: ["violations"] })',
+  );
   return violations.map(({ id, help, nodes }) => ({
     rule: id,
     help,

@@ -151,7 +151,7 @@ describe('SIGKILL of the worker', () => {
         EXPORTD_S3_REQUEST_TIMEOUT: '3m',
         EXPORTD_CONTROL_STATEMENT_TIMEOUT: '3m',
         // As often as possible, to catch the deletion of objects that are still needed.
-        EXPORTD_MAINTENANCE_INTERVAL: '1s',
+        EXPORTD_MAINTENANCE_INTERVAL: '500ms',
         EXPORTD_ORPHAN_RETENTION: '500ms',
         EXPORTD_OLD_GENERATION_RETENTION: '2s',
         EXPORTD_TABLE_FILE_RETENTION: '2s',
