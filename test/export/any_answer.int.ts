@@ -274,7 +274,7 @@ describe('a store that answers with anything that HTTP allows', () => {
             gaps: published && isReadable ? (report?.totals.gaps ?? 0) : 0,
           }).toEqual({ completed: run_id, hasManifest: true, gaps: 0 });
         }),
-        { numRuns: randomCases(50), endOnFailure: true },
+        { numRuns: randomCases(30), endOnFailure: true },
       );
     },
     longTimeout,

@@ -2,6 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { minuteAgo } from '../setup/minutes.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 import { changeStored } from '../setup/change_stored.ts';
+import { casesOf } from '../setup/effort.ts';
 
 // Each filter selects as many rows in an export as it finds in a query.
 
@@ -227,10 +228,19 @@ describe('a filter selects what it finds in a query', () => {
     expect([await countExported(exports.plain, filters), await countEvents(filters)]).toEqual([1, 1]);
   });
 
-  it.each(['plain', 'queried'] as const)('in exports of events: %s', async (kind) => {
-    await saveFilters(exports[kind], eventFilters);
+  /** A query of the export wraps what its filters select, which does not depend on their values. */
+  const somethingOfEach = casesOf(
+    eventFilters.filter((_, index) => index % 6 === 0),
+    eventFilters,
+  );
+
+  it.each([
+    ['plain', eventFilters],
+    ['queried', somethingOfEach],
+  ] as const)('in exports of events: %s', async (kind, filters) => {
+    await saveFilters(exports[kind], filters);
     const [exported, queried]: [unknown[], unknown[]] = [[], []];
-    for (const filter of eventFilters) {
+    for (const filter of filters) {
       exported.push([filter, await countExported(exports[kind], [filter])]);
       if (!found.has(filter)) found.set(filter, await countEvents([filter]));
       queried.push([filter, found.get(filter)]);

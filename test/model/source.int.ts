@@ -3,7 +3,7 @@ import fc from 'fast-check';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { type IndependentReader, startDuckDb } from '../encoding/duckdb.ts';
 import { createExportHarness, type ExportHarness } from '../export/export_harness.ts';
-import { randomCases } from '../setup/effort.ts';
+import { casesOf, randomCases } from '../setup/effort.ts';
 import { type Change, lineOf, startHistory, type Step } from './source_history.ts';
 
 let harness: ExportHarness;
@@ -80,8 +80,13 @@ const change = (more: Partial<Change> = {}): Change => ({
 const endHour: Step = { step: 'end the hour', meanwhile: null };
 
 describe('a source that misbehaves', () => {
-  const cases = (['events', 'persons'] as const).flatMap((model) =>
+  const allCases = (['events', 'persons'] as const).flatMap((model) =>
     formats.map((config) => ({ model, format: config.file_format, config })),
+  );
+  // Each model and each format once: a format writes rows, whatever has made them late.
+  const cases = casesOf(
+    allCases.filter(({ model, format }) => (model === 'persons') === (format === 'CSV')),
+    allCases,
   );
 
   it.each(cases)(
