@@ -26,7 +26,7 @@ const seeds = given === undefined ? (effort > 1 ? newSeeds : [1]) : [Number(give
 it.each(seeds)(
   'random queries return what the reference interpreter returns (EXPORTD_TEST_SEED=%i)',
   async (seed) => {
-    const { differences, compared, withRows } = await search.run({ seed, cases: effort > 1 ? 5_000 : 300 });
+    const { differences, compared, withRows } = await search.run({ seed, cases: effort > 1 ? 5_000 : 150 });
     expect(differences).toEqual([]);
     expect(withRows).toBeGreaterThan(compared / 3);
   },

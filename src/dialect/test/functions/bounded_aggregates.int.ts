@@ -54,10 +54,10 @@ describe('aggregates that return one value keep one value', () => {
 describe('aggregates that gather values', () => {
   const text = "repeat('x', 100000)";
 
-  /** Every second case: each builds more than a hundred megabytes. */
+  /** Every third case: each builds more than a hundred megabytes. */
   const someOf = (cases: readonly string[]) =>
     casesOf(
-      cases.filter((_, index) => index % 2 === 0),
+      cases.filter((_, index) => index % 3 === 0),
       cases,
     );
 
