@@ -39,10 +39,10 @@ it('a scheduled run has priority over runs of a backfill that have waited longer
       'select batch_export_id from exportd.batch_export_runs where id = $1',
       [runId],
     );
-    order.push(rows[0]?.batch_export_id ?? '');
+    const isFirst = order.push(rows[0]?.batch_export_id ?? '') === 1;
     await released;
     // A pending activity reaches its task queue a moment after Temporal reports it. Some requests fill that time.
-    for (let requests = 0; requests < 20; requests += 1) await waiting(backlog);
+    if (isFirst) for (let requests = 0; requests < 20; requests += 1) await waiting(backlog);
   };
   await stack.command(backlog, 'backfill', lastHours(8));
   await waitFor(async () => order.length === 1 && (await waiting(backlog)) === 8, 'the backlog');

@@ -36,7 +36,7 @@ const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 const otherKeyRing = createKeyRing(`other:${randomBytes(32).toString('base64')}`);
 const webhookSecret = `whsec_${randomBytes(32).toString('base64')}`;
 const role = `reader_${randomUUID().replaceAll('-', '')}`;
-const hours = 3;
+const hours = 2;
 const range = lastHours(hours);
 
 let stack: ControlPlaneHarness;
