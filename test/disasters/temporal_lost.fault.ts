@@ -12,7 +12,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { startsPerInterval } from './run_starts.ts';
 import { startOwnTemporal, type OwnTemporal } from './temporal_server.ts';
 
-const hours = 24;
+const hours = 16;
 const rowsPerHour = 40;
 
 describe('after the database of Temporal was deleted', () => {
