@@ -14,6 +14,7 @@ beforeAll(async () => {
   stack = await startStack('late', {
     // Longer than a test needs to commit, and short enough to wait for.
     EXPORTD_SETTLE_TIMEOUT: '15s',
+    EXPORTD_SETTLE_POLL_INTERVAL: '1s',
     EXPORTD_MAINTENANCE_INTERVAL: '2s',
     EXPORTD_COMPARISON_FIRST: '0s',
   });

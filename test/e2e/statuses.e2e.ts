@@ -30,6 +30,7 @@ beforeAll(async () => {
     'statuses',
     {
       EXPORTD_RUN_RETRY_INITIAL: '500ms',
+      EXPORTD_SETTLE_POLL_INTERVAL: '1s',
       EXPORTD_RECONCILE_INTERVAL: '1s',
       // After a lost attempt, the next one would send the remaining parts: too few to continue as new.
       EXPORTD_HEARTBEAT_TIMEOUT: '60s',
