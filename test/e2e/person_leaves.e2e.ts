@@ -12,7 +12,7 @@ import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createDeltaReader } from '../tables/delta_reader.ts';
-import { readObject } from './rows.ts';
+import { keysUnder, readObject } from './rows.ts';
 import { type Stack, startStack } from './stack.ts';
 import { createKey } from '../../src/http/accounts/api_keys.ts';
 
@@ -248,6 +248,12 @@ describe('a person who leaves', () => {
         await backfill(name, [String(at), new Date(Date.parse(String(at)) + 3_600_000).toISOString()]);
     await backfill('persons', range);
 
+    // To read the whole bucket takes seconds, so once the files of before are gone.
+    const files = before.marked.filter((name) => !isManifest(name) && !isLog(name));
+    await waitFor(async () => {
+      const keys = await keysUnder(stack.bucket, '');
+      return !files.some((name) => keys.includes(name));
+    }, 'the files with the person are deleted');
     let after = before;
     await waitFor(
       async () => (after = await readBucket()).marked.length === 0,
