@@ -392,11 +392,8 @@ describe('exportd', () => {
       /Cannot connect/,
     ],
   ])('prints a one-line error %s', async (_, environment: Record<string, string>, args, words) => {
-    // A process that is refused must also end.
-    const run =
-      Object.keys(environment).length === 0 || ['server', 'worker'].includes(args[0] ?? '')
-        ? exportdProcess
-        : exportd;
+    // A server and a worker that have begun to start must also end.
+    const run = 'EXPORTD_ENCRYPTION_KEYS' in environment ? exportdProcess : exportd;
     const { code, stdout, stderr } = await run(environment, ...args);
     expect([code, stdout, stderr.trim().split('\n').length]).toEqual([1, '', 1]);
     expect(stderr).toMatch(words);
