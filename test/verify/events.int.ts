@@ -96,7 +96,7 @@ describe('a correct bucket', () => {
 
 describe('rows', () => {
   it('that are missing are named', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const lost = (await linesOf(exported, 1)).slice(40, 65).map(uuidOf);
     await exported.rewrite(1, (lines) => [...lines.slice(0, 40), ...lines.slice(65)]);
     const report = await exported.verify();
@@ -110,7 +110,7 @@ describe('rows', () => {
   });
 
   it('that are twice in a manifest are named', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const [first = ''] = await linesOf(exported, 0);
     await exported.rewrite(0, (lines) => [first, ...lines]);
     const report = await exported.verify();
@@ -119,7 +119,7 @@ describe('rows', () => {
   });
 
   it('that are in two manifests are named', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const foreign = (await linesOf(exported, 0)).at(-1) ?? '';
     await exported.rewrite(1, (lines) => [foreign, ...lines]);
     const report = await exported.verify();
@@ -133,7 +133,7 @@ describe('rows', () => {
   });
 
   it('in the manifest of another interval are missing in their own', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const moved = (await linesOf(exported, 0)).at(-1) ?? '';
     await exported.rewrite(0, (lines) => lines.slice(0, -1));
     await exported.rewrite(1, (lines) => [moved, ...lines]);
@@ -144,7 +144,7 @@ describe('rows', () => {
   });
 
   it('that the source does not have are named', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const uuid = '00000000-0000-4000-8000-000000000000';
     await exported.rewrite(2, (lines) =>
       lines.flatMap((line, index) => {
@@ -158,7 +158,7 @@ describe('rows', () => {
   });
 
   it('with mismatched values are named with their columns, without the values', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     await exported.rewrite(0, (lines) =>
       lines.map((line, index) =>
         index === 7
@@ -181,7 +181,7 @@ describe('rows', () => {
   });
 
   it('that are not sorted are reported and still compared', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const [first = ''] = await linesOf(exported, 0);
     await exported.rewrite(0, (lines) => [...lines.slice(2), first, first]);
     const report = await exported.verify({ deep: true });
@@ -192,7 +192,7 @@ describe('rows', () => {
 
 describe('files', () => {
   it('that changed are detected by their checksum', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const { files } = await exported.manifest(0);
     const key = files[0]?.key ?? '';
     const bytes = await harness.getObject(key);
@@ -203,7 +203,7 @@ describe('files', () => {
   });
 
   it('that are missing make their rows missing', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     await harness.deleteObject((await exported.manifest(1)).files[0]?.key ?? '');
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['file_missing', 'missing']);
@@ -222,7 +222,7 @@ describe('files', () => {
   });
 
   it('whose row count differs from the manifest, or that are referenced twice, are reported', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const manifest = await exported.manifest(1);
     const [file] = manifest.files;
     const files = file ? [{ ...file, rows: 7 }, file] : [];
@@ -236,7 +236,7 @@ describe('files', () => {
 
 describe('manifests', () => {
   it('that are missing leave a gap', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     await harness.deleteObject(exported.manifestKey(1));
     const report = await exported.verify();
     expect(kindsOf(report)).toEqual(['gap']);
@@ -244,7 +244,7 @@ describe('manifests', () => {
   });
 
   it('leave gaps within the requested range only', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     await harness.deleteObject(exported.manifestKey(0));
     const asked = { from: '2026-01-01T09:30:00Z', to: '2026-01-01T11:30:00Z' };
     const report = await exported.verify(asked);
@@ -254,7 +254,7 @@ describe('manifests', () => {
   });
 
   it('that overlap are reported with the rows that are in both', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const [key = ''] = (await exported.manifest(0)).files.map((file) => file.key);
     const half = (await linesOf(exported, 0)).slice(50);
     const bytes = Buffer.from(half.map((line) => `${line}\n`).join(''));
@@ -277,7 +277,7 @@ describe('manifests', () => {
   });
 
   it('that are invalid or misnamed are reported', async () => {
-    const exported = await harness.exportHours();
+    const exported = await harness.changeableHours();
     const folder = exported.manifestKey(0).split('/').slice(0, -1).join('/');
     await harness.putObject(exported.manifestKey(0), Buffer.from('{"version": 2}'));
     await harness.putObject(exported.manifestKey(1), await harness.getObject(exported.manifestKey(2)));

@@ -189,7 +189,33 @@ export async function createVerifyHarness(eventsPerHour = 100) {
       },
     };
   };
-  return { ...harness, fingerprintOf, exportHours, verify, getObject, putObject, deleteObject, keysBelow };
+
+  let changeable: { readonly exported: Exported; readonly objects: ReadonlyMap<string, Buffer> } | undefined;
+  /** The three hours for a test that changes objects of the bucket alone. They are exported once, and as they were in each call. */
+  const changeableHours = async (): Promise<Exported> => {
+    if (changeable === undefined) {
+      const exported = await exportHours();
+      const objects = new Map<string, Buffer>();
+      for (const key of await keysBelow(exported.batchExportId)) objects.set(key, await getObject(key));
+      changeable = { exported, objects };
+      return exported;
+    }
+    const { exported, objects } = changeable;
+    for (const key of await keysBelow(exported.batchExportId)) if (!objects.has(key)) await deleteObject(key);
+    for (const [key, bytes] of objects) await putObject(key, bytes);
+    return exported;
+  };
+  return {
+    ...harness,
+    fingerprintOf,
+    exportHours,
+    changeableHours,
+    verify,
+    getObject,
+    putObject,
+    deleteObject,
+    keysBelow,
+  };
 }
 
 export type VerifyHarness = Awaited<ReturnType<typeof createVerifyHarness>>;
