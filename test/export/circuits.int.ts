@@ -237,7 +237,7 @@ describe('circuits of buckets', () => {
 
 describe('a file that another execution could not resume', () => {
   let harness: ExportHarness;
-  const eventCount = 6_000;
+  const eventCount = 3_500;
   beforeAll(async () => {
     harness = await createExportHarness();
     await harness.insertEvents(eventCount);

@@ -4,7 +4,7 @@ import { createS3Proxy, type InjectedOutcome, type ProxiedRequest, type S3Proxy 
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { forgetTraits } from './stores.ts';
 
-const rows = 300;
+const rows = 30;
 let harness: ExportHarness;
 let proxy: S3Proxy;
 let stop: (() => void) | undefined;

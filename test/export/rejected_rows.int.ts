@@ -236,7 +236,7 @@ describe('least permissions', () => {
     harness = await createExportHarness();
     maintenance = createMaintenanceHarness(harness);
     proxy = await createS3Proxy(harness.bucket.endpoint);
-    await harness.insertEvents(1_000);
+    await harness.insertEvents(100);
   });
   beforeEach(() => {
     stopDenying();

@@ -7,7 +7,7 @@ import { casesOf, pairsOf } from '../setup/effort.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { forgetTraits, knowTraits } from './stores.ts';
 
-const rows = 300;
+const rows = 30;
 let harness: ExportHarness;
 let proxy: S3Proxy;
 let stop: (() => void) | undefined;

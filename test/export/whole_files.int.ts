@@ -20,7 +20,7 @@ import {
 describe('whole files', () => {
   let harness: ExportHarness;
   let proxy: S3Proxy;
-  const rows = 300;
+  const rows = 30;
   beforeAll(async () => {
     harness = await createExportHarness();
     proxy = await createS3Proxy(harness.bucket.endpoint);

@@ -16,7 +16,7 @@ let maintenance: MaintenanceHarness;
 beforeAll(async () => {
   harness = await createExportHarness();
   maintenance = createMaintenanceHarness(harness);
-  await harness.insertEvents(1_000);
+  await harness.insertEvents(100);
 });
 afterAll(() => harness.close());
 
