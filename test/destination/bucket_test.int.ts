@@ -104,10 +104,10 @@ describe('the bucket reader', () => {
       const token = new URL(path, 'http://s3').searchParams.get('continuation-token') ?? '';
       response.end(`<ListBucketResult><Name>bucket</Name>${answers[token] ?? ''}</ListBucketResult>`);
     });
-    const reader = openBucketReader(
-      parseS3Config(configOf(bucketAt(server.endpoint)), s3Settings()),
-      { settings: s3Settings(), onError: () => undefined },
-    );
+    const reader = openBucketReader(parseS3Config(configOf(bucketAt(server.endpoint)), s3Settings()), {
+      settings: s3Settings(),
+      onError: () => undefined,
+    });
     expect(await listAll(reader)).toEqual(['list/0', 'list/1']);
     reader.close();
     await server.close();

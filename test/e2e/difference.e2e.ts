@@ -152,94 +152,100 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
 });
 
 // Rows of a Delta table are removed after a comparison, below.
-describe.each(casesOf<Kind>(['held', 'verification'], kinds))('a difference that is found by a %s', (kind) => {
-  it('rings on all surfaces until the rows are removed, whose number has to be right', async () => {
-    const exported = await exportHour();
-    await deleteRows(exported, deleted);
-    await find(exported, kind);
-    await untilLoud(exported);
-    const decide = (body: object) =>
-      stack.call('POST', `${exported.path}/difference/`, { decision: 'remove', ...body });
-    expect(await decide({ rows: deleted })).toMatchObject({ status: 400, body: { attr: 'reason' } });
-    expect(await decide({ rows: deleted, reason: ' ' })).toMatchObject({
-      status: 400,
-      body: { attr: 'reason' },
-    });
-    expect(await decide({ reason: 'erasure' })).toMatchObject({ status: 400, body: { attr: 'rows' } });
-    expect(await decide({ reason: 'erasure', rows: -1 })).toMatchObject({ status: 400 });
-    expect(await decide({ reason: 'erasure', rows: deleted + 1 })).toMatchObject({
-      status: 409,
-      body: { attr: 'rows', detail: expect.stringContaining(`lacks ${deleted} rows`) },
-    });
-    // It has changed since the difference was read.
-    await deleteRows(exported, 1);
-    expect(await decide({ reason: 'erasure', rows: deleted })).toMatchObject({
-      status: 409,
-      body: { detail: expect.stringContaining(`lacks ${deleted + 1} rows`) },
-    });
-    await untilLoud(exported);
+describe.each(casesOf<Kind>(['held', 'verification'], kinds))(
+  'a difference that is found by a %s',
+  (kind) => {
+    it('rings on all surfaces until the rows are removed, whose number has to be right', async () => {
+      const exported = await exportHour();
+      await deleteRows(exported, deleted);
+      await find(exported, kind);
+      await untilLoud(exported);
+      const decide = (body: object) =>
+        stack.call('POST', `${exported.path}/difference/`, { decision: 'remove', ...body });
+      expect(await decide({ rows: deleted })).toMatchObject({ status: 400, body: { attr: 'reason' } });
+      expect(await decide({ rows: deleted, reason: ' ' })).toMatchObject({
+        status: 400,
+        body: { attr: 'reason' },
+      });
+      expect(await decide({ reason: 'erasure' })).toMatchObject({ status: 400, body: { attr: 'rows' } });
+      expect(await decide({ reason: 'erasure', rows: -1 })).toMatchObject({ status: 400 });
+      expect(await decide({ reason: 'erasure', rows: deleted + 1 })).toMatchObject({
+        status: 409,
+        body: { attr: 'rows', detail: expect.stringContaining(`lacks ${deleted} rows`) },
+      });
+      // It has changed since the difference was read.
+      await deleteRows(exported, 1);
+      expect(await decide({ reason: 'erasure', rows: deleted })).toMatchObject({
+        status: 409,
+        body: { detail: expect.stringContaining(`lacks ${deleted + 1} rows`) },
+      });
+      await untilLoud(exported);
 
-    const removed = await difference(exported, '--remove', `${deleted + 1}`, '--reason', 'erasure');
-    expect(removed).toMatchObject({ code: 0, stderr: '' });
-    const run = await newestRun(exported, 'Completed');
-    await untilQuiet(exported);
-    await untilTold(kind, exported.id);
-    const left = await sourceUuids(stack.pool, stack.projectId, exported.start, exported.end);
-    expect(left).toHaveLength(rows - deleted - 1);
-    expect(await exportedUuids(stack.bucket, run.manifest_key)).toEqual(left);
-    expect((await intervalOf(exported)).interval).toMatchObject({
-      status: 'exported',
-      decision: { decision: 'remove', rows: deleted + 1, reason: 'erasure', by: 'tess@example.com' },
+      const removed = await difference(exported, '--remove', `${deleted + 1}`, '--reason', 'erasure');
+      expect(removed).toMatchObject({ code: 0, stderr: '' });
+      const run = await newestRun(exported, 'Completed');
+      await untilQuiet(exported);
+      await untilTold(kind, exported.id);
+      const left = await sourceUuids(stack.pool, stack.projectId, exported.start, exported.end);
+      expect(left).toHaveLength(rows - deleted - 1);
+      expect(await exportedUuids(stack.bucket, run.manifest_key)).toEqual(left);
+      expect((await intervalOf(exported)).interval).toMatchObject({
+        status: 'exported',
+        decision: { decision: 'remove', rows: deleted + 1, reason: 'erasure', by: 'tess@example.com' },
+      });
+      expect(await audited(exported.id)).toEqual([
+        ['tess@example.com', { decision: 'remove', reason: 'erasure', rows: deleted + 1 }],
+      ]);
+      expect(await decide({ reason: 'twice', rows: 0 })).toMatchObject({
+        status: 409,
+        body: { code: 'conflict' },
+      });
+      expect(await decide({ reason: 'twice', rows: deleted + 1 })).toMatchObject({ status: 409 });
+      expect(
+        await stack.call('POST', `${exported.path}/difference/`, { decision: 'keep', reason: 'twice' }),
+      ).toMatchObject({
+        status: 409,
+        body: { detail: expect.stringContaining('nothing to decide') },
+      });
+      await verify(exported);
+      await untilQuiet(exported);
     });
-    expect(await audited(exported.id)).toEqual([
-      ['tess@example.com', { decision: 'remove', reason: 'erasure', rows: deleted + 1 }],
-    ]);
-    expect(await decide({ reason: 'twice', rows: 0 })).toMatchObject({
-      status: 409,
-      body: { code: 'conflict' },
-    });
-    expect(await decide({ reason: 'twice', rows: deleted + 1 })).toMatchObject({ status: 409 });
-    expect(
-      await stack.call('POST', `${exported.path}/difference/`, { decision: 'keep', reason: 'twice' }),
-    ).toMatchObject({
-      status: 409,
-      body: { detail: expect.stringContaining('nothing to decide') },
-    });
-    await verify(exported);
-    await untilQuiet(exported);
-  });
-});
+  },
+);
 
 describe('rows of a Delta table', () => {
-  it.each(casesOf<Kind>(['comparison'], kinds))('leave the table too when they are removed after a %s', async (kind) => {
-    const prefix = `tables/${kind}`;
-    const exported = await exportHour({
-      prefix,
-      file_format: 'Parquet',
-      compression: 'snappy',
-      table_format: 'delta',
-    });
-    const table = createDeltaReader(stack.bucket, prefix);
-    const tableUuids = async () => (await table.rows()).map(({ uuid }) => String(uuid)).sort();
-    const before = await tableUuids();
-    expect(before).toHaveLength(rows);
-    await deleteRows(exported, deleted);
-    await find(exported, kind);
-    await untilLoud(exported);
-    // Nothing has changed for readers until a person decides.
-    expect(await tableUuids()).toEqual(before);
-    const removed = await difference(exported, '--remove', String(deleted), '--reason', 'erasure');
-    expect(removed).toMatchObject({ code: 0, stderr: '' });
-    await newestRun(exported, 'Completed');
-    await untilQuiet(exported);
-    const left = await sourceUuidsOf(exported);
-    expect(left).toHaveLength(rows - deleted);
-    await waitFor(async () => (await tableUuids()).length === left.length, 'the commit of the removal');
-    expect(await tableUuids()).toEqual(left);
-    const checked = await cli('table', 'check', exported.id);
-    expect([checked.code, checked.stderr]).toEqual([0, '']);
-    await verifyCommand(exported, '--deep');
-  });
+  it.each(casesOf<Kind>(['comparison'], kinds))(
+    'leave the table too when they are removed after a %s',
+    async (kind) => {
+      const prefix = `tables/${kind}`;
+      const exported = await exportHour({
+        prefix,
+        file_format: 'Parquet',
+        compression: 'snappy',
+        table_format: 'delta',
+      });
+      const table = createDeltaReader(stack.bucket, prefix);
+      const tableUuids = async () => (await table.rows()).map(({ uuid }) => String(uuid)).sort();
+      const before = await tableUuids();
+      expect(before).toHaveLength(rows);
+      await deleteRows(exported, deleted);
+      await find(exported, kind);
+      await untilLoud(exported);
+      // Nothing has changed for readers until a person decides.
+      expect(await tableUuids()).toEqual(before);
+      const removed = await difference(exported, '--remove', String(deleted), '--reason', 'erasure');
+      expect(removed).toMatchObject({ code: 0, stderr: '' });
+      await newestRun(exported, 'Completed');
+      await untilQuiet(exported);
+      const left = await sourceUuidsOf(exported);
+      expect(left).toHaveLength(rows - deleted);
+      await waitFor(async () => (await tableUuids()).length === left.length, 'the commit of the removal');
+      expect(await tableUuids()).toEqual(left);
+      const checked = await cli('table', 'check', exported.id);
+      expect([checked.code, checked.stderr]).toEqual([0, '']);
+      await verifyCommand(exported, '--deep');
+    },
+  );
 });
 
 describe('the dialog of the page of an interval', () => {

@@ -31,40 +31,43 @@ useStack('kept-rows');
 
 // What a person decides is the same, whatever has found the difference: difference.e2e.ts keeps and removes rows after each kind.
 describe('rows that were kept', () => {
-  it.each(casesOf<Kind>(['held'], kinds))('may come back in part after a %s, and are exported once', async (kind) => {
-    const exported = await exportHour();
-    const { uuids: gone, restore } = await deleteAndStore(exported, deleted);
-    await find(exported, kind);
-    await untilLoud(exported);
-    expect(await difference(exported, '--keep', '--reason', 'ticket 7')).toMatchObject({
-      code: 0,
-      stderr: '',
-    });
-    await untilQuiet(exported);
+  it.each(casesOf<Kind>(['held'], kinds))(
+    'may come back in part after a %s, and are exported once',
+    async (kind) => {
+      const exported = await exportHour();
+      const { uuids: gone, restore } = await deleteAndStore(exported, deleted);
+      await find(exported, kind);
+      await untilLoud(exported);
+      expect(await difference(exported, '--keep', '--reason', 'ticket 7')).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
+      await untilQuiet(exported);
 
-    await restore(2);
-    await compare(exported);
-    await untilQuiet(exported);
-    await retry(exported);
-    await newestRun(exported, 'Completed');
-    await untilQuiet(exported);
-    expect(await currentUuids(exported)).toEqual(exported.uuids);
-    await verifyCommand(exported, '--fast');
-    await verifyCommand(exported, '--deep');
-    await verify(exported);
-    await untilQuiet(exported);
-    const shown = await difference(exported);
-    expect([shown.code, shown.stderr]).toEqual([0, '']);
-    const back = await sourceUuidsOf(exported);
-    for (const uuid of gone)
-      expect([uuid, shown.stdout.includes(uuid)]).toEqual([uuid, !back.includes(uuid)]);
+      await restore(2);
+      await compare(exported);
+      await untilQuiet(exported);
+      await retry(exported);
+      await newestRun(exported, 'Completed');
+      await untilQuiet(exported);
+      expect(await currentUuids(exported)).toEqual(exported.uuids);
+      await verifyCommand(exported, '--fast');
+      await verifyCommand(exported, '--deep');
+      await verify(exported);
+      await untilQuiet(exported);
+      const shown = await difference(exported);
+      expect([shown.code, shown.stderr]).toEqual([0, '']);
+      const back = await sourceUuidsOf(exported);
+      for (const uuid of gone)
+        expect([uuid, shown.stdout.includes(uuid)]).toEqual([uuid, !back.includes(uuid)]);
 
-    // The others come back too, and then all is as if nothing had happened.
-    await stack.pool.query('delete from events where uuid = any($1)', [gone]);
-    await restore(deleted);
-    await expectSettled(exported, exported.uuids);
-    expect(await sourceUuidsOf(exported)).toEqual(exported.uuids);
-  });
+      // The others come back too, and then all is as if nothing had happened.
+      await stack.pool.query('delete from events where uuid = any($1)', [gone]);
+      await restore(deleted);
+      await expectSettled(exported, exported.uuids);
+      expect(await sourceUuidsOf(exported)).toEqual(exported.uuids);
+    },
+  );
 
   it('are told from others that leave the source once they came back in part', async () => {
     const exported = await exportHour();
@@ -95,29 +98,32 @@ describe('rows that were kept', () => {
     await untilQuiet(exported);
   });
 
-  it.each(casesOf<Kind>(['verification'], kinds))('stay when late rows of their interval follow a %s', async (kind) => {
-    const exported = await exportHour();
-    await deleteRows(exported, deleted);
-    await find(exported, kind);
-    await untilLoud(exported);
-    expect(await difference(exported, '--keep', '--reason', 'ticket 8')).toMatchObject({
-      code: 0,
-      stderr: '',
-    });
-    await untilQuiet(exported);
-    await insertLateRows(exported, 3);
-    const late = (await sourceUuidsOf(exported)).filter((uuid) => !exported.uuids.includes(uuid));
-    expect(late).toHaveLength(3);
-    await compare(exported);
-    await waitFor(
-      async () => (await currentUuids(exported)).length === rows + 3,
-      'the repair that adds the late rows',
-    );
-    await expectSettled(exported, [...exported.uuids, ...late]);
-    expect((await intervalOf(exported)).interval).toMatchObject({
-      decision: { decision: 'keep', rows: deleted },
-    });
-  });
+  it.each(casesOf<Kind>(['verification'], kinds))(
+    'stay when late rows of their interval follow a %s',
+    async (kind) => {
+      const exported = await exportHour();
+      await deleteRows(exported, deleted);
+      await find(exported, kind);
+      await untilLoud(exported);
+      expect(await difference(exported, '--keep', '--reason', 'ticket 8')).toMatchObject({
+        code: 0,
+        stderr: '',
+      });
+      await untilQuiet(exported);
+      await insertLateRows(exported, 3);
+      const late = (await sourceUuidsOf(exported)).filter((uuid) => !exported.uuids.includes(uuid));
+      expect(late).toHaveLength(3);
+      await compare(exported);
+      await waitFor(
+        async () => (await currentUuids(exported)).length === rows + 3,
+        'the repair that adds the late rows',
+      );
+      await expectSettled(exported, [...exported.uuids, ...late]);
+      expect((await intervalOf(exported)).interval).toMatchObject({
+        decision: { decision: 'keep', rows: deleted },
+      });
+    },
+  );
 
   it('are kept beside late rows that came before the decision', async () => {
     const exported = await exportHour();

@@ -27,11 +27,7 @@ beforeAll(async () => {
   const bucket = await createBucket();
   proxy = await createS3Proxy(bucket.endpoint);
   proxy.intercept(throttle(bytesPerSecond));
-  stack = await startStack(
-    'slow-s3',
-    {},
-    { bucket: { ...bucket, endpoint: proxy.endpoint }, v8Options: [] },
-  );
+  stack = await startStack('slow-s3', {}, { bucket: { ...bucket, endpoint: proxy.endpoint }, v8Options: [] });
   await insertLargeEvents(stack, hourAgo(3), rows);
   exportId = await stack.createExport({}, { prefix: 'slow' });
   await stack.call('POST', `/batch_exports/${exportId}/backfill/`, {

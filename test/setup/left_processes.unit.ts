@@ -19,8 +19,7 @@ interface FileResult {
 
 /** Runs test files with the environment of exportd's tests, one after the other in one process. */
 async function runFiles(contents: readonly string[]): Promise<readonly FileResult[]> {
-  for (const [index, content] of contents.entries())
-    writeFileSync(join(folder, `${index}.case.ts`), content);
+  for (const [index, content] of contents.entries()) writeFileSync(join(folder, `${index}.case.ts`), content);
   const config = {
     rootDir: folder,
     testEnvironment: join(root, '.config/jest_environment.cjs'),
