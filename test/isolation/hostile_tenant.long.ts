@@ -258,6 +258,8 @@ async function slowestRun(since: Date) {
   );
   const [slowest] = runs;
   if (!slowest) return [];
+  // A pool may return a time as a text.
+  const createdAt = new Date(slowest.created_at);
   const { rows: recorded } = await stack.pool.query<{ type: string; at: Date }>(
     'select event_type as type, recorded_at as at from exportd.journal_events where stream_id = $1',
     [slowest.id],
@@ -276,8 +278,8 @@ async function slowestRun(since: Date) {
   }));
   return [...ofJournal, ...ofWorkflow]
     .toSorted((one, other) => one.at.getTime() - other.at.getTime())
-    .map(({ type, at }) => `${secondsBetween(slowest.created_at, at).toFixed(1)} ${type}`)
-    .concat(await temporalSaid(slowest.created_at));
+    .map(({ type, at }) => `${secondsBetween(createdAt, at).toFixed(1)} ${type}`)
+    .concat(await temporalSaid(createdAt));
 }
 
 /** What the Temporal server logged in the minute after a time. It says why a task was lost. */
