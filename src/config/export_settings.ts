@@ -103,7 +103,7 @@ export const workflows = {
   EXPORTD_WORKFLOW_TASK_TIMEOUT: duration('10s', { min: '1s' }).describe(
     'How long a worker may hold a workflow task. Exports stall this long after their worker was killed; a busy worker loses its tasks if it is too short.',
   ),
-  EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(200).describe(
+  EXPORTD_CONTINUE_AS_NEW_COMMANDS: count(50).describe(
     'Schedule and backfill workflows continue as new after this many commands.',
   ),
   EXPORTD_WORKFLOW_BUNDLE: z
