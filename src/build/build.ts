@@ -1,6 +1,5 @@
 // Program of `npm run build`: compiles the sources of a clone to what a package has, for the oldest Node that runs it.
-import { decode, encode, type SourceMapSegment } from '@jridgewell/sourcemap-codec';
-import { build, type BuildOptions, type Plugin, transform } from 'esbuild';
+import { build, type BuildOptions, type Plugin } from 'esbuild';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
 import { cpSync, mkdirSync, readdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -15,6 +14,7 @@ import type { ProgramsLock } from '../local_stack/servers/postgresql.ts';
 import { readApiDocument } from '../http/serverless_app.ts';
 import { builtDocumentFile } from '../http/openapi/openapi.ts';
 import { bundleWorkflows } from '../temporal/worker/bundle.ts';
+import { readInlineSourceMap, type SourceMap, withLinesAlone } from '../temporal/worker/source_map.ts';
 import { buildInformationFile, type BuildInformation } from '../telemetry/version.ts';
 import { writeClientTypes } from './client_types.ts';
 
@@ -146,39 +146,11 @@ function buildConsole(): void {
   for (const path of inputs) bundled.add(path);
 }
 
-interface SourceMap {
-  readonly sources: readonly string[];
-  readonly names: readonly string[];
-  readonly mappings: string;
-}
-
-/** Keeps the lines of our sources in a map and drops columns, names and packages, which are most of it. */
-function withLinesAlone<Map extends SourceMap>(map: Map): Map {
-  const sources = map.sources.filter((source) => !source.includes('node_modules/'));
-  const numbers = map.sources.map((source) => sources.indexOf(source));
-  const mappings = decode(map.mappings).map((segments) => {
-    let [file, line] = [-1, -1];
-    return segments.flatMap(([column, segmentFile, segmentLine]): SourceMapSegment[] => {
-      if (segmentFile === undefined || segmentLine === undefined) return [];
-      const ours = numbers[segmentFile] ?? -1;
-      if (ours === -1) {
-        const endsOurs = file !== -1;
-        file = -1;
-        return endsOurs ? [[column]] : [];
-      }
-      if (ours === file && segmentLine === line) return [];
-      [file, line] = [ours, segmentLine];
-      return [[column, file, line, 0]];
-    });
-  });
-  return { ...map, sources, names: [], mappings: encode(mappings) };
-}
-
 function shortenSourceMaps(): void {
   for (const path of readdirSync(output, { recursive: true, encoding: 'utf8' }))
     if (path.endsWith('.map')) {
       const file = join(output, path);
-      const map = withLinesAlone(JSON.parse(readFileSync(file, 'utf8')) as SourceMap);
+      const map = withLinesAlone(JSON.parse(readFileSync(file, 'utf8')) as SourceMap, { packages: 'nothing' });
       if (map.sources.length > 0) {
         writeFileSync(file, JSON.stringify(map));
         continue;
@@ -191,26 +163,9 @@ function shortenSourceMaps(): void {
 
 /** Bundles the workflows, so that workers need neither a bundler nor a compiler. */
 async function buildWorkflows(): Promise<void> {
-  const { code: bundle } = await bundleWorkflows();
-  const { code, map } = await transform(bundle, {
-    minify: true,
-    // Temporal shows the names of functions and classes.
-    keepNames: true,
-    sourcemap: 'external',
-    sourcesContent: false,
-    sourcefile: 'workflows.js',
-    legalComments: 'none',
-  });
-  const whole = JSON.parse(map) as SourceMap;
-  for (const path of whole.sources) bundled.add(path);
-  const short = withLinesAlone(whole);
-  // The same in every folder: Temporal knows the bundle by its hash.
-  const sources = short.sources.map((path) => path.replace(`${root}/`, ''));
-  const base64 = Buffer.from(JSON.stringify({ ...short, sources, file: 'workflows.js' })).toString('base64');
-  writeFileSync(
-    join(output, 'workflows.js'),
-    `${code}\n//# sourceMappingURL=data:application/json;base64,${base64}`,
-  );
+  const { code } = await bundleWorkflows();
+  for (const path of readInlineSourceMap(code).sources) bundled.add(path);
+  writeFileSync(join(output, 'workflows.js'), code);
 }
 
 /** Makes the OpenAPI document, so that a server starts without, and the types of the client from it. */
