@@ -33,6 +33,7 @@ const programs = [
   'src/encoding/encoder_thread.ts',
   'src/queries/threads/query_thread.ts',
   'src/foreign_parsers/foreign_bytes_process.ts',
+  'src/temporal/worker/workflow_thread.ts',
 ];
 
 /** The files that became part of the build, packages among them. */

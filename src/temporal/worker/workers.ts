@@ -20,6 +20,7 @@ import type { Tracing } from '../../telemetry/trace_provider.ts';
 import { version } from '../../telemetry/version.ts';
 import { activitySpans, loadPayloadCodecs, taskQueues, workflowSinks } from '../connections.ts';
 import { type ActivitySlots, admission, type FairActivitySlots } from './activity_slots.ts';
+import { WorkflowWorker } from './workflow_worker.ts';
 
 /** Measured: 1,000 sleeping schedules take 550 MB. */
 const bytesPerWorkflow = 550_000;
@@ -189,7 +190,7 @@ export async function createWorkers({
   const maxHeartbeatThrottleInterval = heartbeatIntervalMs(settings.EXPORTD_HEARTBEAT_TIMEOUT);
   const cacheSize = maxCachedWorkflows();
   const sinks = await workflowSinks(tracing);
-  const creatingControl = Worker.create({
+  const creatingControl = WorkflowWorker.create({
     ...shared,
     taskQueue: queues.control,
     workflowBundle,
