@@ -29,6 +29,12 @@ export const maxCarriedCommandSignals = 1_000;
 /** This many signals since the last step announce a flood. The server buffers at most 100 for an open workflow task. */
 export const floodThreshold = 10;
 
+/**
+ * After how many steps at most a schedule continues as new when it has nothing to start: a worker keeps what each step did for
+ * as long as it caches the execution, and replays all of it when it does not.
+ */
+export const stepsPerExecution = 24;
+
 /** Commands that one step decides, at about 10 ms each. A local step keeps the workflow task open, so it takes few. */
 export const commandsPerLocalStep = 10;
 export const commandsPerRemoteStep = 50;

@@ -36,6 +36,7 @@ import {
   remoteJournalOptions,
   searchAttributes,
   signalsPerStep,
+  stepsPerExecution,
 } from './activity_options.ts';
 import { truncate, until, withDetails } from './summaries.ts';
 
@@ -149,8 +150,10 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
   const { batch_export_id } = input;
   const inbox = createInbox(input);
   const publishDetails = createDetailsPublisher();
+  // Schedules that were created together, and take the same steps, do not all continue as new at once.
+  const maxSteps = Math.ceil((stepsPerExecution * (1 + Math.random())) / 2);
   let more = input.is_flooding === true;
-  for (;;) {
+  for (let steps = 1; ; steps += 1) {
     const isRemote = more || inbox.waitingCount() > 0 || inbox.arrivedCount() >= floodThreshold;
     const activities = isRemote ? remote : local;
     const signals = inbox.takeManualSignals(signalsPerStep);
@@ -176,7 +179,11 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
         ])
       : { blocked_runs: 0 };
     more = step.has_more || inbox.waitingCount() > signalsPerStep;
-    const isLong = workflowInfo().continueAsNewSuggested || inbox.commandCount() >= step.continue_after;
+    const isQuiet = !more && !hasRunsToChange;
+    const isLong =
+      workflowInfo().continueAsNewSuggested ||
+      inbox.commandCount() >= step.continue_after ||
+      (steps >= maxSteps && isQuiet);
     // Continue as new without waiting for the end of a flood, once the waiting signals fit into the next input.
     const mayContinue = inbox.waitingCount() <= maxCarriedManualSignals;
     if (more && !(isLong && mayContinue)) continue;

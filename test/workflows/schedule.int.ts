@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { temporal } from '@temporalio/proto';
 import { notificationWorkflow } from '../../src/contract/notification_input.ts';
-import { workflowIds, workflowTypes } from '../../src/contract/workflow_inputs.ts';
+import { wakeSignal, workflowIds, workflowTypes } from '../../src/contract/workflow_inputs.ts';
 import { taskQueues } from '../../src/temporal/connections.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -191,9 +191,23 @@ describe('the schedule workflow', () => {
         taskQueue: taskQueues(stack.settings).control,
         args: input === undefined ? [] : [input],
       });
-      await expect(started).rejects.toMatchObject({ cause: { type: 'InvalidInput' } });
+      await expect(started).rejects.toMatchObject({
+        cause: { type: 'InvalidInput', stack: expect.stringMatching(/\(workflows\/\w+\.ts:\d+:0\)/) },
+      });
     },
   );
+
+  it('continues as new after some quiet steps, so that what a worker caches of it stays small', async () => {
+    const id = await stack.createExport();
+    const { runId } = await scheduleOf(id).describe();
+    await waitFor(async () => {
+      await scheduleOf(id).signal(wakeSignal);
+      return (await scheduleOf(id).describe()).runId !== runId;
+    }, 'a new execution');
+    expect(await stack.command(id, 'pause')).toMatchObject({ status: 'applied' });
+    const { events } = await scheduleOf(id).fetchHistory();
+    expect(events?.[0]?.workflowExecutionStartedEventAttributes?.continuedExecutionRunId).toBe(runId);
+  });
 
   it('completes at once when the create command was rejected', async () => {
     const id = await stack.createExport();

@@ -1,4 +1,4 @@
-import { workflowIds, type ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
+import { wakeSignal, workflowIds, type ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';
@@ -65,6 +65,20 @@ export const scheduleScenarios: readonly Scenario[] = [
       await stack.command(id, 'pause');
       await waitUntilIdle(stack, workflowId);
       await record('schedule-continued-open', workflowId);
+    },
+  },
+  {
+    histories: ['schedule-quiet-continued'],
+    play: async (stack, record) => {
+      const id = await stack.createExport();
+      const workflowId = workflowIds(stack.settings).schedule(id);
+      const first = await waitFor(async () => {
+        await stack.client.workflow.getHandle(workflowId).signal(wakeSignal);
+        await waitUntilIdle(stack, workflowId);
+        const [link, next] = await readChain(stack, workflowId);
+        return next && link;
+      }, 'a new execution');
+      await record('schedule-quiet-continued', workflowId, first.runId);
     },
   },
   {
