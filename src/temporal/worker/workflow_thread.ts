@@ -1,3 +1,4 @@
+import { isNativeError } from 'node:util/types';
 import { promiseHooks } from 'node:v8';
 import { createContext, Script } from 'node:vm';
 import { parentPort, workerData } from 'node:worker_threads';
@@ -68,7 +69,8 @@ async function activate({ id, runId, options, activation }: ActivationRequest): 
       sinkCalls: sinkCalls.map((call) => ({ ...call, workflowInfo: withoutFunctions(call.workflowInfo) })),
     });
   } catch (error) {
-    const { message, stack } = error instanceof Error ? error : new Error(String(error));
+    // Also one of the sandbox, which has its own classes.
+    const { message, stack } = isNativeError(error) ? error : new Error(String(error));
     reply({ outcome: 'failed', id, message, stack });
   }
 }
