@@ -151,7 +151,9 @@ function shortenSourceMaps(): void {
   for (const path of readdirSync(output, { recursive: true, encoding: 'utf8' }))
     if (path.endsWith('.map')) {
       const file = join(output, path);
-      const map = withLinesAlone(JSON.parse(readFileSync(file, 'utf8')) as SourceMap, { packages: 'nothing' });
+      const map = withLinesAlone(JSON.parse(readFileSync(file, 'utf8')) as SourceMap, {
+        packages: 'nothing',
+      });
       if (map.sources.length > 0) {
         writeFileSync(file, JSON.stringify(map));
         continue;

@@ -68,7 +68,9 @@ describe('the thread of workflows', () => {
       .findIndex((text) => text.includes("nonRetryable('It failed.'"));
     expect(cause.stack?.split('\n')).toEqual([
       'ApplicationFailure: It failed.',
-      expect.stringMatching(/^ {4}at .*nonRetryable \(node_modules\/@temporalio\/common\/src\/failure\.ts:1:0\)$/),
+      expect.stringMatching(
+        /^ {4}at .*nonRetryable \(node_modules\/@temporalio\/common\/src\/failure\.ts:1:0\)$/,
+      ),
       `    at failBelow (test/temporal/worker/thread_workflows.ts:${line + 1}:0)`,
     ]);
   });
