@@ -11,8 +11,8 @@ const stopOrder = { worker: 0, server: 1, s3: 2, temporal: 3, postgresql: 4 } as
 
 /** How to run a process of the stack. */
 export interface ProgramSpec {
-  /** Name of its log file and process file. */
-  readonly name: keyof typeof stopOrder;
+  /** Name of its log file and process file, with a number where several processes have the same program. */
+  readonly name: keyof typeof stopOrder | `worker-${number}`;
   readonly command: string;
   readonly args: readonly string[];
   readonly env?: NodeJS.ProcessEnv;

@@ -5,6 +5,7 @@ import { readSavedResult, type compareResults } from './exports/compare.ts';
 import type { Compared, ExportResult, ExportsBenchResult, Throughput } from './exports/exports_bench.ts';
 import { exportsResult } from './exports/exports_result.ts';
 import { pipelineObstacle } from './exports/programs.ts';
+import type { ManyBenchResult } from './many/many_bench.ts';
 import { analyses } from './query/analyses.ts';
 import { insights } from './query/insights.ts';
 import { saveResult, type Skipped, type Statistics } from './results.ts';
@@ -132,15 +133,31 @@ it('bench measures DuckDB and warm workers repeatedly, and writes a profile of e
 
 it('bench schedule prints a consistent result and deletes its data', async () => {
   const folder = benchFolder();
-  // No tick: the next one could be a minute away.
-  const sizes = ['--exports', '0', '--backfill', '5', '--noop', '5'];
+  const sizes = ['--backfill', '5', '--noop', '5'];
   const command = await runBench(folder, 'schedule', '--json', ...sizes);
   const found = JSON.parse(command.stdout) as ScheduleBenchResult;
   const { noop, backfill } = found;
-  expect(found).toMatchObject({ exports: 0, settle_seconds: 0, ticks: [] });
   expect(noop.map(({ concurrency }) => concurrency)).toEqual([20, 3, 20, 3]);
   expect(backfill).toMatchObject({ intervals: 5, concurrency: 3, run: { sampled: 5 } });
   expect(backfill.runs_per_second * backfill.seconds).toBeCloseTo(5, 1);
+  await expectNothingLeft(command, folder);
+});
+
+it('bench many lands each run of a mark once on two workers, and deletes its data', async () => {
+  const folder = benchFolder();
+  const command = await runBench(folder, 'many', '--json', '--exports', '12', '--workers', '2');
+  const found = JSON.parse(command.stdout) as ManyBenchResult;
+  expect(found).toMatchObject({ exports: 12, measurements: [{ workers: 2, settle_seconds: 0 }] });
+  const [measured] = found.measurements;
+  expect(measured?.landings).toMatchObject([
+    { interval: 'all', runs: 12 },
+    { interval: 'every 1 minutes', runs: 6 },
+    { interval: 'every 2 minutes', runs: 6 },
+  ]);
+  expect(measured?.mark.cpu_seconds.worker).toBeGreaterThan(0);
+  expect(measured?.memory).toHaveLength(2);
+  for (const { idle_bytes, peak_bytes } of measured?.memory ?? [])
+    expect(peak_bytes).toBeGreaterThanOrEqual(idle_bytes ?? Infinity);
   await expectNothingLeft(command, folder);
 });
 

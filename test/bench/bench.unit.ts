@@ -3,7 +3,7 @@ import pino from 'pino';
 import { sharedMetrics, startMonitoringServer } from '../../src/telemetry/monitoring_server.ts';
 import { pairedRatios, throughputOf } from './exports/exports_bench.ts';
 import { cpuSecondsIn } from './exports/programs.ts';
-import { medianOf, statisticsOf } from './results.ts';
+import { medianOf, percentileOf, statisticsOf } from './results.ts';
 import { requestsIn, s3RequestsOf } from './usage.ts';
 
 const of = (...seconds: number[]) => seconds.map((value) => ({ seconds: value, cpu_seconds: value / 2 }));
@@ -13,6 +13,14 @@ describe('statistics of repeated measurements', () => {
     expect(medianOf([3, 1, 2])).toBe(2);
     expect(medianOf([4, 1, 2, 3])).toBe(2.5);
     expect(() => medianOf([])).toThrow(RangeError);
+  });
+
+  it('have percentiles', () => {
+    const hundred = Array.from({ length: 100 }, (_, index) => 100 - index);
+    expect(percentileOf(hundred, 0.5)).toBe(50);
+    expect(percentileOf(hundred, 0.95)).toBe(95);
+    expect(percentileOf([7], 0.95)).toBe(7);
+    expect(() => percentileOf([], 0.5)).toThrow(RangeError);
   });
 
   it('keep the order of the repeats', () => {

@@ -61,33 +61,49 @@ export interface BenchWorker {
 }
 
 /**
- * Runs `work` with a server and a worker, once that polls its task queues. Stops them afterwards.
- * @throws LaunchError when the worker exits
+ * Runs `work` with a server and some workers, once each of them polls its task queues. Stops them afterwards.
+ * @throws LaunchError when a worker exits
  */
 export async function withExportd<Result>(
   stack: ScratchStack,
   { baseUrl, environment }: Deployment,
   options: {
-    /** Folder for CPU profiles of the worker; none are written without it. Node creates it. */
+    /** Number of workers; 1 by default. */
+    readonly workers?: number;
+    /** Folder for CPU profiles of the workers; none are written without it. Node creates it. */
     readonly profileFolder?: string | undefined;
   },
-  work: (worker: BenchWorker) => Promise<Result>,
+  work: (worker: BenchWorker, others: readonly BenchWorker[]) => Promise<Result>,
 ): Promise<Result> {
-  const { profileFolder } = options;
-  const { worker: httpPort } = await assignPorts(stack.folder.inside('ports.json'), ['worker']);
+  const { workers = 1, profileFolder } = options;
+  const names = Array.from({ length: workers }, (_, index) => `worker-${String(index + 1)}`);
+  const assigned = await assignPorts(stack.folder.inside('ports.json'), names);
+  const [firstPort = 0, ...otherPorts] = names.map((name) => assigned[name] ?? 0);
   const start = async (children: ChildProcesses) => {
     const { worker } = await startExportd(children, environment, baseUrl, {
-      workerHttpPort: httpPort,
+      workerHttpPort: firstPort,
       ...(profileFolder !== undefined && {
         workerNodeOptions: ['--cpu-prof', `--cpu-prof-dir=${profileFolder}`],
       }),
     });
+    const { program } = worker;
+    const others = otherPorts.map((port, index) => {
+      const env = { ...program.env, EXPORTD_WORKER_HTTP_PORT: String(port) };
+      return children.start({ ...program, name: `worker-${index + 2}`, env });
+    });
+    return [worker, ...others] as const;
+  };
+  const whenReady = async (child: Child, httpPort: number): Promise<BenchWorker> => {
+    const worker = { pid: child.pid, httpPort };
+    await waitUntilReady(child, () => isReady(worker));
     return worker;
   };
-  return withWorker(stack, start, async (started) => {
-    const worker = { pid: started.pid, httpPort };
-    await waitUntilReady(started, () => isReady(worker));
-    return work(worker);
+  return withWorkers(stack, start, async (first, others) => {
+    const [worker, ...otherWorkers] = await Promise.all([
+      whenReady(first, firstPort),
+      ...others.map((child, index) => whenReady(child, otherPorts[index] ?? 0)),
+    ]);
+    return work(worker, otherWorkers);
   });
 }
 
@@ -99,25 +115,30 @@ async function isReady(worker: BenchWorker): Promise<boolean> {
   return response.ok && ((await response.json()) as { pid?: number }).pid === worker.pid;
 }
 
+/** At least one. */
+type Workers = readonly [Child, ...Child[]];
+
 /**
- * Runs `work` beside a worker process, and stops all processes that were started.
- * @throws LaunchError when the worker exits
+ * Runs `work` beside worker processes, and stops all processes that were started.
+ * @throws LaunchError when a worker exits
  */
-export async function withWorker<Result>(
+export async function withWorkers<Result>(
   { folder }: Pick<ScratchStack, 'folder'>,
-  start: (children: ChildProcesses) => Promise<Child> | Child,
-  work: (worker: Child) => Promise<Result>,
+  start: (children: ChildProcesses) => Promise<Workers> | Workers,
+  work: (worker: Child, others: readonly Child[]) => Promise<Result>,
 ): Promise<Result> {
   const children = createChildProcesses(folder);
   const kill = () => children.killAll();
   process.once('exit', kill);
   try {
-    const worker = await start(children);
-    const ended = worker.exited.then(({ how }) => {
-      throw new LaunchError(`The worker ${how}. Last lines of its log:\n${lastLines(worker.logFile)}`);
+    const workers = await start(children);
+    const ended = workers.map(async ({ exited, logFile }) => {
+      const { how } = await exited;
+      throw new LaunchError(`A worker ${how}. Last lines of its log:\n${lastLines(logFile)}`);
     });
-    ended.catch(() => undefined);
-    return await Promise.race([work(worker), ended]);
+    for (const one of ended) one.catch(() => undefined);
+    const [worker, ...others] = workers;
+    return await Promise.race([work(worker, others), ...ended]);
   } finally {
     await children.stopAll();
     process.off('exit', kill);
@@ -157,7 +178,7 @@ export const exportingProject = (
 
 /**
  * Creates an export of events, with its name as the prefix.
- * @param fields.endpoint URL of the S3 server, which may be a proxy
+ * @param fields.bounds `start_at` and `end_at`
  * @returns its id
  */
 export async function createExport(
@@ -167,18 +188,17 @@ export async function createExport(
     readonly format?: string;
     readonly interval?: string;
     readonly paused?: boolean;
-    readonly endpoint?: string;
+    readonly bounds?: { readonly start_at: string; readonly end_at: string };
   },
 ): Promise<string> {
-  const { name, format = 'JSONLines+gzip', interval = 'hour', paused = true, endpoint } = fields;
-  const { type, config } = destinationFor(format, name, stack);
-  const endpoint_url = endpoint ?? config.endpoint_url;
+  const { name, format = 'JSONLines+gzip', interval = 'hour', paused = true, bounds } = fields;
   const created = await api.request<{ id: string }>('POST', '', {
     name,
     interval,
     paused,
     model: 'events',
-    destination: { type, config: { ...config, endpoint_url } },
+    destination: destinationFor(format, name, stack),
+    ...bounds,
   });
   return created?.id ?? '';
 }

@@ -1,13 +1,11 @@
 import type { Client } from '@temporalio/client';
 // Node does not detect the named exports of this CommonJS module.
 import proto from '@temporalio/proto';
-import { forEachConcurrently } from '../../src/concurrency/keyed_semaphore.ts';
 import { rounded } from './results.ts';
 
 type HistoryEvent = proto.temporal.api.history.v1.IHistoryEvent;
 
 const { EventType } = proto.temporal.api.enums.v1;
-const maxConcurrentRequests = 8;
 const localActivityMarker = 'core_local_activity';
 
 /** Cost of a history. */
@@ -42,24 +40,22 @@ export function costOf(events: readonly HistoryEvent[]): HistoryCost {
   return { events: events.length, actions: actions + tasksWithLocalActivities.size };
 }
 
-/** The events of an execution since a time. Without a run id, of the latest execution. */
+/** The events of an execution. Without a run id, of the latest execution. */
 async function readEvents(
   client: Client,
   execution: { readonly workflowId: string; readonly runId?: string },
-  since = 0,
 ): Promise<HistoryEvent[]> {
   const { events } = await client.workflow.getHandle(execution.workflowId, execution.runId).fetchHistory();
-  return (events ?? []).filter(({ eventTime }) => millisecondsOf(eventTime) >= since);
+  return events ?? [];
 }
 
-/** Average cost of the latest executions of some workflow ids since a time. */
+/** Average cost of the latest executions of some workflow ids. */
 export async function averageCost(
   client: Client,
   ids: readonly string[],
-  since = 0,
 ): Promise<HistoryCost & { readonly sampled: number }> {
   const costs = [];
-  for (const workflowId of ids) costs.push(costOf(await readEvents(client, { workflowId }, since)));
+  for (const workflowId of ids) costs.push(costOf(await readEvents(client, { workflowId })));
   return { sampled: ids.length, ...shareOf(costs, Math.max(1, ids.length)) };
 }
 
@@ -75,27 +71,3 @@ const shareOf = (costs: readonly HistoryCost[], share: number): HistoryCost => (
   events: rounded(costs.reduce((sum, { events }) => sum + events, 0) / share),
   actions: rounded(costs.reduce((sum, { actions }) => sum + actions, 0) / share),
 });
-
-/** Start times of the first workflow task of each latest execution, in milliseconds since 1970. */
-export async function firstTasks(
-  client: Client,
-  workflowIds: readonly string[],
-): Promise<ReadonlyMap<string, number>> {
-  const startTimes = new Map<string, number>();
-  await forEachConcurrently(workflowIds, maxConcurrentRequests, async (workflowId) => {
-    // The first three events: started, task scheduled, task started.
-    const { history } = await client.workflowService.getWorkflowExecutionHistory({
-      namespace: client.options.namespace,
-      execution: { workflowId },
-      maximumPageSize: 3,
-    });
-    const first = history?.events?.find(
-      ({ eventType }) => eventType === EventType.EVENT_TYPE_WORKFLOW_TASK_STARTED,
-    );
-    if (first) startTimes.set(workflowId, millisecondsOf(first.eventTime));
-  });
-  return startTimes;
-}
-
-const millisecondsOf = (time: HistoryEvent['eventTime']): number =>
-  Number(time?.seconds ?? 0) * 1_000 + (time?.nanos ?? 0) / 1e6;

@@ -1,6 +1,6 @@
 import { join, resolve } from 'node:path';
-import { Command, InvalidArgumentError, Option } from 'commander';
-import { parseCount, parseId } from '../../src/cli/arguments.ts';
+import { Command, Option } from 'commander';
+import { parseId, parseIds } from '../../src/cli/arguments.ts';
 import { CliError, describeError } from '../../src/cli/cli_error.ts';
 import { printer, stdoutFlushed, table } from '../../src/cli/output.ts';
 import { createReport, type Report } from '../../src/local_stack/report.ts';
@@ -29,20 +29,6 @@ interface Benchmark<Options, Result> {
 
 const parsePath = (text: string): string => resolve(text);
 const parseList = (text: string): string[] => text.split(',');
-
-function parseInterval(text: string): string {
-  const minutes = Number(/^every (\d{1,2}) minutes$/.exec(text)?.[1]);
-  if (!(minutes >= 1 && 60 % minutes === 0))
-    throw new InvalidArgumentError('It must be "every N minutes", where N divides 60.');
-  return text;
-}
-
-function parseJitters(text: string): number[] {
-  const jitters = text.split(',').map(Number);
-  if (jitters.some((jitter) => !(jitter >= 0 && jitter <= 1)))
-    throw new InvalidArgumentError('They must be numbers between 0 and 1, separated by commas.');
-  return jitters;
-}
 
 const bench = new Command('npm run bench --')
   .description(
@@ -95,24 +81,29 @@ addBenchmark(bench, async () => {
 
 const schedule = bench
   .command('schedule')
-  .description('benchmark the ticks of many exports, and an empty backfill against no-op workflows')
-  .option('--exports <number>', 'number of exports; 0 skips the ticks', parseCount, 1_000)
-  .option('--interval <interval>', 'interval of the exports', parseInterval, 'every 5 minutes')
-  .option('--ticks <number>', 'ticks per jitter', parseId, 2)
-  .option(
-    '--jitter <list>',
-    'jitters to measure, as fractions of the interval, separated by commas',
-    parseJitters,
-    [0, 0.2],
-  )
-  .option('--with-rows <number>', 'exports that have rows in each interval', parseCount, 20)
+  .description('benchmark an empty backfill against no-op workflows')
   .option('--backfill <number>', 'intervals of the backfill', parseId, 1_000)
   .option('--noop <number>', 'no-op workflows before and after the backfill', parseId, 500)
-  .option('--profile <folder>', 'write CPU profiles of the workers to this folder', parsePath);
+  .option('--profile <folder>', 'write CPU profiles of the worker to this folder', parsePath);
 addBenchmark(schedule, async () => {
-  const { runScheduleBench, scheduleTables, checkScheduleResult } =
-    await import('./schedule/schedule_bench.ts');
-  return { run: runScheduleBench, tables: scheduleTables, check: checkScheduleResult };
+  const { runScheduleBench, scheduleTables } = await import('./schedule/schedule_bench.ts');
+  return { run: runScheduleBench, tables: scheduleTables };
+});
+
+const many = bench
+  .command('many')
+  .description('benchmark many exports: a mark at which all are due, and workers at rest')
+  .option('--exports <number>', 'number of exports', parseId, 3_000)
+  .option(
+    '--workers <list>',
+    'numbers of workers, separated by commas, each measured alone',
+    parseIds,
+    [1, 2],
+  )
+  .option('--profile <folder>', 'write CPU profiles of the workers to this folder', parsePath);
+addBenchmark(many, async () => {
+  const { runManyBench, manyTables, checkManyResult } = await import('./many/many_bench.ts');
+  return { run: runManyBench, tables: manyTables, check: checkManyResult };
 });
 
 const intervals = bench

@@ -31,6 +31,17 @@ export function medianOf(values: readonly number[]): number {
   return (low + high) / 2;
 }
 
+/**
+ * The smallest value that is not exceeded by at least this share of the values.
+ * @throws RangeError without values
+ */
+export function percentileOf(values: readonly number[], share: number): number {
+  const sorted = values.toSorted((left, right) => left - right);
+  const value = sorted[Math.max(0, Math.ceil(share * sorted.length) - 1)];
+  if (value === undefined) throw new RangeError('The percentile of no values is undefined.');
+  return value;
+}
+
 /** Statistics of all repeats, rounded to thousandths. */
 export const statisticsOf = (all: readonly number[]): Statistics => ({
   minimum: rounded(Math.min(...all)),

@@ -1,6 +1,7 @@
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { setTimeout as delay } from 'node:timers/promises';
 import { bounds } from '../../src/config/bounds.ts';
+import type { Pool } from '../../src/journal/database.ts';
 import type { DataFolder } from '../../src/local_stack/data_folder.ts';
 import { readIdentity } from '../../src/local_stack/lock.ts';
 import { rounded } from './results.ts';
@@ -9,10 +10,14 @@ import { rounded } from './results.ts';
 const ticksPerSecond = 100;
 
 /** User and system CPU seconds of a process with all its threads; null without /proc. */
-export function cpuSecondsOf(pid: number): number | null {
-  const fields = statFields(pid);
-  return fields === null ? null : (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
-}
+export const cpuSecondsOf = (pid: number): number | null => secondsIn(statFields(pid));
+
+/** Those of its main thread alone. */
+export const mainThreadSecondsOf = (pid: number): number | null =>
+  secondsIn(statFields(pid, `task/${pid}/stat`));
+
+const secondsIn = (fields: readonly string[] | null): number | null =>
+  fields === null ? null : (Number(fields[11]) + Number(fields[12])) / ticksPerSecond;
 
 /** CPU seconds of the programs of a scratch stack; null without /proc, or where the environment brought the server. */
 export interface ProgramSeconds {
@@ -25,15 +30,12 @@ export interface ProgramSeconds {
 
 /** Watches the programs whose processes a stack recorded, until the returned function is called. */
 export function watchPrograms(folder: DataFolder): () => ProgramSeconds {
-  const before = secondsByProgram(folder);
+  const watched = watchCpu(folder);
   return () => {
-    const now = secondsByProgram(folder);
-    const used = (...names: string[]): number | null => {
-      const seconds = names.reduce(
-        (sum, name) => sum + (now.get(name) ?? Number.NaN) - (before.get(name) ?? Number.NaN),
-        0,
-      );
-      return Number.isNaN(seconds) ? null : rounded(seconds);
+    const seconds = watched();
+    const used = (...programs: string[]): number | null => {
+      const sum = programs.reduce((total, program) => total + (seconds.get(program) ?? Number.NaN), 0);
+      return Number.isNaN(sum) ? null : rounded(sum);
     };
     return {
       worker: used('worker'),
@@ -44,23 +46,38 @@ export function watchPrograms(folder: DataFolder): () => ProgramSeconds {
   };
 }
 
+/** As `watchPrograms`: the seconds by the name of the program, of all its processes. */
+export function watchCpu(folder: DataFolder): () => ReadonlyMap<string, number> {
+  const before = secondsByProgram(folder);
+  return () =>
+    new Map(
+      [...secondsByProgram(folder)].map(([program, seconds]) => [
+        program,
+        seconds - (before.get(program) ?? Number.NaN),
+      ]),
+    );
+}
+
 /** By the name of the program. PostgreSQL has a process for each connection, most of which outlive the measurement. */
 function secondsByProgram(folder: DataFolder): ReadonlyMap<string, number> {
   const files = readdirSync(folder.inside('processes')).filter((file) => file.endsWith('.json'));
   const processes = readdirSync('/proc').flatMap((name) => (/^\d+$/.test(name) ? Number(name) : []));
   const parents = new Map(processes.map((pid) => [pid, Number(statFields(pid)?.[1])]));
-  const seconds = files.map((file): [string, number] => {
+  const secondsOf = new Map<string, number>();
+  for (const file of files) {
     const { pid = Number.NaN } = readIdentity(folder.inside('processes', file)) ?? {};
     const own = [pid, ...processes.filter((one) => parents.get(one) === pid)];
     const ended = statFields(pid)?.slice(13, 15).map(Number) ?? [Number.NaN];
     const ticks = ended.reduce((sum, one) => sum + one, 0);
-    return [
-      file.slice(0, -'.json'.length),
-      own.reduce((sum, one) => sum + (cpuSecondsOf(one) ?? 0), ticks / ticksPerSecond),
-    ];
-  });
-  return new Map(seconds);
+    const program = programOf(file);
+    const seconds = own.reduce((sum, one) => sum + (cpuSecondsOf(one) ?? 0), ticks / ticksPerSecond);
+    secondsOf.set(program, (secondsOf.get(program) ?? 0) + seconds);
+  }
+  return secondsOf;
 }
+
+/** `worker` of `worker-2.json`: several processes may have one program. */
+const programOf = (processFile: string): string => processFile.replace(/(-\d+)?\.json$/, '');
 
 /** Memory of a process in bytes. */
 interface ProcessMemory {
@@ -87,8 +104,8 @@ export function resetPeakMemory(pid: number): void {
 }
 
 /** The fields after the name, which may contain spaces and parentheses. */
-function statFields(pid: number): string[] | null {
-  const text = read(pid, 'stat');
+function statFields(pid: number, name = 'stat'): string[] | null {
+  const text = read(pid, name);
   return text === null ? null : text.slice(text.lastIndexOf(')') + 2).split(' ');
 }
 
@@ -98,6 +115,14 @@ function read(pid: number, name: string): string | null {
   } catch {
     return null;
   }
+}
+
+/** Transactions of a database: a session reports what it has done when it is idle for a second. */
+export async function commitsOf(pool: Pool): Promise<number> {
+  const { rows } = await pool.query<{ commits: number }>(
+    `select sum(xact_commit)::float8 as commits from pg_stat_database where datname = current_database()`,
+  );
+  return rows[0]?.commits ?? Number.NaN;
 }
 
 /** Requests to S3 since the start of a worker, from its metrics. Takes a second. */

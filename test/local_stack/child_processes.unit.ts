@@ -31,6 +31,7 @@ describe('the processes of a stack', () => {
     const order: string[] = [];
     const worker = children.start(lasting('worker'));
     const database = children.start(lasting('postgresql'));
+    const secondWorker = children.start(lasting('worker-2'));
     let current = worker;
     const supervised = supervise(children, worker, ignoreReport, {
       initialDelayMs: 1,
@@ -38,12 +39,13 @@ describe('the processes of a stack', () => {
     });
     process.kill(worker.pid, 'SIGKILL');
     await waitFor(() => current !== worker, 'the worker was restarted');
-    expect(recorded().sort()).toEqual(['postgresql.json', 'worker.json']);
+    expect(recorded().sort()).toEqual(['postgresql.json', 'worker-2.json', 'worker.json']);
     void current.exited.then(() => order.push('worker'));
     void database.exited.then(() => order.push('postgresql'));
+    void secondWorker.exited.then(() => order.push('worker-2'));
     await children.stopAll();
     await supervised;
-    expect(order).toEqual(['worker', 'postgresql']);
+    expect(order).toEqual(['worker-2', 'worker', 'postgresql']);
     expect(recorded()).toEqual([]);
     expect(() => children.start(lasting('worker'))).toThrow();
   });

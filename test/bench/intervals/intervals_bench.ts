@@ -1,7 +1,6 @@
 import { readFileSync, statSync } from 'node:fs';
 import type { Client } from '@temporalio/client';
 import { workflowIds, type RunInterval } from '../../../src/contract/workflow_inputs.ts';
-import type { Pool } from '../../../src/journal/database.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { createClient } from '../../../src/temporal/connections.ts';
 import { insertEvents, startOfHour } from '../events.ts';
@@ -26,7 +25,7 @@ import {
   type Scratch,
   type ScratchOptions,
 } from '../scratch.ts';
-import { s3RequestsOf, watchPrograms, type ProgramSeconds } from '../usage.ts';
+import { commitsOf, s3RequestsOf, watchPrograms, type ProgramSeconds } from '../usage.ts';
 
 /** The options of the command line. */
 interface IntervalsBenchOptions extends ScratchOptions {
@@ -146,14 +145,6 @@ async function measureCost(
     commits: ((await commitsOf(pool)) - commitsBefore) / hours,
     s3_requests: ((await s3RequestsOf(worker.httpPort)) - requestsBefore) / hours,
   };
-}
-
-/** Transactions of exportd's connections: a session reports what it has done when it is idle for a second. */
-async function commitsOf(pool: Pool): Promise<number> {
-  const { rows } = await pool.query<{ commits: number }>(
-    `select sum(xact_commit)::float8 as commits from pg_stat_database where datname = current_database()`,
-  );
-  return rows[0]?.commits ?? Number.NaN;
 }
 
 /**
