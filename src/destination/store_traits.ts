@@ -109,9 +109,6 @@ export async function storeTraits(
          case when stored.server is null or excluded.server is null or stored.server = excluded.server
            then stored.confirmed_at end),
        confirmed_in = coalesce(excluded.confirmed_in, stored.confirmed_in),
-       overwrites_since = case when excluded.conditional_put then null
-         when not excluded.conditional_put and stored.conditional_put then clock_timestamp()
-         else stored.overwrites_since end,
        found_at = clock_timestamp()`,
     [
       team_id,
@@ -126,14 +123,4 @@ export async function storeTraits(
       traits.server,
     ],
   );
-}
-
-/** Reads the stores that stopped to refuse overwrites and were not tested since, those that did last first. */
-export async function readOverwritingStores(pool: Pool, limit: number): Promise<StoreOfProject[]> {
-  const { rows } = await pool.query<StoreOfProject>(
-    `select team_id, location from exportd.store_traits
-     where overwrites_since is not null order by overwrites_since desc limit $1`,
-    [limit],
-  );
-  return rows;
 }

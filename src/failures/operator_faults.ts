@@ -1,8 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { hostname } from 'node:os';
-import { safeText } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
-import { readOverwritingStores, type StoreOfProject } from '../destination/store_traits.ts';
 import { activeRunStatuses } from '../domain/run_state.ts';
 import {
   connectionErrorCode,
@@ -262,8 +260,6 @@ type FaultAlarmSettings = Pick<Settings, 'EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL'
 const unseenIntervals = 3;
 /** A check at least this often, in milliseconds. */
 const maxCheckIntervalMs = 5_000;
-/** Stores with a fault of their own. The owners of servers decide how many there could be. */
-const maxOverwritingStores = 10;
 /** Lease beyond the timeout of one request, after which another worker retries the notification. */
 const notificationPauseMs = 10_000;
 
@@ -296,9 +292,9 @@ export function sourceFaultOf(error: unknown): OperatorFault {
 }
 
 /**
- * Reports that this worker runs and whether it can read the source, opens the faults of stores, resolves faults that no
- * worker sees any more, and notifies the operator once of each open one. All workers check; the database lets one of them
- * act. `stop` waits for the check that is running.
+ * Reports that this worker runs and whether it can read the source, resolves faults that no worker sees any more, and
+ * notifies the operator once of each open one. All workers check; the database lets one of them act. `stop` waits for the
+ * check that is running.
  */
 export function createFaultAlarm(
   pool: Pool,
@@ -316,8 +312,6 @@ export function createFaultAlarm(
       if (source) await storeOutage(pool, logger, 'source', await checkSource(source));
       if (pooler === undefined) pooler = await findPooler(pool);
       if (pooler === 'transaction') await reportFault(pool, logger, sessionsShared);
-      for (const store of await readOverwritingStores(pool, maxOverwritingStores))
-        await reportFault(pool, logger, overwritesFault(store));
       await resolveFaults(pool, logger, interval * unseenIntervals);
       await pool.query(
         `delete from exportd.operator_faults where resolved_at < clock_timestamp() - $1 * interval '1 millisecond'`,
@@ -445,20 +439,6 @@ const sessionsShared: OperatorFault = {
   type: 'PoolerUnsupported',
   message: `A connection pooler in transaction mode answers at DATABASE_URL: locks and notifications of sessions get lost, so that no reconciler runs, or two. ${poolerAdvice}`,
 };
-
-/** The type of the fault of one project's store that no longer refuses to overwrite objects. */
-export const overwritesAccepted = 'OverwritesAccepted';
-
-/**
- * It lasts until a destination test sees the store refuse again. Exports do not wait for it: they read before they write.
- * It does not repeat what the store calls itself: its owner chooses that text, and the operator reads this one.
- */
-const overwritesFault = ({ team_id, location }: StoreOfProject): OperatorFault => ({
-  type: overwritesAccepted,
-  message: safeText(
-    `The S3 store ${location} of project ${team_id} no longer refuses to overwrite objects. Check what serves its address. Then test the destination of an export to it, which ends this fault if the store refuses again.`,
-  ),
-});
 
 /** Takes a fault that is over, of which the operator was notified, and not of its end. */
 async function takeUnnotifiedEnd(

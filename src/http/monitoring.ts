@@ -1,7 +1,7 @@
 import { Gauge, type Registry } from 'prom-client';
 import * as z from 'zod';
 import { rejectionIn, rejectionMessages } from '../failures/grpc_errors.ts';
-import { type OpenFault, overwritesAccepted, readOpenFaults } from '../failures/operator_faults.ts';
+import { type OpenFault, readOpenFaults } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
 import { reportVersions } from '../projections/registry.ts';
 import { shareReading } from '../telemetry/metrics.ts';
@@ -24,7 +24,7 @@ type Reader = 'operator' | 'anyone';
 
 /** What a server reports of itself. */
 export interface ServerMonitor extends Monitor {
-  /** As of a `Monitor`. `anyone` reads only the types of the operator's faults: messages name stores and relations. */
+  /** As of a `Monitor`. `anyone` reads only the types of the operator's faults: messages name relations. */
   readiness(query: URLSearchParams, reader?: Reader): ReturnType<Monitor['readiness']>;
 }
 
@@ -56,8 +56,8 @@ export function createServerMonitor({ pool, countPollers, metrics, maxAgeMs }: H
       const read = await state.read();
       if (!read) throw new Error('The state of the server cannot be read.');
       const { abilities } = read;
-      const faultsOf = reader === 'operator' ? shownFault : publicFault;
-      const operator_faults = read.operator_faults?.flatMap(faultsOf) ?? null;
+      const fieldsOf = reader === 'operator' ? shownFault : publicFault;
+      const operator_faults = read.operator_faults?.map(fieldsOf) ?? null;
       const status = abilities.act === 'ok' ? 'ok' : abilities.queue === 'ok' ? 'degraded' : 'unavailable';
       return { isReady: abilities[wanted] === 'ok', body: { status, ...abilities, operator_faults } };
     },
@@ -93,13 +93,19 @@ const openFaults = (pool: Pool): Promise<readonly OpenFault[] | null> =>
   readOpenFaults(pool).catch(() => null);
 
 /** What the operator reads of a fault: all but the hosts of workers. */
-const shownFault = ({ incident_id, type, message, opened_at, waiting_runs }: OpenFault) => [
-  { incident_id, type, message, opened_at, waiting_runs },
-];
+const shownFault = ({ incident_id, type, message, opened_at, waiting_runs }: OpenFault) => ({
+  incident_id,
+  type,
+  message,
+  opened_at,
+  waiting_runs,
+});
 
-/** What anyone may read of a fault; nothing of the store of one project, which concerns no other. */
-const publicFault = ({ type, opened_at }: OpenFault): Pick<OpenFault, 'type' | 'opened_at'>[] =>
-  type === overwritesAccepted ? [] : [{ type, opened_at }];
+/** What anyone may read of a fault. */
+const publicFault = ({ type, opened_at }: OpenFault): Pick<OpenFault, 'type' | 'opened_at'> => ({
+  type,
+  opened_at,
+});
 
 /**
  * What the server can do, in rising order: `read` and answer from the control database, `queue` commands, and have

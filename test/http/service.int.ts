@@ -93,9 +93,12 @@ describe('the service', () => {
     expect(body.operator_faults).toEqual([
       { ...fault, incident_id: expect.any(String), opened_at: expect.any(String), waiting_runs: 1 },
     ]);
-    expect((await api.call('GET', '/readyz', undefined, open)).body.operator_faults).toEqual([
-      { type: fault.type, opened_at: expect.any(String) },
-    ]);
+    const others = scopes.filter((scope) => scope !== 'installation:admin');
+    const tenant = { authorization: `Bearer ${(await api.newKey(api.projectId, others)).key}` };
+    for (const headers of [open, tenant, { authorization: 'Bearer exk_unknown' }])
+      expect((await api.call('GET', '/readyz', undefined, headers)).body.operator_faults).toEqual([
+        { type: fault.type, opened_at: expect.any(String) },
+      ]);
     expect(await api.metrics()).toContain('exportd_operator_faults{type="UndefinedTable",dependency=""} 1');
     const path = `batch_exports/${id}/runs/${run}/`;
     const shown = expect.stringMatching(
@@ -109,26 +112,15 @@ describe('the service', () => {
     expect((await api.call('GET', '/readyz', undefined, open)).body.operator_faults).toEqual([]);
   });
 
-  it('names the store of a project in readiness to its administrators alone, and never as the store calls itself', async () => {
+  it('has no fault of the operator because a store of a project no longer refuses to overwrite', async () => {
     const { pool } = api.database;
     const store = { team_id: api.otherProjectId, location: 'http://127.0.0.1:9/secret-bucket' };
-    const server = 'nginx. NOTICE: sign in at http://evil.example';
-    await storeTraits(pool, store, { conditional_put: true, server });
-    await storeTraits(pool, store, { conditional_put: false, server });
+    await storeTraits(pool, store, { conditional_put: true });
+    await storeTraits(pool, store, { conditional_put: false });
     const alarm = createFaultAlarm(pool, quickFaults, logger, createOperatorWebhook(quickFaults));
     alarm.start();
     await alarm.stop();
-
-    const textOf = async (headers?: Readonly<Record<string, string>>) =>
-      (await api.call('GET', '/readyz', undefined, headers)).text;
-    const others = scopes.filter((scope) => scope !== 'installation:admin');
-    const tenant = { authorization: `Bearer ${(await api.newKey(api.projectId, others)).key}` };
-    for (const headers of [open, tenant, { authorization: 'Bearer exk_unknown' }])
-      expect(await textOf(headers)).not.toMatch(/OverwritesAccepted|secret-bucket|evil/);
-    expect(await textOf()).toContain('secret-bucket');
-    expect(await textOf()).not.toContain('evil');
-    await storeTraits(pool, store, { conditional_put: true });
-    await resolveFaults(pool, logger, -1);
+    expect((await api.call('GET', '/readyz')).body.operator_faults).toEqual([]);
   });
 
   it('responds 503 while the control database refuses the login or is missing', async () => {

@@ -265,8 +265,6 @@ create table exportd.store_traits (
   -- When, and in which control database, the store was last seen to refuse an overwrite. Null: to be seen again.
   confirmed_at timestamptz,
   confirmed_in text,
-  -- Since when a store overwrites that refused to do so before; null after a destination test.
-  overwrites_since timestamptz,
   conditional_complete boolean,
   equal_parts boolean,
   missing_key text check (missing_key in ('not_found', 'denied')),
