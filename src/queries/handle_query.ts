@@ -4,7 +4,7 @@ import { Counter, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
 import type { JsonValue } from '../domain/event.ts';
 import { isReadOnly, type Pool } from '../journal/database.ts';
-import { SourceBusy, type SourceConnections } from '../source/source_connection.ts';
+import { isErrorOfSource, SourceBusy, type SourceConnections } from '../source/source_connection.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { jobOf, type PreparedQuery, prepareQuery, type QueryRequest } from './prepared_query.ts';
 import {
@@ -259,6 +259,7 @@ export async function runQuery(
         'query_timeout',
         `The query took longer than ${timeoutMs / 1_000} s (EXPORTD_QUERY_TIMEOUT; EXPORTD_QUERY_ASYNC_TIMEOUT in the background). Narrow its date range, run it in the background, or use a batch export.`,
       );
+    if (!isErrorOfSource(error)) throw error;
     // Not an outage, as the same error of the control database is: a statement of ours must never write.
     if (isReadOnly(error))
       throw new Error('A query was compiled to a statement that writes.', { cause: error });

@@ -23,7 +23,7 @@ import {
   teamSetting,
   teamSignatureSetting,
 } from './query_role/query_role.ts';
-import { inferTypes } from './sample_properties.ts';
+import { ControlDatabaseFailed, inferTypes } from './sample_properties.ts';
 import type { Warehouse } from './warehouse.ts';
 
 /** The settings of what a query's statements may use in PostgreSQL. */
@@ -102,23 +102,28 @@ export type WarehouseSettings = RelationSettings & Pick<Settings, 'EXPORTD_QUERY
 /**
  * Asks the warehouse of a project, in a transaction of its own.
  * @param timeoutMs of its statements
- * @throws RelationNotFound, InvalidRelationName, and the errors of the connection
+ * @throws RelationNotFound, InvalidRelationName, the errors of the connection, and those of the control database as they are
  */
-export const readWarehouse = <Result>(
+export const readWarehouse = async <Result>(
   source: SourceConnections,
   settings: WarehouseSettings,
   { project, timeoutMs, signal }: { project: QueryProject; timeoutMs: number; signal?: AbortSignal },
   read: (warehouse: Warehouse) => Promise<Result>,
-): Promise<Result> =>
-  source.read(queryTransaction(timeoutMs, project.team_id), signal, ({ connection }) =>
-    read(
-      postgresWarehouse(connection, {
-        relations: relationsOf(settings),
-        project,
-        workMemOf: (operations) => workMemOf(settings, operations),
-      }),
-    ),
-  );
+): Promise<Result> => {
+  try {
+    return await source.read(queryTransaction(timeoutMs, project.team_id), signal, ({ connection }) =>
+      read(
+        postgresWarehouse(connection, {
+          relations: relationsOf(settings),
+          project,
+          workMemOf: (operations) => workMemOf(settings, operations),
+        }),
+      ),
+    );
+  } catch (error) {
+    throw error instanceof ControlDatabaseFailed ? error.cause : error;
+  }
+};
 
 /** The PostgreSQL settings of a transaction that runs a project's query. */
 export const queryTransaction = (timeoutMs: number, teamId: number): Readonly<Record<string, string>> => ({

@@ -15,10 +15,25 @@ const searchedRows = 1_000_000;
 /** Values that a search reads, of all properties together. */
 const searchedValues = 4_000_000;
 
+/** The control database failed while the source was read. `cause` is its error. */
+export class ControlDatabaseFailed extends Error {
+  override readonly name = 'ControlDatabaseFailed';
+
+  constructor(cause: unknown) {
+    super('The control database failed while the source was read.', { cause });
+  }
+}
+
+/** What fails while the source is read is taken for an error of the source. @throws ControlDatabaseFailed */
+const ofControlDatabase = <Result>(work: Promise<Result>): Promise<Result> =>
+  work.catch((error: unknown) => {
+    throw new ControlDatabaseFailed(error);
+  });
+
 /**
  * Finds the types of undeclared properties of a project: those that were inferred before, which never change, else the types of
  * sampled values, which are stored. Properties without a type are left out.
- * @throws the errors of the warehouse
+ * @throws ControlDatabaseFailed, and the errors of the warehouse
  */
 export async function inferTypes(
   pool: Pool,
@@ -27,7 +42,7 @@ export async function inferTypes(
 ): Promise<readonly InferredType[]> {
   const { team_id } = context.project;
   const named = properties.filter(({ name }) => isPropertyName(name));
-  const known = await findProperties(pool, team_id, named);
+  const known = await ofControlDatabase(findProperties(pool, team_id, named));
   const unknown = named.filter(
     ({ scope, name }) =>
       !alwaysText.test(name) && !known.some((one) => one.scope === scope && one.name === name),
@@ -37,9 +52,9 @@ export async function inferTypes(
   for (const [scope, of] of Map.groupBy(unknown, (property) => property.scope))
     if (reader !== null) inferred.push(...(await sample(reader, scope, new Set(of.map(({ name }) => name)))));
   if (inferred.length === 0) return known;
-  await storeInferredTypes(pool, team_id, inferred);
+  await ofControlDatabase(storeInferredTypes(pool, team_id, inferred));
   // Another request may have stored them before.
-  return findProperties(pool, team_id, named);
+  return ofControlDatabase(findProperties(pool, team_id, named));
 }
 
 /** Where the values of properties are sampled: in the next rows only those that none of the rows before had. */

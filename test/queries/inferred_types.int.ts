@@ -241,6 +241,31 @@ describe('a query that rejects the text of a property', () => {
     );
   });
 
+  it.each(['57P03', '25006'])(
+    'fails as the control database that stores the type: SQLSTATE %s',
+    async (state) => {
+      const { pool } = api.database;
+      await insert(api.projectId, [{ weight: 5 }]);
+      await pool.query(
+        `create function public.refuse_types() returns trigger language plpgsql as
+         $$ begin raise exception 'No.' using errcode = '${state}'; end $$;
+       create trigger refuse_types before insert on exportd.property_definitions
+         execute function public.refuse_types()`,
+      );
+      const { status, body } = await api.call('POST', 'query/', {
+        query: { kind: 'DialectQuery', query: 'select sum(properties.weight) from events' },
+        refresh: 'force_blocking',
+      });
+      await pool.query('drop function public.refuse_types() cascade');
+      expect([status, body.code, body.detail]).toEqual([
+        503,
+        'unavailable',
+        'The control database is not available. Retry in a few seconds.',
+      ]);
+      expect((await stored()).map(([, name]) => name)).not.toContain('weight');
+    },
+  );
+
   it('infers one type when several need it at the same time', async () => {
     await forget('vip');
     const counts = await Promise.all(

@@ -1,6 +1,5 @@
 import { ApiError, retryAfter } from '../api_error.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import { sourceError } from '../plugins/errors.ts';
 import { disconnectSignal, readsExports, teamOf } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
 import { errorResponses } from '../schemas.ts';
@@ -53,7 +52,7 @@ export const intervalDetailRoutes: ProjectRoutes = (app, context) => {
         return await locateRow(context, { batch_export_id, team_id }, interval, request.query.uuid, signal);
       } catch (error) {
         if (timeout.aborted) throw notFoundInTime(settings.EXPORTD_DRY_RUN_TIMEOUT);
-        throw sourceError(error) ?? error;
+        throw error;
       }
     },
   );

@@ -3,6 +3,7 @@ import type { SortKey } from '../../domain/exported_files.ts';
 import type { ExistingRun } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { RowFinder } from '../../source/source.ts';
+import { sourceError } from '../plugins/errors.ts';
 import type { IntervalFile, RowLocationResponse } from './detail_schema.ts';
 import { type FileRow, readCompletedRuns, toIntervalFile } from './interval_detail.ts';
 import type { IntervalResponse } from './schema.ts';
@@ -39,7 +40,7 @@ const nowhere = { inserted_at: null, file: null };
 
 /**
  * Says which file of an interval's current manifest holds an event. The source knows when it received the event, and the
- * first and last keys of the files say which of them contains that time. No object is read.
+ * first and last keys of the files say which of them contains that time. No object is read. @throws ApiError of the source
  */
 export async function locateRow(
   { pool, source }: RowLocationDependencies,
@@ -68,7 +69,9 @@ export async function locateRow(
   const config = await readPublicConfig(pool, batch_export_id, config_version);
   const selection = selectionOfConfig(config);
   const range = { model, team_id, interval: bounds, selection };
-  const key = await source.findEventKey(range, uuid, signal);
+  const key = await source.findEventKey(range, uuid, signal).catch((error: unknown) => {
+    throw sourceError(error) ?? error;
+  });
   if (!key)
     return {
       location: 'not_in_source',

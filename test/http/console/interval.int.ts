@@ -218,6 +218,20 @@ describe('the location of a row', () => {
     expect(await locate(id, gone)).toMatchObject({ location: 'not_in_source', file: null });
   });
 
+  it('fails with the control database, not with the source', async () => {
+    const { pool } = api.database;
+    const { id, run } = await createRun();
+    const uuid = randomUUID();
+    await insertEvent(uuid, 5);
+    await completeRun(api.journal, run, {
+      files: [{ rows: 1, first: keyAt(5, uuid), last: keyAt(5, uuid) }],
+    });
+    await pool.query('alter table exportd.destination_objects rename to moved');
+    const { status, body } = await api.call('GET', pathOf(id, `/row?uuid=${uuid}`));
+    await pool.query('alter table exportd.moved rename to destination_objects');
+    expect([status, body.code]).toEqual([500, 'error']);
+  });
+
   it('needs a uuid', async () => {
     const { id } = await createRun();
     const { status, body } = await api.call('GET', pathOf(id, '/row?uuid=ada'));
