@@ -2,6 +2,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { ClientRequest } from 'node:http';
 import type { Readable } from 'node:stream';
+import { HttpRequest } from '@smithy/core/protocols';
 import { NodeHttpHandler, type NodeHttpHandlerOptions } from '@smithy/node-http-handler';
 import { bounds, boundText } from '../config/bounds.ts';
 import { limitInterimAnswers, noResponse } from '../network/interim_answers.ts';
@@ -83,6 +84,9 @@ export class S3RequestHandler extends NodeHttpHandler {
   }
 }
 
+/** No server has a name of this domain (RFC 2606). */
+const unresolvedHost = 'exportd.invalid';
+
 /** Sends requests through the proxies of the environment, except to what NO_PROXY lists. */
 export class ProxiedRequestHandler extends S3RequestHandler {
   readonly #proxied: S3RequestHandler;
@@ -117,12 +121,26 @@ export class ProxiedRequestHandler extends S3RequestHandler {
     }
     try {
       const received = await this.#proxied.handle(request, options);
-      // Through a tunnel, a store answers itself, and could so accuse the proxy.
-      if (request.protocol === 'http:' && received.response.statusCode === 407) throw proxyLoginMissing();
+      // Through a tunnel, a store answers itself.
+      const mayBeOfProxy = request.protocol === 'http:' && received.response.statusCode === 407;
+      if (mayBeOfProxy && (await this.#asksForLogin())) throw proxyLoginMissing();
       return received;
     } catch (error) {
       throw error instanceof DestinationError ? error : Object.assign(error as Error, { proxy });
     }
+  }
+
+  /** Whether the proxy itself asks for a login: no store, which could so accuse the operator, answers for this name. */
+  async #asksForLogin(): Promise<boolean> {
+    const request = new HttpRequest({
+      method: 'HEAD',
+      protocol: 'http:',
+      hostname: unresolvedHost,
+      path: '/',
+      headers: { host: unresolvedHost },
+    });
+    const { response } = await this.#proxied.handle(request);
+    return response.statusCode === 407;
   }
 
   override destroy(): void {

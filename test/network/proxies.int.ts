@@ -98,6 +98,15 @@ describe('with HTTP_PROXY', () => {
     expect(await requestError(config, settings)).toMatchObject(expected);
   });
 
+  it('a store that asks for the login of a proxy is not believed', async () => {
+    const store = await startFakeServer((_, response) => response.writeHead(407).end());
+    ends.push(() => store.close());
+    const proxy = await startProxy({ [storeName]: portOf(store.endpoint) });
+    const settings = s3Settings({ HTTP_PROXY: proxy.url, EXPORTD_S3_RETRY_BUDGET: '0s' });
+    const config = configOf(bucket, { endpoint_url: `http://${storeName}` });
+    expect(await requestError(config, settings)).toMatchObject({ owner: 'tenant', transient: false });
+  });
+
   it('that is down is a fault of the operator, by the name of the setting', async () => {
     const ended = await startForwardProxy({});
     await ended.close();
