@@ -1,9 +1,13 @@
+import { type Comparison, findNodes, type Node } from '@exportd/dialect/ast';
 import { buildSelect } from '@exportd/dialect/ast_builders';
+import { DialectError, QueryText } from '@exportd/dialect/query_text';
+import type { SourceRelation } from '@exportd/dialect/schema';
 import { cohortIn, cohortsOf, isOfCohort } from '../filters/condition.ts';
 import type { FilterScalar, PropertyFilter } from '../filters/schema.ts';
-import type { DialectReader } from './dialect_reader.ts';
+import { type DialectReader, withFieldPath } from './dialect_reader.ts';
 import { asQueryError, QueryError } from './query_errors.ts';
 import { type BreakdownFilter, cohortBreakdownOf } from './query_fields.ts';
+import { dialectTexts, treeOf } from './query_texts.ts';
 
 /** A cohort that has persons. */
 interface Cohort {
@@ -34,6 +38,21 @@ async function findCohort(reader: DialectReader, cohort: string | number, attr: 
     throw new QueryError('not_supported', 'The source has no cohorts: it lacks public.cohort_people.', {
       attr,
     });
+  const found = await readCohort(reader, cohortPeople, cohort, attr);
+  if (found === null) throw new QueryError('invalid_input', noPersons(cohort), { attr });
+  return found;
+}
+
+const noPersons = (cohort: string | number): string =>
+  `No person of this project is in the cohort ${cohort}.`;
+
+/** Null if no person of the project is in it. */
+async function readCohort(
+  reader: DialectReader,
+  cohortPeople: SourceRelation,
+  cohort: string | number,
+  attr: string,
+): Promise<Cohort | null> {
   const hasNames = cohortPeople.columns.has('cohort_name');
   const columns = hasNames ? 'cohort_id, cohort_name' : 'cohort_id, null';
   const key = typeof cohort === 'number' ? 'cohort_id' : 'cohort_name';
@@ -44,8 +63,7 @@ async function findCohort(reader: DialectReader, cohort: string | number, attr: 
     { attr },
   );
   const [found] = rows;
-  if (!found)
-    throw new QueryError('invalid_input', `No person of this project is in the cohort ${cohort}.`, { attr });
+  if (!found) return null;
   const [id, name] = found;
   return { id: Number(id), name: typeof name === 'string' ? name : `Cohort ${String(id)}` };
 }
@@ -97,8 +115,8 @@ const containers: ReadonlySet<string> = new Set([
 ]);
 
 /**
- * Checks that the cohorts in the filters of a query have persons: a typing error would count nothing in silence.
- * @throws QueryError with the path of the cohort
+ * Checks that the cohorts in the filters and the texts of a query have persons: a typing error would count nothing in silence.
+ * @throws QueryError with the path of the cohort, and its position in a text
  */
 export async function checkCohorts(query: object, reader: DialectReader): Promise<void> {
   const checked = new Set<string | number>();
@@ -107,7 +125,37 @@ export async function checkCohorts(query: object, reader: DialectReader): Promis
       await findCohort(reader, cohort, attr);
       checked.add(cohort);
     }
+  const { cohortPeople } = reader.schema;
+  // Compiling says what else is wrong with a text.
+  if (cohortPeople === null) return;
+  for (const { cohort, attr, text, at } of cohortsInTexts(query, cohortPeople))
+    if (!checked.has(cohort)) {
+      const found = await readCohort(reader, cohortPeople, cohort, attr);
+      if (found === null)
+        withFieldPath(attr, () => {
+          throw new DialectError(new QueryText(text), noPersons(cohort), at);
+        });
+      checked.add(cohort);
+    }
 }
+
+/** The cohorts that `IN COHORT` names in the texts of a query. */
+function* cohortsInTexts(query: object, { columns }: SourceRelation) {
+  for (const { text, attr, parse } of dialectTexts(query, 'query')) {
+    const tree = mentionsCohorts.test(text) ? treeOf({ text, parse }) : null;
+    for (const { right: at } of tree === null ? [] : findNodes(tree, isInCohort)) {
+      const id = at.kind === 'number' ? Number(at.text) : NaN;
+      if (Number.isSafeInteger(id)) yield { cohort: id, attr, text, at };
+      if (at.kind === 'string' && columns.has('cohort_name')) yield { cohort: at.value, attr, text, at };
+    }
+  }
+}
+
+/** Parsing a long text takes a while. */
+const mentionsCohorts = /cohort/i;
+
+const isInCohort = (node: Node): node is Comparison =>
+  node.kind === 'comparison' && (node.operator === 'in cohort' || node.operator === 'not in cohort');
 
 function* cohortsIn(value: unknown, attr: string): Generator<ReturnType<typeof cohortsOf>[number]> {
   if (typeof value !== 'object' || value === null) return;

@@ -195,9 +195,19 @@ describe('a query as analysts write it returns', () => {
     [`select properties.name from persons where id not in cohort 'Paying'`, [['Bob']]],
     [`select distinct_id from events where person_id in cohort 5`, [['user 1']]],
     [`select countIf(person_id in cohort 5), countIf(person_id not in cohort 5) from events`, [[1, 2]]],
-    [`select count() from events where person_id in cohort 6`, [[0]]],
   ])('%s', async (query, rows) => {
     expect(await select(query)).toMatchObject({ status: 200, results: rows });
+  });
+});
+
+describe('a cohort that no person is in', () => {
+  it.each([
+    [`select count() from events where person_id in cohort 6`, '6', 'line 1, column 54'],
+    [`select 1\nfrom persons where id not in cohort 'Payng'`, 'Payng', 'line 2, column 37'],
+  ])('is an error with its position: %s', async (query, cohort, position) => {
+    const { status, code, attr, detail } = await select(query);
+    expect([status, code, attr]).toEqual([400, 'dialect_error', 'query__query']);
+    expect(detail).toContain(`No person of this project is in the cohort ${cohort}. (${position})`);
   });
 });
 

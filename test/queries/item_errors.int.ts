@@ -39,6 +39,7 @@ const faultyFilters: readonly (readonly [string, object, string])[] = [
   ['an invalid value', { ...validFilter, value: ['pro', {}] }, '__value__1'],
   ['an unknown field', { ...validFilter, negated: true }, '__negated'],
   ['a cohort without persons', unknownCohort, '__value'],
+  ['an expression on a cohort without persons', { type: 'hogql', key: 'person_id in cohort 77' }, '__key'],
 ];
 
 const node = { kind: 'EventsNode', event: 'bought' };
@@ -318,6 +319,36 @@ it.each([
   [
     funnelsQuery({ funnelsFilter: { funnelAggregateByHogQL: 'nothing' } }),
     'query__funnelsFilter__funnelAggregateByHogQL',
+  ],
+  [{ kind: 'EventsQuery', select: ['event', 'person_id in cohort 77'] }, 'query__select__1'],
+  [{ kind: 'EventsQuery', select: ['event'], where: ['1 = 1', 'person_id in cohort 77'] }, 'query__where__1'],
+  [{ kind: 'ActorsQuery', orderBy: ['id', 'id in cohort 77 -- Paying DESC'] }, 'query__orderBy__1'],
+  [
+    {
+      kind: 'ActorsQuery',
+      source: { kind: 'DialectQuery', query: 'select id from persons where id in cohort 77' },
+    },
+    'query__source__query',
+  ],
+  [
+    trendsQuery({
+      series: [node, { ...node, math: 'hogql', math_hogql: 'countIf(person_id in cohort 77)' }],
+    }),
+    'query__series__1__math_hogql',
+  ],
+  [
+    trendsQuery({
+      breakdownFilter: {
+        breakdowns: [{ property: 'a' }, { type: 'hogql', property: 'person_id in cohort 77' }],
+      },
+    }),
+    'query__breakdownFilter__breakdowns__1',
+  ],
+  [
+    funnelsQuery({
+      breakdownFilter: { breakdown_type: 'hogql', breakdown: ['event', 'person_id in cohort 77'] },
+    }),
+    'query__breakdownFilter__breakdown__1',
   ],
 ])('%j', async (query, attr) => {
   expect(await runQuery(query)).toEqual({ status: 400, attr });
