@@ -1,6 +1,6 @@
-import { type Expression, type Field, type Query, walk } from '@exportd/dialect/ast';
-import { DialectError } from '@exportd/dialect/query_text';
-import { parseQuery } from '@exportd/dialect/parser/queries';
+import { type Expression, type Field, type Node, walk } from '@exportd/dialect/ast';
+import { parseExpression, parseQuery, parseSelectItem } from '@exportd/dialect/parser/queries';
+import { isPart, readFields, treeOf } from './query_texts.ts';
 
 /** What a name is of. */
 export type NameKind = 'event' | 'event property' | 'person property';
@@ -31,9 +31,6 @@ const isComputed = (name: string): boolean => name.startsWith('$virt_') || name 
 
 type Add = (kind: NameKind, name: unknown) => void;
 
-const isObject = (value: unknown): value is Readonly<Record<string, unknown>> =>
-  typeof value === 'object' && value !== null && !Array.isArray(value);
-
 /** Whose property the type of a filter, a breakdown or a math names; undefined for what is no property of these. */
 function ownerOf(type: unknown): NameKind | undefined {
   const name =
@@ -45,10 +42,16 @@ function ownerOf(type: unknown): NameKind | undefined {
 /** Adds the names in the fields of a query, at any depth. */
 function addFields(value: unknown, add: Add): void {
   if (Array.isArray(value)) for (const item of value) addFields(item, add);
-  if (!isObject(value)) return;
-  const { kind, event, key, type, query } = value;
+  if (!isPart(value)) return;
+  const { kind, event, key, type } = value;
   if (kind === 'EventsNode' || kind === 'EventsQuery') add('event', event);
-  if (kind === 'DialectQuery' && typeof query === 'string') addText(query, add);
+  if (kind === 'DialectQuery') addTexts(treesOf(value.query, parseQuery), [], add);
+  if (kind === 'EventsQuery')
+    addTexts(
+      [...treesOf(value.select, parseSelectItem), ...treesOf(value.where, parseExpression)],
+      ['events'],
+      add,
+    );
   const addProperties = (names: unknown, ownerType: unknown): void => {
     const owner = ownerOf(ownerType);
     if (owner) for (const name of [names].flat()) add(owner, name);
@@ -57,24 +60,19 @@ function addFields(value: unknown, add: Add): void {
   addProperties(value.math_property, value.math_property_type);
   addProperties(value.breakdown, value.breakdown_type);
   addProperties(value.property, type);
-  const isText = kind === 'DialectQuery';
-  for (const [name, inner] of Object.entries(value))
-    if (!unread.has(name) && !(isText && name === 'values')) addFields(inner, add);
+  for (const [, inner] of readFields(value)) addFields(inner, add);
 }
 
-/** Fields that say nothing about which rows a query reads. */
-const unread: ReadonlySet<string> = new Set(['response', 'tags', 'modifiers', 'variables', 'value']);
+/** The trees of a text or a list of texts that parse. */
+const treesOf = (texts: unknown, parse: (text: string) => Node): readonly Node[] =>
+  [texts].flat().flatMap((text) => (typeof text === 'string' ? (treeOf({ text, parse }) ?? []) : []));
 
-/** Adds the names in a text of the dialect. One that does not parse has none: the query itself says why. */
-function addText(text: string, add: Add): void {
-  let query: Query;
-  try {
-    query = parseQuery(text);
-  } catch (error) {
-    if (error instanceof DialectError) return;
-    throw error;
-  }
-  const { tableOf, renamed } = tablesIn(query);
+/**
+ * Adds the names in texts of the dialect.
+ * @param tables what the texts read besides the tables that they name
+ */
+function addTexts(texts: readonly Node[], tables: readonly string[], add: Add): void {
+  const { tableOf, renamed } = tablesIn(texts, tables);
   /** The path of a field below its table, and the table. */
   const read = ({ path }: Field): readonly [table: string | undefined, ...path: string[]] => {
     const names = path.map(({ text: name }) => name);
@@ -86,22 +84,20 @@ function addText(text: string, add: Add): void {
     const [table, name, ...more] = read(node);
     return table === 'events' && name === 'event' && more.length === 0 && !renamed.has('event');
   };
-  walk(query, {
-    enter: (node) => {
-      if (node.kind === 'comparison' && equalities.has(node.operator)) {
-        if (isEvent(node.left)) for (const name of stringsIn(node.right)) add('event', name);
-        if (isEvent(node.right)) for (const name of stringsIn(node.left)) add('event', name);
-      }
-      if (node.kind === 'field') {
-        const [table, first, second, third] = read(node);
-        if (table === 'events' && first === 'person' && second === 'properties')
-          add('person property', third);
-        if (first === 'properties' && !renamed.has(first) && (table === 'events' || table === 'persons'))
-          add(table === 'events' ? 'event property' : 'person property', second);
-      }
-      return true;
-    },
-  });
+  const enter = (node: Node): boolean => {
+    if (node.kind === 'comparison' && equalities.has(node.operator)) {
+      if (isEvent(node.left)) for (const name of stringsIn(node.right)) add('event', name);
+      if (isEvent(node.right)) for (const name of stringsIn(node.left)) add('event', name);
+    }
+    if (node.kind === 'field') {
+      const [table, first, second, third] = read(node);
+      if (table === 'events' && first === 'person' && second === 'properties') add('person property', third);
+      if (first === 'properties' && !renamed.has(first) && (table === 'events' || table === 'persons'))
+        add(table === 'events' ? 'event property' : 'person property', second);
+    }
+    return true;
+  };
+  for (const text of texts) walk(text, { enter });
 }
 
 const equalities: ReadonlySet<string> = new Set([
@@ -116,28 +112,30 @@ function stringsIn(node: Expression): readonly string[] {
 }
 
 /**
- * The tables of a query by their names and aliases. Under '' the only one that it reads, which fields without a table belong to;
- * `renamed` has the names that the query itself gives to columns.
+ * The tables of texts by their names and aliases. Under '' the only one that they read, which fields without a table belong to;
+ * `renamed` has the names that the texts themselves give to columns.
  */
-function tablesIn(query: Query): {
+function tablesIn(
+  texts: readonly Node[],
+  tables: readonly string[],
+): {
   readonly tableOf: ReadonlyMap<string, string>;
   readonly renamed: ReadonlySet<string>;
 } {
-  const tableOf = new Map<string, string>();
+  const tableOf = new Map(tables.map((name) => [name, name]));
   const renamed = new Set<string>();
   const named = new Set<string>();
-  walk(query, {
-    enter: (node) => {
-      if (node.kind === 'query_cte') named.add(node.name.text);
-      if (node.kind === 'column_cte' || node.kind === 'alias') renamed.add(node.name.text);
-      if (node.kind === 'table') {
-        const name = node.path.map(({ text }) => text).join('.');
-        tableOf.set(node.alias?.text ?? name, name);
-        tableOf.set(name, name);
-      }
-      return true;
-    },
-  });
+  const enter = (node: Node): boolean => {
+    if (node.kind === 'query_cte') named.add(node.name.text);
+    if (node.kind === 'column_cte' || node.kind === 'alias') renamed.add(node.name.text);
+    if (node.kind === 'table') {
+      const name = node.path.map(({ text }) => text).join('.');
+      tableOf.set(node.alias?.text ?? name, name);
+      tableOf.set(name, name);
+    }
+    return true;
+  };
+  for (const text of texts) walk(text, { enter });
   for (const name of named) tableOf.delete(name);
   const read = new Set([...tableOf.values()].filter((name) => !named.has(name)));
   const [only] = read;

@@ -73,6 +73,32 @@ describe('the names in an insight', () => {
     ]);
   });
 
+  it('are those of the columns and conditions of a list of events', () => {
+    expect(
+      namesIn({
+        kind: 'EventsQuery',
+        event: 'a',
+        select: [
+          '*',
+          'person',
+          'properties.plan',
+          'person_display_name -- Person',
+          'properties.',
+          'count() as n',
+        ],
+        where: ["event != 'b'", "events.properties.price > 3 and person.properties.email = ''"],
+      }),
+    ).toEqual(['event a', 'event property plan', 'event b', 'event property price', 'person property email']);
+    // A field of a subquery may be of either table.
+    expect(
+      namesIn({
+        kind: 'EventsQuery',
+        select: ['event'],
+        where: ["person_id in (select id from persons where properties.email = '')"],
+      }),
+    ).toEqual([]);
+  });
+
   it('are none of sessions, groups, cohorts, expressions and values', () => {
     const filters = ['session', 'group', 'cohort', 'hogql', 'element'].map((type) => ({
       type,

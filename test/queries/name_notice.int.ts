@@ -35,10 +35,15 @@ describe('a name that no row has is named, with the one that was probably meant'
     expect(await ofSeries('TrendsQuery', { event: 'purchase' }, { event: 'purchas' })).toBe(notice);
     expect(await ofSeries('FunnelsQuery', { event: 'signed up' }, { event: 'purchas' })).toBe(notice);
     expect(await noticeOf({ kind: 'EventsQuery', select: ['event'], event: 'purchas' })).toBe(notice);
+    const where = ["event = 'purchas'"];
+    expect(await noticeOf({ kind: 'EventsQuery', select: ['event'], where })).toBe(notice);
   });
 
   it('of a property of events and of persons', async () => {
     expect(await ofText('select properties.plann from events')).toBe(
+      'No event property plann in 90 days. Did you mean plan?',
+    );
+    expect(await noticeOf({ kind: 'EventsQuery', select: ['properties.plann', 'properties.price'] })).toBe(
       'No event property plann in 90 days. Did you mean plan?',
     );
     const emial = [{ type: 'person', key: 'emial', operator: 'is_set' }];
