@@ -9,6 +9,7 @@ import {
 } from '../compile/expressions/coerce.ts';
 import { firstReading } from '../compile/expressions/readings.ts';
 import { computeSqlOnce } from '../compile/compiler.ts';
+import { jsonArray } from '../many_arguments.ts';
 import { derive, type Value } from '../resolve/value.ts';
 import { commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import {
@@ -72,7 +73,7 @@ function jsonValueOf(site: CallSite, index: number): Sql {
 
 const array: Emitter = (site) => {
   const { type, items } = jsonItems(site, site.values);
-  return { sql: sql`jsonb_build_array(${commaList(items)})`, type: arrayOf(type) };
+  return { sql: jsonArray(items), type: arrayOf(type) };
 };
 
 const range: Emitter = (site) => {
@@ -219,11 +220,9 @@ const compact: Emitter = (site) => ({
 const zip: Emitter = (site) => {
   const [first, ...others] = site.values;
   if (first === undefined) throw new Error('At least one array.');
-  const parts = others.map(
-    ({ sql: other }) => sql`, coalesce(${other} -> (each.at - 1)::int4, 'null'::jsonb)`,
-  );
+  const parts = others.map(({ sql: other }) => sql`coalesce(${other} -> (each.at - 1)::int4, 'null'::jsonb)`);
   return {
-    sql: sql`(select coalesce(jsonb_agg(jsonb_build_array(each.v${joinSql(parts, '')}) order by each.at), '[]'::jsonb) from ${unnestWithIndex(first.sql)})`,
+    sql: sql`(select coalesce(jsonb_agg(${jsonArray([sql`each.v`, ...parts])} order by each.at), '[]'::jsonb) from ${unnestWithIndex(first.sql)})`,
     type: arrayOf(tupleOf(site.values.map(itemTypeOf))),
   };
 };

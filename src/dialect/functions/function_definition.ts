@@ -9,7 +9,7 @@ import { parseExpression } from '../parser/queries.ts';
 import type { Scope } from '../resolve/scope.ts';
 import type { Statement } from '../resolve/statement.ts';
 import { derive, type Value } from '../resolve/value.ts';
-import { bind, commaList, rawSql, type Sql, sql } from '../sql.ts';
+import { bind, commaList, joinSql, rawSql, type Sql, sql } from '../sql.ts';
 import { isNumber, nameOfType, scalarType, timeIn, TimeZone, type Type, zoneOf } from '../types.ts';
 
 /** A function call whose arguments are checked and converted to the parameter types. */
@@ -349,7 +349,7 @@ function formattedLiteral(json: Sql, type: Type, depth: number): Sql {
       from jsonb_each(${json}) as ${name})`;
   if (type.kind !== 'tuple') return sql`(${json})::text`;
   const items = type.items.map((item, index) => textOf(sql`(${json} -> ${sqlIndex(index)})`, item));
-  return items.length === 0 ? sql`'()'::text` : sql`('(' || concat_ws(',', ${commaList(items)}) || ')')`;
+  return items.length === 0 ? sql`'()'::text` : sql`('(' || ${joinSql(items, " || ',' || ")} || ')')`;
 }
 
 const sqlIndex = (index: number): Sql => bind(String(index), 'int4');

@@ -6,6 +6,7 @@ import {
   toJson,
   toJsonItem,
 } from '../compile/expressions/coerce.ts';
+import { jsonArray } from '../many_arguments.ts';
 import { bind, commaList, rawSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, isNumber, scalarType, tupleOf, withNull } from '../types.ts';
 import { distinctWord, withEmptyValue } from './aggregates.ts';
@@ -159,7 +160,7 @@ const quantilesExact =
       const found = quantileExact(between)({ ...site, parameters: [level] });
       return toJsonItem(sql`coalesce(${'type' in found ? found.sql : found}, ${defaultOf(item)})`, item);
     });
-    return { sql: sql`jsonb_build_array(${commaList(items)})`, type: arrayOf(item) };
+    return { sql: jsonArray(items), type: arrayOf(item) };
   };
 
 /** At most `max` values, in any order. */

@@ -1,7 +1,8 @@
 import { computeOnce, computeSqlOnce } from '../compile/compiler.ts';
 import { compactText, defaultOf, toJson, toJsonItem, toStringSql } from '../compile/expressions/coerce.ts';
+import { jsonArray } from '../many_arguments.ts';
 import { derive, type Value } from '../resolve/value.ts';
-import { bind, commaList, rawSql, sql, type Sql } from '../sql.ts';
+import { bind, rawSql, sql, type Sql } from '../sql.ts';
 import { arrayOf, scalarType, tupleOf, type Type, withNull } from '../types.ts';
 import { floatFromString, integerFromString } from './conversions.ts';
 import {
@@ -156,7 +157,7 @@ function readAs(json: Sql, type: Type): Sql {
           withNull(one),
         ),
       );
-      return sql`jsonb_build_array(${commaList(items)})`;
+      return jsonArray(items);
     }
     default:
       return defaultOf(withNull(type, false));

@@ -7,7 +7,8 @@ import {
   unify,
   unnestWithIndex,
 } from '../compile/expressions/coerce.ts';
-import { bind, commaList, sql } from '../sql.ts';
+import { jsonArray, jsonObject } from '../many_arguments.ts';
+import { bind, sql } from '../sql.ts';
 import { arrayOf, commonType, mapOf, nameOfType, scalarType, tupleOf, withNull } from '../types.ts';
 import {
   argument,
@@ -21,7 +22,7 @@ import {
 } from './function_definition.ts';
 
 const tuple: Emitter = (site) => ({
-  sql: sql`jsonb_build_array(${commaList(site.values.map((value) => toJsonItem(value.sql, value.type)))})`,
+  sql: jsonArray(site.values.map((value) => toJsonItem(value.sql, value.type))),
   type: tupleOf(site.values.map(({ type }) => type)),
 });
 
@@ -39,7 +40,7 @@ const tag =
     ]);
     const items = [...texts, ...parts];
     return {
-      sql: sql`jsonb_build_array(${commaList(items.map((item) => toJsonItem(item.sql, item.type)))})`,
+      sql: jsonArray(items.map((item) => toJsonItem(item.sql, item.type))),
       type: tupleOf(items.map(({ type }) => type)),
     };
   };
@@ -77,7 +78,7 @@ const map: Emitter = (site) => {
       ? toStringSql(value, site.statement)
       : toJsonItem(coerce(value, type, site.statement), withNull(type)),
   );
-  return { sql: sql`jsonb_build_object(${commaList(parts)})`, type: mapOf(type) };
+  return { sql: jsonObject(parts), type: mapOf(type) };
 };
 
 const fromArrays: Emitter = (site) => {

@@ -1,5 +1,6 @@
 import { computeOnce } from '../compile/compiler.ts';
-import { bind, commaList, joinSql, rawSql, sql, type Sql } from '../sql.ts';
+import { concatenation } from '../many_arguments.ts';
+import { bind, joinSql, rawSql, sql, type Sql } from '../sql.ts';
 import { isUnmatched, nameOfType, scalarType, type Type } from '../types.ts';
 import {
   clamped,
@@ -117,22 +118,11 @@ const padded =
     };
   };
 
-/** PostgreSQL's limit. */
-const maxArguments = 100;
-
-const concatenated = (texts: readonly Sql[]): Sql => {
-  if (texts.length === 0) return sql`''::text`;
-  if (texts.length <= maxArguments) return sql`concat(${commaList(texts)})`;
-  const size = Math.ceil(texts.length / maxArguments);
-  const groups = Array.from({ length: maxArguments }, (_, group) =>
-    texts.slice(group * size, (group + 1) * size),
-  );
-  return concatenated(groups.filter((group) => group.length > 0).map(concatenated));
-};
-
 /** Concatenates all values as strings; null becomes empty. Also the operator `||`. */
 const concat: Emitter = (site) => ({
-  sql: concatenated(site.values.map((value, index) => formattedText(site, value, zoneAt(site, null, index)))),
+  sql: concatenation(
+    site.values.map((value, index) => formattedText(site, value, zoneAt(site, null, index))),
+  ),
   type: scalarType('string'),
 });
 

@@ -21,6 +21,32 @@ describe('golden queries return the expected rows', () => {
   });
 });
 
+describe('more values than a function of PostgreSQL takes arguments', () => {
+  const numbers = Array.from({ length: 250 }, (_, index) => index);
+  const list = (item: (number: number) => string): string => numbers.map(item).join(', ');
+  // Its SQL grows with the square of its items.
+  const first = numbers.slice(0, 101);
+  const withNull = numbers.map((number) => (number === 7 ? null : String(number)));
+  const byKey = Object.fromEntries(numbers.map((number) => [`k${number}`, number]));
+  it.each<readonly [name: string, expression: string, value: unknown]>([
+    ['an array', `[${list(String)}]`, numbers],
+    ['an array of texts and a null', `[${list((n) => (n === 7 ? 'NULL' : `'${n}'`))}]`, withNull],
+    ['array()', `array(${list(String)})`, numbers],
+    ['a tuple', `(${list(String)})`, numbers],
+    ['tuple()', `tuple(${list(String)})`, numbers],
+    ['the text of a tuple', `toString((${first.join(', ')}))`, `(${first.join(',')})`],
+    ['arrayZip()', `arrayZip(${list((n) => `[${n}]`)})`, [numbers]],
+    ['map()', `map(${list((n) => `'k${n}', ${n}`)})`, byKey],
+    ['a dictionary', `{${list((n) => `'k${n}': ${n}`)}}`, byKey],
+    ['a template', `f'${numbers.map((n) => `{${n}}`).join('')}'`, numbers.join('')],
+    ['has()', `has([${list(String)}], 249)`, true],
+    ['IN an array', `250 IN [${list(String)}]`, false],
+    ['IN a list', `249 IN (${list(String)})`, true],
+  ])('are those of %s', async (_, expression, value) => {
+    expect(await rowsOf(database.pool, `SELECT ${expression}`, project)).toEqual([[value]]);
+  });
+});
+
 describe('days and weeks use the project time zone', () => {
   it.each([
     ["SELECT toDate(timestamp), toHour(timestamp) FROM events WHERE distinct_id = 'c'", [['2026-11-19', 0]]],

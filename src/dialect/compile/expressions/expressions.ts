@@ -1,5 +1,6 @@
 import type { Between, Case, Comparison, Expression, Logical, Subquery } from '../../ast.ts';
 import { buildExpression, buildSelect } from '../../ast_builders.ts';
+import { concatenation, jsonArray, jsonObject } from '../../many_arguments.ts';
 import type { DialectError } from '../../query_text.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import { derive, readFrom, type Value } from '../../resolve/value.ts';
@@ -44,14 +45,12 @@ function arrayValue(compiler: Compiler, nodes: readonly Expression[], scope: Sco
   const items = nodes.map((item) => compiler.value(item, scope));
   const { type, fragments } = unify(items, nodes, scope.statement, 'The items of this array');
   const json = fragments.map((fragment) => toJsonItem(fragment, type));
-  const built = nodes.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
-  return derive('array', items, arrayOf(type), built, { items });
+  return derive('array', items, arrayOf(type), jsonArray(json), { items });
 }
 
 function tupleValue(items: readonly Value[]): Value {
   const json = items.map(({ sql: fragment, type }) => toJsonItem(fragment, type));
-  const built = items.length === 0 ? sql`'[]'::jsonb` : sql`jsonb_build_array(${commaList(json)})`;
-  return derive('tuple', items, tupleOf(items.map(({ type }) => type)), built, { items });
+  return derive('tuple', items, tupleOf(items.map(({ type }) => type)), jsonArray(json), { items });
 }
 
 function dictionaryValue(
@@ -72,7 +71,7 @@ function dictionaryValue(
     return [toStringSql(key, scope.statement), fragment];
   });
   const operands = keys.flatMap((key, index) => [key, ...values.slice(index, index + 1)]);
-  return derive('map', operands, mapOf(type), sql`jsonb_build_object(${commaList(parts)})`);
+  return derive('map', operands, mapOf(type), jsonObject(parts));
 }
 
 /** `a[2:3]`: the second and third item. */
@@ -220,12 +219,7 @@ function compileNode(compiler: Compiler, node: Expression, scope: Scope, use: Ex
     case 'template': {
       const parts = node.parts.map(value);
       const fragments = parts.map((part) => toStringSql(part, statement));
-      return derive(
-        'concat',
-        parts,
-        scalarType('string'),
-        fragments.length === 0 ? sql`''::text` : sql`concat(${commaList(fragments)})`,
-      );
+      return derive('concat', parts, scalarType('string'), concatenation(fragments));
     }
     case 'array':
       return arrayValue(compiler, node.items, scope);
