@@ -60,13 +60,19 @@ export async function readByIds(
 interface PersonValue {
   readonly id: string;
   readonly properties: Readonly<Record<string, unknown>>;
-  /** Not stored, therefore null. */
-  readonly is_identified: null;
+  /** Null where the source does not say. */
+  readonly is_identified: boolean | null;
   readonly created_at: string;
   readonly distinct_ids: readonly string[];
 }
 
-const personsOfIds = 'select id, properties, created_at from persons where id in {ids}';
+type PersonRow = readonly [
+  id: string,
+  properties: Record<string, unknown> | null,
+  created_at: string,
+  is_identified?: boolean | null,
+];
+
 const distinctIdsOfIds = `select person_id, arraySort(groupArray(distinct_id)) from person_distinct_ids
   where person_id in {ids} group by person_id`;
 
@@ -76,18 +82,24 @@ export async function findPersons(
   ids: readonly string[],
 ): Promise<ReadonlyMap<string, PersonValue>> {
   const uniqueIds = [...new Set(ids)];
-  const persons = await readByIds(reader, personsOfIds, uniqueIds);
+  // Without the column, the dialect would read the events that identified a person.
+  const isStored = reader.schema.persons.columns.get('is_identified') === 'boolean';
+  const persons = await readByIds(
+    reader,
+    `select id, properties, created_at${isStored ? ', is_identified' : ''} from persons where id in {ids}`,
+    uniqueIds,
+  );
   const distinctIds = await readByIds(reader, distinctIdsOfIds, uniqueIds);
   const ofPerson = new Map(distinctIds as readonly (readonly [string, readonly string[]])[]);
   return new Map(
     persons.map((row) => {
-      const [id, properties, created_at] = row as readonly [string, Record<string, unknown> | null, string];
+      const [id, properties, created_at, is_identified = null] = row as PersonRow;
       return [
         id,
         {
           id,
           properties: properties ?? {},
-          is_identified: null,
+          is_identified,
           created_at,
           distinct_ids: ofPerson.get(id) ?? [],
         },

@@ -66,6 +66,19 @@ describe('ActorsQuery', () => {
     });
   });
 
+  it('says whether persons are identified if the source has a column for it', async () => {
+    const { pool } = api.database;
+    await pool.query('alter table public.persons add column is_identified boolean');
+    await pool.query('update public.persons set is_identified = id = $1 where id <> $2', [ada, eve]);
+    const listed = await resultsOf({ select: ['person'] });
+    await pool.query('alter table public.persons drop column is_identified');
+    expect(listed).toMatchObject([
+      [{ id: ada, is_identified: true }],
+      [{ id: bob, is_identified: false }],
+      [{ id: eve, is_identified: null }],
+    ]);
+  });
+
   it('supports expressions, aliases, labels, aggregates, search and filters', async () => {
     expect(
       await resultsOf({
