@@ -10,6 +10,7 @@ import { createLaggingExport } from '../http/lagging_export.ts';
 import { completeRun } from '../http/console/complete_run.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { useTestBucket } from '../setup/use_test_bucket.ts';
+import { createDeltaReader } from '../tables/delta_reader.ts';
 import { findOverlaps, findViolations, launchBrowser, openConsole, type ConsolePage } from './browser.ts';
 import { describePages, type NamedPage } from './describe_pages.ts';
 
@@ -272,6 +273,7 @@ describe('with a mouse', () => {
         const notice = page.locator('.notice');
         await notice.getByText('The bucket lost at 127.0.0.1:1 does not respond').waitFor();
         await notice.getByRole('link', { name: 'Lost 12', exact: true }).waitFor();
+        expect(await notice.getByText(/since/i).count()).toBe(1);
         await page.goBack();
         await line.waitFor();
         await find();
@@ -531,6 +533,42 @@ describe('with a mouse', () => {
     await page.getByText('No findings').waitFor();
     api.mode = 'decide';
     expect([response.status(), problems]).toEqual([202, []]);
+    await api.call('DELETE', `batch_exports/${table}/`);
+  });
+
+  it('the versions of a table are pages of ten', async () => {
+    const { page, problems } = opened;
+    const root = randomUUID();
+    const config = configOf(bucket, {
+      prefix: `${root}/{year}`,
+      file_format: 'Parquet',
+      compression: 'zstd',
+      table_format: 'delta',
+    });
+    const table = await api.createExport({ name: 'Versions', destination: { type: 'S3', config } });
+    const log = createDeltaReader(bucket, root);
+    const schema = { fields: [{ name: 'uuid', type: 'string', nullable: true, metadata: {} }] };
+    const metaData = {
+      id: table,
+      format: { provider: 'parquet', options: {} },
+      schemaString: JSON.stringify(schema),
+      partitionColumns: [],
+      configuration: {},
+    };
+    await log.commit({ protocol: { minReaderVersion: 1, minWriterVersion: 2 } }, { metaData });
+    for (let version = 1; version <= 12; version += 1) await log.commit({ metaData });
+    await page.goto(`/exports/${table}?tab=table`);
+    const rows = page.getByRole('table', { name: 'Versions' }).locator('tbody tr');
+    const shows = (version: number) => rows.first().getByText(String(version), { exact: true }).waitFor();
+    await shows(12);
+    expect(await rows.count()).toBe(10);
+    await page.getByRole('button', { name: 'Older' }).click();
+    await shows(2);
+    expect(await rows.count()).toBe(3);
+    expect(await page.getByRole('button', { name: 'Older' }).isDisabled()).toBe(true);
+    await page.getByRole('button', { name: 'Newer' }).click();
+    await shows(12);
+    expect(problems).toEqual([]);
     await api.call('DELETE', `batch_exports/${table}/`);
   });
 

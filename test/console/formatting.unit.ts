@@ -9,6 +9,7 @@ import {
   formatRelative,
   formatShortCount,
   momentOfClocks,
+  namesMoment,
   toClocks,
   withLocalTimes,
 } from '../../src/console/formatting/format.ts';
@@ -87,6 +88,12 @@ describe('times', () => {
     expect(withLocalTimes(message, 'Asia/Tokyo')).toBe(
       'Of 2026-11-23 05:00 Asia/Tokyo, since 2026-11-23 05:00:05 Asia/Tokyo.',
     );
+  });
+
+  it('are recognized in messages', () => {
+    const message = 'It does not respond, since 2026-11-22 20:00:05 UTC.';
+    expect(namesMoment(message, '2026-11-22T20:00:05.123Z')).toBe(true);
+    expect(namesMoment(message, '2026-11-22T20:00:06.000Z')).toBe(false);
   });
 
   it.each([

@@ -161,6 +161,10 @@ export const withLocalTimes = (message: string, timezone: string): string =>
       `${formatMoment(`${date}T${iso ?? plain ?? ''}Z`, timezone, { seconds: iso === undefined })} ${timezone}`,
   );
 
+/** Whether a message says a moment, to the second, as messages of the API do. */
+export const namesMoment = (message: string, moment: string): boolean =>
+  message.includes(`${moment.slice(0, 19).replace('T', ' ')} UTC`);
+
 /** The interval `[start, end)` without what its ends have in common: `2026-11-23 14:00 – 15:00`. */
 export function formatInterval(start: string, end: string, timezone: string): string {
   const from = formatMoment(start, timezone, { seconds: false });

@@ -14,6 +14,7 @@ import { type Action, ActionButton, Button, Dialog } from '../../components/acti
 import { DestinationTest } from '../../components/destination_test.ts';
 import { Moment } from '../../components/moment.ts';
 import { ConditionBadge } from '../../components/statuses.ts';
+import { namesMoment } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
 import { currentQuery } from '../../router/location.ts';
 import { paths, type PageProps } from '../../router/paths.ts';
@@ -141,6 +142,7 @@ function ConditionNotice({
 }): View {
   const { cause, severity, summary, since, actions } = condition;
   const why = useResource<WhyResponse>(`batch_exports/${id}/why/`, { polls: true });
+  const text = why.data?.summary ?? summary;
   const isOfDestination = destinationCauses.has(cause);
   const isTesting = useSignal(false);
   const cure = cureOf(condition);
@@ -151,8 +153,8 @@ function ConditionNotice({
       : actions.filter(isRequest).map((action) => toAction(action, reload));
   const decisions = actions.filter(({ method }) => method === 'GET');
   return html`<div class="notice ${severity === 'error' ? 'notice-danger' : ''}" role="status">
-    <p>${messageInWords(why.data?.summary ?? summary)}</p>
-    ${since !== null && html`<p class="muted">Since <${Moment} at=${since} exact /></p>`}
+    <p>${messageInWords(text)}</p>
+    ${since !== null && !namesMoment(text, since) && html`<p class="muted">Since <${Moment} at=${since} exact /></p>`}
     <div class="page-actions">
       ${
         isOfDestination &&

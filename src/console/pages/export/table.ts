@@ -2,23 +2,31 @@ import { useSignal } from '@preact/signals';
 import type { TableCheckResponse, TableHistoryResponse, TableResponse } from '../../../http/tables/schema.ts';
 import { timezone } from '../../api/client.ts';
 import { useResource } from '../../api/resource.ts';
-import { ActionButton } from '../../components/actions.ts';
+import { ActionButton, Button } from '../../components/actions.ts';
 import { Moment } from '../../components/moment.ts';
 import { EmptyState, Loaded, Section } from '../../components/page.ts';
 import { StatusBadge } from '../../components/statuses.ts';
 import { type Column, Facts, Table as Rows } from '../../components/table.ts';
 import { formatBytes, formatCount, formatInterval } from '../../formatting/format.ts';
 import { html, type View } from '../../html.ts';
+import { currentQuery, setQuery } from '../../router/location.ts';
 import type { PartProps } from './export_actions.ts';
 
 type Version = TableHistoryResponse['results'][number];
 type TableFinding = TableCheckResponse['findings'][number];
 
+/** Versions of a page. On a phone each has several lines. */
+const pageSize = 10;
+
 /** The table of an export: what it is, whether it is what exportd made it, and its versions. */
 export function Table({ found, reload }: PartProps): View {
   const path = `batch_exports/${found.id}/table/`;
   const described = useResource<TableResponse>(path);
-  const history = useResource<TableHistoryResponse>(`${path}history/`);
+  const before = currentQuery.value.get('before');
+  const history = useResource<TableHistoryResponse>(`${path}history/`, {
+    query: { limit: pageSize, before: before ?? undefined },
+    keepsData: true,
+  });
   const check = useSignal<TableCheckResponse | undefined>(undefined);
   const command = (name: string): string[] => ['table', name, found.id];
   const reloadAll = () => Promise.all([described.reload(), history.reload(), reload()]);
@@ -61,17 +69,40 @@ export function Table({ found, reload }: PartProps): View {
     <${Loaded} resource=${described}>${(table: TableResponse) => html`<${Description} table=${table} />`}<//>
     <${Section} title="Versions">
       <${Loaded} resource=${history}>
-        ${({ results }: TableHistoryResponse) =>
+        ${({ results, next_before }: TableHistoryResponse) =>
           html`<${Rows}
-            caption="Versions"
-            columns=${versionColumns}
-            rows=${results}
-            rowKey=${({ version }: Version) => String(version)}
-            empty=${html`<${EmptyState} title="No version yet" />`}
-          />`}
+              caption="Versions"
+              columns=${versionColumns}
+              rows=${results}
+              rowKey=${({ version }: Version) => String(version)}
+              empty=${html`<${EmptyState} title="No version yet" />`}
+            />
+            <${VersionPages} before=${before} next=${next_before} newest=${described.data?.version ?? 0} />`}
       <//>
     <//>
   `;
+}
+
+/** Buttons to the neighbours of a page of versions, which are numbered without gaps. */
+function VersionPages({
+  before,
+  next,
+  newest,
+}: {
+  readonly before: string | null;
+  readonly next: number | null;
+  readonly newest: number;
+}): View {
+  if (before === null && next === null) return null;
+  const newer = Number(before) + pageSize;
+  return html`<div class="page-actions">
+    <${Button}
+      disabled=${before === null}
+      onClick=${() => setQuery({ before: newer > newest ? null : String(newer) })}
+      >Newer<//
+    >
+    <${Button} disabled=${next === null} onClick=${() => setQuery({ before: String(next) })}>Older<//>
+  </div>`;
 }
 
 function Description({ table }: { readonly table: TableResponse }): View {
