@@ -30,10 +30,10 @@ export const maxCarriedCommandSignals = 1_000;
 export const floodThreshold = 10;
 
 /**
- * After how many steps at most a schedule continues as new when it has nothing to start: a worker keeps what each step did for
- * as long as it caches the execution, and replays all of it when it does not.
+ * After how many steps at most a schedule continues as new when it has nothing to start: a worker keeps what each step did, 13 kB,
+ * for as long as it caches the execution, and replays all of it when it does not.
  */
-export const stepsPerExecution = 24;
+export const stepsPerExecution = 16;
 
 /** Commands that one step decides, at about 10 ms each. A local step keeps the workflow task open, so it takes few. */
 export const commandsPerLocalStep = 10;

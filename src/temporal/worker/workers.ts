@@ -22,13 +22,17 @@ import { activitySpans, loadPayloadCodecs, taskQueues, workflowSinks } from '../
 import { type ActivitySlots, admission, type FairActivitySlots } from './activity_slots.ts';
 import { WorkflowWorker } from './workflow_worker.ts';
 
-/** Measured: 1,000 sleeping schedules take 550 MB. */
-const bytesPerWorkflow = 550_000;
+/**
+ * Measured: a sleeping schedule takes 100 kB after its first step, as a workflow of the SDK that only sleeps does, and 13 kB for
+ * each step since.
+ */
+const bytesPerWorkflow = 180_000;
 /** Share of the memory for cached workflows. */
 const memoryShare = 0.1;
 /** The number of concurrent workflow tasks. */
 const minWorkflows = 200;
-const maxWorkflows = 2_000;
+/** 320 MB. A schedule that is not cached is replayed: at most 16 steps, for each a millisecond of CPU. */
+const maxWorkflows = 1_800;
 
 /**
  * How many workflow executions a worker caches.

@@ -205,9 +205,9 @@ describe('the workflow cache of a worker', () => {
   const gigabyte = 1024 ** 3;
 
   it.each([
-    [0.5, 200],
-    [4, 780],
-    [64, 2_000],
+    [0.25, 200],
+    [2, 1_193],
+    [64, 1_800],
   ])('takes a tenth of %f GB of memory, within bounds: %i executions', (gigabytes, expected) => {
     expect(maxCachedWorkflows(gigabytes * gigabyte)).toBe(expected);
   });
