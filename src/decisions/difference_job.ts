@@ -16,6 +16,8 @@ export interface Difference {
   readonly missing_rows: number;
   /** Which they are; null if the rows are not comparable. */
   readonly missing: Fingerprint | null;
+  /** Each of them, as a decision stores them; null if they are too many, or were not compared by key. */
+  readonly missing_hashes: string | null;
   /** Whether they were compared by key. Otherwise at least as many are missing. */
   readonly is_exact: boolean;
   /** The first of them by insertion time, if they were compared by key. */

@@ -1,11 +1,4 @@
-import {
-  areComparable,
-  bucketsOf,
-  encodeBuckets,
-  type Fingerprint,
-  type FingerprintBucket,
-  subtractFingerprint,
-} from './fingerprint.ts';
+import { areComparable, type Fingerprint, subtractFingerprint } from './fingerprint.ts';
 
 /** What a person decides about rows that the files of an interval have and the source lacks. */
 export const differenceDecisions = ['keep', 'remove'] as const;
@@ -27,6 +20,8 @@ export interface DecidedDifference {
   readonly rows: number;
   /** Which they are; null if the rows of the source and of the files are not comparable. */
   readonly missing: Fingerprint | null;
+  /** Each of them; see `encodeHashes`. Null if they are too many, or were not compared by key. */
+  readonly missing_hashes: string | null;
   /** What else a check had found. */
   readonly findings: Findings;
 }
@@ -44,33 +39,3 @@ export const netMissingRows = (files: Fingerprint, source: Fingerprint): Fingerp
 /** The rows of files that a comparison expects in the source: those that were kept without it are not expected. */
 export const expectedRows = (files: Fingerprint, kept: Fingerprint | null): Fingerprint =>
   kept && areComparable(files, kept) ? subtractFingerprint(files, kept) : files;
-
-/**
- * The kept rows that a source still lacks, as exactly as fingerprints tell: those of a bucket leave it together, once the
- * source has all rows of the files again in it.
- * @param hasBucket whether the source has exactly these rows in the bucket
- */
-export function keptRows(
-  files: Fingerprint,
-  kept: Fingerprint | null,
-  hasBucket: (bucket: FingerprintBucket) => boolean,
-): Fingerprint | null {
-  if (!kept || !areComparable(files, kept)) return kept;
-  const back = new Set(bucketsOf(files).flatMap((bucket) => (hasBucket(bucket) ? [bucket.index] : [])));
-  return {
-    ...kept,
-    encoded_buckets: encodeBuckets(bucketsOf(kept).filter(({ index }) => !back.has(index))),
-  };
-}
-
-/** Whether rows that the source lacks are among those that were decided about. */
-export function areDecided(
-  missing: Fingerprint | undefined,
-  { missing: decided }: Pick<DecidedDifference, 'missing'>,
-): boolean {
-  if (!missing || !decided || !areComparable(missing, decided)) return false;
-  const known = new Map(bucketsOf(decided).map((bucket) => [bucket.index, bucket]));
-  return bucketsOf(missing).every(
-    ({ index, rows, sum }) => known.get(index)?.rows === rows && known.get(index)?.sum === sum,
-  );
-}

@@ -29,7 +29,8 @@ import {
   rowsOfFingerprint,
   subtractFingerprint,
 } from '../domain/fingerprint.ts';
-import { areDecided, type DifferenceDecision, expectedRows, netMissingRows } from '../domain/difference.ts';
+import { type DifferenceDecision, expectedRows, netMissingRows } from '../domain/difference.ts';
+import { keptRows } from '../domain/kept_rows.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import {
   earlierGenerationsOf,
@@ -52,6 +53,7 @@ import { formatInterval, intervalOf, rowRangeOf } from './run_interval.ts';
 import {
   areKeysUnreadable,
   createBucketSums,
+  createSourceRowReader,
   KeysUnreadable,
   mergeKeys,
   readExportedKeys,
@@ -143,14 +145,26 @@ async function checkAgainst(
 
 /** What a person has decided about exactly the rows that the source lacks; undefined for nothing. */
 async function findDecision(
-  { dependencies: { recorder }, run }: ReplacementContext,
+  { dependencies: { recorder, source, readSelection }, run, replaced, signal }: ReplacementContext,
   { outcome, missing, missing_rows }: Compared,
 ): Promise<DifferenceDecision | undefined> {
-  if (outcome !== 'rows_missing') return undefined;
+  if (outcome !== 'rows_missing' || !missing) return undefined;
   const decided = await recorder.readDecision(run);
-  if (!decided || !areDecided(missing, decided)) return undefined;
-  // Kept rows may come back; no other number may be removed than a person has typed.
-  return decided.decision === 'keep' || missing_rows === decided.rows ? decided.decision : undefined;
+  if (!decided?.missing) return undefined;
+  // No other number may be removed than a person has typed.
+  if (decided.decision === 'remove')
+    return missing_rows === decided.rows && haveSameRows(missing, decided.missing) ? 'remove' : undefined;
+  const range = rowRangeOf(replaced.run.spec, await readSelection(replaced.run.spec));
+  const nothing = { ...missing, encoded_buckets: '' };
+  const kept = await keptRows(
+    decided.missing,
+    { files: missing, source: nothing },
+    {
+      hashes: () => Promise.resolve(decided.missing_hashes),
+      sourceRows: createSourceRowReader({ source, signal }, range, missing),
+    },
+  );
+  return haveSameRows(missing, kept) ? 'keep' : undefined;
 }
 
 /** Whether a run that finds only kept rows missing would write the files that there are. */

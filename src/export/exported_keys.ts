@@ -2,11 +2,12 @@ import { DestinationError } from '../destination/destination.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
-import type { FingerprintBucket } from '../domain/fingerprint.ts';
+import { bucketIntervals, type Fingerprint, type FingerprintBucket } from '../domain/fingerprint.ts';
+import type { KeptRowsReader, RowHash } from '../domain/kept_rows.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { type CompletedFile, fileSequences, type SortKey } from '../domain/exported_files.ts';
 import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
-import type { RowKey } from '../source/source.ts';
+import type { RowKey, RowRange, Source } from '../source/source.ts';
 import { type Hash64, hashBytes } from '../source/sort_key.ts';
 import { readForeignRows, readRejectedKeys } from '../readers/foreign_rows.ts';
 import { mergedByKey } from '../readers/merge_rows.ts';
@@ -87,19 +88,30 @@ export async function* keysNotPublished(
 const isOtherVersion = ({ version: one }: RowKey, { version: other }: RowKey): boolean =>
   one !== undefined && other !== undefined && one !== other;
 
+/** Hashes keys of events like a fingerprint of their rows. */
+export function createRowHasher(start: string, width_ms: number): (key: SortKey) => RowHash {
+  const startMs = new Date(start).getTime();
+  const hash: Hash64 = { high: 0, low: 0 };
+  return ({ inserted_at, id }) => {
+    const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
+    hashBytes(bytes, 0, bytes.length, hash);
+    return {
+      index: Math.floor((Date.parse(inserted_at) - startMs) / width_ms),
+      hash: (BigInt(hash.high) << 32n) | BigInt(hash.low),
+    };
+  };
+}
+
 /** Adds up keys of events by bucket, like a fingerprint of their rows. */
 export function createBucketSums(start: string, width_ms: number) {
-  const startMs = new Date(start).getTime();
+  const hashOf = createRowHasher(start, width_ms);
   const sums = new Map<number, { rows: number; sum: bigint }>();
-  const hash: Hash64 = { high: 0, low: 0 };
   return {
-    add: ({ inserted_at, id }: SortKey): void => {
-      const index = Math.floor((Date.parse(inserted_at) - startMs) / width_ms);
-      const bytes = Buffer.from(id.replaceAll('-', ''), 'hex');
-      hashBytes(bytes, 0, bytes.length, hash);
+    add: (key: SortKey): void => {
+      const { index, hash } = hashOf(key);
       const bucket = sums.get(index) ?? { rows: 0, sum: 0n };
       bucket.rows += 1;
-      bucket.sum += (BigInt(hash.high) << 32n) | BigInt(hash.low);
+      bucket.sum += hash;
       sums.set(index, bucket);
     },
     /** The sums of the given buckets, by default of all with keys; those without keys have no rows. */
@@ -112,6 +124,18 @@ export function createBucketSums(start: string, width_ms: number) {
       ),
   };
 }
+
+/** Reads the rows of events that the source has in some buckets of a fingerprint. */
+export const createSourceRowReader = (
+  { source, signal }: { readonly source: Pick<Source, 'keys'>; readonly signal: AbortSignal },
+  range: RowRange,
+  fingerprint: Pick<Fingerprint, 'width_ms'>,
+): KeptRowsReader['sourceRows'] =>
+  async function* sourceRows(indexes) {
+    const hashOf = createRowHasher(range.interval.start, fingerprint.width_ms);
+    for (const interval of bucketIntervals(range.interval, fingerprint, indexes))
+      for await (const key of source.keys({ ...range, interval }, signal)) yield hashOf(key);
+  };
 
 /** The keys of a manifest's rows cannot be read. The message says why, as the end of a sentence. */
 export class KeysUnreadable extends Error {

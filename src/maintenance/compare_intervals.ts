@@ -13,10 +13,11 @@ import {
   recordComparison,
   recordUnchanged,
 } from '../decisions/comparisons.ts';
+import { readDecision } from '../decisions/interval_decisions.ts';
 import { readFiles } from '../decisions/read_files.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
-import { expectedRows, keptRows } from '../domain/difference.ts';
+import { expectedRows } from '../domain/difference.ts';
 import { countFewerRows, type SortKey } from '../domain/exported_files.ts';
 import {
   areComparable,
@@ -29,11 +30,13 @@ import {
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import { keptRows } from '../domain/kept_rows.ts';
 import { runDecider } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { intervalOf } from '../export/run_interval.ts';
 import {
   areKeysUnreadable,
+  createSourceRowReader,
   keysNotPublished,
   KeysUnreadable,
   mergeKeys,
@@ -397,12 +400,7 @@ async function compareRows(
   if (interval.model === 'persons') return comparePersons(dependencies, { interval, source }, run, signal);
   const files = rowsToCompare(run, source);
   if (!files) return notComparable;
-  const inSource = new Map(bucketsOf(source).map(({ index, rows, sum }) => [index, `${rows} ${sum}`]));
-  const kept_rows = keptRows(
-    files,
-    interval.kept_rows,
-    ({ index, rows, sum }) => inSource.get(index) === `${rows} ${sum}`,
-  );
+  const kept_rows = await findKeptRows(dependencies, { run, interval }, { files, source }, signal);
   const published = expectedRows(files, kept_rows);
   const comparison = { ...compareFingerprints(published, source), bucket_rows: rowsOfFingerprint(files) };
   const keys =
@@ -417,6 +415,27 @@ async function compareRows(
   if (!keys) return { ...notComparable, comparison };
   const outcome = keys.added_rows > 0 ? 'both' : 'rows_missing';
   return { comparison: { ...comparison, ...keys, outcome }, keys_compared: true, is_complete: false };
+}
+
+/** The rows that a person has kept and the source still lacks. */
+async function findKeptRows(
+  { journal, source, readSelection }: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection'>,
+  { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
+  rows: { readonly files: Fingerprint; readonly source: Fingerprint },
+  signal: AbortSignal,
+): Promise<Fingerprint | null> {
+  if (!interval.kept_rows) return null;
+  const { batch_export_id, team_id, model } = interval;
+  const dataInterval = intervalOf(run.spec);
+  const range = { model, team_id, selection: await readSelection(interval), interval: dataInterval };
+  return keptRows(interval.kept_rows, rows, {
+    // Keys of larger intervals are not read, as when they are merged.
+    hashes: async () =>
+      interval.bucket_rows > maxRows
+        ? null
+        : ((await readDecision(journal.pool, { batch_export_id, ...dataInterval }))?.missing_hashes ?? null),
+    sourceRows: createSourceRowReader({ source, signal }, range, rows.files),
+  });
 }
 
 /** Records a new outcome and starts the repair if the interval is exported again. */

@@ -5,8 +5,9 @@ import { netMissingRows } from '../domain/difference.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { type SortKey, withBuckets } from '../domain/exported_files.ts';
 import { rowsOfFingerprint } from '../domain/fingerprint.ts';
+import { encodeHashes, maxKnownRows } from '../domain/kept_rows.ts';
 import { runDecider } from '../domain/run.ts';
-import { createBucketSums } from '../export/exported_keys.ts';
+import { createBucketSums, createRowHasher } from '../export/exported_keys.ts';
 import { intervalOf } from '../export/run_interval.ts';
 import { handlerOf, type JobHandler } from '../jobs/jobs.ts';
 import { readState } from '../journal/journal.ts';
@@ -19,6 +20,7 @@ const maxRows = 100;
 const notComparable: Difference = {
   missing_rows: 0,
   missing: null,
+  missing_hashes: null,
   is_exact: false,
   rows: [],
   last_inserted_at: null,
@@ -42,12 +44,16 @@ export const createDifferenceHandler = (
     const [now] = await readSource(dependencies, [interval], signal);
     const published = now && rowsToCompare(run, now);
     if (!published) return notComparable;
-    const sums = createBucketSums(intervalOf(run.spec).start, now.width_ms);
+    const { start } = intervalOf(run.spec);
+    const sums = createBucketSums(start, now.width_ms);
+    const hashOf = createRowHasher(start, now.width_ms);
+    const hashes: bigint[] = [];
     const rows: SortKey[] = [];
     let last: SortKey | undefined;
     const onMissing = ({ inserted_at, id }: SortKey): void => {
       last = { inserted_at, id };
       sums.add(last);
+      if (hashes.length <= maxKnownRows) hashes.push(hashOf(last).hash);
       if (rows.length < maxRows) rows.push(last);
     };
     const keys = await findDifferingKeys(
@@ -63,6 +69,7 @@ export const createDifferenceHandler = (
     return {
       missing_rows: keys.missing_rows,
       missing: withBuckets({ ...now, encoded_buckets: '' }, sums.bucketsAt()),
+      missing_hashes: encodeHashes(hashes),
       is_exact: true,
       rows,
       last_inserted_at: last?.inserted_at ?? null,

@@ -1,7 +1,7 @@
 import { hash } from 'node:crypto';
 import { partitionColumns, partitionIn, partitionOf } from '../destination/keys.ts';
 import type { Manifest } from '../destination/manifest.ts';
-import { expectedRows, keptRows } from '../domain/difference.ts';
+import { expectedRows } from '../domain/difference.ts';
 import { fileSequences } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { allRows } from '../source/row_selection.ts';
@@ -22,7 +22,7 @@ import {
 } from './difference_classifier.ts';
 import { extensionsOf } from '../readers/read_rows.ts';
 import type { Expirations } from './gaps.ts';
-import { type KeptDifferences, keptOf } from './kept_findings.ts';
+import { findKeptRows, type KeptDifferences, noteKeptRows } from './kept_findings.ts';
 import { intervalOf, type RangeContext, rangeOfManifest } from './locations.ts';
 import type { LoadedManifest } from './manifests.ts';
 import { createFindingCollector, type FindingCollector } from './report.ts';
@@ -38,7 +38,14 @@ import {
   type ComparedRow,
   within,
 } from '../readers/row.ts';
-import { addSums, createRowFingerprint, differingIndexes, rowsOf, sumsOf } from './row_fingerprint.ts';
+import {
+  addSums,
+  createRowFingerprint,
+  differingIndexes,
+  fingerprintOf,
+  rowsOf,
+  sumsOf,
+} from './row_fingerprint.ts';
 import type { SourceRows } from './source_rows.ts';
 
 /** Dependencies for checking manifests. */
@@ -184,11 +191,10 @@ async function checkFingerprint(context: CheckContext, found: LoadedManifest): P
     all_events ? { ...range, selection: allRows } : range,
     manifest.fingerprint,
   );
-  const kept = keptRows(
-    manifest.fingerprint,
-    keptOf(context.kept, range.interval)?.missing ?? null,
-    ({ index, rows, sum }) => source.get(index)?.rows === rows && source.get(index)?.sum === BigInt(sum),
-  );
+  const kept = await findKeptRows(context, range, {
+    files: manifest.fingerprint,
+    source: fingerprintOf(source, manifest.fingerprint),
+  });
   const exported = sumsOf(expectedRows(manifest.fingerprint, kept));
   const differing = differingIndexes(exported, source);
   if (differing.length > 0) {
@@ -343,6 +349,7 @@ async function checkRows(
       `Its rows were not compared, because more than ${maxSortableRows} unsorted rows are not supported.`,
     );
   }
+  await noteKeptRows(context, range, manifest.fingerprint, collector);
   if (ids) await reportRepeated(ids, rereadRows(readContext, manifest), collector);
   return { found, collector, ...totals, source_rows, hasKeys, disordered, misplacedRows };
 }

@@ -1,13 +1,22 @@
 import { hash } from 'node:crypto';
 import type { Findings, StoredDecision } from '../domain/difference.ts';
+import { areComparable, bucketIntervals, type Fingerprint, haveSameRows } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import { keptRows } from '../domain/kept_rows.ts';
 import type { Pool } from '../journal/database.ts';
+import type { RowRange } from '../source/source.ts';
 import { type TimeRange } from './gaps.ts';
-import type { Finding, FindingKind, Note } from './report.ts';
-import { addSums, type BucketSums, sumsOf } from './row_fingerprint.ts';
+import type { Finding, FindingCollector, FindingKind, Note } from './report.ts';
+import { bucketOf, hashOfId } from './row_fingerprint.ts';
+import type { SourceRows } from './source_rows.ts';
 
 /** What people have decided to keep as it is, by interval. */
-export type KeptDifferences = ReadonlyMap<string, StoredDecision>;
+export type KeptDifferences = ReadonlyMap<string, KeptDifference>;
+
+/** A decision to keep rows. Their hashes are read when they are needed. */
+export interface KeptDifference extends Omit<StoredDecision, 'missing_hashes'> {
+  readonly readHashes: () => Promise<string | null>;
+}
 
 const keyOf = ({ start, end }: DataInterval): string => `${start} ${end}`;
 
@@ -17,22 +26,45 @@ export async function readKeptDifferences(
   batchExportId: string,
   { from, to }: TimeRange,
 ): Promise<KeptDifferences> {
-  const { rows } = await pool.query<DataInterval & { readonly decision: StoredDecision }>(
-    `select data_interval_start as start, data_interval_end as "end", decision from exportd.intervals
+  const { rows } = await pool.query<KeptRow>(
+    `select data_interval_start as start, data_interval_end as "end", decision - 'missing_hashes' as decision
+     from exportd.intervals
      where batch_export_id = $1 and decision->>'decision' = 'keep'
        and ($2::timestamptz is null or data_interval_end > $2) and ($3::timestamptz is null or data_interval_start < $3)`,
     [batchExportId, from, to],
   );
   return new Map(
-    rows.map(({ start, end, decision }) => [
-      keyOf({ start: new Date(start).toISOString(), end: new Date(end).toISOString() }),
-      decision,
-    ]),
+    rows.map(({ start, end, decision }) => {
+      const interval = { start: new Date(start).toISOString(), end: new Date(end).toISOString() };
+      return [
+        keyOf(interval),
+        { ...decision, readHashes: () => readHashes(pool, batchExportId, interval, decision) },
+      ];
+    }),
   );
 }
 
+interface KeptRow extends DataInterval {
+  readonly decision: Omit<StoredDecision, 'missing_hashes'>;
+}
+
+/** The hashes of the rows of a decision, unless another one has followed. */
+async function readHashes(
+  pool: Pool,
+  batchExportId: string,
+  { start, end }: DataInterval,
+  { at }: Pick<StoredDecision, 'at'>,
+): Promise<string | null> {
+  const { rows } = await pool.query<{ hashes: string | null }>(
+    `select decision->>'missing_hashes' as hashes from exportd.intervals
+     where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and decision->>'at' = $4`,
+    [batchExportId, start, end, at],
+  );
+  return rows[0]?.hashes ?? null;
+}
+
 /** What is kept of an interval. */
-export const keptOf = (kept: KeptDifferences, interval: DataInterval): StoredDecision | undefined =>
+const keptOf = (kept: KeptDifferences, interval: DataInterval): KeptDifference | undefined =>
   kept.get(keyOf(interval));
 
 /** What was found, by kind. Equal texts are of the same rows or objects. */
@@ -73,27 +105,53 @@ export function splitKept(
 }
 
 /**
- * Whether a decision is about all that was found of a kind. Rows that the source lacks are compared by bucket, as it may have
- * some of them again. Others, such as those of files without keys, are known as a whole.
+ * Whether a decision is about all that was found of a kind. Rows that are not known by their fingerprint, such as those of files
+ * without keys, are known as a whole.
  */
-function isDecided(
-  kind: FindingKind,
-  found: readonly Finding[],
-  { findings, missing }: StoredDecision,
-): boolean {
-  const unexpected = found.flatMap(({ encoded_buckets }) =>
-    encoded_buckets === undefined ? [] : [{ encoded_buckets }],
-  );
-  if (!missing || unexpected.length < found.length) return findings[kind] === identityOf(found);
-  return arePartOf(addSums(...unexpected.map(sumsOf)), sumsOf(missing));
+const isDecided = (kind: FindingKind, found: readonly Finding[], { findings }: KeptDifference): boolean =>
+  found.every(({ is_kept }) => is_kept === true) ||
+  (found.every(({ is_kept }) => is_kept !== false) && findings[kind] === identityOf(found));
+
+/** What finding kept rows requires. */
+interface KeptRowsContext {
+  readonly source: Pick<SourceRows, 'rows'>;
+  readonly kept: KeptDifferences;
+}
+
+/** The kept rows of events that the source still lacks; null if no rows were kept, or their fingerprint is not known. */
+export async function findKeptRows(
+  { source, kept }: KeptRowsContext,
+  range: RowRange,
+  rows: { readonly files: Fingerprint; readonly source: Fingerprint },
+): Promise<Fingerprint | null> {
+  const decision = keptOf(kept, range.interval);
+  if (!decision?.missing) return null;
+  return keptRows(decision.missing, rows, {
+    hashes: decision.readHashes,
+    sourceRows: async function* sourceRows(indexes) {
+      for (const interval of bucketIntervals(range.interval, rows.files, indexes))
+        for await (const { inserted_at, id } of source.rows({ ...range, interval }, { id: 'uuid', columns: [] }))
+          yield { index: bucketOf(inserted_at, range.interval, rows.files), hash: hashOfId(id) };
+    },
+  });
 }
 
 /**
- * Whether rows are a part of others. A sum does not tell which rows make it: in a bucket to which more kept rows came back
- * than others have left it, those others pass for kept ones.
+ * Notes whether the unexpected rows of a manifest are exactly those that a person has kept and the source still lacks.
+ * @param fingerprint that of the manifest
  */
-const arePartOf = (some: BucketSums, all: BucketSums): boolean =>
-  [...some].every(([index, { rows, sum }]) => {
-    const known = all.get(index);
-    return known !== undefined && (rows < known.rows || (rows === known.rows && sum === known.sum));
-  });
+export async function noteKeptRows(
+  context: KeptRowsContext,
+  range: RowRange,
+  fingerprint: Fingerprint,
+  collector: Pick<FindingCollector, 'unexpected' | 'setKept'>,
+): Promise<void> {
+  const unexpected = collector.unexpected();
+  if (unexpected === undefined) return;
+  const files = { ...fingerprint, encoded_buckets: unexpected };
+  const kept = await findKeptRows(context, range, { files, source: { ...files, encoded_buckets: '' } });
+  if (!kept || !areComparable(files, kept)) return;
+  const isKept = haveSameRows(files, kept);
+  // Where persons decide which events are selected, the source was compared as a whole: these are only some of the rows.
+  if (isKept || !fingerprint.all_events) collector.setKept(isKept);
+}

@@ -2,9 +2,8 @@ import { safeText } from '../config/bounds.ts';
 import { bucketWidthMs, encodeBuckets } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowKey } from '../readers/row.ts';
-import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 import type { NotOwedReason } from './owed_time.ts';
-import { bucketOf } from './row_fingerprint.ts';
+import { bucketOf, hashOfId } from './row_fingerprint.ts';
 
 /** The problems that verifying can find. */
 export type FindingKind =
@@ -78,8 +77,8 @@ export interface Finding {
   readonly detail: string;
   /** Which rows, as their number and the sum of the hashes of their ids; of kinds of rows alone. */
   readonly ids?: string;
-  /** The same by bucket of the interval's fingerprint; of unexpected rows alone, if the times of all are in the interval. */
-  readonly encoded_buckets?: string;
+  /** Whether they are exactly those that a person has kept; absent where rows are not known by their fingerprint. */
+  readonly is_kept?: boolean;
 }
 
 /** Why intervals without a manifest, or without some of its files, are no problem. */
@@ -186,6 +185,10 @@ type RowKind = (typeof rowKinds)[number];
 export interface FindingCollector {
   /** Counts a row, and names it up to the limit. `columns` are those of a mismatched row. */
   row(kind: RowKind, row: RowKey, columns?: readonly string[]): void;
+  /** The unexpected rows by bucket; undefined without one, and if one is not of the interval, or has no time. */
+  unexpected(): string | undefined;
+  /** Notes whether the unexpected rows are exactly those that a person has kept. */
+  setKept(isKept: boolean): void;
   /** Adds a possible reason to the findings of a kind. */
   hint(kind: RowKind, sentence: string): void;
   add(kind: FindingKind, object: string, detail: string, count?: number): void;
@@ -210,6 +213,7 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
     return known;
   };
   const unexpected = createBuckets(interval);
+  let isKept: boolean | undefined;
   return {
     row(kind, { inserted_at, id }, columns) {
       const known = rowsOf(kind);
@@ -221,6 +225,10 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
       const safeId = safeText(id);
       for (const named of columns?.map((column) => ({ id: safeId, column })) ?? [{ id: safeId }])
         if (known.named.length < maxNamedRows) known.named.push(named);
+    },
+    unexpected: () => unexpected.encoded(),
+    setKept(value) {
+      isKept = value;
     },
     hint: (kind, sentence) => void rowsOf(kind).hints.add(sentence),
     add: (kind, object, detail, count = 1) => {
@@ -269,8 +277,7 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
         ].join(' ');
         const ids = `${count}/${BigInt.asUintN(64, sum)}`;
         const found = { kind, start, end, object: manifest, count, rows: named, detail, ids };
-        const encoded_buckets = kind === 'unexpected' ? unexpected.encoded() : undefined;
-        return [{ ...found, ...(encoded_buckets !== undefined && { encoded_buckets }) }];
+        return [{ ...found, ...(kind === 'unexpected' && isKept !== undefined && { is_kept: isKept }) }];
       }),
     ],
     notes: () => [...notes, ...expiredObjects],
@@ -294,22 +301,12 @@ function createBuckets(interval: DataInterval) {
       const { rows, sum } = sums.get(index) ?? { rows: 0, sum: 0n };
       sums.set(index, { rows: rows + 1, sum: sum + hash });
     },
-    /** Undefined if a row was outside of the interval, or has no time. */
+    /** Undefined without a row, and if one was outside of the interval, or has no time. */
     encoded: (): string | undefined =>
-      allInside
+      allInside && sums.size > 0
         ? encodeBuckets([...sums].map(([index, { rows, sum }]) => ({ index, rows, sum: sum.toString() })))
         : undefined,
   };
-}
-
-const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
-
-/** The hash of an id: of a uuid that of fingerprints. */
-function hashOfId(id: string): bigint {
-  const bytes = uuidPattern.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : Buffer.from(id);
-  const hash: Hash64 = { high: 0, low: 0 };
-  hashBytes(bytes, 0, bytes.length, hash);
-  return (BigInt(hash.high) << 32n) | BigInt(hash.low);
 }
 
 const formatRowCount = (count: number): string => (count === 1 ? '1 row' : `${count} rows`);

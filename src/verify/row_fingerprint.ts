@@ -1,6 +1,7 @@
-import { bucketsOf, type Fingerprint, type FingerprintHash } from '../domain/fingerprint.ts';
+import { bucketsOf, encodeBuckets, type Fingerprint, type FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowKey } from '../readers/row.ts';
+import { hashBytes, type Hash64 } from '../source/sort_key.ts';
 
 /** The number of rows of a bucket of insertion time, and the sum of their hashes modulo 2^64. */
 interface BucketSum {
@@ -25,6 +26,14 @@ export function addSums(...all: readonly BucketSums[]): BucketSums {
 /** The sums in a fingerprint of a manifest. */
 export const sumsOf = (fingerprint: Pick<Fingerprint, 'encoded_buckets'>): BucketSums =>
   new Map(bucketsOf(fingerprint).map(({ index, rows, sum }) => [index, { rows, sum: BigInt(sum) }]));
+
+/** The fingerprint with these sums, of the same kind as another one. */
+export const fingerprintOf = (sums: BucketSums, like: Fingerprint): Fingerprint => ({
+  ...like,
+  encoded_buckets: encodeBuckets(
+    [...sums].map(([index, { rows, sum }]) => ({ index, rows, sum: sum.toString() })),
+  ),
+});
 
 /** The sums that a statement returned: index, rows and sum as text. */
 export const sumsOfRows = (rows: readonly (readonly (string | null)[])[]): BucketSums =>
@@ -73,6 +82,14 @@ export interface RowFingerprint {
 const batchSize = 20_000;
 
 const uuidPattern = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i;
+
+/** The hash of an id: of a uuid that of fingerprints. */
+export function hashOfId(id: string): bigint {
+  const bytes = uuidPattern.test(id) ? Buffer.from(id.replaceAll('-', ''), 'hex') : Buffer.from(id);
+  const hash: Hash64 = { high: 0, low: 0 };
+  hashBytes(bytes, 0, bytes.length, hash);
+  return (BigInt(hash.high) << 32n) | BigInt(hash.low);
+}
 
 /**
  * Creates the fingerprint of no rows yet. PostgreSQL computes the hashes, so that a bug in exportd's own cannot hide.

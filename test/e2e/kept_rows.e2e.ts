@@ -69,7 +69,10 @@ describe('rows that were kept', () => {
     },
   );
 
-  it('are told from others that leave the source once they came back in part', async () => {
+  it.each([
+    ['in another part of the hour', rows - deleted + 1],
+    ['beside them', 2],
+  ])('are told from others that leave the source once they came back in part: %s', async (_, before) => {
     const exported = await exportHour();
     const { restore } = await deleteAndStore(exported, deleted);
     await find(exported, 'verification');
@@ -82,13 +85,16 @@ describe('rows that were kept', () => {
     await verifyCommand(exported, '--deep');
     const { rows: others } = await stack.pool.query<{ uuid: string }>(
       `delete from events where uuid = (
-         select uuid from events where team_id = $1 and inserted_at < $2 order by inserted_at desc limit 1)
+         select uuid from events where team_id = $1 and inserted_at >= $2 order by inserted_at offset $3 limit 1)
        returning uuid`,
-      [stack.projectId, exported.end],
+      [stack.projectId, exported.start, before],
     );
     await expect(verifyCommand(exported, '--deep')).rejects.toThrow(
       new RegExp(`UNEXPECTED[^]*3 rows are in a file but not in the source[^]*${others[0]?.uuid}`),
     );
+    await expect(verifyCommand(exported, '--fast')).rejects.toThrow(/FINGERPRINT/);
+    await retry(exported);
+    expect((await newestRun(exported, 'Failed')).latest_error).toContain('no longer has 3 of the 600 rows');
     await verify(exported);
     await untilLoud(exported);
     expect(await difference(exported, '--keep', '--reason', 'ticket 8')).toMatchObject({
@@ -110,7 +116,7 @@ describe('rows that were kept', () => {
         stderr: '',
       });
       await untilQuiet(exported);
-      await insertLateRows(exported, 3);
+      await insertLateRows(exported, 3, 0);
       const late = (await sourceUuidsOf(exported)).filter((uuid) => !exported.uuids.includes(uuid));
       expect(late).toHaveLength(3);
       await compare(exported);

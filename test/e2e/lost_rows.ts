@@ -11,7 +11,8 @@ import type { RunResponse } from './stack.ts';
 export const kinds = ['held', 'comparison', 'verification'] as const;
 export type Kind = (typeof kinds)[number];
 
-export const rows = 60;
+/** Nine in each bucket of a fingerprint, so that rows that are deleted or come back share one with others. */
+export const rows = 600;
 export const deleted = 4;
 export let stack: MonitoredStack;
 /** The hours of the tests, of which each has its own. */
@@ -216,9 +217,9 @@ export async function deleteAndStore(exported: Exported, count: number) {
   return { uuids, restore };
 }
 
-/** Inserts rows into the interval after it was exported. */
-export const insertLateRows = ({ start }: Exported, count: number): Promise<void> =>
-  insertEvents(stack.pool, stack.projectId, new Date(Date.parse(start) + 1_800_000), count, 60);
+/** Inserts rows into a minute of the interval after it was exported. */
+export const insertLateRows = ({ start }: Exported, count: number, minute = 30): Promise<void> =>
+  insertEvents(stack.pool, stack.projectId, new Date(Date.parse(start) + minute * 60_000), count, 50);
 
 /** Compares, verifies and exports again what a person has decided about: nothing rings, and `exportd verify` agrees. */
 export async function expectSettled(exported: Exported, files: readonly string[]): Promise<void> {

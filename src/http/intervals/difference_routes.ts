@@ -138,7 +138,7 @@ export const differenceRoutes: ProjectRoutes = (app, context) => {
       if (decision === 'remove' && rows === undefined)
         throw invalid('Say how many rows are removed, as the difference of the interval says.', 'rows');
       const { interval, run_id, asked } = await requireFiles(context, request, request.params);
-      const { missing, missing_rows } = await readDifference(context, request, reply, asked);
+      const { missing, missing_hashes, missing_rows } = await readDifference(context, request, reply, asked);
       const { data_interval_start, data_interval_end } = interval;
       const body: Omit<DecidedDifference, 'findings'> = {
         decision,
@@ -147,6 +147,7 @@ export const differenceRoutes: ProjectRoutes = (app, context) => {
         run_id,
         rows: missing_rows,
         missing,
+        missing_hashes,
       };
       const submitted = await submitCommand(context, request, 'decideDifference', async (connection) => {
         await requireBatchExport(connection, teamOf(request), batch_export_id);
