@@ -2,6 +2,7 @@
 export {
   job as batchExportDestinationTest,
   job as batchExportDifference,
+  job as batchExportDifferenceDecision,
   job as batchExportRoleCheck,
   job as batchExportTableCheck,
   job as batchExportTableDescription,

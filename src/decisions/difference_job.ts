@@ -1,4 +1,5 @@
 import { bounds } from '../config/bounds.ts';
+import type { DecidedDifference } from '../domain/difference.ts';
 import type { SortKey } from '../domain/exported_files.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { JobKind } from '../jobs/jobs.ts';
@@ -26,16 +27,41 @@ export interface Difference {
   readonly last_inserted_at: string | null;
 }
 
-const name = 'difference';
+/** What a person decides about the difference of an interval. */
+export interface DecisionParameters
+  extends DifferenceParameters, Pick<DecidedDifference, 'decision' | 'reason'> {
+  /** The end of the interval. */
+  readonly end: string;
+  /** The number of rows that the person expects; null for any. */
+  readonly rows: number | null;
+}
 
-/** Finds the rows of an interval that its files have and the source lacks. Its target is the export. */
-export const differenceJob: JobKind<DifferenceParameters, Difference> = {
-  name,
-  workflowType: 'batchExportDifference',
-  summary: 'Difference of an interval',
-  limit: { kinds: [name], max: bounds.differences.max },
+/** How many rows were decided about. */
+export type DecidedRows = Pick<DecidedDifference, 'rows'>;
+
+const names = { difference: 'difference', decision: 'difference_decision' };
+/** Both compare an interval by key. Their target is the export. */
+const comparing = {
+  limit: { kinds: Object.values(names), max: bounds.differences.max },
   attempts: 3,
   timeoutMs: () => 10 * 60_000,
+};
+
+/** Finds the rows of an interval that its files have and the source lacks. */
+export const differenceJob: JobKind<DifferenceParameters, Difference> = {
+  ...comparing,
+  name: names.difference,
+  workflowType: 'batchExportDifference',
+  summary: 'Difference of an interval',
   // All requests about the interval while it is compared get the same answer.
   isKept: true,
+};
+
+/** Finds them, and keeps or removes them. */
+export const differenceDecisionJob: JobKind<DecisionParameters, DecidedRows> = {
+  ...comparing,
+  name: names.decision,
+  workflowType: 'batchExportDifferenceDecision',
+  summary: 'Decision about the difference of an interval',
+  isKept: false,
 };

@@ -25,7 +25,7 @@ import { scopeRoutes } from './console/pages/scopes.ts';
 import { sameTroubleRoutes } from './console/pages/same_trouble.ts';
 import { timelineRoutes } from './console/pages/timeline.ts';
 import { dashboardRoutes } from './dashboards/routes.ts';
-import { differenceOperation, differenceRoutes } from './intervals/difference_routes.ts';
+import { decisionOperation, differenceOperation, differenceRoutes } from './intervals/difference_routes.ts';
 import { intervalDetailRoutes } from './intervals/detail_routes.ts';
 import { intervalRoutes, logRoutes, readingRoutes } from './intervals/routes.ts';
 import type { JobOperation } from './jobs/answer_job.ts';
@@ -80,6 +80,7 @@ export const jobOperations: readonly JobOperation[] = [
   destinationTest,
   verificationOperation,
   differenceOperation,
+  decisionOperation,
   ...tableOperations,
 ];
 

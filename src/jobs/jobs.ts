@@ -4,7 +4,7 @@
  */
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
-import { inTransaction, type Pool } from '../journal/database.ts';
+import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import type { Subscriber } from '../journal/journal.ts';
 import type { StoredRows } from '../journal/stored_rows.ts';
 import type { Logger } from '../telemetry/logger.ts';
@@ -196,8 +196,12 @@ export async function listJobs<Parameters extends object, Result extends object>
 }
 
 /** Stores how a job has ended, and deletes its secrets. */
-export async function finishJob(pool: Pool, id: string, outcome: JobOutcome): Promise<void> {
-  await pool.query(
+export async function finishJob(
+  database: Pool | Connection,
+  id: string,
+  outcome: JobOutcome,
+): Promise<void> {
+  await database.query(
     `update exportd.jobs set result = $2, error = $3, secrets = '{}', finished_at = clock_timestamp()
      where id = $1 and finished_at is null and not withdrawn`,
     [

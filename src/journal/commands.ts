@@ -11,7 +11,6 @@ export const commandNames = [
   'backfill',
   'retry',
   'retryFailed',
-  'decideDifference',
   'delete',
   'cancelRun',
   'cancelBackfill',

@@ -445,19 +445,19 @@ async function recordChange(
 ): Promise<ComparisonResult['result']> {
   const { journal, policies } = dependencies;
   const recorded = await recordComparison(journal, policies.maintenance.comparisons, done);
-  if (recorded.result === 'exported again') await startRepair(dependencies, recorded.repair_id);
+  if (recorded.result === 'exported again') await startBackfill(dependencies, recorded.repair_id);
   return recorded.result;
 }
 
-/** Starts the workflow of a repair, or wakes it. One that cannot be reached is logged. */
-export async function startRepair(
+/** Starts the workflow of a backfill, such as a repair, or wakes it. One that cannot be reached is logged. */
+export async function startBackfill(
   { backfills, logger }: Pick<MaintenanceDependencies, 'backfills' | 'logger'>,
-  repairId: string,
+  backfillId: string,
 ): Promise<void> {
-  await backfills.start(repairId).catch((error: unknown) => {
+  await backfills.start(backfillId).catch((error: unknown) => {
     logger.warn(
-      { err: error, backfill_id: repairId },
-      'The workflow of a repair could not be started. The reconciler will start it.',
+      { err: error, backfill_id: backfillId },
+      'The workflow of a backfill could not be started. The reconciler will start it.',
     );
   });
 }

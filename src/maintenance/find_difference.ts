@@ -26,52 +26,67 @@ const notComparable: Difference = {
   last_inserted_at: null,
 };
 
-/** Compares the files of one interval with the source by key, whatever was kept. */
-export const createDifferenceHandler = (
-  dependencies: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
-): JobHandler =>
-  handlerOf(differenceJob, async ({ parameters: { run_id } }, signal) => {
-    const { journal } = dependencies;
-    const compared = await findComparison(journal.pool, run_id);
-    if (!compared)
-      throw new CommandRejected(
-        'conflict',
-        'The files of the interval are no longer those that were compared.',
-      );
-    const interval = { ...compared, kept_rows: null };
-    const run = await readState(journal, runDecider, run_id);
-    if (run.status === 'Absent' || interval.model === 'persons') return notComparable;
-    const [now] = await readSource(dependencies, [interval], signal);
-    const published = now && rowsToCompare(run, now);
-    if (!published) return notComparable;
-    const { start } = intervalOf(run.spec);
-    const sums = createBucketSums(start, now.width_ms);
-    const hashOf = createRowHasher(start, now.width_ms);
-    const hashes: bigint[] = [];
-    const rows: SortKey[] = [];
-    let last: SortKey | undefined;
-    const onMissing = ({ inserted_at, id }: SortKey): void => {
-      last = { inserted_at, id };
-      sums.add(last);
-      if (hashes.length <= maxKnownRows) hashes.push(hashOf(last).hash);
-      if (rows.length < maxRows) rows.push(last);
-    };
-    const keys = await findDifferingKeys(
-      dependencies,
-      { run, interval },
-      { published, now },
-      { signal, onMissing },
+/** What comparing an interval requires. */
+export type DifferenceDependencies = Pick<
+  MaintenanceDependencies,
+  'journal' | 'source' | 'readSelection' | 'openLocation'
+>;
+
+export const createDifferenceHandler = (dependencies: DifferenceDependencies): JobHandler =>
+  handlerOf(differenceJob, ({ parameters: { run_id } }, signal) =>
+    findDifference(dependencies, run_id, signal),
+  );
+
+/**
+ * Compares the files of a run, the newest ones of their interval, with the source by key, whatever was kept.
+ * @throws CommandRejected when they no longer are
+ */
+export async function findDifference(
+  dependencies: DifferenceDependencies,
+  run_id: string,
+  signal: AbortSignal,
+): Promise<Difference> {
+  const { journal } = dependencies;
+  const compared = await findComparison(journal.pool, run_id);
+  if (!compared)
+    throw new CommandRejected(
+      'conflict',
+      'The files of the interval are no longer those that were compared.',
     );
-    if (!keys) {
-      const missing = netMissingRows(published, now);
-      return { ...notComparable, missing, missing_rows: missing ? rowsOfFingerprint(missing) : 0 };
-    }
-    return {
-      missing_rows: keys.missing_rows,
-      missing: withBuckets({ ...now, encoded_buckets: '' }, sums.bucketsAt()),
-      missing_hashes: encodeHashes(hashes),
-      is_exact: true,
-      rows,
-      last_inserted_at: last?.inserted_at ?? null,
-    };
-  });
+  const interval = { ...compared, kept_rows: null };
+  const run = await readState(journal, runDecider, run_id);
+  if (run.status === 'Absent' || interval.model === 'persons') return notComparable;
+  const [now] = await readSource(dependencies, [interval], signal);
+  const published = now && rowsToCompare(run, now);
+  if (!published) return notComparable;
+  const { start } = intervalOf(run.spec);
+  const sums = createBucketSums(start, now.width_ms);
+  const hashOf = createRowHasher(start, now.width_ms);
+  const hashes: bigint[] = [];
+  const rows: SortKey[] = [];
+  let last: SortKey | undefined;
+  const onMissing = ({ inserted_at, id }: SortKey): void => {
+    last = { inserted_at, id };
+    sums.add(last);
+    if (hashes.length <= maxKnownRows) hashes.push(hashOf(last).hash);
+    if (rows.length < maxRows) rows.push(last);
+  };
+  const keys = await findDifferingKeys(
+    dependencies,
+    { run, interval },
+    { published, now },
+    { signal, onMissing },
+  );
+  if (!keys) {
+    const missing = netMissingRows(published, now);
+    return { ...notComparable, missing, missing_rows: missing ? rowsOfFingerprint(missing) : 0 };
+  }
+  return {
+    missing_rows: keys.missing_rows,
+    missing: withBuckets({ ...now, encoded_buckets: '' }, sums.bucketsAt()),
+    missing_hashes: encodeHashes(hashes),
+    is_exact: true,
+    rows,
+    last_inserted_at: last?.inserted_at ?? null,
+  };
+}

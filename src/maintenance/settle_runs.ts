@@ -9,7 +9,7 @@ import {
   type UnsettledRun,
 } from '../decisions/unsettled_runs.ts';
 import { isDatabaseUnavailable, isTransient } from '../journal/database.ts';
-import { compareInterval, startRepair } from './compare_intervals.ts';
+import { compareInterval, startBackfill } from './compare_intervals.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** The result of a check, which is stored in the workflow's history. */
@@ -109,7 +109,7 @@ async function settleRun(
     : await compare(dependencies, run, signal);
   if (!decision) return false;
   const { is_recorded, repair_id } = await recordSettled(dependencies.journal, run, decision);
-  if (repair_id !== null) await startRepair(dependencies, repair_id);
+  if (repair_id !== null) await startBackfill(dependencies, repair_id);
   return is_recorded;
 }
 

@@ -22,6 +22,7 @@ import {
 } from '../table_commits/recorded_commits.ts';
 import { createTableHandlers } from '../table_commits/table_jobs.ts';
 import { tableRule } from '../table_commits/table_rule.ts';
+import { createDifferenceDecisionHandler } from '../maintenance/difference_decision.ts';
 import { createDifferenceHandler } from '../maintenance/find_difference.ts';
 import { createVerificationHandler } from '../verify/verification_job.ts';
 import type { TargetCheck } from '../verify/verify_batch_export.ts';
@@ -92,12 +93,13 @@ export const targetChecks: readonly TargetCheck[] = [
 
 /** Does the jobs of every kind. */
 export const createJobHandlers = (
-  dependencies: JobDependencies & Parameters<typeof createDifferenceHandler>[0],
+  dependencies: JobDependencies & Parameters<typeof createDifferenceDecisionHandler>[0],
 ): readonly JobHandler[] => [
   createDestinationTestHandler(dependencies),
   createRoleCheckHandler(dependencies),
   createWebhookTestHandler(dependencies),
   createDifferenceHandler(dependencies),
+  createDifferenceDecisionHandler(dependencies),
   createVerificationHandler({ ...dependencies, targets: targetChecks }),
   ...createTableHandlers(dependencies),
 ];

@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { recordIntervalCheck } from '../../src/projections/interval_checks.ts';
 import { inWords } from '../../src/console/pages/edit/form_fields.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { configOf } from '../destination/bucket_requests.ts';
@@ -570,6 +571,34 @@ describe('with a mouse', () => {
     await shows(12);
     expect(problems).toEqual([]);
     await api.call('DELETE', `batch_exports/${table}/`);
+  });
+
+  it('a decision that takes longer than its request is waited for', async () => {
+    const { page, problems } = opened;
+    await recordIntervalCheck(api.database.pool, {
+      batch_export_id: id,
+      start: minuteAgo(1).toISOString(),
+      end: minuteAgo(0).toISOString(),
+      checked_by: 'verification',
+      checked_at: new Date().toISOString(),
+      difference: '3 unexpected',
+      findings: {},
+    });
+    await page.goto(intervalPath());
+    await page.getByRole('button', { name: 'Keep or remove rows…' }).click();
+    const dialog = page.getByRole('dialog');
+    await dialog.getByLabel('Reason').fill('ticket 9');
+    api.mode = 'deferred';
+    const accepted = page.waitForResponse(
+      (response) => response.request().method() === 'POST' && response.url().endsWith('/difference/'),
+    );
+    await dialog.getByRole('button', { name: 'Keep the exported rows' }).click();
+    const response = await accepted;
+    const job = (await response.json()) as { id: string };
+    await api.doJob(job.id);
+    await page.getByText('3 rows that the source lacks: kept by').waitFor();
+    api.mode = 'decide';
+    expect([response.status(), problems]).toEqual([202, []]);
   });
 
   it('a key that may only read sees no action', async () => {

@@ -171,7 +171,7 @@ describe.each(casesOf<Kind>(['held', 'verification'], kinds))(
       expect(await decide({ reason: 'erasure', rows: -1 })).toMatchObject({ status: 400 });
       expect(await decide({ reason: 'erasure', rows: deleted + 1 })).toMatchObject({
         status: 409,
-        body: { attr: 'rows', detail: expect.stringContaining(`lacks ${deleted} rows`) },
+        body: { detail: expect.stringContaining(`lacks ${deleted} rows`) },
       });
       // It has changed since the difference was read.
       await deleteRows(exported, 1);

@@ -19,10 +19,14 @@ export let stack: MonitoredStack;
 let hours = 3;
 
 /** Starts a stack for the tests of the file. */
-export function useStack(name: string): void {
+export function useStack(name: string, settings: Record<string, string> = {}): void {
   beforeAll(async () => {
     stack = await startMonitoredStack(name, {
-      settings: { EXPORTD_OLD_GENERATION_RETENTION: '0s', EXPORTD_MAINTENANCE_INTERVAL: '1s' },
+      settings: {
+        EXPORTD_OLD_GENERATION_RETENTION: '0s',
+        EXPORTD_MAINTENANCE_INTERVAL: '1s',
+        ...settings,
+      },
     });
   });
   afterAll(() => stack.stop());

@@ -166,6 +166,8 @@ export async function openApiHarness(more: Readonly<Record<string, string>> = {}
       source,
       readSelection: createSelectionReader(pool),
       openLocation: createLocationOpener(pool, keyRing, settings),
+      policies: createPolicies(settings, configRules),
+      backfills: { start: () => Promise.resolve() },
     }),
     slots: createJobSlots(),
     settings,

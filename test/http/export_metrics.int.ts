@@ -2,10 +2,13 @@ import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { expectedRows, netMissingRows } from '../../src/domain/difference.ts';
+import { applyDecideDifference } from '../../src/decisions/commands/decide_difference.ts';
 import { findComparison, recordComparison } from '../../src/decisions/comparisons.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
+import { batchExportDecider } from '../../src/domain/batch_export.ts';
 import { compareFingerprints } from '../../src/domain/comparison.ts';
+import { CommandRejected } from '../../src/domain/errors.ts';
 import type { DataInterval } from '../../src/domain/intervals.ts';
 import { createPool } from '../../src/journal/database.ts';
 import { recordIntervalCheck } from '../../src/projections/interval_checks.ts';
@@ -157,29 +160,36 @@ describe('the metrics of exports', () => {
     };
     const keep = async (missing: number, sum = String(3 - missing)) => {
       const interval = await findComparison(pool, run);
-      const { command } = await compared.command('decideDifference', {
-        start: interval?.data_interval_start,
-        end: interval?.data_interval_end,
+      if (!interval) throw new Error('The run has no comparisons.');
+      const decided = {
+        start: interval.data_interval_start,
+        end: interval.data_interval_end,
         decision: 'keep',
         reason: 'A person left.',
-        user_id: rows[0]?.id,
+        user_id: rows[0]?.id ?? 0,
         run_id: run,
         rows: missing,
         missing: netMissingRows(files, fingerprintOf(3 - missing, { sum })),
+        missing_hashes: null,
+      } as const;
+      return journal.transaction(async (transaction) => {
+        const batchExport = await transaction.lock(batchExportDecider, compared.batchExportId);
+        const id = randomUUID();
+        const context = { transaction, batchExport, policies, commandId: id, cause: `job:${id}` };
+        return applyDecideDifference(context, decided);
       });
-      return command;
     };
-    expect(await keep(0)).toMatchObject({ status: 'rejected' });
+    await expect(keep(0)).rejects.toThrow(CommandRejected);
     await differ(1);
     expect(await found()).toEqual([1, 0]);
-    expect(await keep(1)).toMatchObject({ status: 'applied' });
+    expect(await keep(1)).toMatchObject({ applied: true });
     expect(await found()).toEqual([0, 0]);
     await differ(1);
     expect(await found()).toEqual([0, 0]);
     // The row has come back, and the source lacks another one.
     await differ(1, '9');
     expect(await found()).toEqual([0, 1]);
-    expect(await keep(1, '9')).toMatchObject({ status: 'applied' });
+    expect(await keep(1, '9')).toMatchObject({ applied: true });
     await differ(2);
     expect(await found()).toEqual([1, 0]);
   });

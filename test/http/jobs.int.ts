@@ -210,16 +210,22 @@ describe('a request whose job takes longer than the server waits', () => {
   });
 });
 
-/** An export of persons with a published interval, whose rows are not comparable one by one. */
-async function publishInterval(): Promise<{ id: string; path: string }> {
+/**
+ * An export with a published interval. Its rows are not comparable one by one: those of persons, or of events whose file is gone.
+ * The source lacks the three events.
+ */
+async function publishInterval(
+  model: 'events' | 'persons' = 'persons',
+): Promise<{ id: string; path: string }> {
   api.mode = 'decide';
   const destination = { type: 'S3', config: configOf(bucket, { prefix: randomUUID() }) };
-  const exportId = await api.createExport({ model: 'persons', destination });
+  const exportId = await api.createExport({ model, destination });
   const range = { start_at: '2026-11-01T10:00:00Z', end_at: '2026-11-01T10:01:00Z' };
   await api.call('POST', `batch_exports/${exportId}/backfill/`, range);
   const { body } = await api.call('GET', `batch_exports/${exportId}/runs/`);
   const [run] = body.results as { id: string }[];
-  await completeRun(api.journal, run?.id ?? '', { files: [{ rows: 3 }] });
+  const key = { inserted_at: '2026-11-01T10:00:00.000000Z', id: randomUUID() };
+  await completeRun(api.journal, run?.id ?? '', { files: [{ rows: 3, first: key, last: key }] });
   api.mode = 'deferred';
   return { id: exportId, path: `batch_exports/${exportId}/intervals/2026-11-01T10:00:00Z/difference/` };
 }
@@ -232,9 +238,6 @@ describe('the difference of an interval', () => {
     const job = String(body.id);
     expect(String(headers.location)).toMatch(new RegExp(`/jobs/${job}/$`));
     expect((await api.call('GET', path)).body.id).toBe(job);
-    const decision = await api.call('POST', path, { decision: 'keep', reason: 'ticket 7' });
-    expect([decision.status, decision.body.code]).toEqual([503, 'difference_not_read']);
-
     await api.doJob(job);
     const expected = {
       data_interval_start: '2026-11-01T10:00:00.000Z',
@@ -252,8 +255,56 @@ describe('the difference of an interval', () => {
     expect([inTime.status, inTime.body]).toEqual([200, expected]);
     // Each answer stays, and another request compares again.
     expect((await read(job)).status).toBe(200);
-    const kept = await api.call('POST', path, { decision: 'remove', rows: 3, reason: 'ticket 7' });
-    expect([kept.status, kept.body.attr]).toEqual([409, 'rows']);
+  });
+});
+
+describe('the decision about the difference of an interval', () => {
+  it('is a job that decides once, when the rows were compared', async () => {
+    const { id: exportId, path } = await publishInterval('events');
+    const keep = { decision: 'keep', reason: 'ticket 7' };
+    const decide = async (body: object): Promise<string> => {
+      api.mode = 'deferred';
+      const { status, headers, body: job } = await api.call('POST', path, body);
+      expect([status, job.kind, job.status]).toEqual([202, 'difference_decision', 'pending']);
+      expect(String(headers.location)).toMatch(new RegExp(`/jobs/${String(job.id)}/$`));
+      return String(job.id);
+    };
+    const decided = async (): Promise<unknown> => {
+      const { body } = await api.call('GET', `batch_exports/${exportId}/intervals/?limit=1000`);
+      return (body.results as { data_interval_start: string; decision: unknown }[]).find(
+        (interval) => interval.data_interval_start === '2026-11-01T10:00:00.000Z',
+      )?.decision;
+    };
+    const job = await decide(keep);
+    expect(await decided()).toBeNull();
+    await api.doJob(job);
+    const decision = { ...keep, rows: 3, by: 'ada@example.com', at: expect.any(String) };
+    const first = (await read(job)).body;
+    expect(first).toMatchObject({ status: 'completed', result: { decision } });
+    // Another attempt, of a worker that was presumed dead.
+    await api.doJob(job);
+    expect((await read(job)).body).toEqual(first);
+
+    const again = await decide(keep);
+    await api.doJob(again);
+    expect((await read(again)).body).toMatchObject({
+      status: 'failed',
+      error: expect.stringContaining('already kept'),
+    });
+    api.mode = 'decide';
+    const wrong = await api.call('POST', path, { decision: 'remove', rows: 2, reason: 'ticket 8' });
+    expect([wrong.status, wrong.body.code, wrong.body.detail]).toEqual([
+      409,
+      'conflict',
+      'The source lacks 3 rows of the files now, not 2. Read the difference again.',
+    ]);
+    const removed = await api.call('POST', path, { decision: 'remove', rows: 3, reason: 'ticket 8' });
+    expect([removed.status, removed.body.decision]).toEqual([
+      200,
+      { decision: 'remove', reason: 'ticket 8', rows: 3, by: 'ada@example.com', at: expect.any(String) },
+    ]);
+    const backfills = await api.call('GET', `batch_exports/${exportId}/backfills/`);
+    expect(backfills.body.results).toHaveLength(2);
   });
 });
 
@@ -401,6 +452,14 @@ describe('a client', () => {
       0,
       expect.stringContaining('at least 0 rows that the source lacks'),
     ]);
+    const { id: keptId } = await publishInterval('events');
+    const kept = await whileJobsAreDone(() =>
+      exportd(
+        { EXPORTD_BASE_URL: url, EXPORTD_API_KEY: api.key },
+        ...['export', 'difference', keptId, '2026-11-01T10:00:00Z', '--keep', '--reason', 'ticket 7'],
+      ),
+    );
+    expect(kept).toEqual({ code: 0, stdout: 'Kept.\n', stderr: '' });
     const described = await whileJobsAreDone(() => run('describe', id));
     expect([described.code, described.stderr]).toEqual([
       1,

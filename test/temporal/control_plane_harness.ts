@@ -186,6 +186,8 @@ export async function createControlPlaneHarness(
       source: data.source,
       readSelection: control.readSelection,
       openLocation: createLocationOpener(pool, keyRing, settings),
+      policies: control.policies,
+      backfills: control.backfills,
     });
   const executionLists = createExecutionLists(client, settings);
   let isIdle = true;

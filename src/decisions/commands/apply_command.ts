@@ -9,7 +9,6 @@ import { applyCancelRun } from './cancel_run.ts';
 import type { CommandContext, CommandEffect } from './command_context.ts';
 import { applyBackfillControl } from './control_backfill.ts';
 import { applyCreate } from './create.ts';
-import { applyDecideDifference } from './decide_difference.ts';
 import { applyDelete } from './delete.ts';
 import { applyPause, applyUnpause } from './pause.ts';
 import { applyRetry, applyRetryFailed } from './retry.ts';
@@ -36,8 +35,6 @@ function decide(context: CommandContext, command: Command): Promise<CommandEffec
       return applyRetry(context, body as Parameters<typeof applyRetry>[1]);
     case 'retryFailed':
       return applyRetryFailed(context, body as Parameters<typeof applyRetryFailed>[1]);
-    case 'decideDifference':
-      return applyDecideDifference(context, body as Parameters<typeof applyDecideDifference>[1]);
     case 'delete':
       return applyDelete(context);
     case 'cancelRun':

@@ -1,21 +1,24 @@
-import type { FastifyReply, FastifyRequest } from 'fastify';
-import type { DecidedDifference } from '../../domain/difference.ts';
-import type { JobRequest } from '../../jobs/jobs.ts';
+import type { FastifyRequest } from 'fastify';
 import { fieldChanges } from '../../journal/audit.ts';
-import { type Difference, differenceJob, type DifferenceParameters } from '../../decisions/difference_job.ts';
+import {
+  type DecidedRows,
+  type DecisionParameters,
+  type Difference,
+  differenceDecisionJob,
+  differenceJob,
+  type DifferenceParameters,
+} from '../../decisions/difference_job.ts';
 import { ApiError, invalid, retryAfter } from '../api_error.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import { acceptedDetail, submitCommand } from '../command_service.ts';
-import { answerWithJob, joinJob, type JobOperation, waitForJob } from '../jobs/answer_job.ts';
+import { answerWithJob, type JobOperation } from '../jobs/answer_job.ts';
 import { jobSchema } from '../jobs/schema.ts';
-import { callerOf } from '../plugins/authentication.ts';
 import { disconnectSignal, readsExports, teamOf, writesExports } from '../requests.ts';
 import type { ProjectRoutes, RouteContext } from '../route_context.ts';
-import { commandResponses, errorResponses } from '../schemas.ts';
+import { errorResponses } from '../schemas.ts';
 import { intervalPath } from './detail_schema.ts';
 import { differenceBody, type DifferenceResponse, differenceSchema } from './difference_schema.ts';
 import { readIntervalAt } from './interval_detail.ts';
-import { intervalSchema } from './schema.ts';
+import { type IntervalResponse, intervalSchema } from './schema.ts';
 
 const retryAfterSeconds = 5;
 const tooMany = (): ApiError =>
@@ -44,8 +47,12 @@ export const differenceOperation: JobOperation<DifferenceParameters, Difference,
   },
 };
 
-const notRead = (detail: string): ApiError =>
-  new ApiError(503, 'difference_not_read', detail, retryAfter(retryAfterSeconds));
+export const decisionOperation: JobOperation<DecisionParameters, DecidedRows, IntervalResponse> = {
+  kind: differenceDecisionJob,
+  access: writesExports,
+  outlivesRequest: true,
+  toResponse: (_, { target, parameters }, pool) => readIntervalAt(pool, target, parameters.start),
+};
 
 const failures = {
   busy: tooMany,
@@ -53,7 +60,12 @@ const failures = {
   retryAfterSeconds,
   failed: (reason: string) => new ApiError(409, 'conflict', reason),
   late: () =>
-    notRead('No worker has compared the files with the source. Check that the workers run. Retry later.'),
+    new ApiError(
+      503,
+      'difference_not_read',
+      'No worker has compared the files with the source. Check that the workers run. Retry later.',
+      retryAfter(retryAfterSeconds),
+    ),
 };
 
 /** An interval with files, as jobs compare it. @throws ApiError 404, 409 without files */
@@ -70,36 +82,11 @@ async function requireFiles(
     target: batch_export_id,
     parameters: { run_id, start: interval.data_interval_start },
   };
-  return { interval, run_id, asked };
-}
-
-/**
- * How the files of an interval differ from the source now, for a decision about it.
- * @throws ApiError 409, 429, 503 also while a worker still compares them
- */
-async function readDifference(
-  context: RouteContext,
-  request: FastifyRequest,
-  reply: FastifyReply,
-  asked: Pick<JobRequest<DifferenceParameters>, 'target' | 'parameters'>,
-): Promise<Difference> {
-  const { project_id: team_id, actor_id: user_id } = callerOf(request);
-  const started = await joinJob(context, differenceJob, { ...asked, team_id, user_id }, failures);
-  const job = await waitForJob(context, differenceJob, started, {
-    maxMs: context.settings.EXPORTD_JOB_WAIT_TIMEOUT,
-    signal: disconnectSignal(reply),
-  });
-  if (job?.result) return job.result;
-  if (typeof job?.error === 'string') throw failures.failed(job.error);
-  throw job?.status === 'pending'
-    ? notRead('A worker still compares the files with the source. Repeat the request.')
-    : failures.late();
+  return { interval, asked };
 }
 
 /** Read how the files of an interval differ from the source, and decide about it. */
 export const differenceRoutes: ProjectRoutes = (app, context) => {
-  const { pool } = context;
-
   app.get(
     '/batch_exports/:batch_export_id/intervals/:start/difference',
     {
@@ -121,7 +108,7 @@ export const differenceRoutes: ProjectRoutes = (app, context) => {
   app.post(
     '/batch_exports/:batch_export_id/intervals/:start/difference',
     {
-      ...writesExports,
+      ...decisionOperation.access,
       schema: {
         summary: 'Decide about the difference of an interval',
         description:
@@ -129,40 +116,32 @@ export const differenceRoutes: ProjectRoutes = (app, context) => {
           'the alarm; a later comparison that finds the same rows raises none. Kept rows can be removed later.',
         params: intervalPath,
         body: differenceBody,
-        response: { 200: intervalSchema, ...commandResponses },
+        response: { 200: intervalSchema, 202: jobSchema, ...errorResponses },
       },
     },
     async (request, reply) => {
-      const { batch_export_id, start } = request.params;
       const { decision, reason, rows } = request.body;
       if (decision === 'remove' && rows === undefined)
         throw invalid('Say how many rows are removed, as the difference of the interval says.', 'rows');
-      const { interval, run_id, asked } = await requireFiles(context, request, request.params);
-      const { missing, missing_hashes, missing_rows } = await readDifference(context, request, reply, asked);
-      const { data_interval_start, data_interval_end } = interval;
-      const body: Omit<DecidedDifference, 'findings'> = {
+      const { interval, asked } = await requireFiles(context, request, request.params);
+      const parameters = {
+        ...asked.parameters,
+        end: interval.data_interval_end,
         decision,
         reason,
-        user_id: callerOf(request).actor_id,
-        run_id,
-        rows: missing_rows,
-        missing,
-        missing_hashes,
+        rows: rows ?? null,
       };
-      const submitted = await submitCommand(context, request, 'decideDifference', async (connection) => {
-        await requireBatchExport(connection, teamOf(request), batch_export_id);
-        if (rows !== undefined && rows !== missing_rows)
-          throw new ApiError(
-            409,
-            'conflict',
-            `The source lacks ${missing_rows} rows of the files now, not ${rows}. Read the difference again.`,
-            { attr: 'rows' },
-          );
-        return { batch_export_id, body: { start: data_interval_start, end: data_interval_end, ...body } };
-      });
-      request.changedFields = fieldChanges({}, { decision, reason, rows: missing_rows });
-      if (!submitted.decided) return reply.code(202).send(acceptedDetail);
-      return readIntervalAt(pool, batch_export_id, start);
+      const signal = disconnectSignal(reply);
+      const answer = await answerWithJob(
+        context,
+        { request, reply, signal },
+        decisionOperation,
+        { ...asked, parameters },
+        failures,
+      );
+      const decided = 'decision' in answer ? answer.decision?.rows : rows;
+      request.changedFields = fieldChanges({}, { decision, reason, rows: decided });
+      return answer;
     },
   );
 };

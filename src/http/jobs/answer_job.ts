@@ -98,7 +98,7 @@ export async function startJob<Parameters extends object, Result extends object>
  * Waits for the pending job of an equal request, or starts one. What a kind keeps is an answer to all requests for it.
  * @throws ApiError as `startJob`
  */
-export async function joinJob<Parameters extends object, Result extends object>(
+async function joinJob<Parameters extends object, Result extends object>(
   service: JobService,
   kind: JobKind<Parameters, Result>,
   request: JobRequest<Parameters>,

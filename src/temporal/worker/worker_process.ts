@@ -215,6 +215,8 @@ async function serve(
     source,
     readSelection,
     openLocation: exporting.openLocation,
+    policies: control.policies,
+    backfills: control.backfills,
   });
   const jobSlots = createJobSlots();
   const executionLists = createExecutionLists(client, settings);
