@@ -184,6 +184,10 @@ describe('the metrics of exports', () => {
     expect(await found()).toEqual([1, 0]);
     expect(await keep(1)).toMatchObject({ applied: true });
     expect(await found()).toEqual([0, 0]);
+    // The next comparison is due, and reads the rows again.
+    const kept = await findComparison(pool, run);
+    expect(kept).toMatchObject({ examined: null });
+    expect(Date.parse(kept?.next_due_at ?? '')).toBeLessThanOrEqual(Date.parse(kept?.at ?? ''));
     await differ(1);
     expect(await found()).toEqual([0, 0]);
     // The row has come back, and the source lacks another one.

@@ -51,9 +51,11 @@ export async function applyDecideDifference(
     message: `${decided.rows} rows of ${start} to ${end} that the source lacks ${isRemoval ? 'are removed from the bucket' : 'are kept'}, as ${entry.by ?? 'a user'} has decided: ${decided.reason}`,
   });
   if (!isRemoval) {
+    // The last comparison may know of other rows than were decided about, so it is made again at once.
     await connection.query(
-      `update exportd.interval_comparisons set kept = outcome is not null
-       where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3`,
+      `update exportd.interval_comparisons
+       set kept = true, examined = null, next_due_at = least(next_due_at, clock_timestamp())
+       where batch_export_id = $1 and data_interval_start = $2 and data_interval_end = $3 and outcome is not null`,
       [batchExport.id, start, end],
     );
     return createEffect(true);
