@@ -5,7 +5,8 @@ export const differenceDecisions = ['keep', 'remove'] as const;
 export type DifferenceDecision = (typeof differenceDecisions)[number];
 
 /**
- * What a check of files found, by its kind, such as `mismatched`. Equal texts are of the same rows or objects.
+ * What a check of files found, by its kind, such as `mismatched`. Equal texts are of the same rows or objects. Rows that are known
+ * one by one are `#` and their hashes; see `encodeHashes`.
  */
 export type Findings = Readonly<Record<string, string>>;
 

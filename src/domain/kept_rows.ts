@@ -28,15 +28,23 @@ export function encodeHashes(hashes: readonly bigint[]): string | null {
   return bytes.toString('base64');
 }
 
-/** The hashes of each bucket of a fingerprint. @throws RangeError when they are cut off */
-function hashesByBucket(fingerprint: Fingerprint, hashes: string): ReadonlyMap<number, Set<bigint>> {
+/** The hashes that `encodeHashes` has encoded. @throws RangeError when they are cut off */
+export function decodeHashes(hashes: string): bigint[] {
   const bytes = Buffer.from(hashes, 'base64');
-  let at = 0;
+  return Array.from({ length: Math.ceil(bytes.length / hashBytes) }, (_, position) =>
+    bytes.readBigUInt64BE(position * hashBytes),
+  );
+}
+
+/** The hashes of each bucket of a fingerprint. */
+function hashesByBucket(fingerprint: Fingerprint, hashes: string): ReadonlyMap<number, Set<bigint>> {
+  const all = decodeHashes(hashes);
+  let from = 0;
   return new Map(
     bucketsOf(fingerprint).map(({ index, rows }) => {
-      const own = new Set<bigint>();
-      for (const end = at + rows * hashBytes; at < end; at += hashBytes) own.add(bytes.readBigUInt64BE(at));
-      return [index, own];
+      const own = new Set(all.slice(from, from + rows));
+      from += rows;
+      return [index, own] as const;
     }),
   );
 }

@@ -169,9 +169,13 @@ export async function* unkeyedDifferences(
     for (let number = 1; ; number += 1) {
       const [file, source] = [await fileRows.next(), await sourceRows.next()];
       if (!file.done) add('unexpected', { ...file.value, id: `row ${number} of its files` });
-      // Without values it is unknown which row of the source is missing.
+      // Rows with equal values cannot be told apart, so their times tell nothing. Without values no row can.
       if (!source.done)
-        add('missing', options.columns.length > 0 ? source.value : { ...source.value, id: '(any)' });
+        add('missing', {
+          ...source.value,
+          inserted_at: '',
+          ...(options.columns.length === 0 && { id: '(any)' }),
+        });
       if (file.done && source.done) break;
     }
   } finally {

@@ -2,7 +2,7 @@ import { hash } from 'node:crypto';
 import type { Findings, StoredDecision } from '../domain/difference.ts';
 import { areComparable, bucketIntervals, type Fingerprint, haveSameRows } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import { keptRows } from '../domain/kept_rows.ts';
+import { decodeHashes, keptRows } from '../domain/kept_rows.ts';
 import type { Pool } from '../journal/database.ts';
 import type { RowRange } from '../source/source.ts';
 import { type TimeRange } from './gaps.ts';
@@ -39,7 +39,7 @@ export async function readKeptDifferences(
       return [
         keyOf(interval),
         { ...decision, readHashes: () => readHashes(pool, batchExportId, interval, decision) },
-      ];
+      ] as const;
     }),
   );
 }
@@ -105,12 +105,34 @@ export function splitKept(
 }
 
 /**
- * Whether a decision is about all that was found of a kind. Rows that are not known by their fingerprint, such as those of files
- * without keys, are known as a whole.
+ * Whether a decision is about all that was found of a kind. What is not known by fingerprints, such as persons, was found before
+ * the decision too.
  */
 const isDecided = (kind: FindingKind, found: readonly Finding[], { findings }: KeptDifference): boolean =>
   found.every(({ is_kept }) => is_kept === true) ||
-  (found.every(({ is_kept }) => is_kept !== false) && findings[kind] === identityOf(found));
+  (found.every(({ is_kept }) => is_kept !== false) && wasFound(identityOf(found), findings[kind]));
+
+/** Whether all that was found now was found before. What is not known one by one has to be the same. */
+function wasFound(now: string, before: string | undefined): boolean {
+  if (before === undefined || now === before) return now === before;
+  const [rows, known] = [hashesIn(now), hashesIn(before)];
+  if (!rows || !known) return false;
+  const left = new Map<bigint, number>();
+  for (const one of known) left.set(one, (left.get(one) ?? 0) + 1);
+  return rows.every((one) => {
+    const count = left.get(one) ?? 0;
+    left.set(one, count - 1);
+    return count > 0;
+  });
+}
+
+/** The hashes of the rows that a text is of; undefined if they are not known one by one. */
+function hashesIn(identity: string): bigint[] | undefined {
+  const lists = identity.split(' ');
+  return lists.every((list) => list.startsWith('#'))
+    ? lists.flatMap((list) => decodeHashes(list.slice(1)))
+    : undefined;
+}
 
 /** What finding kept rows requires. */
 interface KeptRowsContext {

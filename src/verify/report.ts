@@ -1,6 +1,7 @@
 import { safeText } from '../config/bounds.ts';
 import { bucketWidthMs, encodeBuckets } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
+import { encodeHashes } from '../domain/kept_rows.ts';
 import type { RowKey } from '../readers/row.ts';
 import type { NotOwedReason } from './owed_time.ts';
 import { bucketOf, hashOfId } from './row_fingerprint.ts';
@@ -75,7 +76,7 @@ export interface Finding {
   readonly rows: readonly NamedRow[];
   /** A sentence for people. */
   readonly detail: string;
-  /** Which rows, as their number and the sum of the hashes of their ids; of kinds of rows alone. */
+  /** Which rows, as `Findings` know them, or as their number and the sum of the hashes of their ids; of kinds of rows alone. */
   readonly ids?: string;
   /** Whether they are exactly those that a person has kept; absent where rows are not known by their fingerprint. */
   readonly is_kept?: boolean;
@@ -170,6 +171,8 @@ export class CannotVerify extends Error {
 
 /** Maximum number of rows that a finding names. Further rows are only counted. */
 const maxNamedRows = 20;
+/** Maximum number of rows that a finding knows one by one. Memory holds the findings of all manifests. */
+const maxListedRows = 1_000;
 /** Maximum number of findings of a kind, and of notes. Further ones are only counted. */
 const maxItems = 100;
 
@@ -199,6 +202,16 @@ export interface FindingCollector {
   notes(): Note[];
 }
 
+/** Rows of a kind. */
+interface FoundRows {
+  count: number;
+  sum: bigint;
+  /** Of those with keys, up to `maxListedRows`. */
+  readonly hashes: bigint[];
+  readonly named: NamedRow[];
+  readonly hints: Set<string>;
+}
+
 /** Creates an empty collector. @param manifest the full name of the manifest */
 export function createFindingCollector(interval: DataInterval, manifest: string): FindingCollector {
   const { start, end } = interval;
@@ -206,9 +219,9 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
   const unlisted = new Map<FindingKind, number>();
   const notes: Note[] = [];
   const expiredObjects: Note[] = [];
-  const rows = new Map<RowKind, { count: number; sum: bigint; named: NamedRow[]; hints: Set<string> }>();
-  const rowsOf = (kind: RowKind) => {
-    const known = rows.get(kind) ?? { count: 0, sum: 0n, named: [], hints: new Set<string>() };
+  const rows = new Map<RowKind, FoundRows>();
+  const rowsOf = (kind: RowKind): FoundRows => {
+    const known = rows.get(kind) ?? { count: 0, sum: 0n, hashes: [], named: [], hints: new Set() };
     rows.set(kind, known);
     return known;
   };
@@ -220,6 +233,8 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
       const hash = hashOfId(id);
       known.count += 1;
       known.sum += hash;
+      // Rows without keys are not the same in each check.
+      if (inserted_at !== '' && known.hashes.length < maxListedRows) known.hashes.push(hash);
       if (kind === 'unexpected') unexpected.add(inserted_at, hash);
       if (known.named.length >= maxNamedRows) return;
       const safeId = safeText(id);
@@ -269,13 +284,14 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
         detail: `${count} more of this kind are not listed.`,
       })),
       ...rowKinds.flatMap((kind) => {
-        const { count, sum, named, hints } = rowsOf(kind);
+        const { count, sum, hashes, named, hints } = rowsOf(kind);
         if (count === 0 || (kind === 'missing' && expiredObjects.length > 0)) return [];
         const detail = [
           `${formatRowCount(count)} ${descriptions[kind][count === 1 ? 0 : 1]}.`,
           ...hints,
         ].join(' ');
-        const ids = `${count}/${BigInt.asUintN(64, sum)}`;
+        const known = hashes.length === count ? encodeHashes(hashes) : null;
+        const ids = known === null ? `${count}/${BigInt.asUintN(64, sum)}` : `#${known}`;
         const found = { kind, start, end, object: manifest, count, rows: named, detail, ids };
         return [{ ...found, ...(kind === 'unexpected' && isKept !== undefined && { is_kept: isKept }) }];
       }),

@@ -109,3 +109,14 @@ it('rows without keys are known as a whole', async () => {
   expect(await split(keyless.slice(1), decision)).toEqual(isReported(1));
   expect(await split(keyless, keep(keyless, undefined, null))).toEqual(isKept);
 });
+
+it('persons may come back in part', async () => {
+  const persons = ['ada', 'bob', 'eve'].map((id) => ({ inserted_at: '2026-11-20T10:01:00.000000Z', id }));
+  // Persons are not compared by fingerprint.
+  const decision = { ...keep(persons), missing: null };
+  expect(await split(persons, decision)).toEqual(isKept);
+  expect(await split(persons.slice(1), decision)).toEqual(isKept);
+  const [ada = first] = persons;
+  expect(await split([ada, { ...ada, id: 'zoe' }], decision)).toEqual(isReported(2));
+  expect(await split([ada, ada], decision)).toEqual(isReported(2));
+});
