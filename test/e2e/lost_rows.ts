@@ -93,28 +93,17 @@ export const intervalOf = async ({ path }: Exported) =>
     newest_check: { kind: string; is_equal: boolean };
   };
 
-/** How often the files of a run were compared. */
-async function comparisonsOf(runId: string): Promise<number> {
-  const { rows: found } = await stack.pool.query<{ comparisons: number }>(
-    'select comparisons from exportd.interval_comparisons where run_id = $1',
-    [runId],
-  );
-  return found[0]?.comparisons ?? 0;
-}
-
 /** Makes a comparison of the current files due, and waits until it was made. A repair may replace them meanwhile. */
 export async function compare(exported: Exported): Promise<void> {
-  const before = new Map<string, number>();
+  const { rows: clock } = await stack.pool.query<{ now: string }>('select clock_timestamp() as now');
   await waitFor(async () => {
-    const runId = (await intervalOf(exported)).interval.manifest_run_id;
-    const counted = before.get(runId);
-    if (counted !== undefined) return (await comparisonsOf(runId)) > counted;
-    before.set(runId, await comparisonsOf(runId));
-    await stack.pool.query(
-      `update exportd.interval_comparisons set next_due_at = clock_timestamp() - interval '1 year' where run_id = $1`,
-      [runId],
+    // One that has begun before sets when the next one is due.
+    const { rowCount } = await stack.pool.query(
+      `update exportd.interval_comparisons set next_due_at = clock_timestamp() - interval '1 year'
+       where run_id = $1 and coalesce(last_compared_at < $2, true)`,
+      [(await intervalOf(exported)).interval.manifest_run_id, clock[0]?.now],
     );
-    return false;
+    return rowCount === 0;
   }, 'the comparison');
 }
 

@@ -303,8 +303,8 @@ describe('the decision about the difference of an interval', () => {
       200,
       { decision: 'remove', reason: 'ticket 8', rows: 3, by: 'ada@example.com', at: expect.any(String) },
     ]);
-    const backfills = await api.call('GET', `batch_exports/${exportId}/backfills/`);
-    expect(backfills.body.results).toHaveLength(2);
+    const runs = await api.call('GET', `batch_exports/${exportId}/runs/`);
+    expect(runs.body.results).toHaveLength(2);
   });
 });
 
