@@ -1,7 +1,6 @@
 import { bounds } from '../config/bounds.ts';
 import type { DecidedDifference } from '../domain/difference.ts';
 import type { SortKey } from '../domain/exported_files.ts';
-import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { JobKind } from '../jobs/jobs.ts';
 
 export interface DifferenceParameters {
@@ -15,10 +14,6 @@ export interface DifferenceParameters {
 export interface Difference {
   /** Rows that only the files have. */
   readonly missing_rows: number;
-  /** Which they are; null if the rows are not comparable. */
-  readonly missing: Fingerprint | null;
-  /** Each of them, as a decision stores them; null if they are too many, or were not compared by key. */
-  readonly missing_hashes: string | null;
   /** Whether they were compared by key. Otherwise at least as many are missing. */
   readonly is_exact: boolean;
   /** The first of them by insertion time, if they were compared by key. */

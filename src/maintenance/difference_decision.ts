@@ -16,7 +16,8 @@ export const createDifferenceDecisionHandler = (
   handlerOf(differenceDecisionJob, async ({ id, target, user_id, parameters }, signal) => {
     const { journal, policies } = dependencies;
     const { run_id, start, end, decision, reason, rows: expected } = parameters;
-    const { missing, missing_hashes, missing_rows: rows } = await findDifference(dependencies, run_id, signal);
+    const { difference, missing, missing_hashes } = await findDifference(dependencies, run_id, signal);
+    const { missing_rows: rows } = difference;
     if (expected !== null && expected !== rows)
       throw new CommandRejected(
         'conflict',

@@ -1,7 +1,7 @@
 import { findComparison } from '../decisions/comparisons.ts';
 import { type Difference, differenceJob } from '../decisions/difference_job.ts';
 import { rowsToCompare } from '../domain/comparison.ts';
-import { netMissingRows } from '../domain/difference.ts';
+import { type DecidedDifference, netMissingRows } from '../domain/difference.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { type SortKey, withBuckets } from '../domain/exported_files.ts';
 import { rowsOfFingerprint } from '../domain/fingerprint.ts';
@@ -17,14 +17,13 @@ import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 /** The rows of an answer. */
 const maxRows = 100;
 
-const notComparable: Difference = {
-  missing_rows: 0,
-  missing: null,
-  missing_hashes: null,
-  is_exact: false,
-  rows: [],
-  last_inserted_at: null,
-};
+/** The difference of an interval, and what a decision about it stores. */
+interface FoundDifference extends Pick<DecidedDifference, 'missing' | 'missing_hashes'> {
+  readonly difference: Difference;
+}
+
+const unknownRows: Difference = { missing_rows: 0, is_exact: false, rows: [], last_inserted_at: null };
+const notComparable: FoundDifference = { difference: unknownRows, missing: null, missing_hashes: null };
 
 /** What comparing an interval requires. */
 export type DifferenceDependencies = Pick<
@@ -33,9 +32,10 @@ export type DifferenceDependencies = Pick<
 >;
 
 export const createDifferenceHandler = (dependencies: DifferenceDependencies): JobHandler =>
-  handlerOf(differenceJob, ({ parameters: { run_id } }, signal) =>
-    findDifference(dependencies, run_id, signal),
-  );
+  handlerOf(differenceJob, async ({ parameters: { run_id } }, signal) => {
+    const { difference } = await findDifference(dependencies, run_id, signal);
+    return difference;
+  });
 
 /**
  * Compares the files of a run, the newest ones of their interval, with the source by key, whatever was kept.
@@ -45,7 +45,7 @@ export async function findDifference(
   dependencies: DifferenceDependencies,
   run_id: string,
   signal: AbortSignal,
-): Promise<Difference> {
+): Promise<FoundDifference> {
   const { journal } = dependencies;
   const compared = await findComparison(journal.pool, run_id);
   if (!compared)
@@ -79,14 +79,13 @@ export async function findDifference(
   );
   if (!keys) {
     const missing = netMissingRows(published, now);
-    return { ...notComparable, missing, missing_rows: missing ? rowsOfFingerprint(missing) : 0 };
+    const missing_rows = missing ? rowsOfFingerprint(missing) : 0;
+    return { difference: { ...unknownRows, missing_rows }, missing, missing_hashes: null };
   }
+  const { missing_rows } = keys;
   return {
-    missing_rows: keys.missing_rows,
+    difference: { missing_rows, is_exact: true, rows, last_inserted_at: last?.inserted_at ?? null },
     missing: withBuckets({ ...now, encoded_buckets: '' }, sums.bucketsAt()),
     missing_hashes: encodeHashes(hashes),
-    is_exact: true,
-    rows,
-    last_inserted_at: last?.inserted_at ?? null,
   };
 }

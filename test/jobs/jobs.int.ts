@@ -2,6 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import type { Pool } from '../../src/journal/database.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { differenceDecisionJob, differenceJob } from '../../src/decisions/difference_job.ts';
 import { destinationTestJob } from '../../src/destination/destination_test_job.ts';
 import { roleCheckJob } from '../../src/destination/role_check_job.ts';
 import { beginJob, findJob, finishJob, listJobs, requestJob, withdrawJob } from '../../src/jobs/jobs.ts';
@@ -91,6 +92,8 @@ describe('a job', () => {
     roleCheckJob,
     webhookTestJob,
     verificationJob,
+    differenceJob,
+    differenceDecisionJob,
     tableDescriptionJob,
     tableHistoryJob,
     tableCheckJob,
