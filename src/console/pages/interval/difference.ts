@@ -80,7 +80,8 @@ function DifferenceDialog({
   const requestOf = (decision: StoredDecision['decision'], rows: number): ActionRequest => ({
     method: 'POST',
     path,
-    body: { decision, reason: reason.value, ...(decision === 'remove' && { rows }) },
+    // No others than are shown.
+    body: { decision, reason: reason.value, rows },
     command: [
       'export',
       'difference',
