@@ -424,16 +424,18 @@ async function findKeptRows(
   rows: { readonly files: Fingerprint; readonly source: Fingerprint },
   signal: AbortSignal,
 ): Promise<Fingerprint | null> {
-  if (!interval.kept_rows) return null;
-  const { batch_export_id, team_id, model } = interval;
+  const { batch_export_id, team_id, model, kept_rows: kept } = interval;
+  if (!kept) return null;
   const dataInterval = intervalOf(run.spec);
   const range = { model, team_id, selection: await readSelection(interval), interval: dataInterval };
-  return keptRows(interval.kept_rows, rows, {
-    // Keys of larger intervals are not read, as when they are merged.
-    hashes: async () =>
-      interval.bucket_rows > maxRows
-        ? null
-        : ((await readDecision(journal.pool, { batch_export_id, ...dataInterval }))?.missing_hashes ?? null),
+  return keptRows(kept, rows, {
+    hashes: async () => {
+      // Keys of larger intervals are not read, as when they are merged.
+      if (interval.bucket_rows > maxRows) return null;
+      const decision = await readDecision(journal.pool, { batch_export_id, ...dataInterval });
+      // Another decision may have followed.
+      return decision?.missing && haveSameRows(decision.missing, kept) ? decision.missing_hashes : null;
+    },
     sourceRows: createSourceRowReader({ source, signal }, range, rows.files),
   });
 }

@@ -221,7 +221,7 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
   const expiredObjects: Note[] = [];
   const rows = new Map<RowKind, FoundRows>();
   const rowsOf = (kind: RowKind): FoundRows => {
-    const known = rows.get(kind) ?? { count: 0, sum: 0n, hashes: [], named: [], hints: new Set() };
+    const known: FoundRows = rows.get(kind) ?? { count: 0, sum: 0n, hashes: [], named: [], hints: new Set() };
     rows.set(kind, known);
     return known;
   };
