@@ -68,6 +68,7 @@ export interface KeptRowsReader {
 /**
  * The kept rows that the source still lacks. A loss is decided if the source lacks exactly these. Where a bucket has some of
  * them again, or lacks others, the rows of the source say which; without their hashes, all of the bucket are expected to be lacking.
+ * An id that the source still has once of two is back: in doubt, a loss is not decided.
  * @param kept the rows that were decided about
  * @param rows what files and source have; or what only the files have, and nothing
  */

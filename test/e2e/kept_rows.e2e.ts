@@ -50,6 +50,9 @@ describe('rows that were kept', () => {
       await untilQuiet(exported);
       await retry(exported);
       await newestRun(exported, 'Completed');
+      const anew = { start_at: exported.start, end_at: exported.end, rewrite: true };
+      expect((await stack.call('POST', `/batch_exports/${exported.id}/backfill/`, anew)).status).toBe(200);
+      await newestRun(exported, 'Completed');
       await untilQuiet(exported);
       expect(await currentUuids(exported)).toEqual(exported.uuids);
       await verifyCommand(exported, '--fast');
