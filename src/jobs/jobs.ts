@@ -196,11 +196,7 @@ export async function listJobs<Parameters extends object, Result extends object>
 }
 
 /** Stores how a job has ended, and deletes its secrets. */
-export async function finishJob(
-  database: Pool | Connection,
-  id: string,
-  outcome: JobOutcome,
-): Promise<void> {
+export async function finishJob(database: Pool | Connection, id: string, outcome: JobOutcome): Promise<void> {
   await database.query(
     `update exportd.jobs set result = $2, error = $3, secrets = '{}', finished_at = clock_timestamp()
      where id = $1 and finished_at is null and not withdrawn`,

@@ -152,7 +152,10 @@ export async function findKeptRows(
     hashes: decision.readHashes,
     sourceRows: async function* sourceRows(indexes) {
       for (const interval of bucketIntervals(range.interval, rows.files, indexes))
-        for await (const { inserted_at, id } of source.rows({ ...range, interval }, { id: 'uuid', columns: [] }))
+        for await (const { inserted_at, id } of source.rows(
+          { ...range, interval },
+          { id: 'uuid', columns: [] },
+        ))
           yield { index: bucketOf(inserted_at, range.interval, rows.files), hash: hashOfId(id) };
     },
   });

@@ -206,7 +206,7 @@ export interface FindingCollector {
 interface FoundRows {
   count: number;
   sum: bigint;
-  /** Of those with keys, up to `maxListedRows`. */
+  /** Of those whose time is in the interval, up to `maxListedRows`. */
   readonly hashes: bigint[];
   readonly named: NamedRow[];
   readonly hints: Set<string>;
@@ -225,6 +225,7 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
     rows.set(kind, known);
     return known;
   };
+  const isInside = isInsideOf(interval);
   const unexpected = createBuckets(interval);
   let isKept: boolean | undefined;
   return {
@@ -233,8 +234,8 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
       const hash = hashOfId(id);
       known.count += 1;
       known.sum += hash;
-      // Rows without keys are not the same in each check.
-      if (inserted_at !== '' && known.hashes.length < maxListedRows) known.hashes.push(hash);
+      // Rows without keys are not the same in each check, and an id does not say which row it is at another time.
+      if (isInside(inserted_at) && known.hashes.length < maxListedRows) known.hashes.push(hash);
       if (kind === 'unexpected') unexpected.add(inserted_at, hash);
       if (known.named.length >= maxNamedRows) return;
       const safeId = safeText(id);
@@ -300,16 +301,21 @@ export function createFindingCollector(interval: DataInterval, manifest: string)
   };
 }
 
+/** Whether an interval contains a time; none that is empty. */
+function isInsideOf(interval: DataInterval): (time: string) => boolean {
+  const [start, end] = [Date.parse(interval.start), Date.parse(interval.end)];
+  return (time) => Date.parse(time) >= start && Date.parse(time) < end;
+}
+
 /** Adds up hashes by bucket of the fingerprint of an interval. */
 function createBuckets(interval: DataInterval) {
   const width_ms = bucketWidthMs(interval);
-  const [start, end] = [Date.parse(interval.start), Date.parse(interval.end)];
+  const isInside = isInsideOf(interval);
   const sums = new Map<number, { rows: number; sum: bigint }>();
   let allInside = true;
   return {
     add(time: string, hash: bigint): void {
-      const at = Date.parse(time);
-      if (!(at >= start && at < end)) {
+      if (!isInside(time)) {
         allInside = false;
         return;
       }
