@@ -4,6 +4,7 @@ import type { Pool } from '../journal/database.ts';
 /** What the Temporal UI says of an export. Names and times only: workflow histories contain no config and no secrets. */
 export interface DescribedExport {
   readonly id: string;
+  readonly team_id: number;
   readonly name: string;
   readonly model: string;
   readonly interval: string;
@@ -26,12 +27,12 @@ export const destinationUri = (batchExportId: string, version: string): string =
  */
 export async function readDescribedExport(pool: Pool, id: string): Promise<DescribedExport | undefined> {
   const { rows } = await pool.query<DescribedExport>(
-    `select described.id, name, model, interval, timezone,
+    `select described.id, team_id, name, model, interval, timezone,
        ${destinationUri('described.id', 'described.config_version')} as destination_uri
      from (
-       select id, name, model, interval, timezone, config_version from exportd.batch_exports where id = $1
+       select id, team_id, name, model, interval, timezone, config_version from exportd.batch_exports where id = $1
        union all
-       select batch_export_id, definition->>'name', definition->>'model', definition->>'interval',
+       select batch_export_id, team_id, definition->>'name', definition->>'model', definition->>'interval',
          definition->>'timezone', (definition->>'config_version')::integer
        from exportd.commands, lateral (select body->'definition' as definition) created
        where batch_export_id = $1 and commands.name = 'create'

@@ -189,12 +189,21 @@ async function storeOutage(
 /** Workers that have not reported for this time are forgotten. */
 const forgottenAfter = `interval '1 day'`;
 
-/** Stores that this worker runs. */
-async function storeHeartbeat(pool: Pool): Promise<void> {
+/** The export slots of a worker. */
+interface ReportedSlots {
+  use(): { readonly slots: number };
+  /** Whether none has been free for some seconds. */
+  areTaken(): boolean;
+}
+
+/** Stores that this worker runs, and whether it has a free slot. */
+async function storeHeartbeat(pool: Pool, slots: ReportedSlots | undefined): Promise<void> {
   await pool.query(
-    `insert into exportd.worker_heartbeats (worker) values ($1)
-     on conflict (worker) do update set seen_at = clock_timestamp()`,
-    [worker],
+    `insert into exportd.worker_heartbeats as heartbeat (worker, export_slots, slots_taken_at)
+     values ($1, $2, case when $3 then clock_timestamp() end)
+     on conflict (worker) do update set seen_at = clock_timestamp(), export_slots = excluded.export_slots,
+       slots_taken_at = coalesce(excluded.slots_taken_at, heartbeat.slots_taken_at)`,
+    [worker, slots?.use().slots ?? 0, slots?.areTaken() ?? false],
   );
   await pool.query(
     `delete from exportd.worker_heartbeats where seen_at < clock_timestamp() - ${forgottenAfter}
@@ -292,9 +301,9 @@ export function sourceFaultOf(error: unknown): OperatorFault {
 }
 
 /**
- * Reports that this worker runs and whether it can read the source, resolves faults that no worker sees any more, and
- * notifies the operator once of each open one. All workers check; the database lets one of them act. `stop` waits for the
- * check that is running.
+ * Reports that this worker runs, and whether it has a free slot and can read the source; resolves faults that no worker sees
+ * any more, and notifies the operator once of each open one. All workers check; the database lets one of them act. `stop`
+ * waits for the check that is running.
  */
 export function createFaultAlarm(
   pool: Pool,
@@ -302,13 +311,14 @@ export function createFaultAlarm(
   logger: Logger,
   sender: FaultSender | undefined,
   source?: Pick<SourceMonitor, 'ping'>,
+  slots?: ReportedSlots,
 ) {
   const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
   let pooler: PoolMode | null | undefined;
 
   return repeat(settings, async () => {
     try {
-      await storeHeartbeat(pool);
+      await storeHeartbeat(pool, slots);
       if (source) await storeOutage(pool, logger, 'source', await checkSource(source));
       if (pooler === undefined) pooler = await findPooler(pool);
       if (pooler === 'transaction') await reportFault(pool, logger, sessionsShared);

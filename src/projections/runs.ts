@@ -46,6 +46,13 @@ const writtenColumns = (run: RunProgress) => ({
 /** SQL: the active statuses as literals, so that PostgreSQL uses the index of active runs. */
 export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).join(', ');
 
+/**
+ * SQL condition: the run has counted its rows and waits for a slot of a worker. It fails nothing meanwhile, but may wait for its
+ * destination or the operator.
+ */
+export const waitsForSlot = (run: string): string =>
+  `(${run}.status = 'Starting' and ${run}.records_total_count > 0 and ${run}.latest_error is null)`;
+
 /** A run as `runsProjection` stores it. */
 export interface RunRow extends Omit<RunSpec, 'continues_run_id' | 'purpose'> {
   readonly id: string;
@@ -82,7 +89,7 @@ export const runsTable: CachedTable<RunRow> = {
 /** One row per run for the HTTP API. */
 export const runsProjection: Projection = {
   name: 'runs',
-  version: 22,
+  version: 23,
   reads: ['stream_states'],
   owns: ['exportd.batch_export_runs'],
   tables: `
@@ -139,6 +146,9 @@ export const runsProjection: Projection = {
     create index batch_export_runs_backfill_ends on exportd.batch_export_runs
       (backfill_id, finished_at desc, position desc)
       where backfill_id is not null and status in ('Completed', 'Failed') and not held;
+    -- Those of the schedule by the age of their interval, of which the older ones of a project get the slots of workers first.
+    create index batch_export_runs_starting on exportd.batch_export_runs (team_id, data_interval_end)
+      where status = 'Starting' and backfill_id is null;
     -- What people retry after an outage.
     create index batch_export_runs_failed on exportd.batch_export_runs (batch_export_id, data_interval_start)
       where ${isFailedRun()};

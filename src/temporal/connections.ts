@@ -228,5 +228,12 @@ export const taskQueues = ({ EXPORTD_TASK_QUEUE_PREFIX }: Pick<Settings, 'EXPORT
   jobs: `${EXPORTD_TASK_QUEUE_PREFIX}-jobs`,
 });
 
+/**
+ * Temporal's priority keys of workflows, whose activities inherit them; other workflows have its default of 3. Within a
+ * priority, projects take turns. Schedules come first, or those outside the cache would start their runs after the next mark.
+ * A server without this feature (`matching.useNewMatcher`, `matching.enableFairness`) serves tasks in order of arrival.
+ */
+export const taskPriorities = { schedule: 1, scheduled: 2, backfill: 4 } as const;
+
 /** The settings of every execution: its task queue and its workflow task timeout. */
 export type ExecutionSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX' | 'EXPORTD_WORKFLOW_TASK_TIMEOUT'>;

@@ -92,9 +92,18 @@ export function createSimulatedRuns(
     await recordSameRows(recorder, id);
     return recorder.startPublish(id, run.generation);
   };
+  const count = (id: string): Promise<ExistingRun> =>
+    recorder.recordCount(id, {
+      records_total_count: 7,
+      fingerprint: fingerprintOf(7),
+      settled: true,
+      split_keys: [],
+    });
   return {
     upload,
     file,
+    /** Records the rows of the run, which waits for a slot then. */
+    count,
     /** Creates a run of one whole minute and returns its id. */
     create: async (minutes: number): Promise<string> => {
       await command('backfill', minuteBefore(minutes));
@@ -107,12 +116,7 @@ export function createSimulatedRuns(
     },
     /** Starts the run and reserves a generation. */
     start: async (id: string): Promise<ExistingRun> => {
-      await recorder.recordCount(id, {
-        records_total_count: 7,
-        fingerprint: fingerprintOf(7),
-        settled: true,
-        split_keys: [],
-      });
+      await count(id);
       return recorder.reserveGeneration(id, attemptOf(await recorder.startExport(id, 0), 0));
     },
     /** Claims publishing. */

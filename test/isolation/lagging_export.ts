@@ -6,10 +6,11 @@ import type { ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
 
 const minute = 60_000;
 
-/** Creates an export with the journal of one whose workers were down for some minutes: an interval is due for each. */
+/** Creates an export of a project with the journal of one whose workers were down for some minutes: an interval is due for each. */
 export async function createLaggingExport(
   { pool, journal }: Pick<ControlPlaneHarness, 'pool' | 'journal'>,
   minutes: number,
+  projectId = 1,
 ): Promise<{ id: string; due: string[] }> {
   const id = randomUUID();
   const { rows } = await pool.query<{ now: Date }>('select clock_timestamp() as now');
@@ -18,7 +19,7 @@ export async function createLaggingExport(
   const revisions = [{ ...minutely, effective_from: null }];
   const { start } = intervalContaining(revisions, new Date(now - minutes * minute));
   await appendLaggingExport(journal, id, {
-    team_id: 1,
+    team_id: projectId,
     definition: minutely,
     scheduled_until: start,
     paused: false,

@@ -10,6 +10,7 @@ import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
+import { createWaitingRuns } from '../../src/decisions/waiting_runs.ts';
 import { createLocationOpener } from '../../src/destination/open_destination.ts';
 import type { RunStatus } from '../../src/domain/run_state.ts';
 import { type Command, type CommandName, readCommand } from '../../src/journal/commands.ts';
@@ -54,6 +55,7 @@ import {
   fakeMaintenanceActivities,
   fakeSource,
 } from './fakes.ts';
+import { createFaultAlarm } from '../../src/failures/operator_faults.ts';
 import { createOutages } from '../../src/failures/outages.ts';
 
 export type { Behaviour };
@@ -83,6 +85,8 @@ export interface ControlPlaneHarness {
   stopWorker(): Promise<void>;
   /** Whether the reconcilers take the worker to be idle; it is by default. */
   setIdle(isIdle: boolean): void;
+  /** One report of the worker, as its process sends it every few seconds. */
+  reportWorker(): Promise<void>;
   /** One pass of every reconciler. */
   reconcile(): Promise<void>;
   readonly reconcilerDependencies: ReconcilerDependencies;
@@ -285,6 +289,7 @@ export async function createControlPlaneHarness(
           jobs: createJobActivities({ pool, handlers, slots: jobSlots, settings, logger }),
         },
         exportSlots,
+        waitingRuns: createWaitingRuns(pool, settings.EXPORTD_EXPORT_SLOTS),
         capabilitySlots: capabilities.activitySlots,
         querySlots: queries.slots,
         jobSlots,
@@ -300,6 +305,11 @@ export async function createControlPlaneHarness(
     stopWorker,
     setIdle: (value) => {
       isIdle = value;
+    },
+    reportWorker: async () => {
+      const alarm = createFaultAlarm(pool, settings, logger, undefined, undefined, exportSlots);
+      alarm.start();
+      await alarm.stop();
     },
     reconcile: () => reconcileLoops.runOnce(),
     reconcilerDependencies,

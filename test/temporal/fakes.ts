@@ -1,7 +1,7 @@
 import { Context } from '@temporalio/activity';
 import type { ExportActivities } from '../../activities/run.ts';
 import type { MaintenanceActivities } from '../../activities/maintenance.ts';
-import { wrapActivities } from '../../activities/run_step.ts';
+import { type StepAttempt, wrapActivities } from '../../activities/run_step.ts';
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint, encodeBuckets } from '../../src/domain/fingerprint.ts';
@@ -21,7 +21,7 @@ export interface Behaviour {
   checkBarrier: Source['checkBarrier'];
   checkBarriers: Source['checkBarriers'];
   /** Called inside the export activity, between its first step and its last. */
-  duringExport: (runId: string, range: number) => Promise<void>;
+  duringExport: (runId: string, range: number, progress: StepAttempt['progress']) => Promise<void>;
   /** The clean-up of an export's bucket; returns whether it has more to do. */
   cleanUp: (batchExportId: string) => Promise<boolean>;
   /** Publishes a run without rows in the control worker; false leaves that to the export worker. */
@@ -155,10 +155,13 @@ export function fakeExportActivities(
         });
         return 'every_row_present';
       },
-      exportInterval: async (_, { run_id, publishes }: { run_id: string; publishes?: boolean }) => {
+      exportInterval: async (
+        { progress },
+        { run_id, publishes }: { run_id: string; publishes?: boolean },
+      ) => {
         await recorder.startExport(run_id, 0);
         const { generation } = await recorder.reserveGeneration(run_id);
-        await behaviour.duringExport(run_id, 0);
+        await behaviour.duringExport(run_id, 0, progress);
         const finished = behaviour.isLastExecution();
         if (finished)
           await recorder.finishExport(run_id, generation, {
@@ -171,9 +174,9 @@ export function fakeExportActivities(
         await publish(run_id);
         return { ...outcome, published: true as const };
       },
-      exportRange: async (_, { run_id, range }: { run_id: string; range: number }) => {
+      exportRange: async ({ progress }, { run_id, range }: { run_id: string; range: number }) => {
         const attempt = attemptOf(await recorder.startExport(run_id, range), range);
-        await behaviour.duringExport(run_id, range);
+        await behaviour.duringExport(run_id, range, progress);
         const { generation } = await recorder.finishRange(run_id, attempt);
         return {
           finished: true,

@@ -25,7 +25,7 @@ import { nominalLengthMs } from '../../domain/intervals.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import type { Pool } from '../../journal/database.ts';
 import { inNewTrace, inTraceOf } from '../../tracing/spans.ts';
-import { type ClientConnection, type ExecutionSettings, taskQueues } from '../connections.ts';
+import { type ClientConnection, type ExecutionSettings, taskPriorities, taskQueues } from '../connections.ts';
 import { ensureSearchAttributes } from '../search_attributes.ts';
 import { describeExecution, isExecutionOf } from './executions.ts';
 import { backfillMetadata, runMetadata, scheduleMetadata } from './user_metadata.ts';
@@ -61,13 +61,18 @@ export function createScheduleClient(client: Client, pool: Pool, settings: Start
   const ids = workflowIds(settings);
   const optionsOf = async (batchExportId: string, reason?: string) => {
     const input: ScheduleInput = { batch_export_id: batchExportId };
+    const described = await readDescribedExport(pool, batchExportId);
     return {
       workflowId: ids.schedule(batchExportId),
       taskQueue: taskQueues(settings).control,
       args: [input],
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
+      priority: {
+        priorityKey: taskPriorities.schedule,
+        ...(described && { fairnessKey: String(described.team_id) }),
+      },
       typedSearchAttributes: [{ key: searchAttributes.batchExport, value: batchExportId }],
-      ...scheduleMetadata(await readDescribedExport(pool, batchExportId), settings, reason),
+      ...scheduleMetadata(described, settings, reason),
     };
   };
   const signalWithStart = async (
@@ -341,12 +346,6 @@ export interface RunStarter {
 
 const maxConcurrentRequests = 8;
 
-/**
- * Tasks of scheduled runs come first; within a priority, projects take turns. A server without this feature
- * (`matching.useNewMatcher`, `matching.enableFairness`) serves tasks in order of arrival.
- */
-const priorities = { scheduled: 2, backfill: 4 } as const;
-
 /** How many started runs are remembered; starting any other asks Temporal. */
 const maxRememberedRuns = 10_000;
 
@@ -369,7 +368,7 @@ export function createRunStarter(client: Client, settings: RunSettings & StartSe
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
       // Its activities inherit this.
       priority: {
-        priorityKey: run.backfill_id === null ? priorities.scheduled : priorities.backfill,
+        priorityKey: run.backfill_id === null ? taskPriorities.scheduled : taskPriorities.backfill,
         fairnessKey: String(run.team_id),
       },
       memo: { run_id: run.run_id },

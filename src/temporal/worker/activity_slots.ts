@@ -1,6 +1,7 @@
+import type { Context, Info } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import type {
-  ActivityInterceptorsFactory,
+  ActivityInterceptors,
   ActivitySlotInfo,
   CustomSlotSupplier,
   SlotPermit,
@@ -10,6 +11,8 @@ import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import { createKeyedSemaphore } from '../../concurrency/keyed_semaphore.ts';
 import { bounds } from '../../config/bounds.ts';
 import type { Settings } from '../../config/settings.ts';
+import type { WaitingRuns } from '../../decisions/waiting_runs.ts';
+import { taskPriorities } from '../connections.ts';
 
 /** How the activity slots of a worker are used. */
 interface SlotUse {
@@ -46,6 +49,8 @@ export interface FairActivitySlots extends ActivitySlots {
    *   one of another project. Or the reason of the signal
    */
   admit(fairnessKey: string, waitMs: number, signal: AbortSignal): Promise<() => void>;
+  /** Whether none of the slots has been free for some seconds: more tasks wait in Temporal, or will. */
+  areTaken(): boolean;
 }
 
 /** Export slots that are yielded at a time. Each of their attempts still uses memory. */
@@ -97,12 +102,20 @@ export function createActivitySlots(slots: number, maxYielded: number): Activity
 /** Beside the slots there is one for a project that uses none. */
 const keptSlots = 1;
 
+/** A slot that is free for longer than this gets no task: none waits. On a busy machine the next poll takes seconds. */
+const freeAfterMs = 5_000;
+
 /**
  * Creates slots that projects share. A project may use all of them, those included that it has yielded, or half of what may be
  * yielded if that is more: however many activities of two projects hang, all slots are free for others once they are yielded.
  * One more is kept for a project that uses none, which does not even wait for that.
+ * @param now a clock in milliseconds, for tests
  */
-export function createFairActivitySlots(slots: number, maxYielded: number): FairActivitySlots {
+export function createFairActivitySlots(
+  slots: number,
+  maxYielded: number,
+  now = () => performance.now(),
+): FairActivitySlots {
   const total = slots + keptSlots;
   const reserved = createActivitySlots(total, maxYielded);
   const shares = createKeyedSemaphore<string>({
@@ -112,20 +125,26 @@ export function createFairActivitySlots(slots: number, maxYielded: number): Fair
     lendable: maxYielded,
   });
   let running = 0;
+  /** Since when a slot is free; undefined while none is. */
+  let freeSince: number | undefined = -Infinity;
+  const useChanged = (): void => {
+    freeSince = running < slots + shares.lent ? (freeSince ?? now()) : undefined;
+  };
   return {
     supplier: reserved.supplier,
     use: () => ({ slots, running, yielded: shares.lent }),
+    areTaken: () => freeSince === undefined || now() - freeSince < freeAfterMs,
     yieldSlot: () => {
       const reclaimShare = shares.lend();
       // As many of both are yielded.
       const reclaimSlot = reclaimShare && reserved.yieldSlot();
-      return (
-        reclaimSlot &&
-        (() => {
-          reclaimShare();
-          reclaimSlot();
-        })
-      );
+      if (!reclaimSlot) return undefined;
+      useChanged();
+      return () => {
+        reclaimShare();
+        reclaimSlot();
+        useChanged();
+      };
     },
     admit: async (fairnessKey, waitMs, signal) => {
       const release = await shares.acquire(fairnessKey, {
@@ -133,8 +152,10 @@ export function createFairActivitySlots(slots: number, maxYielded: number): Fair
         timeout: { ms: waitMs, error: slotsTaken },
       });
       running += 1;
+      useChanged();
       return () => {
         running -= 1;
+        useChanged();
         release();
       };
     },
@@ -172,35 +193,96 @@ export function createJobSlots(): ActivitySlots & JobSlots {
 /** How long Temporal keeps a task before it offers it again, in milliseconds: meanwhile a task of another project is taken. */
 const returnAfterMs = 1_000;
 
-const slotsTaken = (): ApplicationFailure =>
+/** Temporal keeps a task and offers it again, behind those that wait. */
+const returned = (type: string, message: string): ApplicationFailure =>
   ApplicationFailure.create({
-    type: 'SlotsTaken',
-    message: 'Other activities of the project use its share of the slots of the worker.',
+    type,
+    message,
     nextRetryDelay: returnAfterMs,
     // Expected, so that the SDK logs nothing.
     category: ApplicationFailureCategory.BENIGN,
   });
 
-/** Lets each activity wait for its share of the slots before it starts. It sends no heartbeat until then. */
-export const admission =
-  (
-    slots: Pick<FairActivitySlots, 'admit'>,
-    { EXPORTD_HEARTBEAT_TIMEOUT }: Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>,
-  ): ActivityInterceptorsFactory =>
-  ({ info, cancellationSignal }) => ({
+const slotsTakenType = 'SlotsTaken';
+const slotsTaken = (): ApplicationFailure =>
+  returned(slotsTakenType, 'Other activities of the project use its share of the slots of the worker.');
+
+/** What admission reads of an attempt. */
+type TaskContext = Pick<Context, 'cancellationSignal' | 'heartbeat'> & {
+  readonly info: Pick<Info, 'priority' | 'startToCloseTimeoutMs'> & { readonly heartbeatDetails: unknown };
+};
+
+/** An attempt that waits in the worker uses at most this share of its time limit. */
+const heldShare = 0.1;
+
+/** After so many tasks of a project in a row the next one is run whatever its interval, to bound what the order costs. */
+const maxReturnedInRow = 30;
+
+/**
+ * Lets each activity wait for its share of the slots before it starts.
+ *
+ * A task that goes back to Temporal loses its place, since the queue of a project has the order of arrival. So one that waits
+ * for the share of its project stays while no other project can use its slot. That order is not always the one of the
+ * intervals: while all slots are taken, a scheduled run goes back if older ones of its project wait.
+ */
+export const admission = (
+  slots: Pick<FairActivitySlots, 'admit' | 'areTaken'>,
+  waiting: WaitingRuns,
+  { EXPORTD_HEARTBEAT_TIMEOUT }: Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT'>,
+) => {
+  const running = new Set<string>();
+  /** By project. */
+  const returnedInRow = new Map<string, number>();
+
+  const admit = async (context: TaskContext, project: string, runId: string): Promise<() => void> => {
+    const { info, cancellationSignal } = context;
+    const heldUntil = performance.now() + info.startToCloseTimeoutMs * heldShare;
+    for (;;)
+      try {
+        const intervalMs = heartbeatIntervalMs(EXPORTD_HEARTBEAT_TIMEOUT);
+        return await slots.admit(project, intervalMs, cancellationSignal);
+      } catch (error) {
+        const isTaken = error instanceof ApplicationFailure && error.type === slotsTakenType;
+        const mayStay = isTaken && performance.now() < heldUntil;
+        if (!mayStay || (await waiting.hasOtherProjects([...running, runId]))) throw error;
+        // With what the attempt before has reported. The response reports a cancellation.
+        context.heartbeat(info.heartbeatDetails);
+      }
+  };
+  const comesLater = async (project: string, runId: string): Promise<boolean> => {
+    const returnedBefore = returnedInRow.get(project) ?? 0;
+    const isLater =
+      returnedBefore < maxReturnedInRow &&
+      slots.areTaken() &&
+      (await waiting.hasOlder(runId, [...running]));
+    if (isLater) returnedInRow.set(project, returnedBefore + 1);
+    else returnedInRow.delete(project);
+    return isLater;
+  };
+
+  return (context: TaskContext): ActivityInterceptors => ({
     inbound: {
       execute: async (input, next) => {
-        const end = await slots.admit(
-          // Empty if the server does not know fairness keys: then all projects share the slots as one.
-          info.priority?.fairnessKey ?? '',
-          heartbeatIntervalMs(EXPORTD_HEARTBEAT_TIMEOUT),
-          cancellationSignal,
-        );
+        // Empty if the server does not know fairness keys: then all projects share the slots as one.
+        const { fairnessKey: project = '', priorityKey } = context.info.priority ?? {};
+        const runId = runIdOf(input.args);
+        const end = await admit(context, project, runId);
+        running.add(runId);
         try {
+          if (priorityKey !== taskPriorities.backfill && (await comesLater(project, runId)))
+            throw returned('OlderRunsFirst', 'Runs of older intervals of the project wait for a slot.');
           return await next(input);
         } finally {
+          running.delete(runId);
           end();
         }
       },
     },
   });
+};
+
+/** All activities of the export worker have the id of their run in their input. */
+function runIdOf([input]: readonly unknown[]): string {
+  if (typeof input !== 'object' || input === null || !('run_id' in input)) return '';
+  return typeof input.run_id === 'string' ? input.run_id : '';
+}

@@ -17,6 +17,7 @@ import { createKeyRing, type KeyRing } from '../../config/key_ring.ts';
 import { type Settings, SettingsError } from '../../config/settings.ts';
 import { createPolicies } from '../../decisions/policies.ts';
 import { createRunRecorder } from '../../decisions/run_recorder.ts';
+import { createWaitingRuns } from '../../decisions/waiting_runs.ts';
 import { createMayShrink, createSelectionReader } from '../../destination/config_versions.ts';
 import { createDestinationOpener, createLocationOpener } from '../../destination/open_destination.ts';
 import { createMemoryBudget } from '../../encoding/memory.ts';
@@ -182,9 +183,10 @@ async function serve(
   };
   const outages = createOutages(pool, settings, logger);
   const { circuits } = outages;
-  const faultAlarm = createFaultAlarm(pool, settings, logger, createFaultSender(settings), source);
-  const problems = createProblemReporter(pool, settings, logger);
   const exportSlots = createExportSlots(settings);
+  const sender = createFaultSender(settings);
+  const faultAlarm = createFaultAlarm(pool, settings, logger, sender, source, exportSlots);
+  const problems = createProblemReporter(pool, settings, logger);
   const exporting = {
     slots: exportSlots,
     outages,
@@ -292,6 +294,7 @@ async function serve(
         jobs: createJobActivities({ pool, handlers, slots: jobSlots, settings, logger }),
       },
       exportSlots,
+      waitingRuns: createWaitingRuns(pool, settings.EXPORTD_EXPORT_SLOTS),
       capabilitySlots: capabilities.activitySlots,
       querySlots: queries.slots,
       jobSlots,

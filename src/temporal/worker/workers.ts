@@ -15,6 +15,7 @@ import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { BackfillActivities, ScheduleActivities } from '../../../activities/schedule.ts';
 import { maxConcurrentMaintenanceTasks } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
+import type { WaitingRuns } from '../../decisions/waiting_runs.ts';
 import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';
 import { version } from '../../telemetry/version.ts';
@@ -91,6 +92,7 @@ interface WorkerDependencies {
   readonly workflowBundle: WorkflowBundleOption;
   readonly activities: WorkerActivities;
   readonly exportSlots: FairActivitySlots;
+  readonly waitingRuns: WaitingRuns;
   /** How many activities of optional capabilities run beside the maintenance. */
   readonly capabilitySlots: number;
   readonly querySlots: ActivitySlots;
@@ -173,6 +175,7 @@ export async function createWorkers({
   workflowBundle,
   activities,
   exportSlots,
+  waitingRuns,
   capabilitySlots,
   querySlots,
   jobSlots,
@@ -217,7 +220,7 @@ export async function createWorkers({
     ...shared,
     taskQueue: queues.export,
     activities: activities.export,
-    interceptors: { activity: [...interceptors.activity, admission(exportSlots, settings)] },
+    interceptors: { activity: [...interceptors.activity, admission(exportSlots, waitingRuns, settings)] },
     tuner: { ...activityWorkerSlots, activityTaskSlotSupplier: exportSlots.supplier },
     maxHeartbeatThrottleInterval,
   });

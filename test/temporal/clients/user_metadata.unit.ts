@@ -11,6 +11,7 @@ import { startableRun } from '../startable_run.ts';
 
 const exported = {
   id: 'e1',
+  team_id: 1,
   name: 'Shop daily',
   model: 'events',
   interval: 'day',

@@ -1,9 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
+import type { WaitingRuns } from '../../../src/decisions/waiting_runs.ts';
+import { taskPriorities } from '../../../src/temporal/connections.ts';
 import {
+  admission,
   createActivitySlots,
   createFairActivitySlots,
   createJobSlots,
 } from '../../../src/temporal/worker/activity_slots.ts';
+import { waitFor } from '../../setup/wait_for.ts';
 import { bounds } from '../../../src/config/bounds.ts';
 import { maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
 
@@ -148,6 +152,30 @@ describe('the slots that projects share', () => {
     }
   });
 
+  it('are taken until one has been free for five seconds, however short it is free between two activities', async () => {
+    let now = 0;
+    const fair = createFairActivitySlots(2, 1, () => now);
+    const first = await fair.admit('b', 0, never);
+    expect(fair.areTaken()).toBe(false);
+    const second = await fair.admit('b', 0, never);
+    expect(fair.areTaken()).toBe(true);
+    first();
+    now = 4_999;
+    expect(fair.areTaken()).toBe(true);
+    const third = await fair.admit('b', 0, never);
+    now = 60_000;
+    expect(fair.areTaken()).toBe(true);
+    const reclaim = fair.yieldSlot();
+    now = 65_000;
+    expect(fair.areTaken()).toBe(false);
+    reclaim?.();
+    expect(fair.areTaken()).toBe(true);
+    second();
+    third();
+    now = 70_000;
+    expect(fair.areTaken()).toBe(false);
+  });
+
   it('are yielded by their number, and reclaimed', async () => {
     const { offer, yieldSlot, use } = openWorker(1, 1);
     await offer('b');
@@ -173,6 +201,81 @@ describe('the slots that projects share', () => {
     const reason = new Error('Cancelled');
     cancelled.abort(reason);
     await expect(waiting).rejects.toBe(reason);
+  });
+});
+
+describe('the admission of a task', () => {
+  /** A worker with one slot. It asks every 10 ms whether a task may stay that waits for it. */
+  function openWorker(waiting: Partial<WaitingRuns>) {
+    const intercept = admission(
+      createFairActivitySlots(1, 0, () => 0),
+      {
+        hasOlder: () => Promise.resolve(false),
+        hasOtherProjects: () => Promise.resolve(false),
+        ...waiting,
+      },
+      { EXPORTD_HEARTBEAT_TIMEOUT: 40 },
+    );
+    const heartbeats: unknown[] = [];
+    /** Runs the activity of a run of a project. */
+    const run = async (run_id: string, work: () => Promise<unknown>, isBackfill = false): Promise<unknown> => {
+      const { inbound } = intercept({
+        info: {
+          priority: {
+            fairnessKey: 'b',
+            priorityKey: isBackfill ? taskPriorities.backfill : taskPriorities.scheduled,
+          },
+          startToCloseTimeoutMs: 3_600_000,
+          heartbeatDetails: { spent_ms: 5 },
+        },
+        cancellationSignal: never,
+        heartbeat: (details) => heartbeats.push(details),
+      });
+      return inbound?.execute?.({ args: [{ run_id }], headers: {} }, work);
+    };
+    return { run, heartbeats };
+  }
+  const done = () => Promise.resolve('done');
+
+  it('returns it while older runs of its project wait and all slots are taken, thirty in a row', async () => {
+    const asked: (readonly string[])[] = [];
+    const { run } = openWorker({
+      hasOlder: (runId, running) => {
+        asked.push([runId, ...running]);
+        return Promise.resolve(true);
+      },
+    });
+    for (let task = 0; task < 30; task += 1)
+      await expect(run('newer', done)).rejects.toMatchObject({
+        type: 'OlderRunsFirst',
+        nextRetryDelay: 1_000,
+        nonRetryable: false,
+      });
+    expect(await run('newer', done)).toBe('done');
+    await expect(run('newer', done)).rejects.toMatchObject({ type: 'OlderRunsFirst' });
+    expect(new Set(asked.map((ids) => ids.join(' ')))).toEqual(new Set(['newer newer']));
+  });
+
+  it('asks for no order of backfills', async () => {
+    const { run } = openWorker({ hasOlder: () => Promise.resolve(true) });
+    expect(await run('backfilled', done, true)).toBe('done');
+  });
+
+  it('lets it wait for a slot until another project could use one', async () => {
+    const first = Promise.withResolvers<undefined>();
+    const others = { exist: false };
+    const { run, heartbeats } = openWorker({ hasOtherProjects: () => Promise.resolve(others.exist) });
+    const running = run('first', () => first.promise);
+    const second = run('second', done);
+    await waitFor(() => heartbeats.length >= 3, 'it has waited for several intervals');
+    expect(heartbeats[0]).toEqual({ spent_ms: 5 });
+    others.exist = true;
+    await expect(second).rejects.toMatchObject({ type: 'SlotsTaken' });
+    others.exist = false;
+    const third = run('third', done);
+    first.resolve(undefined);
+    await running;
+    expect(await third).toBe('done');
   });
 });
 
