@@ -191,10 +191,14 @@ export interface OpenCause extends Pick<Condition, 'summary' | 'since' | 'incide
   readonly intervals: number;
 }
 
+/** Why an export is behind, the most telling first. */
+const behindCauses = ['not_started', 'behind_capacity', 'behind'] as const;
+
 /** The notified causes that hold of an export. An interval that nothing has started is behind as well. */
 export const openCausesOf = (facts: ConditionFacts): OpenCause[] =>
   notifiedCauses.flatMap((cause) => {
-    const shown = cause === 'behind' && holds('not_started', facts) ? 'not_started' : cause;
+    const isBehind = cause === 'behind' && holds(cause, facts);
+    const shown = isBehind ? (behindCauses.find((one) => holds(one, facts)) ?? cause) : cause;
     if (!holds(shown, facts)) return [];
     return {
       cause,
@@ -205,8 +209,11 @@ export const openCausesOf = (facts: ConditionFacts): OpenCause[] =>
     };
   });
 
-const isLate = (end: string | null, { now, interval_ms }: ConditionFacts): boolean =>
-  end !== null && Date.parse(now) - Date.parse(end) > lateMs(interval_ms);
+const isLate = (
+  end: string | null,
+  { now, interval_ms }: ConditionFacts,
+  afterMs = lateMs(interval_ms),
+): boolean => end !== null && Date.parse(now) - Date.parse(end) > afterMs;
 
 /** Whether an outage keeps something of the export from happening now or at its next run. */
 const needsServers = ({ active_runs, waiting, is_scheduled }: ConditionFacts): boolean =>
@@ -247,6 +254,11 @@ function holds(cause: ConditionCause, facts: ConditionFacts): boolean {
       return pause === null && facts.active_runs === 0 && isLate(facts.unstarted_since, facts);
     case 'retrying':
       return facts.retrying.intervals > 0;
+    case 'behind_capacity': {
+      // Once the next interval has ended too, it is not only the run of this one that takes its time.
+      const afterMs = Math.min(facts.interval_ms, lateMs(facts.interval_ms));
+      return pause === null && facts.taken_slots !== null && isLate(facts.missing.oldest_end, facts, afterMs);
+    }
     case 'behind':
       return pause === null && isLate(facts.missing.oldest_end, facts);
     case 'holes':
@@ -284,6 +296,7 @@ function affectedBy(cause: ConditionCause, facts: ConditionFacts): AffectedInter
     case 'unsettled':
       return facts.unsettled;
     case 'not_started':
+    case 'behind_capacity':
     case 'behind':
     case 'paused':
       return { ...none, intervals: facts.missing.intervals };
@@ -311,6 +324,7 @@ function sinceOf(cause: ConditionCause, facts: ConditionFacts): string | null {
       return facts.pause?.at ?? null;
     case 'not_started':
       return facts.unstarted_since;
+    case 'behind_capacity':
     case 'behind':
       return facts.missing.oldest_end;
     case 'table_changed':

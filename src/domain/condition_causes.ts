@@ -26,6 +26,7 @@ export const causes = {
   differs: { severity: 'error', owner: 'tenant' },
   not_started: { severity: 'error', owner: 'operator' },
   retrying: { severity: 'warning', owner: 'none' },
+  behind_capacity: { severity: 'warning', owner: 'operator' },
   behind: { severity: 'warning', owner: 'none' },
   holes: { severity: 'warning', owner: 'tenant' },
   unsettled: { severity: 'warning', owner: 'operator' },

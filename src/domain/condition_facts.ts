@@ -50,6 +50,11 @@ export interface ConditionFacts {
   readonly waiting: number;
   /** Ended intervals of the schedule without manifest or held run. `oldest_end`: when the oldest of them ended. */
   readonly missing: { readonly intervals: number; readonly oldest_end: string | null };
+  /**
+   * The slots of all workers for exports, while one of its scheduled runs waits for one and none is free; null otherwise. Nothing
+   * fails meanwhile.
+   */
+  readonly taken_slots: { readonly slots: number; readonly workers: number } | null;
   /** When the oldest interval ended that the schedule owes a run; null if it owes none. */
   readonly unstarted_since: string | null;
   /** When any worker has last reported; null if none ever has. */

@@ -45,6 +45,13 @@ export function outageSentence(cause: OutageCause, facts: ConditionFacts): strin
   }
 }
 
+/** How much waits for a slot, and for which. */
+const slotsClause = ({ missing, taken_slots }: ConditionFacts): string => {
+  const { slots = 0, workers = 0 } = taken_slots ?? {};
+  const taken = slots === 1 ? 'the only one' : `all ${slots}`;
+  return `${intervals(missing.intervals)} wait${missing.intervals === 1 ? 's' : ''} for a free slot, and ${taken} of ${counted(workers, 'worker')} ${slots === 1 ? 'is' : 'are'} in use`;
+};
+
 export function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
   const { failed, retrying, held, differing, holes, unsettled, missing, pause } = facts;
   const one = (count: number, singular: string, plural: string): string => (count === 1 ? singular : plural);
@@ -72,6 +79,8 @@ export function summaryOf(cause: ConditionCause, facts: ConditionFacts): string 
       return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} late and no run has started: Temporal does not respond, or no worker has taken the task. The oldest ended at ${time(facts.unstarted_since)}.`;
     case 'retrying':
       return `${intervals(retrying.intervals)} failed and ${one(retrying.intervals, 'is', 'are')} retried automatically${errorClause(retrying.latest_error)}`;
+    case 'behind_capacity':
+      return `Behind for lack of capacity: ${slotsClause(facts)}. The oldest ended at ${time(missing.oldest_end)}. Start one more worker, or raise EXPORTD_EXPORT_SLOTS if the machines have CPU time left.`;
     case 'behind':
       return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} not exported yet. The oldest ended at ${time(missing.oldest_end)}.`;
     case 'holes':

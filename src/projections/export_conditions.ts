@@ -18,7 +18,13 @@ import { activeRunStatuses, type RunStatus } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import { isUncounted } from './backfills.ts';
 import { checkedIntervals, differsNow } from './interval_checks.ts';
-import type { AffectedIntervals, ConditionFacts, FailedIntervals } from '../domain/condition_facts.ts';
+import { waitsForSlot } from './runs.ts';
+import {
+  type AffectedIntervals,
+  type ConditionFacts,
+  type FailedIntervals,
+  workerSilenceMs,
+} from '../domain/condition_facts.ts';
 
 /** The number of gaps in a lag; the newest are kept. */
 const maxGaps = 100;
@@ -127,12 +133,16 @@ interface ExportRow {
   readonly workers_incident: string | null;
   readonly table_fault: { readonly message: string; readonly found_at: string } | null;
   readonly worker_seen_at: string | null;
+  readonly taken_slots: ConditionFacts['taken_slots'];
 }
 
 /** The type of the operator's fault that workers store while the source does not respond. */
 export const sourceUnavailable = 'SourceUnavailable';
 
 const active = activeRunStatuses.map((status) => `'${status}'`).join(', ');
+
+/** SQL: the time after which a worker that has not reported is missed. */
+const workerSilence = `interval '${workerSilenceMs} milliseconds'`;
 
 /** SQL: a time in the form of responses. */
 const isoTime = (column: string): string =>
@@ -151,11 +161,12 @@ const faultFields = (
 async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRow[]> {
   const { rows } = await pool.query<ExportRow>(
     `with active_run as materialized (
-       select id, batch_export_id, config_version, backfill_id from exportd.batch_export_runs
-       where batch_export_id = any($1) and status in (${active})
+       select id, batch_export_id, config_version, backfill_id, ${waitsForSlot('run')} as waits_for_slot
+       from exportd.batch_export_runs run where batch_export_id = any($1) and status in (${active})
      ), runs as (
        select batch_export_id, count(*)::int as active_runs,
-         count(*) filter (where backfill_id is null)::int as scheduled_runs
+         count(*) filter (where backfill_id is null)::int as scheduled_runs,
+         bool_or(waits_for_slot and backfill_id is null) as wait_for_slot
        from active_run group by 1
      ), backfills as (
        select batch_export_id,
@@ -183,7 +194,12 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      ), source as (${openOutage('source')}
      ), temporal as (${openOutage('temporal')}
      ), workers as (${openOutage('workers')}
-     ), worker as (select max(seen_at) as seen_at from exportd.worker_heartbeats)
+     ), worker as (select max(seen_at) as seen_at from exportd.worker_heartbeats
+     ), slots as (
+       -- Of the workers that run now, unless one has a free slot.
+       select sum(export_slots)::int as slots, count(*)::int as workers from exportd.worker_heartbeats
+       where seen_at > statement_timestamp() - ${workerSilence}
+       having bool_and(coalesce(slots_taken_at > statement_timestamp() - ${workerSilence}, false)))
      select export.id, export.team_id, stream.state,
        ${isoTime('statement_timestamp()')} as now,
        case when pause.recorded_at is not null then json_build_object('at', ${isoTime('pause.recorded_at')},
@@ -198,7 +214,9 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
        ${faultFields('temporal')} as temporal_fault, workers.incident_id as workers_incident,
        case when broken.found_at is not null then json_build_object('message', broken.message,
          'found_at', ${isoTime('broken.found_at')}) end as table_fault,
-       ${isoTime('worker.seen_at')} as worker_seen_at
+       ${isoTime('worker.seen_at')} as worker_seen_at,
+       case when runs.wait_for_slot and slots.slots is not null then
+         json_build_object('slots', slots.slots, 'workers', slots.workers) end as taken_slots
      from exportd.batch_exports export
      join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
      left join runs on runs.batch_export_id = export.id
@@ -220,6 +238,7 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      left join temporal on true
      left join workers on true
      left join worker on true
+     left join slots on true
      left join lateral (
        select event.recorded_at, event.data, users.email from exportd.journal_events event
        left join exportd.commands command
@@ -576,6 +595,7 @@ function factsOf(
       oldest_end: earliest(unstarted, oldestEnd && new Date(oldestEnd).toISOString()),
     },
     unstarted_since: unstarted,
+    taken_slots: row.taken_slots,
     worker_seen_at: row.worker_seen_at,
     workers_incident: row.workers_incident,
     temporal_fault: row.temporal_fault,

@@ -2,10 +2,12 @@ import { randomUUID } from 'node:crypto';
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Browser } from 'playwright-core';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
+import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { recordIntervalCheck } from '../../src/projections/interval_checks.ts';
 import { inWords } from '../../src/console/pages/edit/form_fields.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { configOf } from '../destination/bucket_requests.ts';
+import { fingerprintOf } from '../domain/fingerprints.ts';
 import { openApiHarness, type ApiHarness } from '../http/api_harness.ts';
 import { createLaggingExport } from '../http/lagging_export.ts';
 import { completeRun } from '../http/console/complete_run.ts';
@@ -224,6 +226,50 @@ describe('with a mouse', () => {
       });
     expect(problems).toEqual([]);
     for (const cured of [paused, other]) await api.call('DELETE', `batch_exports/${cured}/`);
+  });
+
+  it('an export that waits for capacity says so in the list and on its page, until its runs have ended', async () => {
+    const { page, problems } = opened;
+    const created = await createLaggingExport(api, minuteAgo(3), {
+      name: 'Waits for a slot',
+      end_at: minuteAgo(0).toISOString(),
+    });
+    await api.advanceSchedule(created);
+    const { body } = await api.call('GET', `batch_exports/${created}/runs/`);
+    const runs = (body.results as { id: string }[]).map((run) => run.id);
+    for (const run of runs)
+      await createRunRecorder(api.journal).recordCount(run, {
+        records_total_count: 3,
+        fingerprint: fingerprintOf(3, {
+          interval: { start: minuteAgo(1).toISOString(), end: minuteAgo(0).toISOString() },
+        }),
+        settled: true,
+        split_keys: [],
+      });
+    const { pool } = api.database;
+    await pool.query(
+      `insert into exportd.worker_heartbeats (worker, seen_at, export_slots, slots_taken_at)
+       select 'busy', later, 4, later from (select clock_timestamp() + interval '1 hour' as later) reported`,
+    );
+    await page.goto('/');
+    const row = page.getByRole('row').filter({ hasText: 'Waits for a slot' });
+    await row.getByText('Behind: capacity', { exact: true }).waitFor();
+    await row.getByText(/^Behind for lack of capacity: 3 intervals wait for a free slot, and/).waitFor();
+    await page.goto(`/exports/${created}`);
+    await page
+      .locator('.notice')
+      .getByText(
+        /all 4 of 1 worker are in use\..*Start one more worker.*The operator of exportd has to act\.$/,
+      )
+      .waitFor();
+    expect(await page.locator('.page-subtitle .status-badge').innerText()).toBe('Behind: capacity');
+    expect(await findViolations(page)).toEqual([]);
+    for (const run of runs) await completeRun(api.journal, run, { rows: 3 });
+    await page.reload();
+    await page.locator('.page-subtitle').getByText('Active', { exact: true }).waitFor();
+    expect(problems).toEqual([]);
+    await pool.query('delete from exportd.worker_heartbeats');
+    await api.call('DELETE', `batch_exports/${created}/`);
   });
 
   it('many exports whose bucket does not respond are one line above the list, until it responds', async () => {

@@ -3,7 +3,13 @@ import fc from 'fast-check';
 import { anExport } from '../cli/api_objects.ts';
 import { conditionLines, exportTable, needsAttention, statusRows } from '../../src/cli/export_tables.ts';
 import { conditionLooks } from '../../src/console/components/statuses.ts';
-import { compareConditions, conditionOf, explain, suspectOf } from '../../src/domain/condition.ts';
+import {
+  compareConditions,
+  conditionOf,
+  explain,
+  openCausesOf,
+  suspectOf,
+} from '../../src/domain/condition.ts';
 import { coverageReasons, coverageStates } from '../../src/domain/coverage.ts';
 import { conditionSchema } from '../../src/http/batch_exports/schema.ts';
 import { messageBody, testNotificationData } from '../../src/notifications/notification.ts';
@@ -24,6 +30,7 @@ const fine: ConditionFacts = {
   active_runs: 0,
   waiting: 0,
   missing: { intervals: 0, oldest_end: null },
+  taken_slots: null,
   unstarted_since: null,
   worker_seen_at: now,
   workers_incident: null,
@@ -147,6 +154,15 @@ describe('the condition of an export', () => {
       /is retried automatically: InternalError: 500\.$/,
     ],
     [
+      'behind_capacity',
+      {
+        active_runs: 3,
+        missing: { intervals: 3, oldest_end: at },
+        taken_slots: { slots: 8, workers: 2 },
+      },
+      /^Behind for lack of capacity: 3 intervals wait for a free slot, and all 8 of 2 workers are in use\. The oldest ended at 2026-11-01 11:00:00 UTC\. Start one more worker, or raise EXPORTD_EXPORT_SLOTS/,
+    ],
+    [
       'behind',
       { active_runs: 1, missing: { intervals: 3, oldest_end: at } },
       /^3 intervals are not exported yet/,
@@ -199,6 +215,35 @@ describe('the condition of an export', () => {
       }).cause;
     expect([late(21, 3_600_000), late(22, 3_600_000)]).toEqual(['ok', 'behind']);
     expect([late(158, 86_400_000), late(160, 86_400_000)]).toEqual(['ok', 'behind']);
+  });
+
+  it.each<[cause: string, facts: Partial<ConditionFacts>]>([
+    ['ok', { interval_ms: 3_600_000 }],
+    ['behind_capacity', {}],
+    ['ok', { taken_slots: null }],
+    ['paused', { pause: { at, by: null, failed_runs: null } }],
+    ['retrying', { retrying: some(1) }],
+    ['held', { held: some(1) }],
+    ['destination_unavailable', { circuit }],
+    ['operator_fault', { operator_fault: fault('Full.', 'DiskFull') }],
+  ])('is %s six minutes after an interval of five, with all slots taken and %j', (cause, facts) => {
+    const missing = { intervals: 1, oldest_end: '2026-11-01T11:54:00.000Z' };
+    const taken_slots = { slots: 4, workers: 1 };
+    const saturated = { ...fine, interval_ms: 300_000, active_runs: 1, missing, taken_slots };
+    expect(conditionOf({ ...saturated, ...facts }).cause).toBe(cause);
+  });
+
+  it('is notified once it is late, by the most telling of its causes', () => {
+    const openCauses = (oldest_end: string) =>
+      openCausesOf({
+        ...fine,
+        active_runs: 1,
+        interval_ms: 300_000,
+        missing: { intervals: 1, oldest_end },
+        taken_slots: { slots: 4, workers: 1 },
+      }).map(({ cause, summary }) => [cause, summary.slice(0, 27)]);
+    expect(openCauses('2026-11-01T11:54:00.000Z')).toEqual([]);
+    expect(openCauses(at)).toEqual([['behind', 'Behind for lack of capacity']]);
   });
 
   it('retries what a person has ended one by one, and all else at once', () => {
@@ -270,6 +315,7 @@ const anyFacts: fc.Arbitrary<ConditionFacts> = fc.record({
   active_runs: fc.integer({ min: 0, max: 2 }),
   waiting: fc.integer({ min: 0, max: 2_000 }),
   missing: fc.record({ intervals: fc.integer({ min: 0, max: 2_000 }), oldest_end: fc.option(time) }),
+  taken_slots: fc.option(fc.record({ slots: fc.integer({ min: 1 }), workers: fc.integer({ min: 1 }) })),
   unstarted_since: fc.option(time),
   worker_seen_at: fc.option(time),
   workers_incident: fc.option(fc.uuid()),

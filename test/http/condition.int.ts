@@ -24,6 +24,7 @@ import { exportd } from '../cli/command_line.ts';
 import { createCommander } from '../decisions/commander.ts';
 import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
 import { type Receiver, startReceiver } from '../notifications/receiver.ts';
+import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { collectLog } from '../telemetry/collect_log.ts';
@@ -331,6 +332,62 @@ describe('every surface says the same of an export', () => {
     for (const { id: run } of body.results as { id: string }[]) await publish(run);
     expect((await conditionAt(id)).cause).toBe('ok');
     expect(await eventsSince(id)).toEqual(['export.behind', 'export.caught_up']);
+  });
+
+  it('that is behind because no worker has a free slot, until its run has one, and in the doctor', async () => {
+    const id = await createLaggingExport(api, minuteAgo(30), {
+      name: 'Waits for a slot',
+      end_at: minuteAgo(28).toISOString(),
+    });
+    const { pool } = api.database;
+    const slots = { use: () => ({ slots: 4 }), areTaken: () => true };
+    const alarm = createFaultAlarm(pool, settings, logger, undefined, undefined, slots);
+    alarm.start();
+    await alarm.stop();
+    // As if it reported on.
+    await pool.query(
+      `update exportd.worker_heartbeats
+       set seen_at = seen_at + interval '1 hour', slots_taken_at = slots_taken_at + interval '1 hour'`,
+    );
+    const doctor = async () => {
+      const environment = {
+        DATABASE_URL: api.database.url,
+        TEMPORAL_ADDRESS: fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'),
+      };
+      const { stdout } = await exportd(environment, 'doctor', '--json');
+      const checks = JSON.parse(stdout) as { check: string; ok: boolean; detail: string }[];
+      return checks.find(({ check }) => check === 'conditions')?.detail;
+    };
+    await expectEverywhere(id, 'not_started');
+    await api.advanceSchedule(id);
+    // Its runs wait for open transactions of the source.
+    expect((await conditionAt(id)).cause).toBe('behind');
+    const { body } = await api.call('GET', `batch_exports/${id}/runs/`);
+    const own = (body.results as { id: string }[]).map((run) => run.id);
+    for (const run of own) await runs.count(run);
+    const condition = await expectEverywhere(id, 'behind_capacity');
+    expect(condition).toMatchObject({ severity: 'warning', owner: 'operator', affected: { intervals: 2 } });
+    expect(condition.summary).toMatch(
+      /^Behind for lack of capacity: 2 intervals wait for a free slot, and all 4 of 1 worker are in use\. The oldest ended at .* UTC\. Start one more worker, or raise EXPORTD_EXPORT_SLOTS if the machines have CPU time left\.$/,
+    );
+    expect(await eventsSince(id)).toEqual(['export.behind']);
+    const { stdout } = await exportd({ EXPORTD_BASE_URL: baseUrl, EXPORTD_API_KEY: api.key }, 'why', id);
+    expect(stdout).toContain(`${condition.summary} The operator of exportd has to act.`);
+    expect(await doctor()).toContain(`1 export for lack of capacity, the first: ${condition.summary}`);
+    // Another worker has a free one.
+    await pool.query(`insert into exportd.worker_heartbeats (worker, export_slots) values ('another', 4)`);
+    expect((await conditionAt(id)).cause).toBe('behind');
+    await pool.query(`delete from exportd.worker_heartbeats where worker = 'another'`);
+    expect((await conditionAt(id)).cause).toBe('behind_capacity');
+    // A run that has a slot waits for none, however long it takes.
+    const started: { run: string; state: Awaited<ReturnType<typeof runs.start>> }[] = [];
+    for (const run of own) started.push({ run, state: await runs.start(run) });
+    expect((await conditionAt(id)).cause).toBe('behind');
+    for (const { run, state } of started) await runs.publish(run, state, `${run}.jsonl`, 1);
+    await expectEverywhere(id, 'ok');
+    expect(await eventsSince(id)).toEqual(['export.behind', 'export.caught_up']);
+    expect(await doctor()).not.toContain('capacity');
+    await pool.query('delete from exportd.worker_heartbeats');
   });
 
   it('with a hole between two exported ranges, until a backfill of it is requested', async () => {

@@ -184,7 +184,11 @@ async function describeConditions(pool: Pool): Promise<string> {
   // A fault that no export shows.
   const faults = (await readOpenFaults(pool)).filter(({ incident_id }) => !named.has(incident_id));
   const urgent = conditions.filter(({ severity }) => severity !== 'ok').length;
-  const attention = `${urgent} of ${counted(conditions.length, 'export')} ${urgent === 1 ? 'needs' : 'need'} attention, see "exportd status"`;
+  const behind = conditions.filter(({ cause }) => cause === 'behind_capacity');
+  const capacity = behind[0]
+    ? `. ${counted(behind.length, 'export')} for lack of capacity, the first: ${behind[0].summary}`
+    : '';
+  const attention = `${urgent} of ${counted(conditions.length, 'export')} ${urgent === 1 ? 'needs' : 'need'} attention, see "exportd status"${capacity}`;
   if (incidents.length > 0 || faults.length > 0)
     throw new Error(
       [

@@ -66,6 +66,7 @@ export const conditionLooks: Readonly<Record<ConditionCause, StatusLook>> = {
   differs: { label: 'Differs', tone: 'danger', shape: 'cross' },
   not_started: { label: 'Not started', tone: 'danger', shape: 'hollow' },
   retrying: { label: 'Retrying', tone: 'attention', shape: 'cross' },
+  behind_capacity: { label: 'Behind: capacity', tone: 'attention', shape: 'cutCorner' },
   behind: { label: 'Behind', tone: 'attention', shape: 'cutCorner' },
   holes: { label: 'Holes', tone: 'attention', shape: 'rails' },
   unsettled: { label: 'Unsettled', tone: 'attention', shape: 'cutCorner' },

@@ -252,9 +252,7 @@ export const admission = (
   const comesLater = async (project: string, runId: string): Promise<boolean> => {
     const returnedBefore = returnedInRow.get(project) ?? 0;
     const isLater =
-      returnedBefore < maxReturnedInRow &&
-      slots.areTaken() &&
-      (await waiting.hasOlder(runId, [...running]));
+      returnedBefore < maxReturnedInRow && slots.areTaken() && (await waiting.hasOlder(runId, [...running]));
     if (isLater) returnedInRow.set(project, returnedBefore + 1);
     else returnedInRow.delete(project);
     return isLater;

@@ -218,7 +218,11 @@ describe('the admission of a task', () => {
     );
     const heartbeats: unknown[] = [];
     /** Runs the activity of a run of a project. */
-    const run = async (run_id: string, work: () => Promise<unknown>, isBackfill = false): Promise<unknown> => {
+    const run = async (
+      run_id: string,
+      work: () => Promise<unknown>,
+      isBackfill = false,
+    ): Promise<unknown> => {
       const { inbound } = intercept({
         info: {
           priority: {
