@@ -121,18 +121,16 @@ async function measureWorkers(scratch: Scratch, { exports, workers, profileFolde
     if (restingMs < restMs.minimum)
       throw new LaunchError('Creating the exports took much longer than the first of them suggested.');
     await delay(pauseMs, undefined, { signal });
-    const resting = watch(bench);
+    const resting = await watch(bench);
     await delay(restingMs, undefined, { signal });
-    const rest = resting();
+    const rest = await resting();
     const idle = workerPids.map(memoryOf);
 
     await delay(Math.max(0, markAt - pollMs - Date.now()), undefined, { signal });
-    const commitsBefore = await commitsOf(pool);
-    const working = watch(bench);
+    const working = await watch(bench);
     await waitUntilEnded(bench, exports, markAt);
     await delay(trailingMs, undefined, { signal });
-    const mark = working();
-    const commits = (await commitsOf(pool)) - commitsBefore;
+    const mark = await working();
     const { rows: runs } = await pool.query<MarkRun>(
       `select batch_export_id, status, manifest_key, records_completed, finished_at
        from exportd.batch_export_runs where data_interval_end = $1`,
@@ -154,7 +152,7 @@ async function measureWorkers(scratch: Scratch, { exports, workers, profileFolde
       ratio_to_noop: runs_per_second === null ? null : rounded(runs_per_second / noop_per_second),
       wrong_runs: findWrongRuns(created, runs, await stack.objectKeys()),
       rest,
-      mark: { ...mark, commits_per_run: rounded(commits / exports) },
+      mark,
       memory: workerPids.map((pid, index) => ({
         idle_bytes: idle[index]?.resident ?? null,
         /** Since the start of the worker. */
@@ -247,17 +245,19 @@ async function createAll(
   return created;
 }
 
-/** CPU seconds by process, null where the environment brought the server, until the returned function is called. */
-function watch({ stack, workerPids }: ManyBench) {
+/** Commits and CPU seconds by process, null where the environment brought the server, until the returned function is called. */
+async function watch({ stack, pool, workerPids }: ManyBench) {
   const mainThreads = (): number =>
     workerPids.reduce((sum, pid) => sum + (mainThreadSecondsOf(pid) ?? Number.NaN), 0);
+  const commitsBefore = await commitsOf(pool);
   const [mainBefore, watched, startedAt] = [mainThreads(), watchCpu(stack.folder), performance.now()];
-  return () => {
+  return async () => {
     const main = mainThreads() - mainBefore;
     const programs = watched();
     const known = (value = Number.NaN): number | null => (Number.isNaN(value) ? null : rounded(value));
     return {
       seconds: rounded((performance.now() - startedAt) / 1_000),
+      commits: (await commitsOf(pool)) - commitsBefore,
       cpu_seconds: {
         worker: known(programs.get('worker')),
         worker_main_thread: known(main),
@@ -317,14 +317,16 @@ export function manyTables({ exports, measurements }: ManyBenchResult): readonly
       ),
     },
     {
-      title: 'CPU time in milliseconds: of a run of the mark, and of a second at rest',
+      title: 'CPU time in milliseconds, and commits',
       headings: ['workers', 'of', ...processes, 'commits'],
       rows: measurements.flatMap(({ workers, rest, mark }) => {
-        const cells = (cpu: typeof rest.cpu_seconds, times: number): string[] =>
-          Object.values(cpu).map((value) => (value === null ? '-' : ((1_000 * value) / times).toFixed(1)));
+        const cells = ({ cpu_seconds, commits }: typeof rest, times: number): string[] => [
+          ...Object.values(cpu_seconds).map((value) => withOneDigit(value && (1_000 * value) / times)),
+          (commits / times).toFixed(1),
+        ];
         return [
-          [String(workers), 'a run', ...cells(mark.cpu_seconds, exports), mark.commits_per_run.toFixed(1)],
-          [String(workers), 'rest', ...cells(rest.cpu_seconds, rest.seconds), ''],
+          [String(workers), 'a run', ...cells(mark, exports)],
+          [String(workers), 'a second at rest', ...cells(rest, rest.seconds)],
         ];
       }),
     },
