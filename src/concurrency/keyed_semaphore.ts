@@ -74,8 +74,8 @@ export function createKeyedSemaphore<Key, Member = never>(
 
   const heldBy = (key: Key): number => uses.get(key)?.held ?? 0;
   const heldByMember = (key: Key, member?: Member): number => uses.get(key)?.byMember.get(member) ?? 0;
-  const decayed = (use: Use<Member> | undefined): number =>
-    use ? use.usedMs * 0.5 ** ((now() - use.usedAt) / halfLifeMs) : 0;
+  const decayed = (use: Use<Member> | undefined, at = now()): number =>
+    use ? use.usedMs * 0.5 ** ((at - use.usedAt) / halfLifeMs) : 0;
 
   /** The limit that one more permit of this key and member would exceed, except the total. */
   const exceeded = (key: Key, member?: Member): 'member' | 'key' | undefined => {
@@ -86,15 +86,18 @@ export function createKeyedSemaphore<Key, Member = never>(
     total + lent - held > (keepsLast && heldBy(key) > 0 ? 1 : 0) && exceeded(key, member) === undefined;
 
   /** The waiting caller whose turn it is. The sort is stable, so the one that came first wins a tie. */
-  const next = (): QueuedWaiter<Key, Member> | undefined =>
-    [...waiting]
+  const next = (): QueuedWaiter<Key, Member> | undefined => {
+    // One time for all: the use of a key is not less than its own.
+    const at = now();
+    return [...waiting]
       .filter(isFree)
       .sort(
         (one, other) =>
           heldBy(one.key) - heldBy(other.key) ||
-          decayed(uses.get(one.key)) - decayed(uses.get(other.key)) ||
+          decayed(uses.get(one.key), at) - decayed(uses.get(other.key), at) ||
           heldByMember(one.key, one.member) - heldByMember(other.key, other.member),
       )[0];
+  };
 
   const grantFree = (): void => {
     for (let waiter = next(); waiter; waiter = next()) {

@@ -40,6 +40,21 @@ describe('a keyed semaphore', () => {
     expect(granted.at(-1)).toBe('a3');
   });
 
+  it('gives a free permit of a key to the member that holds the fewest, also while the clock goes on', async () => {
+    let now = 0;
+    const semaphore = createKeyedSemaphore<string, string>({ total: 2 }, () => (now += 1));
+    const granted: string[] = [];
+    const releases = [
+      await semaphore.acquire('a', { member: 'one' }),
+      await semaphore.acquire('a', { member: 'one' }),
+    ];
+    for (const member of ['one', 'two'])
+      void semaphore.acquire('a', { member }).then(() => granted.push(member));
+    releases[0]?.();
+    await settle();
+    expect(granted).toEqual(['two']);
+  });
+
   it('gives a free permit of the total to the key that holds the fewest', async () => {
     const { request, release, granted } = openSemaphore({ total: 3 });
     for (const name of ['a1', 'a2', 'a3', 'a4', 'b1']) await request(name);
