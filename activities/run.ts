@@ -27,19 +27,20 @@ import {
 } from '../src/export/export_interval.ts';
 import { checkRun } from '../src/export/check_replacement.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
-import type { PublishEmpty } from '../src/export/publish_empty.ts';
+import type { CompleteSmallRun } from '../src/export/complete_small_run.ts';
 import { createBackfillBarriers } from '../src/export/backfill_barriers.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { type ActivityContext, type StepAttempt, wrapActivities } from './run_step.ts';
+import { takeBackfillStep } from './schedule.ts';
 import type { Outages } from '../src/failures/outages.ts';
 
 interface RunActivityDependencies extends CountDependencies {
   readonly logger: Logger;
   readonly journal: Journal;
   readonly policies: Policies;
-  readonly publishEmpty: PublishEmpty;
+  readonly completeSmallRun: CompleteSmallRun;
   readonly outages: Outages;
   readonly settings: CountDependencies['settings'] &
     Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SETTLE_DELAY'>;
@@ -48,6 +49,8 @@ interface RunActivityDependencies extends CountDependencies {
   readonly runs: {
     /** What the Temporal UI says of a run, in Markdown. */
     describe(run: StartableRun): string;
+    /** Starts the executions of runs; returns how many wait for another run of their interval to close. */
+    startAll(runs: readonly StartableRun[]): Promise<number>;
   };
   readonly schedules: {
     /** Wakes the workflow of a schedule, if it runs. */
@@ -64,6 +67,12 @@ const localSourceLimitMs = 2_000;
 
 export type RunActivities = ReturnType<typeof createRunActivities>;
 
+/** How a run ended, as its execution shows it. */
+interface EndedRun {
+  readonly status: RunStatus | 'Absent';
+  readonly latest_error: string | null;
+}
+
 /** What the Temporal UI says of a run that continues as new: Temporal drops the details that it was started with. */
 interface ContinuedDetails {
   readonly details?: string | undefined;
@@ -77,7 +86,7 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     runs,
     schedules,
     backfills,
-    publishEmpty,
+    completeSmallRun,
     logger,
     recorder,
     outages,
@@ -87,6 +96,20 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
   const detailsOf = async (runId: string): Promise<ContinuedDetails> => {
     const [run] = await readRuns(journal.pool, [runId]);
     return { details: run && runs.describe(run) };
+  };
+  /**
+   * Lets those continue that wait for the end of a run. Its backfills take their next step at once: their workflows would only
+   * do the same. These are woken where they have something to show or to wait for, and look for themselves every minute.
+   */
+  const followRun = async (runId: string): Promise<EndedRun> => {
+    const end = await readRunEnd(journal, runId);
+    if (!end) return { status: 'Absent', latest_error: null };
+    if (end.wake_schedule) await schedules.wake(end.batch_export_id);
+    for (const id of end.backfill_ids) {
+      const { status, blocked_runs } = await takeBackfillStep(dependencies, id);
+      if (status !== 'Running' || blocked_runs > 0) await backfills.wake(id);
+    }
+    return { status: end.status, latest_error: end.latest_error };
   };
   const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   // They are retried until the control database and Temporal accept them.
@@ -117,17 +140,8 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
         cancelled: await cancelUnlessPublishing(journal, policies, input.run_id, input.reason),
       }),
 
-      /** Wakes the workflows that wait for the end of a run. */
-      signalRunEnd: async (
-        _,
-        input: { run_id: string },
-      ): Promise<{ status: RunStatus | 'Absent'; latest_error: string | null }> => {
-        const end = await readRunEnd(journal, input.run_id);
-        if (!end) return { status: 'Absent', latest_error: null };
-        if (end.wake_schedule) await schedules.wake(end.batch_export_id);
-        for (const id of end.wake_backfill_ids) await backfills.wake(id);
-        return { status: end.status, latest_error: end.latest_error };
-      },
+      /** Lets the schedule and the backfills continue that wait for the end of a run. */
+      signalRunEnd: async (_, input: { run_id: string }): Promise<EndedRun> => followRun(input.run_id),
     },
   );
   // These fail the run when an error outlasts its budget.
@@ -158,13 +172,17 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     ...wrapActivities(
       { logger, context, recorder },
       {
-        /** Publishes a run without rows; `published` is false when an export worker has to do it. */
-        publishEmpty: async (
+        /**
+         * Exports and publishes a small run, and does what `signalRunEnd` does then; `completed` is false when an export
+         * worker has to complete it.
+         */
+        completeSmallRun: async (
           { signal },
           input: { run_id: string },
-        ): Promise<{ readonly published: boolean }> => ({
-          published: await publishEmpty(input.run_id, signal),
-        }),
+        ): Promise<{ readonly completed: false } | ({ readonly completed: true } & EndedRun)> =>
+          (await completeSmallRun(input.run_id, signal))
+            ? { completed: true, ...(await followRun(input.run_id)) }
+            : { completed: false },
 
         /** Closes the row of a run that continues as new, and creates the row of its next execution. */
         continueRun: async (_, input: { run_id: string }): Promise<ContinuedDetails & ContinuedRun> => {

@@ -339,7 +339,7 @@ const descriptions: Readonly<Record<string, string>> = {
   exportInterval: 'the export',
   exportRange: 'the export',
   finishExport: 'the comparison with the source',
-  publishEmpty: 'publishing the manifest',
+  completeSmallRun: 'the export',
   publishManifest: 'publishing the manifest',
 };
 

@@ -135,10 +135,26 @@ interface BackfillActivityDependencies {
   readonly settings: Pick<Settings, 'EXPORTD_CONTINUE_AS_NEW_COMMANDS'>;
 }
 
-/** The result of a backfill's step. */
-export interface BackfillStepOutcome extends Omit<BackfillStep, 'start_runs'> {
+/** What became of a backfill's step. */
+interface TakenBackfillStep extends Omit<BackfillStep, 'start_runs'> {
   /** Runs that wait for another run of their interval to close. */
   readonly blocked_runs: number;
+}
+
+/**
+ * Records the runs of a backfill that ended, creates the next ones and starts their executions. Its workflow takes the step,
+ * and so does each of its runs that ends.
+ */
+export async function takeBackfillStep(
+  { journal, policies, runs }: Pick<BackfillActivityDependencies, 'journal' | 'policies' | 'runs'>,
+  backfillId: string,
+): Promise<TakenBackfillStep> {
+  const { start_runs, ...step } = await advanceBackfill(journal, policies, backfillId);
+  return { ...step, blocked_runs: await runs.startAll(start_runs) };
+}
+
+/** The result of a backfill's step. */
+export interface BackfillStepOutcome extends TakenBackfillStep {
   /** What the backfill is, if the call has asked for it. */
   readonly details?: string | undefined;
   /** After how many steps the workflow continues as new. */
@@ -149,7 +165,7 @@ export type BackfillActivities = ReturnType<typeof createBackfillActivities>;
 
 /** The activities of `batchExportBackfill`. */
 export function createBackfillActivities(dependencies: BackfillActivityDependencies) {
-  const { journal, policies, runs, backfills, settings, logger } = dependencies;
+  const { backfills, settings, logger } = dependencies;
   return wrapActivities(
     { logger, retryIndefinitely: true },
     {
@@ -158,11 +174,10 @@ export function createBackfillActivities(dependencies: BackfillActivityDependenc
         _,
         input: { backfill_id: string; describes: boolean },
       ): Promise<BackfillStepOutcome> => {
-        const { start_runs, ...step } = await advanceBackfill(journal, policies, input.backfill_id);
-        const blocked_runs = await runs.startAll(start_runs);
+        const step = await takeBackfillStep(dependencies, input.backfill_id);
         const continue_after = settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS;
         const details = input.describes ? await backfills.describe(input.backfill_id) : undefined;
-        return { ...step, blocked_runs, continue_after, details };
+        return { ...step, continue_after, details };
       },
     },
   );

@@ -177,10 +177,11 @@ export async function batchExportRun(input: RunInput): Promise<void> {
   if (!isRunInput(input))
     throw ApplicationFailure.nonRetryable('The input needs a run_id and limits.', 'InvalidInput');
   let { run_id } = input;
-  let continued: RunActivityResult<'continueRun'> | undefined;
+  let exported: ExportedInterval = {};
   let outcome: ReturnType<typeof outcomeOf>;
   try {
-    continued = await exportInterval(input);
+    exported = await exportInterval(input);
+    const { continued } = exported;
     // The new run is current now, so a cancellation that arrived in the meantime applies to it.
     run_id = continued?.run_id ?? run_id;
     if (continued && CancellationScope.current().consideredCancelled)
@@ -189,6 +190,7 @@ export async function batchExportRun(input: RunInput): Promise<void> {
     outcome = outcomeOf(error);
     if (outcome === undefined) throw error;
   }
+  const { continued, ended } = exported;
   if (continued && outcome === undefined) return continueAsNewRun(continued, input);
   if (outcome !== undefined && outcome !== 'already_ended') {
     const recorded = await recordOutcome(run_id, outcome);
@@ -196,9 +198,8 @@ export async function batchExportRun(input: RunInput): Promise<void> {
       return continueAsNew<typeof batchExportRun>({ ...input, details: recorded.details });
     outcome = recorded;
   }
-  const { status, latest_error } = await CancellationScope.nonCancellable(() =>
-    recording.signalRunEnd({ run_id }),
-  );
+  const { status, latest_error } =
+    ended ?? (await CancellationScope.nonCancellable(() => recording.signalRunEnd({ run_id })));
   showStatus(input, status, latest_error === null ? status : `${status}: ${latest_error}`);
   // A step of a run that was cancelled in the meantime fails because the run has ended, or is cancelled, whichever is first.
   if (status === 'Cancelled' && CancellationScope.current().consideredCancelled)
@@ -233,8 +234,16 @@ async function recordOutcome(
   return cancelled;
 }
 
-/** Exports and publishes an interval. Returns the run to continue as when rows are left. */
-async function exportInterval(input: RunInput): Promise<RunActivityResult<'continueRun'> | undefined> {
+/** What an execution has left to do after it exported. */
+interface ExportedInterval {
+  /** The run to continue as, when rows are left. */
+  readonly continued?: RunActivityResult<'continueRun'>;
+  /** How the run ended, if those who wait for that know already. */
+  readonly ended?: RunActivityResult<'signalRunEnd'>;
+}
+
+/** Exports and publishes an interval. */
+async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   const { run_id } = input;
   const local = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const remote = proxyActivities<RunActivities>(remoteSourceOptions(input));
@@ -242,13 +251,18 @@ async function exportInterval(input: RunInput): Promise<RunActivityResult<'conti
     checkBarrier: callLocallyFirst(input, local.checkBarrier, remote.checkBarrier),
     countRows: callLocallyFirst(input, local.countRows, remote.countRows),
   };
-  const { rows, ranges, publish_empty, check_replacement } = input.counted
-    ? { ...input.counted, publish_empty: false, check_replacement: false }
+  const { rows, ranges, is_small, check_replacement } = input.counted
+    ? { ...input.counted, is_small: false, check_replacement: false }
     : await countSettledRows(source, input);
   const data = proxyActivities<ExportActivities>({ ...exportOptions(input), summary: rowsText(rows) });
   if (check_replacement) {
     showDetails(input, 'Comparing the source with the rows that were exported before');
-    if ((await data.checkReplacement({ run_id })) === 'unchanged') return undefined;
+    if ((await data.checkReplacement({ run_id })) === 'unchanged') return {};
+  }
+  if (is_small) {
+    showDetails(input, `Exporting ${rowsText(rows)}`);
+    const small = await cancellableByJournal(run_id, () => recording.completeSmallRun({ run_id }));
+    if (small.completed) return { ended: small };
   }
   if (rows > 0) {
     showStatus(input, 'Running', `Exporting ${rowsText(rows)}${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
@@ -259,16 +273,16 @@ async function exportInterval(input: RunInput): Promise<RunActivityResult<'conti
         : rows > publish_with_rows
           ? await data.exportInterval({ run_id })
           : await cancellableByJournal(run_id, () => data.exportInterval({ run_id, publishes: true }));
-    if ('published' in exported) return undefined;
+    if ('published' in exported) return {};
     // This execution has sent its share of parts, and rows are left.
-    if (!exported.finished) return CancellationScope.nonCancellable(() => recording.continueRun({ run_id }));
+    if (!exported.finished)
+      return {
+        continued: await CancellationScope.nonCancellable(() => recording.continueRun({ run_id })),
+      };
   }
   showDetails(input, `Publishing the manifest of ${rowsText(rows)}`);
-  await cancellableByJournal(run_id, async () => {
-    if (publish_empty && (await recording.publishEmpty({ run_id })).published) return;
-    await data.publishManifest({ run_id });
-  });
-  return undefined;
+  await cancellableByJournal(run_id, () => data.publishManifest({ run_id }));
+  return {};
 }
 
 /**
@@ -279,13 +293,19 @@ async function cancellableByJournal<Result>(run_id: string, steps: () => Promise
   const { cancelRequested } = CancellationScope.current();
   return CancellationScope.nonCancellable(async () => {
     const scope = new CancellationScope();
+    let areOver = false;
     const cancel = async (): Promise<void> => {
+      if (areOver) return;
       const { cancelled } = await recording.cancelUnlessPublishing({ run_id, reason: cancelledInTemporal });
       if (cancelled) scope.cancel();
     };
     // Settles only when the execution is cancelled.
     cancelRequested.catch(cancel);
-    return scope.run(steps);
+    try {
+      return await scope.run(steps);
+    } finally {
+      areOver = true;
+    }
   });
 }
 

@@ -26,14 +26,15 @@ export async function isIntervalDue({ pool }: Journal, batchExportId: string): P
   return events.length > 0 || waits_for_slot;
 }
 
-/** How a run ended, and which workflows have to know. */
+/** How a run ended, and who may continue. */
 interface RunEnd {
   readonly batch_export_id: string;
   readonly status: RunStatus;
   readonly latest_error: string | null;
   /** Whether the schedule may create a run now: it waits for a free slot, or a retry is due. */
   readonly wake_schedule: boolean;
-  readonly wake_backfill_ids: readonly string[];
+  /** The backfill that created it, and those that waited for it. */
+  readonly backfill_ids: readonly string[];
 }
 
 /** Reads the end of a run; undefined when there is no such run. */
@@ -67,6 +68,6 @@ export async function readRunEnd(journal: Journal, runId: string): Promise<RunEn
     status,
     latest_error,
     wake_schedule: mayCreateRun || run.has_retries,
-    wake_backfill_ids: [...new Set([...own, ...run.waiting_backfill_ids])],
+    backfill_ids: [...new Set([...own, ...run.waiting_backfill_ids])],
   };
 }

@@ -1,4 +1,5 @@
 import type { Settings } from '../config/settings.ts';
+import { isUntouched } from '../decisions/deferred_steps.ts';
 import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
@@ -14,6 +15,7 @@ import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import { describeStrayRows } from '../source/stray_rows.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import type { BackfillBarriers } from './backfill_barriers.ts';
+import { smallRunRows } from './complete_small_run.ts';
 import { noEncoder } from './export_context.ts';
 import { rowRangeOf } from './run_interval.ts';
 import { beginExport, keepsUnchanged, needsCheck } from './check_replacement.ts';
@@ -35,8 +37,8 @@ interface BarrierDependencies extends CountDependencies {
 export interface CountedRows {
   readonly rows: number;
   readonly ranges: number;
-  /** Whether to try `publishEmpty`. */
-  readonly publish_empty: boolean;
+  /** Whether to try `completeSmallRun`. */
+  readonly is_small: boolean;
   /** Whether the rows have to be compared with those of the manifest that the run replaces before anything is sent. */
   readonly check_replacement: boolean;
 }
@@ -169,7 +171,9 @@ export async function countExistingRun(
   const isReserved = !(check_replacement && keepsUnchanged(run));
   const begun = isReserved ? await beginExport(recorder, run_id, run) : run;
   if (!others.mayReplace) recorder.leave(run_id, { run: begun, others });
-  return { rows, ranges: run.ranges.length, publish_empty: rows === 0, check_replacement };
+  const isFirst = !others.mayReplace && isUntouched(begun);
+  const is_small = rows === 0 || (rows <= smallRunRows && isFirst);
+  return { rows, ranges: run.ranges.length, is_small, check_replacement };
 }
 
 /** How an interval is split. */

@@ -235,11 +235,15 @@ describe('GET, journal, Temporal and S3 agree on a run that is', () => {
       .terminate('by the test');
     await stack.waitForRun(started.exportId, id, 'Terminated');
     gate.open();
-    expect(await finalViewsOf(started, id)).toEqual(
-      agreeingViews('Terminated', 'TERMINATED', ['RunCreated', 'RunExportStarted', 'RunTerminated'], {
-        attribute: 'Running',
-      }),
-    );
+    const { attribute, ...views } = await finalViewsOf(started, id);
+    const { attribute: _, ...expected } = agreeingViews('Terminated', 'TERMINATED', [
+      'RunCreated',
+      'RunExportStarted',
+      'RunTerminated',
+    ]);
+    expect(views).toEqual(expected);
+    // A small run is not shown as Running by the workflow task that completes it.
+    expect(['Starting', 'Running']).toContain(attribute);
     expect(await stack.runs(started.exportId)).toHaveLength(1);
   });
 });

@@ -4,10 +4,12 @@ import type { ActivityContext } from '../../activities/run_step.ts';
 import { createRunActivities } from '../../activities/run.ts';
 import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
-import { createEmptyPublisher } from '../../src/export/publish_empty.ts';
+import { createSmallRunCompleter } from '../../src/export/complete_small_run.ts';
+import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
-import { readRunEnd } from '../../src/decisions/run_end.ts';
+import type { Policies } from '../../src/decisions/policies.ts';
+import type { StartableRun } from '../../src/decisions/startable_runs.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createCommander, quickPolicies } from '../decisions/commander.ts';
 import { readRuns } from '../decisions/read_runs.ts';
@@ -43,7 +45,7 @@ beforeAll(async () => {
   // Before the first connection.
   recorder = recordStatements();
   harness = await createExportHarness();
-  for (let hour = withRows; hour <= withRows + earlierRuns; hour += 1)
+  for (let hour = withRows; hour <= withRows + earlierRuns + 1; hour += 1)
     await insertEvents(harness.database.pool, rowsOfHour, hours(hour, 1).start_at);
 });
 afterAll(async () => {
@@ -57,8 +59,11 @@ const localContext = (): ActivityContext => ({
   info: { attempt: 1, isLocal: true, scheduledTimestampMs: Date.now(), scheduleToCloseTimeoutMs: 60_000 },
 });
 
-/** The activities of a worker, whose statements are recorded. */
-function createActivities() {
+/**
+ * The activities of a worker, whose statements are recorded.
+ * @param started receives the runs that the end of one has started
+ */
+function createActivities(policies: Policies, started: StartableRun[]) {
   const { database, journal, keyRing, settings, source, readSelection } = harness;
   const { pool } = database;
   const outages = createOutages(pool, settings, logger);
@@ -75,29 +80,33 @@ function createActivities() {
     openDestination,
     openLocation,
   };
-  const publishing = { ...exporting, mayShrink, targets, settings, logger };
+  const perExportLimit = createPerExportLimit(Infinity);
+  const completing = { ...exporting, perExportLimit, mayShrink, targets, settings, logger };
   const wakes = { wake: () => Promise.resolve() };
-  return {
-    ...createRunActivities({
-      journal,
-      policies: quickPolicies(),
-      recorder: ofRuns,
-      source,
-      readSelection,
-      publishEmpty: createEmptyPublisher(publishing),
-      outages,
-      runs: { describe: () => '' },
-      schedules: wakes,
-      backfills: wakes,
-      context: localContext,
-      logger,
-      settings,
-    }),
-    exportInterval: harness.attempt({ ...exporting, outages }).exportInterval,
-  };
+  return createRunActivities({
+    journal,
+    policies,
+    recorder: ofRuns,
+    source,
+    readSelection,
+    completeSmallRun: createSmallRunCompleter(completing),
+    outages,
+    runs: {
+      describe: () => '',
+      startAll: (runs) => {
+        started.push(...runs);
+        return Promise.resolve(0);
+      },
+    },
+    schedules: wakes,
+    backfills: wakes,
+    context: localContext,
+    logger,
+    settings,
+  });
 }
 
-/** Backfills hours one after another, as the workflows of a backfill and of its runs do. @returns what each run cost */
+/** Backfills hours one after another: the end of each run starts the next. @returns what each run cost, with the next one's start */
 async function backfillHours(first: number) {
   const { database, bucket, journal, keyRing, settings } = harness;
   const batchExportId = randomUUID();
@@ -115,29 +124,26 @@ async function backfillHours(first: number) {
   const policies = quickPolicies({ EXPORTD_BACKFILL_CONCURRENCY: '1' });
   const commander = createCommander(journal, policies, batchExportId);
   await commander.create({ interval: 'hour' });
-  const { command } = await commander.command('backfill', hours(first, earlierRuns + 1));
+  const { command } = await commander.command('backfill', hours(first, earlierRuns + 2));
   const backfill_id = command.outcome?.backfill_id ?? '';
-  const activities = createActivities();
+  const { start_runs } = await advanceBackfill(journal, policies, backfill_id);
+  const started = [...start_runs];
+  const activities = createActivities(policies, started);
   const costsOfRuns = [];
-  for (let run = 0; run <= earlierRuns; run += 1) {
+  for (const { run_id } of started) {
     recorder.take();
-    const { start_runs } = await recorder.inStep('the backfill', () =>
-      advanceBackfill(journal, policies, backfill_id),
-    );
-    const run_id = start_runs[0]?.run_id ?? '';
-    const { counted } = await recorder.inStep('its count', () =>
+    await recorder.inStep('its count', () =>
       activities.checkBarrier({ run_id, state: { phase: 'settling' } }),
     );
-    if (counted?.publish_empty === true)
-      await recorder.inStep('its manifest', () => activities.publishEmpty({ run_id }));
-    else await recorder.inStep('its rows', () => activities.exportInterval({ run_id, publishes: true }));
-    await recorder.inStep('its end', () => readRunEnd(journal, run_id));
+    const small = await recorder.inStep('its rows', () => activities.completeSmallRun({ run_id }));
+    expect(small).toMatchObject({ completed: true, status: 'Completed' });
     costsOfRuns.push(recorder.take());
   }
   const runs = await readRuns(database.pool, { batch_export_id: batchExportId });
   expect(runs.map(({ status }) => status)).toEqual(runs.map(() => 'Completed'));
-  expect(runs).toHaveLength(earlierRuns + 1);
-  return costsOfRuns;
+  expect(runs).toHaveLength(earlierRuns + 2);
+  // The end of the last one starts none.
+  return costsOfRuns.slice(0, -1);
 }
 
 describe('the statements of a run', () => {

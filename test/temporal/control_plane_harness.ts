@@ -8,6 +8,7 @@ import { createQueryActivities, createQueryOutcomeActivities } from '../../activ
 import { createMaintenancePlanner } from '../../activities/maintenance.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { wakeSignal, workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createWaitingRuns } from '../../src/decisions/waiting_runs.ts';
@@ -173,7 +174,7 @@ export async function createControlPlaneHarness(
     recorder,
     source: data.source,
     readSelection: () => Promise.resolve(allRows),
-    publishEmpty: (runId: string, signal: AbortSignal) => behaviour.publishEmpty(runId, signal),
+    completeSmallRun: (runId: string, signal: AbortSignal) => behaviour.completeSmallRun(runId, signal),
     ...createWorkflowClients(client, pool, settings),
     runs: createRunStarter(client, runSettings),
     logger,
@@ -355,6 +356,18 @@ export async function createControlPlaneHarness(
     },
   };
 }
+
+/** Wakes the workflow of a backfill during each of its exports, so that it takes many steps: its runs do not need it. */
+export const wakingBackfills =
+  ({ pool, client, settings }: ControlPlaneHarness): Behaviour['duringExport'] =>
+  async (runId) => {
+    const { rows } = await pool.query<{ backfill_id: string }>(
+      'select backfill_id from exportd.batch_export_runs where id = $1',
+      [runId],
+    );
+    const workflowId = workflowIds(settings).backfill(rows[0]?.backfill_id ?? '');
+    await client.workflow.getHandle(workflowId).signal(wakeSignal);
+  };
 
 /** The last `count` full hours as the range of a backfill. */
 export const lastHours = (count: number): { start_at: string; end_at: string } => ({

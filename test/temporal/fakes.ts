@@ -24,8 +24,8 @@ export interface Behaviour {
   duringExport: (runId: string, range: number, progress: StepAttempt['progress']) => Promise<void>;
   /** The clean-up of an export's bucket; returns whether it has more to do. */
   cleanUp: (batchExportId: string) => Promise<boolean>;
-  /** Publishes a run without rows in the control worker; false leaves that to the export worker. */
-  publishEmpty: (runId: string, signal: AbortSignal) => Promise<boolean>;
+  /** Completes a small run in the control worker; false leaves that to the export worker. */
+  completeSmallRun: (runId: string, signal: AbortSignal) => Promise<boolean>;
   /** Called by `publishManifest` before it claims publishing, and after that. */
   beforeClaim: () => Promise<void>;
   afterClaim: () => Promise<void>;
@@ -40,7 +40,7 @@ export interface Behaviour {
 /** The default behaviour: 7 rows, no errors. */
 export const createBehaviour = (): Behaviour => ({
   countRows: () => Promise.resolve(7),
-  publishEmpty: () => Promise.resolve(false),
+  completeSmallRun: () => Promise.resolve(false),
   beforeClaim: () => Promise.resolve(),
   afterClaim: () => Promise.resolve(),
   isLastExecution: () => true,
@@ -119,6 +119,26 @@ export const fakeMaintenanceActivities = (behaviour: Behaviour, logger: Logger):
     },
   );
 
+const finished = { source_rows: 7, fingerprint: fingerprintOf(7), encoder: 'fake' };
+
+/** Completes small runs in the control worker, as `createSmallRunCompleter` does. */
+export const completingSmallRuns =
+  (recorder: RunRecorder): Behaviour['completeSmallRun'] =>
+  async (run_id) => {
+    const { status, phase } = await recorder.read(run_id);
+    // An attempt that is repeated.
+    if (status === 'Completed') return true;
+    if (phase.name === 'exporting') {
+      await recorder.startExport(run_id, 0);
+      const { generation } = await recorder.reserveGeneration(run_id);
+      await recorder.finishExport(run_id, generation, finished);
+    }
+    const { generation } = await recorder.readActive(run_id);
+    await recorder.startPublish(run_id, generation);
+    await recorder.complete(run_id, generation, 'manifest.json');
+    return true;
+  };
+
 export function fakeExportActivities(
   recorder: RunRecorder,
   behaviour: Behaviour,
@@ -162,15 +182,10 @@ export function fakeExportActivities(
         await recorder.startExport(run_id, 0);
         const { generation } = await recorder.reserveGeneration(run_id);
         await behaviour.duringExport(run_id, 0, progress);
-        const finished = behaviour.isLastExecution();
-        if (finished)
-          await recorder.finishExport(run_id, generation, {
-            source_rows: 7,
-            fingerprint: fingerprintOf(7),
-            encoder: 'fake',
-          });
-        const outcome = { finished, generation, rows: 7, bytes: 7, source_rows: 7 };
-        if (!finished || publishes !== true) return outcome;
+        const isLast = behaviour.isLastExecution();
+        if (isLast) await recorder.finishExport(run_id, generation, finished);
+        const outcome = { finished: isLast, generation, rows: 7, bytes: 7, source_rows: 7 };
+        if (!isLast || publishes !== true) return outcome;
         await publish(run_id);
         return { ...outcome, published: true as const };
       },
@@ -188,11 +203,7 @@ export function fakeExportActivities(
       },
       finishExport: async (_, { run_id }: { run_id: string }) => {
         const { generation } = await recorder.readActive(run_id);
-        await recorder.finishExport(run_id, generation, {
-          source_rows: 7,
-          fingerprint: fingerprintOf(7),
-          encoder: 'fake',
-        });
+        await recorder.finishExport(run_id, generation, finished);
         return {
           finished: true,
           generation,

@@ -13,6 +13,7 @@ import {
   type ControlPlaneHarness,
   createControlPlaneHarness,
   lastHours,
+  wakingBackfills,
 } from '../temporal/control_plane_harness.ts';
 import { blockedBarrier } from '../temporal/fakes.ts';
 import { readCommands } from '../journal/read_commands.ts';
@@ -184,10 +185,11 @@ describe('the backfill workflow', () => {
   it('runs every interval once, a few at a time, across several executions', async () => {
     let running = 0;
     let maxRunning = 0;
-    stack.behaviour.duringExport = async () => {
+    const wake = wakingBackfills(stack);
+    stack.behaviour.duringExport = async (...of) => {
       running += 1;
       maxRunning = Math.max(maxRunning, running);
-      await new Promise((resolve) => setImmediate(resolve));
+      await wake(...of);
       running -= 1;
     };
     const id = await stack.createExport();
@@ -211,6 +213,21 @@ describe('the backfill workflow', () => {
       ExportdStatus: 'Completed',
     });
     expect(raw.workflowExecutionInfo?.firstRunId).not.toBe(raw.workflowExecutionInfo?.execution?.runId);
+  });
+
+  it('takes no step for each of its runs, which take their own', async () => {
+    const { EXPORTD_BACKFILL_CONCURRENCY: concurrency } = stack.settings;
+    stack.behaviour.duringExport = () => Promise.resolve();
+    const id = await stack.createExport();
+    const { outcome } = await stack.command(id, 'backfill', lastHours(24));
+    const backfillId = outcome?.backfill_id ?? '';
+    await waitFor(async () => (await statusOf(backfillId)) === 'Completed', 'the end of the backfill');
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfillId));
+    await handle.result();
+    const { events } = await handle.fetchHistory();
+    const signals = (events ?? []).filter((event) => event.workflowExecutionSignaledEventAttributes);
+    // The one that has started it, and those of the last runs.
+    expect(signals.length).toBeLessThanOrEqual(1 + concurrency);
   });
 
   it('starts no run while it is paused, and ends when it is cancelled', async () => {

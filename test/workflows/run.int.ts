@@ -9,7 +9,7 @@ import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createRunStarter } from '../../src/temporal/clients/export_workflows.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
-import { blockedBarrier, checkBarrierSlowly } from '../temporal/fakes.ts';
+import { blockedBarrier, checkBarrierSlowly, completingSmallRuns } from '../temporal/fakes.ts';
 import type { ReadRun } from '../decisions/read_runs.ts';
 import { readEvents } from '../journal/read_stream.ts';
 
@@ -87,6 +87,44 @@ describe('the run workflow', () => {
     stack.behaviour.duringExport = () => Promise.reject(new Error('must not be called'));
     const id = await stack.createExportWithRun();
     expect(await stack.waitForRun(id, 'Completed')).toMatchObject({ generation: 1, latest_error: null });
+  });
+
+  it('completes a small interval in the workflow task that counted it', async () => {
+    stack.behaviour.completeSmallRun = completingSmallRuns(createRunRecorder(stack.journal));
+    const id = await stack.createExportWithRun();
+    const run = await stack.waitForRun(id, 'Completed');
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+    await handle.result();
+    const { events } = await handle.fetchHistory();
+    const types = (events ?? []).map((event) =>
+      Object.keys(event).find((field) => field.endsWith('EventAttributes')),
+    );
+    expect(types).toEqual([
+      'workflowExecutionStartedEventAttributes',
+      'workflowTaskScheduledEventAttributes',
+      'workflowTaskStartedEventAttributes',
+      'workflowTaskCompletedEventAttributes',
+      // It counts, and completes.
+      'markerRecordedEventAttributes',
+      'markerRecordedEventAttributes',
+      'upsertWorkflowSearchAttributesEventAttributes',
+      'workflowExecutionCompletedEventAttributes',
+    ]);
+    expect((await handle.describe()).typedSearchAttributes.getAll()).toContainEqual(
+      expect.objectContaining({ value: 'Completed' }),
+    );
+  });
+
+  it('leaves a small interval to an export worker that cannot be completed at once', async () => {
+    const recorder = createRunRecorder(stack.journal);
+    stack.behaviour.completeSmallRun = async (runId) => {
+      // Its store hangs.
+      await recorder.startExport(runId, 0);
+      return false;
+    };
+    const id = await stack.createExportWithRun();
+    const run = await stack.waitForRun(id, 'Completed');
+    expect(await scheduledActivities(run)).toEqual(['exportInterval']);
   });
 
   it('waits for open transactions until the settle timeout, and logs what blocked it', async () => {

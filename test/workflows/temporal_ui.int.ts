@@ -9,6 +9,7 @@ import {
   createControlPlaneHarness,
   lastHours,
   type ControlPlaneHarness,
+  wakingBackfills,
 } from '../temporal/control_plane_harness.ts';
 
 let stack: ControlPlaneHarness;
@@ -88,6 +89,7 @@ describe('in the Temporal UI', () => {
   });
 
   it('a backfill still says what it is after it continued as new', async () => {
+    stack.behaviour.duringExport = wakingBackfills(stack);
     const id = await stack.createExport({ name: 'Long backfill' });
     const { outcome } = await stack.command(id, 'backfill', lastHours(24));
     const workflowId = workflowIds(stack.settings).backfill(String(outcome?.backfill_id));
@@ -106,6 +108,7 @@ describe('in the Temporal UI', () => {
       /^24 of 24 intervals.*\n\nThis backfill exports intervals of \[\*\*Long backfill/,
     );
     expect(details).toContain(`](https://exportd.example.com/exports/${id}?tab=backfills)`);
+    stack.resetBehaviour();
   });
 
   it('a run says its interval, its bucket and its rows', async () => {

@@ -22,7 +22,7 @@ import { createMayShrink, createSelectionReader } from '../../destination/config
 import { createDestinationOpener, createLocationOpener } from '../../destination/open_destination.ts';
 import { createMemoryBudget } from '../../encoding/memory.ts';
 import { createPerExportLimit } from '../../export/per_export_limit.ts';
-import { createEmptyPublisher } from '../../export/publish_empty.ts';
+import { createSmallRunCompleter } from '../../export/complete_small_run.ts';
 import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/registry.ts';
@@ -276,7 +276,7 @@ async function serve(
           ...createRunActivities({
             ...control,
             outages,
-            publishEmpty: createEmptyPublisher(exporting),
+            completeSmallRun: createSmallRunCompleter(exporting),
           }),
           ...createMaintenancePlanner(control),
           ...createQueryOutcomeActivities(queries),

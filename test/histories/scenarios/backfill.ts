@@ -1,7 +1,11 @@
 import { ApplicationFailure } from '@temporalio/common';
 import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
 import { waitFor } from '../../setup/wait_for.ts';
-import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
+import {
+  type ControlPlaneHarness,
+  lastHours,
+  wakingBackfills,
+} from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, waitUntilStarted, type Scenario } from './scenario.ts';
 
 /** Starts a backfill of a new export. */
@@ -37,6 +41,7 @@ export const backfillScenarios: readonly Scenario[] = [
     histories: ['backfill-continued', 'backfill-continued-completed'],
     settings: () => ({ EXPORTD_CONTINUE_AS_NEW_COMMANDS: '5' }),
     play: async (stack, record) => {
+      stack.behaviour.duringExport = wakingBackfills(stack);
       const { workflowId } = await startBackfill(stack, 24);
       await stack.client.workflow.getHandle(workflowId).result();
       const links = await readChain(stack, workflowId);

@@ -6,7 +6,7 @@ import type { RunStatus } from '../../../src/domain/run_state.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, waitUntilStarted, waitUntilWaiting, type Scenario } from './scenario.ts';
-import { blockedBarrier, checkBarrierSlowly } from '../../temporal/fakes.ts';
+import { blockedBarrier, checkBarrierSlowly, completingSmallRuns } from '../../temporal/fakes.ts';
 
 /** Starts a run of a new export. */
 async function startRun(stack: ControlPlaneHarness) {
@@ -113,15 +113,8 @@ export const runScenarios: readonly Scenario[] = [
   ending('run-empty', 'Completed', ({ behaviour }) => {
     behaviour.countRows = () => Promise.resolve(0);
   }),
-  ending('run-empty-in-control-worker', 'Completed', ({ behaviour, journal }) => {
-    const recorder = createRunRecorder(journal);
-    behaviour.countRows = () => Promise.resolve(0);
-    behaviour.publishEmpty = async (runId) => {
-      const { generation } = await recorder.readActive(runId);
-      await recorder.startPublish(runId, generation);
-      await recorder.complete(runId, generation, 'manifest.json');
-      return true;
-    };
+  ending('run-small', 'Completed', ({ behaviour, journal }) => {
+    behaviour.completeSmallRun = completingSmallRuns(createRunRecorder(journal));
   }),
   {
     histories: ['run-compared', 'run-replaced'],

@@ -1,0 +1,109 @@
+import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
+import type { OpenDestination } from '../destination/open_destination.ts';
+import { requireActive } from '../domain/run.ts';
+import { classifyError } from '../failures/classify_error.ts';
+import type { ExportDependencies } from './export_context.ts';
+import { exportInterval } from './export_interval.ts';
+import type { PerExportLimit } from './per_export_limit.ts';
+import { publishManifest } from './publish.ts';
+
+/**
+ * Exports and publishes a small run in the control worker, which has just counted it: an activity of an export worker and a
+ * second workflow task cost as much as the run itself.
+ * @returns false when an export worker has to do it
+ * @throws RunEnded, and the signal's reason once it is aborted
+ */
+export type CompleteSmallRun = (runId: string, signal: AbortSignal) => Promise<boolean>;
+
+/** Rows that are read and sent within a moment, and nearly always in one request. */
+export const smallRunRows = 1_000;
+
+/**
+ * Small runs that a worker completes at a time outside its export slots, how long one waits for that, and how long it may
+ * take then, in milliseconds. Both together are shorter than a workflow task.
+ */
+const smallRunLimits = { slots: 8, waitMs: 1_000, timeoutMs: 5_000 };
+
+/** What a small run cannot do, or has no time for. An export worker does it. */
+class NotSmall extends Error {
+  override readonly name = 'NotSmall';
+}
+
+/**
+ * Few at a time, shared among projects, and each with a short timeout: a bucket that does not respond can only occupy these
+ * slots. Runs that find no free slot, need more than one request for their file, or fail here, are completed by the export
+ * workers, which have the time to retry, and find in the journal what was done.
+ */
+export function createSmallRunCompleter(
+  dependencies: ExportDependencies,
+  { slots, waitMs, timeoutMs } = smallRunLimits,
+): CompleteSmallRun {
+  const { recorder, openDestination, perExportLimit } = dependencies;
+  const permits = createKeyedSemaphore<number>({ total: slots, keepsLast: slots > 1 });
+  const work = async (runId: string, rows: number | null, signal: AbortSignal): Promise<boolean> => {
+    if (rows === 0) {
+      await publishManifest(dependencies, runId, signal);
+      return true;
+    }
+    const oneRequest = {
+      openDestination: forWholeFiles(openDestination, { runId, signal }),
+      perExportLimit: withoutLongWait(perExportLimit, waitMs),
+    };
+    const progress = { rows: 0 };
+    const call = { dependencies: { ...dependencies, ...oneRequest }, runId, progress, signal };
+    return (await exportInterval(call, { publishes: true })).finished;
+  };
+  return async (runId, signal) => {
+    const found = await recorder.readAmongOthers(runId);
+    if (found.run.status === 'Completed') return true;
+    const { spec, records_total_count: rows } = requireActive(found.run);
+    let release: (() => void) | undefined;
+    try {
+      release = await permits.acquire(spec.team_id, { signal, timeout: { ms: waitMs, error: notInTime } });
+      recorder.leave(runId, found);
+      return await withinTime(timeoutMs, signal, (limited) => work(runId, rows, limited));
+    } catch (error) {
+      signal.throwIfAborted();
+      if (classifyError(error).type === 'RunEnded') throw error;
+      return false;
+    } finally {
+      release?.();
+    }
+  };
+}
+
+const notInTime = (): NotSmall => new NotSmall('The run takes longer than a small one may.');
+
+/** Does work whose signal is aborted after so many milliseconds. Unlike `AbortSignal.timeout` it leaves no timer behind. */
+async function withinTime<Result>(
+  timeoutMs: number,
+  signal: AbortSignal,
+  work: (limited: AbortSignal) => Promise<Result>,
+): Promise<Result> {
+  const late = new AbortController();
+  const timer = setTimeout(() => late.abort(notInTime()), timeoutMs);
+  try {
+    return await work(AbortSignal.any([signal, late.signal]));
+  } finally {
+    clearTimeout(timer);
+  }
+}
+
+/** Opens destinations that write a file in one request, and refuses to start an upload there. */
+const forWholeFiles =
+  (open: OpenDestination, waiting: NonNullable<Parameters<OpenDestination>[2]>): OpenDestination =>
+  async (spec, onError) => {
+    const destination = await open(spec, onError, waiting);
+    if (!destination.writesWholeFiles) {
+      destination.close();
+      throw new NotSmall('The store needs an upload for each file.');
+    }
+    // What every upload begins with.
+    const isTaken = () => Promise.reject(new NotSmall('The file has more than one part.'));
+    return { ...destination, isTaken };
+  };
+
+/** Lets a run wait only a moment while other runs of its export have all permits. */
+const withoutLongWait = ({ acquire }: PerExportLimit, waitMs: number): PerExportLimit => ({
+  acquire: (id, signal) => withinTime(waitMs, signal, (limited) => acquire(id, limited)),
+});
