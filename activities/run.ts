@@ -111,6 +111,9 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     }
     return { status: end.status, latest_error: end.latest_error };
   };
+  /** Exports and publishes a small run. Undefined when an export worker has to do it. */
+  const completeAtOnce = async (runId: string, signal: AbortSignal): Promise<EndedRun | undefined> =>
+    (await completeSmallRun(runId, signal)) ? followRun(runId) : undefined;
   const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   // They are retried until the control database and Temporal accept them.
   const journalActivities = wrapActivities(
@@ -158,11 +161,21 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
         heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT,
       },
       {
-        /** Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. */
+        /**
+         * Checks once whether an open transaction may still add rows to the run's interval; counts them when none may.
+         * `completes`: it then does what `completeSmallRun` does, of a small run that replaces nothing.
+         */
         checkBarrier: async (
-          { signal },
-          input: { run_id: string; state: BarrierState },
-        ): Promise<RunBarrierCheck> => checkRunBarrier({ ...dependencies, barriers }, input, signal),
+          { signal, liftLimit },
+          { completes = false, ...input }: { run_id: string; state: BarrierState; completes?: boolean },
+        ): Promise<RunBarrierCheck & { readonly ended?: EndedRun }> => {
+          const check = await checkRunBarrier({ ...dependencies, barriers }, input, signal);
+          const { counted } = check;
+          if (!completes || counted?.is_small !== true || counted.check_replacement) return check;
+          liftLimit();
+          const ended = await completeAtOnce(input.run_id, signal);
+          return ended ? { ...check, ended } : { ...check, counted: { ...counted, is_small: false } };
+        },
 
         /** Counts the rows of the run's interval. A run without rows is ready to be published after this. */
         countRows: async ({ signal }, input: CountInput): Promise<CountedRows> =>
@@ -173,16 +186,16 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
       { logger, context, recorder },
       {
         /**
-         * Exports and publishes a small run, and does what `signalRunEnd` does then; `completed` is false when an export
-         * worker has to complete it.
+         * Exports and publishes a small run, and does what `signalRunEnd` does then; without `ended` an export worker has to
+         * complete it.
          */
         completeSmallRun: async (
           { signal },
           input: { run_id: string },
-        ): Promise<{ readonly completed: false } | ({ readonly completed: true } & EndedRun)> =>
-          (await completeSmallRun(input.run_id, signal))
-            ? { completed: true, ...(await followRun(input.run_id)) }
-            : { completed: false },
+        ): Promise<{ readonly ended?: EndedRun }> => {
+          const ended = await completeAtOnce(input.run_id, signal);
+          return ended ? { ended } : {};
+        },
 
         /** Closes the row of a run that continues as new, and creates the row of its next execution. */
         continueRun: async (_, input: { run_id: string }): Promise<ContinuedDetails & ContinuedRun> => {

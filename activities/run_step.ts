@@ -1,4 +1,3 @@
-import { setTimeout as wait } from 'node:timers/promises';
 import { Context, type Info } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
 import { budgetExceededDetails, isOperatorFault, tooSlowDetails } from '../src/contract/workflow_inputs.ts';
@@ -163,6 +162,8 @@ export interface StepAttempt {
   readonly slot: YieldableSlots;
   /** A request to the destination failed. While it is retried, another attempt uses the slot. */
   readonly requestFailed: (failure: DestinationError) => void;
+  /** Takes the limit of a local activity off, for work that limits its own time. */
+  readonly liftLimit: () => void;
 }
 
 /** What an activity does in one attempt, with the input of its workflow. */
@@ -234,12 +235,18 @@ async function runStep<Result>(
   const report = createReport(options, step, context, budget);
   const { attempt: number = 1, isLocal = false } = context.info ?? {};
 
-  const withSlot = (progress: { rows: number }, signal: AbortSignal, heartbeat: () => void) => {
+  const withSlot = (
+    progress: { rows: number },
+    signal: AbortSignal,
+    heartbeat: () => void,
+    liftLimit: () => void,
+  ) => {
     const workWith = (slot: YieldableSlot) =>
       work({
         signal,
         progress,
         heartbeat,
+        liftLimit,
         withoutSpending: budget.withoutSpending,
         slot,
         requestFailed: (failure) => {
@@ -254,19 +261,18 @@ async function runStep<Result>(
     const progress = { rows: 0 };
     const heartbeat = () => context.heartbeat(slots ? budget.heartbeatDetails(progress) : undefined);
     const ended = new AbortController();
+    const limit = limitLocally(step.name, isLocal ? options.localLimitMs : undefined);
     const timer =
       options.heartbeatTimeoutMs === undefined || isLocal
         ? undefined
         : setInterval(heartbeat, heartbeatIntervalMs(options.heartbeatTimeoutMs));
     try {
       const signal = AbortSignal.any([context.cancellationSignal, ended.signal]);
-      const work = withSlot(progress, signal, heartbeat);
-      return await (isLocal && options.localLimitMs !== undefined
-        ? Promise.race([work, failWhenTooSlow(step.name, options.localLimitMs, ended.signal)])
-        : work);
+      return await Promise.race([withSlot(progress, signal, heartbeat, limit.lift), limit.exceeded]);
     } finally {
       clearInterval(timer);
-      ended.abort();
+      limit.lift();
+      ended.abort(attemptEnded);
     }
   };
   const withApplicationFailure = async (): Promise<Result> => {
@@ -302,10 +308,22 @@ async function runStep<Result>(
   return budget.spend(withReport);
 }
 
-/** Fails after the time of a local activity, unless it has ended. It does not wait for a server that hangs. */
-async function failWhenTooSlow(name: string, limitMs: number, ended: AbortSignal): Promise<never> {
-  await wait(limitMs, undefined, { signal: ended });
-  throw ApplicationFailure.create({
+/** Why the signal of an attempt is aborted at its end. One for all, since each would have a stack trace. */
+const attemptEnded = Object.assign(new Error('The attempt has ended.'), { name: 'AbortError' });
+
+/**
+ * Limits the time of a local activity. It does not wait for a server that hangs.
+ * @param limitMs in milliseconds; undefined for no limit
+ * @returns `exceeded` rejects after that time, unless the limit was lifted
+ */
+function limitLocally(name: string, limitMs: number | undefined) {
+  const { promise: exceeded, reject } = Promise.withResolvers<never>();
+  const timer = limitMs === undefined ? undefined : setTimeout(() => reject(tooSlow(name)), limitMs);
+  return { exceeded, lift: () => clearTimeout(timer) };
+}
+
+const tooSlow = (name: string): ApplicationFailure =>
+  ApplicationFailure.create({
     type: 'TooSlow',
     message: `Activity ${name} takes longer than a local activity may.`,
     nonRetryable: true,
@@ -313,7 +331,6 @@ async function failWhenTooSlow(name: string, limitMs: number, ended: AbortSignal
     // Expected, so that the SDK logs nothing.
     category: ApplicationFailureCategory.BENIGN,
   });
-}
 
 /** A cancellation, or the AbortError that a cancelled wait or request throws: Temporal recognizes both. */
 const isCancellation = (error: unknown): boolean =>

@@ -26,7 +26,6 @@ import {
 } from '../src/contract/workflow_inputs.ts';
 import type { FailedOutcome } from '../src/decisions/run_outcomes.ts';
 import type { CountedRows, CountInput } from '../src/export/count.ts';
-import type { BarrierCheck } from '../src/source/source.ts';
 import {
   barrierPollMs,
   exportOptions,
@@ -164,6 +163,8 @@ function callLocallyFirst<Input, Output>(
 const recording = proxyLocalActivities<RunActivities>(journalOptions);
 
 type RunActivityResult<Name extends keyof RunActivities> = Awaited<ReturnType<RunActivities[Name]>>;
+type BarrierActivityResult = RunActivityResult<'checkBarrier'>;
+type EndedRun = RunActivityResult<'signalRunEnd'>;
 
 /**
  * Exports one interval: waits until the source has settled, then counts, exports and publishes. The journal decides what
@@ -239,7 +240,7 @@ interface ExportedInterval {
   /** The run to continue as, when rows are left. */
   readonly continued?: RunActivityResult<'continueRun'>;
   /** How the run ended, if those who wait for that know already. */
-  readonly ended?: RunActivityResult<'signalRunEnd'>;
+  readonly ended?: EndedRun;
 }
 
 /** Exports and publishes an interval. */
@@ -247,13 +248,17 @@ async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   const { run_id } = input;
   const local = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const remote = proxyActivities<RunActivities>(remoteSourceOptions(input));
+  const checkAndComplete: RunActivities['checkBarrier'] = (check) =>
+    cancellableByJournal(run_id, () => local.checkBarrier({ ...check, completes: true }));
   const source = {
-    checkBarrier: callLocallyFirst(input, local.checkBarrier, remote.checkBarrier),
+    checkBarrier: callLocallyFirst(input, checkAndComplete, remote.checkBarrier),
     countRows: callLocallyFirst(input, local.countRows, remote.countRows),
   };
-  const { rows, ranges, is_small, check_replacement } = input.counted
+  const counted = input.counted
     ? { ...input.counted, is_small: false, check_replacement: false }
     : await countSettledRows(source, input);
+  if ('ended' in counted) return counted;
+  const { rows, ranges, is_small, check_replacement } = counted;
   const data = proxyActivities<ExportActivities>({ ...exportOptions(input), summary: rowsText(rows) });
   if (check_replacement) {
     showDetails(input, 'Comparing the source with the rows that were exported before');
@@ -262,7 +267,7 @@ async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   if (is_small) {
     showDetails(input, `Exporting ${rowsText(rows)}`);
     const small = await cancellableByJournal(run_id, () => recording.completeSmallRun({ run_id }));
-    if (small.completed) return { ended: small };
+    if (small.ended) return small;
   }
   if (rows > 0) {
     showStatus(input, 'Running', `Exporting ${rowsText(rows)}${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
@@ -326,12 +331,16 @@ function continueAsNewRun(
   return continueAs({ ...input, run_id, counted: { rows, ranges }, details });
 }
 
-/** Counts the rows of the interval once its source has settled, or after the settle timeout. */
+/**
+ * Counts the rows of the interval once its source has settled, or after the settle timeout. A small run may have ended with
+ * that.
+ */
 async function countSettledRows(
   source: Pick<RunActivities, 'checkBarrier' | 'countRows'>,
   input: RunInput,
-): Promise<CountedRows> {
-  const { counted, ...waited } = await waitForTransactions(source, input);
+): Promise<CountedRows | { readonly ended: EndedRun }> {
+  const { counted, ended, ...waited } = await waitForTransactions(source, input);
+  if (ended) return { ended };
   return counted ?? source.countRows({ run_id: input.run_id, ...waited });
 }
 
@@ -339,10 +348,10 @@ async function countSettledRows(
 async function waitForTransactions(
   source: Pick<RunActivities, 'checkBarrier'>,
   input: RunInput,
-): Promise<Omit<CountInput, 'run_id'> & { readonly counted?: CountedRows | undefined }> {
+): Promise<Omit<CountInput, 'run_id'> & Pick<BarrierActivityResult, 'counted' | 'ended'>> {
   const { run_id, limits } = input;
   showDetails(input, 'Waiting for the source to settle');
-  let check: BarrierCheck & { readonly counted?: CountedRows } = {
+  let check: BarrierActivityResult = {
     state: { phase: 'settling' },
     wait_ms: 0,
     blocked_by: [],
@@ -350,7 +359,10 @@ async function waitForTransactions(
   let waitingSince: number | undefined;
   for (;;) {
     check = await source.checkBarrier({ run_id, state: check.state });
-    if (check.state.phase === 'open') return { settled: true, blocked_by: [], counted: check.counted };
+    if (check.state.phase === 'open') {
+      const { counted, ended } = check;
+      return { settled: true, blocked_by: [], ...(counted && { counted }), ...(ended && { ended }) };
+    }
     // In workflows Date.now() is deterministic: replays return the recorded time.
     if (check.state.phase !== 'settling') waitingSince ??= Date.now();
     const waitedMs = waitingSince === undefined ? 0 : Date.now() - waitingSince;

@@ -106,7 +106,6 @@ describe('the run workflow', () => {
       'workflowTaskCompletedEventAttributes',
       // It counts, and completes.
       'markerRecordedEventAttributes',
-      'markerRecordedEventAttributes',
       'upsertWorkflowSearchAttributesEventAttributes',
       'workflowExecutionCompletedEventAttributes',
     ]);
