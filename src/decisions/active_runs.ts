@@ -1,5 +1,4 @@
 import type { DataInterval } from '../domain/intervals.ts';
-import { activeRunStatuses } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';
 import { activeStatuses } from '../projections/runs.ts';
 import type { Policies } from './policies.ts';
@@ -10,7 +9,10 @@ export const hasActiveRun = (row: string): string => `exists (
   where active.batch_export_id = ${row}.batch_export_id and active.data_interval_start = ${row}.data_interval_start
     and active.status in (${activeStatuses}))`;
 
-/** Returns the id of the interval's active run, or null. An interval has at most one. */
+/**
+ * Returns the id of the interval's active run, or null. An interval has at most one. The statuses are no parameters: the index
+ * of active runs would otherwise need a plan for each execution.
+ */
 export async function findActiveRun(
   connection: Connection,
   batchExportId: string,
@@ -18,8 +20,8 @@ export async function findActiveRun(
 ): Promise<string | null> {
   const { rows } = await connection.query<{ id: string }>(
     `select id from exportd.batch_export_runs where batch_export_id = $1 and data_interval_start = $2
-     and data_interval_end = $3 and status = any($4)`,
-    [batchExportId, interval.start, interval.end, activeRunStatuses],
+     and data_interval_end = $3 and status in (${activeStatuses})`,
+    [batchExportId, interval.start, interval.end],
   );
   return rows[0]?.id ?? null;
 }
@@ -39,8 +41,8 @@ export async function countFreeSlots(
   }
   const { rows } = await connection.query<{ active: number }>(
     `select count(*) as active from exportd.batch_export_runs
-     where batch_export_id = $1 and status = any($2) and backfill_id is null`,
-    [owner.batch_export_id, activeRunStatuses],
+     where batch_export_id = $1 and status in (${activeStatuses}) and backfill_id is null`,
+    [owner.batch_export_id],
   );
   return policies.maxConcurrentRuns - (rows[0]?.active ?? 0);
 }
@@ -56,13 +58,13 @@ export async function countBackfillSlots(
   now: Date | null,
 ): Promise<{ readonly free: number; readonly due_retries: number }> {
   const { rows } = await connection.query<{ active: number; is_repair: boolean; due_retries: number }>(
-    `select count(*) as active, ${isRepair('$3')} as is_repair, (
-       select count(*) from exportd.batch_export_runs due where due.backfill_id = $3 and due.retry_at <= $4) as due_retries
-     from exportd.batch_export_runs where batch_export_id = $1 and status = any($2) and (
-       backfill_id = $3
-       or id in (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $3 and status is null)
-       or ${isRepair('$3')} and ${isRepair('batch_export_runs.backfill_id')})`,
-    [batch_export_id, activeRunStatuses, backfill_id, now],
+    `select count(*) as active, ${isRepair('$2')} as is_repair, (
+       select count(*) from exportd.batch_export_runs due where due.backfill_id = $2 and due.retry_at <= $3) as due_retries
+     from exportd.batch_export_runs where batch_export_id = $1 and status in (${activeStatuses}) and (
+       backfill_id = $2
+       or id in (select run_id from exportd.backfill_runs waiting where waiting.backfill_id = $2 and status is null)
+       or ${isRepair('$2')} and ${isRepair('batch_export_runs.backfill_id')})`,
+    [batch_export_id, backfill_id, now],
   );
   const { active = 0, is_repair = false, due_retries = 0 } = rows[0] ?? {};
   const slots = is_repair ? policies.repairConcurrency : policies.backfillConcurrency;

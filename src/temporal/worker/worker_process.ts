@@ -51,10 +51,10 @@ const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ER
 
 /**
  * Writes the SDK's log to the process's log. The SDK's INFO lines, one for every state of a worker and every workflow that
- * ends, are logged as debug.
+ * ends, are logged as debug; others than these are not even formatted.
  */
 const temporalLogger = (logger: Logger): TemporalLogger =>
-  new DefaultLogger('DEBUG', ({ level, message, meta }) => {
+  new DefaultLogger(logger.isLevelEnabled('debug') ? 'DEBUG' : 'WARN', ({ level, message, meta }) => {
     logger[levels[level satisfies LogLevel]]({ temporal: formatErrors(meta) }, message);
   });
 
