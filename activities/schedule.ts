@@ -29,14 +29,18 @@ interface ScheduleActivityDependencies {
   readonly settings: Pick<Settings, 'EXPORTD_CONTINUE_AS_NEW_COMMANDS'>;
 }
 
-/** The result of a schedule's step. Runs are counted and not listed: catching up would fill the history with their ids. */
+/** The result of a schedule's step. Started runs are not listed: catching up would fill the history with their ids. */
 export interface ScheduleStepOutcome extends Pick<
   ScheduleStep,
   'status' | 'wake_in_ms' | 'waits_for_run' | 'decided' | 'waits_for' | 'has_more'
 > {
   /** What the Temporal UI says of the export now, in Markdown; null while more commands wait, and after an error. */
   readonly details: string | null;
-  readonly runs_to_start: number;
+  /**
+   * Created runs that wait for another run of their interval to close; the others have started. Null if none has, since
+   * `startAndCancelRuns` has to cancel runs or to wake backfills before.
+   */
+  readonly blocked_runs: number | null;
   readonly cancel_run_ids: readonly string[];
   readonly wake_backfill_ids: readonly string[];
   readonly attributes: ScheduleAttributes | null;
@@ -58,7 +62,10 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
   return wrapActivities(
     { logger, retryIndefinitely: true },
     {
-      /** Decides everything that waits for one export: signals, commands, due intervals and retries. */
+      /**
+       * Decides everything that waits for one export: signals, commands, due intervals and retries. It starts the created runs
+       * if nothing comes before that: what else a step has decided must have reached the workflow first.
+       */
       advanceSchedule: async (
         _,
         input: {
@@ -79,6 +86,8 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
             { batch_export_id, stack: stackFramesOf(error) },
             `A command was rejected. ${toApplicationFailure(error).message}`,
           );
+        const isScheduleOnly = step.cancel_runs.length === 0 && step.wake_backfills.length === 0;
+        const blocked_runs = isScheduleOnly ? await runs.startAll(step.start_runs) : null;
         return {
           status: step.status,
           wake_in_ms: step.wake_in_ms,
@@ -87,7 +96,7 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
           waits_for: step.waits_for,
           details: step.has_more ? null : await describe(batch_export_id, step),
           has_more: step.has_more,
-          runs_to_start: step.start_runs.length,
+          blocked_runs,
           cancel_run_ids: step.cancel_runs.map(({ run_id }) => run_id),
           wake_backfill_ids: step.wake_backfills,
           attributes: await readScheduleAttributes(journal.pool, batch_export_id),

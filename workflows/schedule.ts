@@ -171,13 +171,12 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
     );
     publishDetails(step);
     const { cancel_run_ids, wake_backfill_ids } = step;
-    const hasRunsToChange =
-      step.runs_to_start > 0 || cancel_run_ids.length > 0 || wake_backfill_ids.length > 0;
-    const { blocked_runs } = hasRunsToChange
-      ? await activities.startAndCancelRuns.executeWithOptions({ summary: truncate(step.decided) }, [
-          { batch_export_id, cancel_run_ids, wake_backfill_ids },
-        ])
-      : { blocked_runs: 0 };
+    const { blocked_runs } =
+      step.blocked_runs === null
+        ? await activities.startAndCancelRuns.executeWithOptions({ summary: truncate(step.decided) }, [
+            { batch_export_id, cancel_run_ids, wake_backfill_ids },
+          ])
+        : { blocked_runs: step.blocked_runs };
     more = step.has_more || inbox.waitingCount() > signalsPerStep;
     const isQuiet = !more && !hasRunsToChange;
     const isLong =
