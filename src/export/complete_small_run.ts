@@ -1,4 +1,5 @@
 import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
+import type { ProbeWait } from '../destination/destination.ts';
 import type { OpenDestination } from '../destination/open_destination.ts';
 import { requireActive } from '../domain/run.ts';
 import { classifyError } from '../failures/classify_error.ts';
@@ -91,7 +92,7 @@ async function withinTime<Result>(
 
 /** Opens destinations that write a file in one request, and refuses to start an upload there. */
 const forWholeFiles =
-  (open: OpenDestination, waiting: NonNullable<Parameters<OpenDestination>[2]>): OpenDestination =>
+  (open: OpenDestination, waiting: ProbeWait): OpenDestination =>
   async (spec, onError) => {
     const destination = await open(spec, onError, waiting);
     if (!destination.writesWholeFiles) {

@@ -217,6 +217,21 @@ export async function connectWorkers(settings: ConnectionSettings): Promise<Nati
 }
 
 /**
+ * Creates a client on the connection of the workers of a process. The response to a start can bring them the first task of the
+ * workflow. Its requests have no timeout of their own.
+ */
+export const clientOfWorkers = async (
+  connection: NativeConnection,
+  settings: ClientSettings,
+): Promise<Client> =>
+  new Client({
+    connection,
+    namespace: settings.TEMPORAL_NAMESPACE,
+    dataConverter: { payloadCodecs: await loadPayloadCodecs(settings) },
+    interceptors: await clientInterceptors(settings),
+  });
+
+/**
  * The task queues of a deployment. Decisions are separate from exports, so that a pause never waits for rows; maintenance
  * is separate, so that buckets that hang delay no export; and jobs and queries, because people wait for their results.
  */

@@ -28,7 +28,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createWorkflowClients } from '../../src/temporal/clients/workflow_clients.ts';
 import { createExecutionLists } from '../../src/temporal/clients/executions.ts';
-import { connectWorkers, createClient } from '../../src/temporal/connections.ts';
+import { clientOfWorkers, connectWorkers, createClient } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { createExportSlots, createJobSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createWorkers } from '../../src/temporal/worker/workers.ts';
@@ -176,7 +176,7 @@ export async function createControlPlaneHarness(
     readSelection: () => Promise.resolve(allRows),
     completeSmallRun: (runId: string, signal: AbortSignal) => behaviour.completeSmallRun(runId, signal),
     ...createWorkflowClients(client, pool, settings),
-    runs: createRunStarter(client, runSettings),
+    runs: createRunStarter(await clientOfWorkers(connection, settings), runSettings, { takesFirstTask: true }),
     logger,
     settings,
   };

@@ -96,6 +96,8 @@ describe('the run workflow', () => {
     const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
     await handle.result();
     const { events } = await handle.fetchHistory();
+    // The worker that started it, from an activity, took its first task with the response.
+    expect(events?.[0]?.workflowExecutionStartedEventAttributes).toHaveProperty('eagerExecutionAccepted', true);
     const types = (events ?? []).map((event) =>
       Object.keys(event).find((field) => field.endsWith('EventAttributes')),
     );

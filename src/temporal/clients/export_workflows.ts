@@ -349,8 +349,16 @@ const maxConcurrentRequests = 8;
 /** How many started runs are remembered; starting any other asks Temporal. */
 const maxRememberedRuns = 10_000;
 
-/** Creates the starter. */
-export function createRunStarter(client: Client, settings: RunSettings & StartSettings): RunStarter {
+/**
+ * Creates the starter.
+ * @param takesFirstTask whether the client is on the connection of the workers, which take the first task with the response to
+ *   the start if they are not busy: no queue has it, and no poll
+ */
+export function createRunStarter(
+  client: Client,
+  settings: RunSettings & StartSettings & Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT'>,
+  { takesFirstTask = false }: { readonly takesFirstTask?: boolean } = {},
+): RunStarter {
   // Every step of a schedule or backfill lists its created runs again; Temporal would reject each as started.
   const started = createRecentIds(maxRememberedRuns);
   const ids = workflowIds(settings);
@@ -366,6 +374,7 @@ export function createRunStarter(client: Client, settings: RunSettings & StartSe
       args: [runInput(run, settings)],
       // No timeout of the execution: it would include the time that tasks wait for a free slot.
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
+      requestEagerStart: takesFirstTask,
       // Its activities inherit this.
       priority: {
         priorityKey: run.backfill_id === null ? taskPriorities.scheduled : taskPriorities.backfill,
@@ -431,7 +440,8 @@ export function createRunStarter(client: Client, settings: RunSettings & StartSe
       let blocked = 0;
       const others = runs.filter(({ run_id }) => !started.has(run_id));
       await forEachConcurrently(others, maxConcurrentRequests, async (run) => {
-        if (await startFirst(run)) started.add(run.run_id);
+        const deadline = Date.now() + settings.EXPORTD_TEMPORAL_REQUEST_TIMEOUT;
+        if (await client.withDeadline(deadline, () => startFirst(run))) started.add(run.run_id);
         else blocked += 1;
       });
       return blocked;

@@ -32,7 +32,8 @@ import { createMetrics } from '../../telemetry/metrics.ts';
 import { startTracing } from '../../telemetry/tracing.ts';
 import { createExecutionLists } from '../clients/executions.ts';
 import { createWorkflowClients } from '../clients/workflow_clients.ts';
-import { connectWorkers, createClient } from '../connections.ts';
+import { createRunStarter } from '../clients/export_workflows.ts';
+import { clientOfWorkers, connectWorkers, createClient } from '../connections.ts';
 import { createRunMetrics, freeLoopbackAddress } from '../metrics.ts';
 import { createProblemReporter } from '../problems.ts';
 import { createReconcileLoops } from '../reconcilers/reconcile_loops.ts';
@@ -266,15 +267,19 @@ async function serve(
       problems.retry(() => connectWorkers(settings), signal),
       signal,
     );
+    const deciding = {
+      ...control,
+      runs: createRunStarter(await clientOfWorkers(connection, settings), settings, { takesFirstTask: true }),
+    };
     const creatingWorkers = createWorkers({
       connection,
       workflowBundle,
       activities: {
         control: {
-          ...createScheduleActivities(control),
-          ...createBackfillActivities(control),
+          ...createScheduleActivities(deciding),
+          ...createBackfillActivities(deciding),
           ...createRunActivities({
-            ...control,
+            ...deciding,
             outages,
             completeSmallRun: createSmallRunCompleter(exporting),
           }),
