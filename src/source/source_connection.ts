@@ -148,6 +148,13 @@ export interface TransactionIdentity {
   readonly started: string;
 }
 
+/** What the first message of a transaction returns. */
+interface BegunTransaction extends TransactionIdentity {
+  readonly standby: boolean;
+  /** Whether the database has policies, some of which may show all rows. */
+  readonly has_policies: boolean;
+}
+
 /** What a role needs that may do little in PostgreSQL, and whose statements are not trusted with the session. */
 export interface RestrictedRole {
   /** Settings that prove to PostgreSQL what the parameters of a transaction ask for. */
@@ -211,14 +218,17 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   };
 
   const { restrictedRole, resources } = options;
-  // A policy is then an error and not a missing row. Policies restrict the role of queries on purpose.
-  const failOnPolicies = restrictedRole ? '' : `${failOnPoliciesStatement}; `;
+  const setSession = restrictedRole
+    ? `${setStatements(sessionSettings, 'local')}; `
+    : // A policy is then an error and not a missing row. Policies restrict the role of queries on purpose.
+      setInOneStatement({ ...sessionSettings, row_security: 'off' });
+  const findPolicies = restrictedRole ? 'false' : 'exists (select from pg_catalog.pg_policy)';
   // A restricted role has its own limit, which `exportd query setup` sets.
   const limitTemporaryFiles =
     resources && !restrictedRole ? `${limitTemporaryFilesStatement(resources.temp_file_limit)}; ` : '';
   // One message for all: a run has several transactions, and round trips dominate the cost of a short one.
   const beginStatement = (first: string): string =>
-    `begin transaction isolation level ${default_transaction_isolation}, read only; ${setStatements(sessionSettings, 'local')}; ${failOnPolicies}${limitTemporaryFiles}${first}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started`;
+    `begin transaction isolation level ${default_transaction_isolation}, read only; ${setSession}${limitTemporaryFiles}${first}select pg_backend_pid() as pid, pg_is_in_recovery() as standby, (extract(epoch from transaction_timestamp()) * 1000000)::bigint::text as started, ${findPolicies} as has_policies`;
 
   async function beginTransaction(
     connection: pg.PoolClient,
@@ -226,11 +236,13 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
   ): Promise<TransactionIdentity & { readonly standby: boolean }> {
     // Several statements return several results, which the types of the driver do not express.
     const results: unknown = await connection.query(beginStatement(first));
-    const { rows } = (results as pg.QueryResult<TransactionIdentity & { standby: boolean }>[]).at(-1) ?? {};
+    const { rows } = (results as pg.QueryResult<BegunTransaction>[]).at(-1) ?? {};
     const [begun] = rows ?? [];
     if (!begun) throw new Error('The source did not identify the transaction.');
-    if (begun.standby && options.allowsStandby === false) throw new SourceIsStandby();
-    return begun;
+    const { has_policies, ...transaction } = begun;
+    if (transaction.standby && options.allowsStandby === false) throw new SourceIsStandby();
+    if (has_policies) await connection.query(allowHarmlessPolicies);
+    return transaction;
   }
 
   /**
@@ -357,8 +369,15 @@ function settingsInMessage(parameters: Readonly<Record<string, string>>): string
   if (settings.length === 0) return '';
   // Such a byte would end the message. As a parameter it is an error of the value.
   if (settings.some(([, value]) => value.includes('\0'))) return undefined;
-  const rows = settings.map((setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`);
-  return `select set_config(name, value, true) from (values ${rows.join(', ')}) as setting (name, value); `;
+  return setInOneStatement(parameters);
+}
+
+/** Sets parameters of the transaction: twenty statements would take PostgreSQL as long as a short query. Ends with a semicolon. */
+function setInOneStatement(parameters: Readonly<Record<string, string>>): string {
+  const rows = Object.entries(parameters).map(
+    (setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`,
+  );
+  return `select count(set_config(name, value, true)) from (values ${rows.join(', ')}) as setting (name, value); `;
 }
 
 /** Sets the limit if the role may. */
@@ -366,10 +385,10 @@ const limitTemporaryFilesStatement = (limit: string): string =>
   `select set_config('temp_file_limit', ${pg.escapeLiteral(limit)}, true) where has_parameter_privilege('temp_file_limit', 'set')`;
 
 /**
- * Makes PostgreSQL reject statements whose rows policies would filter. It does not distinguish policies that show all rows,
- * which `exportd query setup` creates for other roles: where they apply, the barrier looks for others.
+ * PostgreSQL rejects statements whose rows policies would filter, if `row_security` is off. It does not distinguish policies
+ * that show all rows, which `exportd query setup` creates for other roles: where they apply, the barrier looks for others.
  */
-const failOnPoliciesStatement = `select set_config('row_security', case when exists (
+const allowHarmlessPolicies = `select set_config('row_security', case when exists (
   select from (select distinct polrelid from pg_catalog.pg_policy) policy
   where row_security_active(polrelid) and not ${hidesRowsSql('polrelid')}) then 'on' else 'off' end, true)`;
 
