@@ -106,7 +106,7 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     if (!end) return { status: 'Absent', latest_error: null };
     if (end.wake_schedule) await schedules.wake(end.batch_export_id);
     for (const id of end.backfill_ids) {
-      const { status, blocked_runs } = await takeBackfillStep(dependencies, id);
+      const { status, blocked_runs } = await takeBackfillStep(dependencies, id, end.batch_export_id);
       if (status !== 'Running' || blocked_runs > 0) await backfills.wake(id);
     }
     return { status: end.status, latest_error: end.latest_error };

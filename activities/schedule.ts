@@ -157,8 +157,9 @@ interface TakenBackfillStep extends Omit<BackfillStep, 'start_runs'> {
 export async function takeBackfillStep(
   { journal, policies, runs }: Pick<BackfillActivityDependencies, 'journal' | 'policies' | 'runs'>,
   backfillId: string,
+  knownExport?: string,
 ): Promise<TakenBackfillStep> {
-  const { start_runs, ...step } = await advanceBackfill(journal, policies, backfillId);
+  const { start_runs, ...step } = await advanceBackfill(journal, policies, backfillId, knownExport);
   return { ...step, blocked_runs: await runs.startAll(start_runs) };
 }
 

@@ -42,22 +42,25 @@ export interface BackfillStep {
   readonly runs_created: number;
   readonly runs_ended: number;
   readonly total_runs: number;
-  /** When it is done at the pace so far, ISO 8601; null while that is not known, and unless it runs. */
+  /** When it is done at the pace so far, ISO 8601; null while that is not known, unless it runs, and if `knownExport` was given. */
   readonly done_at: string | null;
 }
 
-/** Records the backfill's ended runs, creates as many new ones as its concurrency allows, and completes it at the end. */
+/**
+ * Records the backfill's ended runs, creates as many new ones as its concurrency allows, and completes it at the end.
+ * @param knownExport the export of the backfill, which a run of it knows
+ */
 export async function advanceBackfill(
   journal: Journal,
   policies: Policies,
   backfillId: string,
+  knownExport?: string,
 ): Promise<BackfillStep> {
   return journal.transaction(async (transaction): Promise<BackfillStep> => {
-    const { rows } = await transaction.connection.query<{ batch_export_id: string; created_at: string }>(
-      'select batch_export_id, created_at from exportd.backfills where id = $1',
-      [backfillId],
-    );
-    const { batch_export_id: batchExportId, created_at = '' } = rows[0] ?? {};
+    const { batchExportId, created_at } =
+      knownExport === undefined
+        ? await readBackfill(transaction.connection, backfillId)
+        : { batchExportId: knownExport, created_at: null };
     if (batchExportId === undefined)
       return {
         ended: true,
@@ -80,7 +83,8 @@ export async function advanceBackfill(
       status === 'Absent'
         ? [0, 0, 0]
         : [state.runs_created, state.runs_created - state.active.length, plannedRuns(state.spec.plan)];
-    const pace = { created_at, last_updated_at: transaction.now.toISOString() };
+    const pace = created_at !== null &&
+      status === 'Running' && { created_at, last_updated_at: transaction.now.toISOString() };
     return {
       ended: status === 'Completed' || status === 'Cancelled' || status === 'Absent',
       status,
@@ -88,9 +92,21 @@ export async function advanceBackfill(
       runs_created,
       runs_ended,
       total_runs,
-      done_at: status === 'Running' ? doneAt({ ...pace, finished: runs_ended, total: total_runs }) : null,
+      done_at: pace ? doneAt({ ...pace, finished: runs_ended, total: total_runs }) : null,
     };
   });
+}
+
+async function readBackfill(
+  connection: Connection,
+  backfillId: string,
+): Promise<{ readonly batchExportId: string | undefined; readonly created_at: string | null }> {
+  const { rows } = await connection.query<{ batch_export_id: string; created_at: string }>(
+    'select batch_export_id, created_at from exportd.backfills where id = $1',
+    [backfillId],
+  );
+  const [row] = rows;
+  return { batchExportId: row?.batch_export_id, created_at: row?.created_at ?? null };
 }
 
 /** Completes a backfill that has nothing left. Only a repair has a queue. */
