@@ -1,7 +1,7 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ReceivedSignal } from '../src/contract/workflow_inputs.ts';
 import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_schedule.ts';
-import { describeSchedule } from '../src/decisions/schedule_details.ts';
+import { createScheduleDescriber } from '../src/decisions/schedule_details.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
 import { advanceBackfill, type BackfillStep } from '../src/decisions/advance_backfill.ts';
 import type { Policies } from '../src/decisions/policies.ts';
@@ -53,9 +53,10 @@ export type ScheduleActivities = ReturnType<typeof createScheduleActivities>;
 /** The activities of `batchExportSchedule`. */
 export function createScheduleActivities(dependencies: ScheduleActivityDependencies) {
   const { journal, policies, runs, backfills, settings, logger } = dependencies;
+  const describeSchedule = createScheduleDescriber(journal.pool);
   /** Null after an error: what the step has decided is committed, and must reach the workflow. */
   const describe = (batchExportId: string, step: ScheduleStep): Promise<string | null> =>
-    describeSchedule(journal.pool, batchExportId, step).catch((error: unknown) => {
+    describeSchedule(batchExportId, step).catch((error: unknown) => {
       logger.warn({ err: error, batch_export_id: batchExportId }, 'Could not describe a schedule.');
       return null;
     });

@@ -40,6 +40,8 @@ export interface ScheduleStep {
   readonly rejected_signals: readonly string[];
   /** What this step has decided, for the Temporal UI: `pause; 1 interval scheduled; 1 run to start`. */
   readonly decided: string;
+  /** How many commands it has decided. */
+  readonly decided_commands: number;
   /** What the schedule waits for, for the Temporal UI: `the next interval`. */
   readonly waits_for: string;
   /** When the next interval is due; null if none is, or if a run has to end first. */
@@ -90,6 +92,7 @@ export async function advanceSchedule(
   return {
     ...dueRuns,
     decided: decided.length === 0 ? 'nothing to do' : decided.join('; ').slice(0, maxDecidedLength),
+    decided_commands: decidedCommands.length,
     rejected_signals: rejectedSignals,
     start_runs: startRuns,
     cancel_runs: await readRuns(journal.pool, cancelled),

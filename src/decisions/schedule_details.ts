@@ -1,3 +1,4 @@
+import { BoundedMap } from '../concurrency/bounded_map.ts';
 import { escapeMarkdown, toMarkdown } from '../contract/markdown.ts';
 import type { Pool } from '../journal/database.ts';
 import { readCondition } from '../projections/export_conditions.ts';
@@ -5,34 +6,62 @@ import type { ScheduleStep } from './advance_schedule.ts';
 import { factsOf, readDescribedExport } from './described_export.ts';
 import { utcTime } from '../domain/in_words.ts';
 
+/** What a step says of itself. */
+type DescribedStep = Pick<
+  ScheduleStep,
+  'status' | 'decided' | 'decided_commands' | 'waits_for' | 'next_run_at'
+>;
+
+/** How long an export that is well is taken to be as it was read, in milliseconds. The details say when that was. */
+const maxAgeMs = 30 * 60_000;
+/** Bounds the memory of a process. */
+const maxConditions = 10_000;
+
+/** The condition of an export as a step read it. */
+interface KnownCondition {
+  readonly markdown: string;
+  readonly isWell: boolean;
+  readonly waits_for: string;
+  readonly readAt: number;
+}
+
 /**
- * What the Temporal UI says of a schedule after a step, in Markdown: the condition of its export, its next run, what was
- * decided, and what the export is now, which a person may have changed since the workflow started.
+ * Says in the Temporal UI what a schedule is after a step, in Markdown: the condition of its export, its next run, what was
+ * decided, and what the export is now, which a person may have changed since the workflow started. The condition takes
+ * PostgreSQL as long as the run that the step creates, so that not every interval of an export that is well reads it.
+ * @param now a clock in milliseconds
  */
-export async function describeSchedule(
-  pool: Pool,
-  batchExportId: string,
-  {
-    status,
-    decided,
-    waits_for,
-    next_run_at,
-  }: Pick<ScheduleStep, 'status' | 'decided' | 'waits_for' | 'next_run_at'>,
-): Promise<string> {
-  const described = await readDescribedExport(pool, batchExportId);
-  if (!described || status === 'absent') return 'The export does not exist.';
-  const name = `**${escapeMarkdown(described.name)}**`;
-  if (status === 'deleted') return `${name} is deleted.`;
-  const condition = await readCondition(pool, batchExportId);
-  return toMarkdown(
-    [
-      `${name}: ${condition ? `${condition.severity}. ${escapeMarkdown(condition.summary)}` : 'no condition'}`,
-    ],
-    [
-      ['Next run', next_run_at === null ? 'none' : utcTime(next_run_at)],
-      ['Waits for', waits_for],
-      [`Decided at ${utcTime(new Date().toISOString())}`, escapeMarkdown(decided)],
-      ...factsOf(described),
-    ],
-  );
+export function createScheduleDescriber(pool: Pool, now: () => number = () => performance.now()) {
+  const known = new BoundedMap<string, KnownCondition>(maxConditions);
+  const conditionOf = async (
+    batchExportId: string,
+    { decided_commands, waits_for }: DescribedStep,
+  ): Promise<string> => {
+    const last = known.get(batchExportId);
+    const isAsBefore = decided_commands === 0 && last?.waits_for === waits_for;
+    if (last?.isWell === true && isAsBefore && now() - last.readAt < maxAgeMs) return last.markdown;
+    const readAt = now();
+    const condition = await readCondition(pool, batchExportId);
+    const text = condition
+      ? `${condition.severity}. ${escapeMarkdown(condition.summary)}`
+      : 'no condition';
+    const markdown = `${text} (${utcTime(new Date().toISOString())})`;
+    known.set(batchExportId, { markdown, isWell: condition?.severity === 'ok', waits_for, readAt });
+    return markdown;
+  };
+  return async (batchExportId: string, step: DescribedStep): Promise<string> => {
+    const described = await readDescribedExport(pool, batchExportId);
+    if (!described || step.status === 'absent') return 'The export does not exist.';
+    const name = `**${escapeMarkdown(described.name)}**`;
+    if (step.status === 'deleted') return `${name} is deleted.`;
+    return toMarkdown(
+      [`${name}: ${await conditionOf(batchExportId, step)}`],
+      [
+        ['Next run', step.next_run_at === null ? 'none' : utcTime(step.next_run_at)],
+        ['Waits for', step.waits_for],
+        [`Decided at ${utcTime(new Date().toISOString())}`, escapeMarkdown(step.decided)],
+        ...factsOf(described),
+      ],
+    );
+  };
 }
