@@ -104,12 +104,13 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
   const followRun = async (runId: string): Promise<EndedRun> => {
     const end = await readRunEnd(journal, runId);
     if (!end) return { status: 'Absent', latest_error: null };
-    if (end.wake_schedule) await schedules.wake(end.batch_export_id);
+    const { batch_export_id, status, latest_error } = end;
+    if (end.wake_schedule) await schedules.wake(batch_export_id);
     for (const id of end.backfill_ids) {
-      const { status, blocked_runs } = await takeBackfillStep(dependencies, id, end.batch_export_id);
-      if (status !== 'Running' || blocked_runs > 0) await backfills.wake(id);
+      const step = await takeBackfillStep(dependencies, id, { run_id: runId, batch_export_id, status });
+      if (step.status !== 'Running' || step.blocked_runs > 0) await backfills.wake(id);
     }
-    return { status: end.status, latest_error: end.latest_error };
+    return { status, latest_error };
   };
   /** Exports and publishes a small run. Undefined when an export worker has to do it. */
   const completeAtOnce = async (runId: string, signal: AbortSignal): Promise<EndedRun | undefined> =>

@@ -3,7 +3,11 @@ import type { ReceivedSignal } from '../src/contract/workflow_inputs.ts';
 import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_schedule.ts';
 import { createScheduleDescriber } from '../src/decisions/schedule_details.ts';
 import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
-import { advanceBackfill, type BackfillStep } from '../src/decisions/advance_backfill.ts';
+import {
+  advanceBackfill,
+  type BackfillStep,
+  type EndedRunOfBackfill,
+} from '../src/decisions/advance_backfill.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
 import { stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
@@ -158,9 +162,9 @@ interface TakenBackfillStep extends Omit<BackfillStep, 'start_runs'> {
 export async function takeBackfillStep(
   { journal, policies, runs }: Pick<BackfillActivityDependencies, 'journal' | 'policies' | 'runs'>,
   backfillId: string,
-  knownExport?: string,
+  ended?: EndedRunOfBackfill,
 ): Promise<TakenBackfillStep> {
-  const { start_runs, ...step } = await advanceBackfill(journal, policies, backfillId, knownExport);
+  const { start_runs, ...step } = await advanceBackfill(journal, policies, backfillId, ended);
   return { ...step, blocked_runs: await runs.startAll(start_runs) };
 }
 

@@ -42,25 +42,32 @@ export interface BackfillStep {
   readonly runs_created: number;
   readonly runs_ended: number;
   readonly total_runs: number;
-  /** When it is done at the pace so far, ISO 8601; null while that is not known, unless it runs, and if `knownExport` was given. */
+  /** When it is done at the pace so far, ISO 8601; null while that is not known, unless it runs, and for one of its runs. */
   readonly done_at: string | null;
+}
+
+/** A run that takes the step of its backfill when it has ended. */
+export interface EndedRunOfBackfill {
+  readonly run_id: string;
+  readonly batch_export_id: string;
+  readonly status: RunStatus;
 }
 
 /**
  * Records the backfill's ended runs, creates as many new ones as its concurrency allows, and completes it at the end.
- * @param knownExport the export of the backfill, which a run of it knows
+ * @param ended the run that takes the step, which then need not be read
  */
 export async function advanceBackfill(
   journal: Journal,
   policies: Policies,
   backfillId: string,
-  knownExport?: string,
+  ended?: EndedRunOfBackfill,
 ): Promise<BackfillStep> {
   return journal.transaction(async (transaction): Promise<BackfillStep> => {
     const { batchExportId, created_at } =
-      knownExport === undefined
+      ended === undefined
         ? await readBackfill(transaction.connection, backfillId)
-        : { batchExportId: knownExport, created_at: null };
+        : { batchExportId: ended.batch_export_id, created_at: null };
     if (batchExportId === undefined)
       return {
         ended: true,
@@ -73,7 +80,10 @@ export async function advanceBackfill(
       };
     const batchExport = await transaction.lock(batchExportDecider, batchExportId);
     const backfill = await transaction.lock(backfillDecider, backfillId);
-    const { mayFail } = await recordEndedRuns(transaction.connection, backfill);
+    const { mayFail } =
+      ended?.status === 'Completed' && isActiveIn(backfill, ended.run_id)
+        ? await recordCompletedRun(backfill, ended.run_id)
+        : await recordEndedRuns(transaction.connection, backfill);
     if (mayFail) await pauseFailingBackfill(transaction, policies.pauseAfterFailures, backfill);
     await createBackfillRuns(transaction, batchExport.state(), batchExportId, backfill, policies);
     await backfill.append('completed', await decideEnd(transaction.connection, batchExportId, backfill));
@@ -205,6 +215,22 @@ async function findNextInterval(
     case 'repair':
       return undefined;
   }
+}
+
+const isActiveIn = (backfill: LockedBackfill, runId: string): boolean => {
+  const state = backfill.state();
+  return state.status !== 'Absent' && state.active.includes(runId);
+};
+
+/** Records that a run has completed. The others that end record themselves, or the workflow of the backfill does. */
+async function recordCompletedRun(
+  backfill: LockedBackfill,
+  runId: string,
+): Promise<{ readonly mayFail: false }> {
+  await backfill.append(`ended:${runId}`, [
+    { type: 'BackfillRunEnded', data: { run_id: runId, status: 'Completed' } },
+  ]);
+  return { mayFail: false };
 }
 
 /**

@@ -6,7 +6,7 @@ import { isIntervalDue } from '../../src/decisions/run_end.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { GenerationSuperseded, RunEnded } from '../../src/domain/run.ts';
-import type { ExistingRun } from '../../src/domain/run_state.ts';
+import type { ExistingRun, RunStatus } from '../../src/domain/run_state.ts';
 import { type CommandName, readCommand } from '../../src/journal/commands.ts';
 import { openJournal, reportVersions } from '../../src/projections/registry.ts';
 import { pendingCommands } from '../../src/temporal/reconcilers/check_executions.ts';
@@ -19,6 +19,7 @@ import { appendLaggingExport, createLaggingExport } from './lagging_export.ts';
 import { readRuns } from './read_runs.ts';
 import { recordSameRows } from './replacements.ts';
 import { commandsInWords, readCommands } from '../journal/read_commands.ts';
+import { readEvents } from '../journal/read_stream.ts';
 
 const { pool } = useTestDatabase();
 const journal = openJournal(pool);
@@ -293,6 +294,33 @@ describe('a backfill', () => {
       [backfillId],
     );
     expect(rows).toEqual([{ status: 'Completed', total_runs: 4, completed_runs: 4, uncounted: 0 }]);
+  });
+
+  it('goes on by the step of each run that ends, however often and in whatever order these are taken', async () => {
+    const policies = quickPolicies({ EXPORTD_BACKFILL_CONCURRENCY: '2' });
+    const { batchExportId: batch_export_id, command, create } = createCommander(journal, policies);
+    await create();
+    const { command: requested } = await command('backfill', {
+      start_at: minutesAgo(5),
+      end_at: minutesAgo(2),
+    });
+    const backfillId = requested.outcome?.backfill_id ?? '';
+    const stepOf = (run_id: string, status: RunStatus = 'Completed') =>
+      advanceBackfill(journal, policies, backfillId, { run_id, batch_export_id, status });
+    const [first = '', second = ''] = (await runsOf(batch_export_id)).map(({ id }) => id);
+    for (const run of [first, second]) await completeRun(run);
+    expect(await stepOf(second)).toMatchObject({ status: 'Running', runs_created: 4, runs_ended: 1 });
+    const after = await stepOf(first);
+    expect(after).toMatchObject({ status: 'Running', runs_created: 4, runs_ended: 2, done_at: null });
+    expect(await stepOf(first)).toEqual(after);
+    const [third = '', fourth = ''] = after.start_runs.map(({ run_id }) => run_id);
+    await endRun(journal, policies, third, { status: 'Failed', latest_error: 'Error: a test' });
+    await completeRun(fourth);
+    expect(await stepOf(third, 'Failed')).toMatchObject({ ended: true, status: 'Completed' });
+    expect(await stepOf(fourth)).toMatchObject({ ended: true, status: 'Completed' });
+    const ended = await readEvents(pool, backfillId, 'BackfillRunEnded');
+    expect(ended.map(({ data }) => data.run_id).slice(0, 2)).toEqual([second, first]);
+    expect(ended.map(({ data }) => data.run_id).toSorted()).toEqual([first, second, third, fourth].toSorted());
   });
 
   it('waits for an active run of one of its intervals', async () => {
