@@ -102,13 +102,14 @@ describe('one attempt of a step', () => {
     ]);
   });
 
-  it('ends a local activity that takes too long, and what it waits for, but no ordinary one', async () => {
-    const start = (isLocal: boolean) => {
+  it('ends a local activity that takes too long, and what it waits for, but none whose limit was lifted', async () => {
+    const start = (isLocal: boolean, { lifts = false } = {}) => {
       const released = Promise.withResolvers<undefined>();
       let signal: AbortSignal | undefined;
       const { run } = createStep({ info: { isLocal }, localLimitMs: 20 });
       const ended = run((attempt) => {
         signal = attempt.signal;
+        if (lifts) attempt.liftLimit();
         return released.promise;
       }).then(
         () => undefined,
@@ -119,13 +120,17 @@ describe('one attempt of a step', () => {
       );
       return { ended, released, isAborted: () => signal?.aborted };
     };
-    // The limit of the first would pass first, if it had one.
-    const [ordinary, local] = [start(false), start(true)];
+    // The limits of the others would pass first, if they had one.
+    const others = [start(false), start(true, { lifts: true })];
+    const local = start(true);
     expect(await local.ended).toEqual(['TooSlow', true, true]);
-    expect([ordinary.isAborted(), local.isAborted()]).toEqual([false, true]);
-    ordinary.released.resolve(undefined);
-    expect(await ordinary.ended).toBeUndefined();
-    expect(ordinary.isAborted()).toBe(true);
+    expect(local.isAborted()).toBe(true);
+    for (const { isAborted, released, ended } of others) {
+      expect(isAborted()).toBe(false);
+      released.resolve(undefined);
+      expect(await ended).toBeUndefined();
+      expect(isAborted()).toBe(true);
+    }
   });
 
   it('starts nothing while its run waits, and counts the delay of the wait', async () => {
