@@ -1,3 +1,4 @@
+import { createKeyedSemaphore } from '../src/concurrency/keyed_semaphore.ts';
 import type { Settings } from '../src/config/settings.ts';
 import { type ContinuedRun, continueRun } from '../src/decisions/continue_run.ts';
 import type { Policies } from '../src/decisions/policies.ts';
@@ -65,6 +66,12 @@ interface RunActivityDependencies extends CountDependencies {
 /** How long a query of the source is a local activity, in milliseconds: most take less. */
 const localSourceLimitMs = 2_000;
 
+/**
+ * Runs that a worker checks, counts and completes at a time, how long one waits for that within its workflow task, and after
+ * how long it asks again, in milliseconds. More at a time would make all of them slow, and slow ones are no local activities.
+ */
+const localRuns = { atOnce: 16, waitMs: 6_000, againMs: 1_000 };
+
 export type RunActivities = ReturnType<typeof createRunActivities>;
 
 /** How a run ended, as its execution shows it. */
@@ -115,6 +122,16 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
   /** Exports and publishes a small run. Undefined when an export worker has to do it. */
   const completeAtOnce = async (runId: string, signal: AbortSignal): Promise<EndedRun | undefined> =>
     (await completeSmallRun(runId, signal)) ? followRun(runId) : undefined;
+  const turns = createKeyedSemaphore<string>({ total: localRuns.atOnce, keepsLast: true });
+  const notYet = new Error('Other runs of the worker have their turn.');
+  /** Waits for the turn of a run, fairly among projects. Undefined if it does not come in time. */
+  const waitForTurn = async (project: string, signal: AbortSignal): Promise<(() => void) | undefined> => {
+    const timeout = { ms: localRuns.waitMs, error: () => notYet };
+    return turns.acquire(project, { signal, timeout }).catch((error: unknown) => {
+      if (error !== notYet) throw error;
+      return undefined;
+    });
+  };
   const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   // They are retried until the control database and Temporal accept them.
   const journalActivities = wrapActivities(
@@ -163,19 +180,28 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
       },
       {
         /**
-         * Checks once whether an open transaction may still add rows to the run's interval; counts them when none may.
-         * `completes`: it then does what `completeSmallRun` does, of a small run that replaces nothing.
+         * Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. With
+         * its `project` a run waits for its turn before, and then does what `completeSmallRun` does if it is small and
+         * replaces nothing.
          */
         checkBarrier: async (
-          { signal, liftLimit },
-          { completes = false, ...input }: { run_id: string; state: BarrierState; completes?: boolean },
+          attempt,
+          { project, ...input }: { run_id: string; state: BarrierState; project?: string },
         ): Promise<RunBarrierCheck & { readonly ended?: EndedRun }> => {
-          const check = await checkRunBarrier({ ...dependencies, barriers }, input, signal);
-          const { counted } = check;
-          if (!completes || counted?.is_small !== true || counted.check_replacement) return check;
-          liftLimit();
-          const ended = await completeAtOnce(input.run_id, signal);
-          return ended ? { ...check, ended } : { ...check, counted: { ...counted, is_small: false } };
+          const { signal, withoutLimit } = attempt;
+          const check = () => checkRunBarrier({ ...dependencies, barriers }, input, signal);
+          if (project === undefined) return check();
+          const endTurn = await withoutLimit(() => waitForTurn(project, signal));
+          if (!endTurn) return { state: input.state, wait_ms: localRuns.againMs, blocked_by: [] };
+          try {
+            const checked = await check();
+            const { counted } = checked;
+            if (counted?.is_small !== true || counted.check_replacement) return checked;
+            const ended = await withoutLimit(() => completeAtOnce(input.run_id, signal));
+            return ended ? { ...checked, ended } : { ...checked, counted: { ...counted, is_small: false } };
+          } finally {
+            endTurn();
+          }
         },
 
         /** Counts the rows of the run's interval. A run without rows is ready to be published after this. */

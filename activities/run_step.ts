@@ -162,8 +162,8 @@ export interface StepAttempt {
   readonly slot: YieldableSlots;
   /** A request to the destination failed. While it is retried, another attempt uses the slot. */
   readonly requestFailed: (failure: DestinationError) => void;
-  /** Takes the limit of a local activity off, for work that limits its own time. */
-  readonly liftLimit: () => void;
+  /** Does work that limits its own time, without the limit of a local activity. It has all its time again after that. */
+  readonly withoutLimit: <Result>(work: () => Promise<Result>) => Promise<Result>;
 }
 
 /** What an activity does in one attempt, with the input of its workflow. */
@@ -239,14 +239,14 @@ async function runStep<Result>(
     progress: { rows: number },
     signal: AbortSignal,
     heartbeat: () => void,
-    liftLimit: () => void,
+    withoutLimit: StepAttempt['withoutLimit'],
   ) => {
     const workWith = (slot: YieldableSlot) =>
       work({
         signal,
         progress,
         heartbeat,
-        liftLimit,
+        withoutLimit,
         withoutSpending: budget.withoutSpending,
         slot,
         requestFailed: (failure) => {
@@ -268,10 +268,10 @@ async function runStep<Result>(
         : setInterval(heartbeat, heartbeatIntervalMs(options.heartbeatTimeoutMs));
     try {
       const signal = AbortSignal.any([context.cancellationSignal, ended.signal]);
-      return await Promise.race([withSlot(progress, signal, heartbeat, limit.lift), limit.exceeded]);
+      return await Promise.race([withSlot(progress, signal, heartbeat, limit.without), limit.exceeded]);
     } finally {
       clearInterval(timer);
-      limit.lift();
+      limit.end();
       ended.abort(attemptEnded);
     }
   };
@@ -314,12 +314,29 @@ const attemptEnded = Object.assign(new Error('The attempt has ended.'), { name: 
 /**
  * Limits the time of a local activity. It does not wait for a server that hangs.
  * @param limitMs in milliseconds; undefined for no limit
- * @returns `exceeded` rejects after that time, unless the limit was lifted
+ * @returns `exceeded` rejects after that time, without that of `without`; `end` is called at the end of the attempt
  */
 function limitLocally(name: string, limitMs: number | undefined) {
   const { promise: exceeded, reject } = Promise.withResolvers<never>();
-  const timer = limitMs === undefined ? undefined : setTimeout(() => reject(tooSlow(name)), limitMs);
-  return { exceeded, lift: () => clearTimeout(timer) };
+  let timer: NodeJS.Timeout | undefined;
+  let isOver = false;
+  const start = (): void => {
+    if (limitMs !== undefined && !isOver) timer = setTimeout(() => reject(tooSlow(name)), limitMs);
+  };
+  const without: StepAttempt['withoutLimit'] = async (work) => {
+    clearTimeout(timer);
+    try {
+      return await work();
+    } finally {
+      start();
+    }
+  };
+  const end = (): void => {
+    isOver = true;
+    clearTimeout(timer);
+  };
+  start();
+  return { exceeded, without, end };
 }
 
 const tooSlow = (name: string): ApplicationFailure =>

@@ -248,8 +248,9 @@ async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   const { run_id } = input;
   const local = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const remote = proxyActivities<RunActivities>(remoteSourceOptions(input));
+  const project = workflowInfo().priority?.fairnessKey ?? '';
   const checkAndComplete: RunActivities['checkBarrier'] = (check) =>
-    cancellableByJournal(run_id, () => local.checkBarrier({ ...check, completes: true }));
+    cancellableByJournal(run_id, () => local.checkBarrier({ ...check, project }));
   const source = {
     checkBarrier: callLocallyFirst(input, checkAndComplete, remote.checkBarrier),
     countRows: callLocallyFirst(input, local.countRows, remote.countRows),

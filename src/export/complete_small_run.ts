@@ -23,7 +23,7 @@ export const smallRunRows = 1_000;
  * Small runs that a worker completes at a time outside its export slots, how long one waits for that, and how long it may
  * take then, in milliseconds. Both together are shorter than a workflow task.
  */
-const smallRunLimits = { slots: 8, waitMs: 1_000, timeoutMs: 5_000 };
+const smallRunLimits = { slots: 16, waitMs: 1_000, timeoutMs: 5_000 };
 
 /** What a small run cannot do, or has no time for. An export worker does it. */
 class NotSmall extends Error {

@@ -102,15 +102,14 @@ describe('one attempt of a step', () => {
     ]);
   });
 
-  it('ends a local activity that takes too long, and what it waits for, but none whose limit was lifted', async () => {
-    const start = (isLocal: boolean, { lifts = false } = {}) => {
+  it('ends a local activity that takes too long, and what it waits for, but no work that limits itself', async () => {
+    const start = (isLocal: boolean, { isUnlimited = false } = {}) => {
       const released = Promise.withResolvers<undefined>();
       let signal: AbortSignal | undefined;
       const { run } = createStep({ info: { isLocal }, localLimitMs: 20 });
       const ended = run((attempt) => {
         signal = attempt.signal;
-        if (lifts) attempt.liftLimit();
-        return released.promise;
+        return isUnlimited ? attempt.withoutLimit(() => released.promise) : released.promise;
       }).then(
         () => undefined,
         (error: unknown) => {
@@ -121,7 +120,7 @@ describe('one attempt of a step', () => {
       return { ended, released, isAborted: () => signal?.aborted };
     };
     // The limits of the others would pass first, if they had one.
-    const others = [start(false), start(true, { lifts: true })];
+    const others = [start(false), start(true, { isUnlimited: true })];
     const local = start(true);
     expect(await local.ended).toEqual(['TooSlow', true, true]);
     expect(local.isAborted()).toBe(true);
