@@ -3,7 +3,11 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { waitFor } from '../setup/wait_for.ts';
-import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
+import {
+  createControlPlaneHarness,
+  lastHours,
+  type ControlPlaneHarness,
+} from '../temporal/control_plane_harness.ts';
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
@@ -114,6 +118,23 @@ describe('the run workflow', () => {
     expect((await handle.describe()).typedSearchAttributes.getAll()).toContainEqual(
       expect.objectContaining({ value: 'Completed' }),
     );
+  });
+
+  it('lets its backfill go on also if its worker dies once it has completed', async () => {
+    const complete = completingSmallRuns(createRunRecorder(stack.journal));
+    stack.behaviour.completeSmallRun = async (...of) => {
+      await complete(...of);
+      throw ApplicationFailure.retryable('It is killed.', 'Killed');
+    };
+    const hours = 5;
+    const id = await stack.createExport();
+    const { outcome } = await stack.command(id, 'backfill', lastHours(hours));
+    const workflowId = workflowIds(stack.settings).backfill(outcome?.backfill_id ?? '');
+    await waitFor(async () => {
+      const runs = await stack.runsOf(id);
+      return runs.length === hours && runs.every(({ status }) => status === 'Completed');
+    }, 'all runs of the backfill');
+    await stack.client.workflow.getHandle(workflowId).result();
   });
 
   it('leaves a small interval to an export worker that cannot be completed at once', async () => {
