@@ -179,22 +179,25 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
         heartbeatTimeoutMs: settings.EXPORTD_HEARTBEAT_TIMEOUT,
       },
       {
-        /**
-         * Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. With
-         * its `project` a run waits for its turn before, and then does what `completeSmallRun` does if it is small and
-         * replaces nothing.
-         */
+        /** Checks once whether an open transaction may still add rows to the run's interval; counts them when none may. */
         checkBarrier: async (
-          attempt,
-          { project, ...input }: { run_id: string; state: BarrierState; project?: string },
+          { signal },
+          input: { run_id: string; state: BarrierState },
+        ): Promise<RunBarrierCheck> => checkRunBarrier({ ...dependencies, barriers }, input, signal),
+
+        /**
+         * Waits for the turn of the run among those of the worker, does what `checkBarrier` does, and what `completeSmallRun`
+         * does if the run is small and replaces nothing.
+         * @param input.project empty if the run was started without one
+         */
+        exportWhenSettled: async (
+          { signal, withoutLimit },
+          { project, ...input }: { run_id: string; state: BarrierState; project: string },
         ): Promise<RunBarrierCheck & { readonly ended?: EndedRun }> => {
-          const { signal, withoutLimit } = attempt;
-          const check = () => checkRunBarrier({ ...dependencies, barriers }, input, signal);
-          if (project === undefined) return check();
           const endTurn = await withoutLimit(() => waitForTurn(project, signal));
           if (!endTurn) return { state: input.state, wait_ms: localRuns.againMs, blocked_by: [] };
           try {
-            const checked = await check();
+            const checked = await checkRunBarrier({ ...dependencies, barriers }, input, signal);
             const { counted } = checked;
             if (counted?.is_small !== true || counted.check_replacement) return checked;
             const ended = await withoutLimit(() => completeAtOnce(input.run_id, signal));

@@ -374,6 +374,7 @@ const descriptions: Readonly<Record<string, string>> = {
   exportRange: 'the export',
   finishExport: 'the comparison with the source',
   completeSmallRun: 'the export',
+  exportWhenSettled: 'the check for open transactions',
   publishManifest: 'publishing the manifest',
 };
 

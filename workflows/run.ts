@@ -163,7 +163,7 @@ function callLocallyFirst<Input, Output>(
 const recording = proxyLocalActivities<RunActivities>(journalOptions);
 
 type RunActivityResult<Name extends keyof RunActivities> = Awaited<ReturnType<RunActivities[Name]>>;
-type BarrierActivityResult = RunActivityResult<'checkBarrier'>;
+type BarrierActivityResult = RunActivityResult<'exportWhenSettled'>;
 type EndedRun = RunActivityResult<'signalRunEnd'>;
 
 /**
@@ -191,7 +191,7 @@ export async function batchExportRun(input: RunInput): Promise<void> {
     outcome = outcomeOf(error);
     if (outcome === undefined) throw error;
   }
-  const { continued, ended } = exported;
+  const { continued, ended, rows } = exported;
   if (continued && outcome === undefined) return continueAsNewRun(continued, input);
   if (outcome !== undefined && outcome !== 'already_ended') {
     const recorded = await recordOutcome(run_id, outcome);
@@ -201,7 +201,8 @@ export async function batchExportRun(input: RunInput): Promise<void> {
   }
   const { status, latest_error } =
     ended ?? (await CancellationScope.nonCancellable(() => recording.signalRunEnd({ run_id })));
-  showStatus(input, status, latest_error === null ? status : `${status}: ${latest_error}`);
+  const done = rows === undefined ? status : `${status}: ${rowsText(rows)}`;
+  showStatus(input, status, latest_error === null ? done : `${status}: ${latest_error}`);
   // A step of a run that was cancelled in the meantime fails because the run has ended, or is cancelled, whichever is first.
   if (status === 'Cancelled' && CancellationScope.current().consideredCancelled)
     throw new CancelledFailure(latest_error ?? cancelledInTemporal);
@@ -241,6 +242,16 @@ interface ExportedInterval {
   readonly continued?: RunActivityResult<'continueRun'>;
   /** How the run ended, if those who wait for that know already. */
   readonly ended?: EndedRun;
+  /** Of a run that has ended with that, for the Temporal UI. */
+  readonly rows?: number;
+}
+
+/** What a run asks until its source has settled, and then. */
+interface SettlingSource extends Pick<RunActivities, 'countRows'> {
+  /** A small run may end with it. */
+  readonly checkBarrier: (
+    check: Parameters<RunActivities['checkBarrier']>[0],
+  ) => Promise<BarrierActivityResult>;
 }
 
 /** Exports and publishes an interval. */
@@ -249,10 +260,10 @@ async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   const local = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const remote = proxyActivities<RunActivities>(remoteSourceOptions(input));
   const project = workflowInfo().priority?.fairnessKey ?? '';
-  const checkAndComplete: RunActivities['checkBarrier'] = (check) =>
-    cancellableByJournal(run_id, () => local.checkBarrier({ ...check, project }));
-  const source = {
-    checkBarrier: callLocallyFirst(input, checkAndComplete, remote.checkBarrier),
+  const exportWhenSettled = (check: Parameters<RunActivities['checkBarrier']>[0]) =>
+    cancellableByJournal(run_id, () => local.exportWhenSettled({ ...check, project }));
+  const source: SettlingSource = {
+    checkBarrier: callLocallyFirst(input, exportWhenSettled, remote.checkBarrier),
     countRows: callLocallyFirst(input, local.countRows, remote.countRows),
   };
   const counted = input.counted
@@ -268,7 +279,7 @@ async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   if (is_small) {
     showDetails(input, `Exporting ${rowsText(rows)}`);
     const small = await cancellableByJournal(run_id, () => recording.completeSmallRun({ run_id }));
-    if (small.ended) return small;
+    if (small.ended) return { ...small, rows };
   }
   if (rows > 0) {
     showStatus(input, 'Running', `Exporting ${rowsText(rows)}${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
@@ -337,17 +348,17 @@ function continueAsNewRun(
  * that.
  */
 async function countSettledRows(
-  source: Pick<RunActivities, 'checkBarrier' | 'countRows'>,
+  source: SettlingSource,
   input: RunInput,
-): Promise<CountedRows | { readonly ended: EndedRun }> {
+): Promise<CountedRows | { readonly ended: EndedRun; readonly rows: number }> {
   const { counted, ended, ...waited } = await waitForTransactions(source, input);
-  if (ended) return { ended };
+  if (ended) return { ended, rows: counted?.rows ?? 0 };
   return counted ?? source.countRows({ run_id: input.run_id, ...waited });
 }
 
 /** Waits until no open transaction of the source can add rows to the interval, or until the settle timeout. */
 async function waitForTransactions(
-  source: Pick<RunActivities, 'checkBarrier'>,
+  source: Pick<SettlingSource, 'checkBarrier'>,
   input: RunInput,
 ): Promise<Omit<CountInput, 'run_id'> & Pick<BarrierActivityResult, 'counted' | 'ended'>> {
   const { run_id, limits } = input;

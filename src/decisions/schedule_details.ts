@@ -42,9 +42,7 @@ export function createScheduleDescriber(pool: Pool, now: () => number = () => pe
     if (last?.isWell === true && isAsBefore && now() - last.readAt < maxAgeMs) return last.markdown;
     const readAt = now();
     const condition = await readCondition(pool, batchExportId);
-    const text = condition
-      ? `${condition.severity}. ${escapeMarkdown(condition.summary)}`
-      : 'no condition';
+    const text = condition ? `${condition.severity}. ${escapeMarkdown(condition.summary)}` : 'no condition';
     const markdown = `${text} (${utcTime(new Date().toISOString())})`;
     known.set(batchExportId, { markdown, isWell: condition?.severity === 'ok', waits_for, readAt });
     return markdown;

@@ -374,9 +374,7 @@ function settingsInMessage(parameters: Readonly<Record<string, string>>): string
 
 /** Sets parameters of the transaction: twenty statements would take PostgreSQL as long as a short query. Ends with a semicolon. */
 function setInOneStatement(parameters: Readonly<Record<string, string>>): string {
-  const rows = Object.entries(parameters).map(
-    (setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`,
-  );
+  const rows = Object.entries(parameters).map((setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`);
   return `select count(set_config(name, value, true)) from (values ${rows.join(', ')}) as setting (name, value); `;
 }
 

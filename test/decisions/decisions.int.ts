@@ -320,7 +320,9 @@ describe('a backfill', () => {
     expect(await stepOf(fourth)).toMatchObject({ ended: true, status: 'Completed' });
     const ended = await readEvents(pool, backfillId, 'BackfillRunEnded');
     expect(ended.map(({ data }) => data.run_id).slice(0, 2)).toEqual([second, first]);
-    expect(ended.map(({ data }) => data.run_id).toSorted()).toEqual([first, second, third, fourth].toSorted());
+    expect(ended.map(({ data }) => data.run_id).toSorted()).toEqual(
+      [first, second, third, fourth].toSorted(),
+    );
   });
 
   it('waits for an active run of one of its intervals', async () => {

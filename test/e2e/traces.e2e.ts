@@ -136,7 +136,7 @@ describe('the trace of a backfill', () => {
       ['worker', 'RunWorkflow:batchExportBackfill'],
       ['worker', 'RunActivity:advanceBackfill'],
       ['worker', 'RunWorkflow:batchExportRun'],
-      ['worker', 'RunActivity:checkBarrier'],
+      ['worker', 'RunActivity:exportWhenSettled'],
       ['worker', 'RunActivity:exportInterval'],
       ['worker', 'copy public.events'],
       ['worker', 'S3 PutObject'],

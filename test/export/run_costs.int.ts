@@ -133,7 +133,7 @@ async function backfillHours(first: number) {
   for (const { run_id } of started) {
     recorder.take();
     const { ended } = await recorder.inStep('the run', () =>
-      activities.checkBarrier({ run_id, state: { phase: 'settling' }, project: '1' }),
+      activities.exportWhenSettled({ run_id, state: { phase: 'settling' }, project: '1' }),
     );
     expect(ended).toEqual({ status: 'Completed', latest_error: null });
     costsOfRuns.push(recorder.take());

@@ -176,7 +176,9 @@ export async function createControlPlaneHarness(
     readSelection: () => Promise.resolve(allRows),
     completeSmallRun: (runId: string, signal: AbortSignal) => behaviour.completeSmallRun(runId, signal),
     ...createWorkflowClients(client, pool, settings),
-    runs: createRunStarter(await clientOfWorkers(connection, settings), runSettings, { takesFirstTask: true }),
+    runs: createRunStarter(await clientOfWorkers(connection, settings), runSettings, {
+      takesFirstTask: true,
+    }),
     logger,
     settings,
   };

@@ -101,7 +101,10 @@ describe('the run workflow', () => {
     await handle.result();
     const { events } = await handle.fetchHistory();
     // The worker that started it, from an activity, took its first task with the response.
-    expect(events?.[0]?.workflowExecutionStartedEventAttributes).toHaveProperty('eagerExecutionAccepted', true);
+    expect(events?.[0]?.workflowExecutionStartedEventAttributes).toHaveProperty(
+      'eagerExecutionAccepted',
+      true,
+    );
     const types = (events ?? []).map((event) =>
       Object.keys(event).find((field) => field.endsWith('EventAttributes')),
     );
