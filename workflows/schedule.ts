@@ -178,7 +178,7 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
           ])
         : { blocked_runs: step.blocked_runs };
     more = step.has_more || inbox.waitingCount() > signalsPerStep;
-    const isQuiet = !more && !hasRunsToChange;
+    const isQuiet = !more && step.blocked_runs !== null;
     const isLong =
       workflowInfo().continueAsNewSuggested ||
       inbox.commandCount() >= step.continue_after ||
