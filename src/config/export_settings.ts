@@ -117,7 +117,7 @@ export const workflows = {
 /** How a run writes its files. */
 export const exports = {
   EXPORTD_EXPORT_SLOTS: machineCount(Math.max(4, Math.floor(cores / 2))).describe(
-    'Intervals, or ranges of them, that a worker exports at the same time, beside small ones, and one more for a project that has none. Default: half its cores, at least 4.',
+    'Intervals, or ranges of them, that a worker exports at the same time, and one more for a project that has none. Default: half its cores, at least 4.',
   ),
   EXPORTD_TABLE_READ_TIMEOUT: duration('60s').describe(
     'How long a worker reads a table to describe it or to list its versions. A check may take 55 minutes.',
