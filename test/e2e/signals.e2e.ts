@@ -82,10 +82,18 @@ describe('signals sent with the temporal command line', () => {
 
   it('are in the history like those of the HTTP API', async () => {
     await stack.call('POST', `/batch_exports/${exportId}/unpause/`);
-    const names = async () =>
-      ((await client.workflow.getHandle(workflowId()).fetchHistory()).events ?? [])
-        .map((event) => event.workflowExecutionSignaledEventAttributes?.signalName)
-        .filter((name) => name !== undefined && name !== null);
+    /** Of all executions that the schedule continued as, oldest first. */
+    const names = async () => {
+      const executions = [];
+      for await (const execution of client.workflow.list({ query: `WorkflowId = '${workflowId()}'` }))
+        executions.push(execution);
+      const signalled = [];
+      for (const { runId } of executions.toSorted((a, b) => a.startTime.getTime() - b.startTime.getTime())) {
+        const { events } = await client.workflow.getHandle(workflowId(), runId).fetchHistory();
+        signalled.push(...(events ?? []).map((event) => event.workflowExecutionSignaledEventAttributes));
+      }
+      return signalled.map((signal) => signal?.signalName).filter((name) => typeof name === 'string');
+    };
     // Not the last signal: the reconciler can signal a command again that was pending when it ran.
     await waitFor(async () => {
       const signalled = await names();

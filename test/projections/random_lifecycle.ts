@@ -256,7 +256,8 @@ export async function startLifecycle() {
     unchanged: (choice: number) =>
       withRun(choice, async (id, run) => {
         const replaced = await recorder.findReplaced(run);
-        if (replaced) await recorder.completeUnchanged(id, replaced);
+        // A run exports again what another has adopted.
+        if (replaced?.adopted_by === null) await recorder.completeUnchanged(id, replaced);
       }),
     end: (choice: number, status: Parameters<typeof endRun>[3]['status']) =>
       withRun(choice, (id) => endRun(journal, policies, id, { status, latest_error: 'Test: a reason.' })),
