@@ -58,13 +58,9 @@ it('older intervals of a project come first, across its exports, and no project 
   const { promise: released, resolve: release } = Promise.withResolvers<undefined>();
   const started: number[] = [];
   stack.behaviour.duringExport = async (runId, _range, progress) => {
-    const { rows } = await stack.pool.query<{ team_id: number }>(
-      'select team_id from exportd.batch_export_runs where id = $1',
-      [runId],
-    );
-    const [{ team_id } = { team_id: 0 }] = rows;
-    started.push(team_id);
-    if (!busy.includes(team_id)) return;
+    const project = (await stack.projectOf(runId)) ?? 0;
+    started.push(project);
+    if (!busy.includes(project)) return;
     // An attempt without progress would yield its slot.
     const rowByRow = setInterval(() => {
       progress.rows += 1;

@@ -23,20 +23,12 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-const projectOf = async (runId: string): Promise<number | undefined> => {
-  const { rows } = await stack.pool.query<{ team_id: number }>(
-    'select team_id from exportd.batch_export_runs where id = $1',
-    [runId],
-  );
-  return rows[0]?.team_id;
-};
-
 it('attempts of a project that hang keep no run of another project waiting', async () => {
   const started: (number | undefined)[] = [];
   const [released, met] = [Promise.withResolvers<undefined>(), Promise.withResolvers<undefined>()];
   const ofOthers = () => started.filter((project) => project !== 2).length;
   stack.behaviour.duringExport = async (runId) => {
-    const project = await projectOf(runId);
+    const project = await stack.projectOf(runId);
     started.push(project);
     if (project === 2) await released.promise;
     // All slots are free for them at the same time.

@@ -17,19 +17,11 @@ beforeAll(async () => {
 });
 afterAll(() => stack.close());
 
-const projectOf = async (runId: string): Promise<number | undefined> => {
-  const { rows } = await stack.pool.query<{ team_id: number }>(
-    'select team_id from exportd.batch_export_runs where id = $1',
-    [runId],
-  );
-  return rows[0]?.team_id;
-};
-
 it('small runs of a project that hang have not all turns of a worker, and the others wait for theirs', async () => {
   const released = Promise.withResolvers<undefined>();
   let hanging = 0;
   stack.behaviour.completeSmallRun = async (runId) => {
-    if ((await projectOf(runId)) === 2) {
+    if ((await stack.projectOf(runId)) === 2) {
       hanging += 1;
       await released.promise;
     }

@@ -112,6 +112,8 @@ export interface ControlPlaneHarness {
   /** Creates an export with one run, of the last whole hour. */
   createExportWithRun(): Promise<string>;
   runsOf(batchExportId: string): Promise<ReadRun[]>;
+  /** The project of a run; undefined if there is no such run. */
+  projectOf(runId: string): Promise<number | undefined>;
   waitForRun(batchExportId: string, status: RunStatus): Promise<ReadRun>;
   close(): Promise<void>;
 }
@@ -228,6 +230,13 @@ export async function createControlPlaneHarness(
     return decided;
   };
   const runsOf = (batch_export_id: string) => readRuns(pool, { batch_export_id });
+  const projectOf = async (runId: string) => {
+    const { rows } = await pool.query<{ team_id: number }>(
+      'select team_id from exportd.batch_export_runs where id = $1',
+      [runId],
+    );
+    return rows[0]?.team_id;
+  };
   const createExport = async (fields: object = {}, projectId?: number) => {
     const id = randomUUID();
     const body = {
@@ -337,6 +346,7 @@ export async function createControlPlaneHarness(
       return id;
     },
     runsOf,
+    projectOf,
     waitForRun: async (batchExportId, status) => {
       let runs: ReadRun[] = [];
       await waitFor(

@@ -182,6 +182,17 @@ describe('the backfill workflow', () => {
       return pattern.test(metadata?.currentDetails ?? '');
     }, `details like ${pattern}`);
 
+  /** Backfills 24 hours of a new export, until the workflow has ended too. */
+  async function backfillWhole() {
+    const id = await stack.createExport();
+    const { outcome } = await stack.command(id, 'backfill', lastHours(24));
+    const backfillId = outcome?.backfill_id ?? '';
+    await waitFor(async () => (await statusOf(backfillId)) === 'Completed', 'the end of the backfill');
+    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfillId));
+    await handle.result();
+    return { id, backfillId, handle };
+  }
+
   it('runs every interval once, a few at a time, across several executions', async () => {
     let running = 0;
     let maxRunning = 0;
@@ -192,12 +203,7 @@ describe('the backfill workflow', () => {
       await wake(...of);
       running -= 1;
     };
-    const id = await stack.createExport();
-    const { outcome } = await stack.command(id, 'backfill', lastHours(24));
-    const backfillId = outcome?.backfill_id ?? '';
-    await waitFor(async () => (await statusOf(backfillId)) === 'Completed', 'the end of the backfill');
-    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfillId));
-    await handle.result();
+    const { id, backfillId, handle } = await backfillWhole();
     const runs = await stack.runsOf(id);
     expect(runs.map(({ status }) => status)).toEqual(Array.from({ length: 24 }, () => 'Completed'));
     expect(new Set(runs.map((run) => run.data_interval_start)).size).toBe(24);
@@ -218,12 +224,7 @@ describe('the backfill workflow', () => {
   it('takes no step for each of its runs, which take their own', async () => {
     const { EXPORTD_BACKFILL_CONCURRENCY: concurrency } = stack.settings;
     stack.behaviour.duringExport = () => Promise.resolve();
-    const id = await stack.createExport();
-    const { outcome } = await stack.command(id, 'backfill', lastHours(24));
-    const backfillId = outcome?.backfill_id ?? '';
-    await waitFor(async () => (await statusOf(backfillId)) === 'Completed', 'the end of the backfill');
-    const handle = stack.client.workflow.getHandle(workflowIds(stack.settings).backfill(backfillId));
-    await handle.result();
+    const { handle } = await backfillWhole();
     const { events } = await handle.fetchHistory();
     const signals = (events ?? []).filter((event) => event.workflowExecutionSignaledEventAttributes);
     // The one that has started it, and those of the last runs.
