@@ -57,6 +57,8 @@ export function createProcessPool({
     readonly pooled: PooledProcess;
     readonly child: ChildProcess;
     readonly ready: Promise<undefined>;
+    /** Ends it when it has been idle for long enough. */
+    idleTimer?: NodeJS.Timeout;
   }
   const alive = new Set<PooledProcess>();
   const idle: Started[] = [];
@@ -102,7 +104,7 @@ export function createProcessPool({
     started.child.unref();
     started.child.channel?.unref();
     idle.push(started);
-    setTimeout(() => {
+    started.idleTimer = setTimeout(() => {
       const index = idle.indexOf(started);
       if (index < 0) return;
       idle.splice(index, 1);
@@ -113,7 +115,8 @@ export function createProcessPool({
   return {
     async use(task) {
       const started = idle.pop() ?? start();
-      const { pooled, child, ready } = started;
+      const { pooled, child, ready, idleTimer } = started;
+      clearTimeout(idleTimer);
       child.ref();
       child.channel?.ref();
       try {

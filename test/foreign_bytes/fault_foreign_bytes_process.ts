@@ -20,6 +20,7 @@ function beGreedyAtOnce(): never {
 serveForeignBytes(
   {
     echo: (input: string) => input,
+    pid: () => process.pid,
     readFile: (path: string) => readFileSync(path, 'utf8').trim(),
     environment: () => Object.keys(process.env),
     endless: beEndless,

@@ -1,7 +1,7 @@
 /** Processes that read what others own: a fault of a parser costs one, and this process goes on. */
 import { join } from 'node:path';
 import { setImmediate as nextTurn } from 'node:timers/promises';
-import { describe, expect, it } from '@jest/globals';
+import { describe, expect, it, jest } from '@jest/globals';
 import {
   createReaders,
   foreignBytesOf,
@@ -95,6 +95,24 @@ describe('an object', () => {
       expect(await foreign.parse(echo, 'next')).toBe('next');
     },
   );
+
+  it('is parsed by the same process as others in the ten seconds before, and by a new one later', async () => {
+    const foreign = readers().of(1);
+    const parsedBy = () => foreign.parse(foreignParser<() => number>('pid'), undefined);
+    const seconds = (count: number) => jest.advanceTimersByTimeAsync(count * 1_000);
+    jest.useFakeTimers({ doNotFake: ['nextTick', 'setImmediate', 'queueMicrotask', 'performance'] });
+    try {
+      const first = await parsedBy();
+      await seconds(6);
+      expect(await parsedBy()).toBe(first);
+      await seconds(6);
+      expect(await parsedBy()).toBe(first);
+      await seconds(10);
+      expect(await parsedBy()).not.toBe(first);
+    } finally {
+      jest.useRealTimers();
+    }
+  });
 
   it('of a project waits for no other, however many one sends', async () => {
     const pool = readers({ EXPORTD_READER_TIMEOUT: '2s' });
