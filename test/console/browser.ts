@@ -36,6 +36,9 @@ export const launchBrowser = async (): Promise<Browser> =>
       '--no-sandbox',
       '--disable-dev-shm-usage',
       '--disable-gpu',
+      // A page that follows another one of its window has its process, and what V8 has compiled of the console.
+      '--renderer-process-limit=1',
+      '--disable-site-isolation-trials',
       `--js-flags=${withoutHelpers.join(' ')}`,
     ],
   });
@@ -74,8 +77,9 @@ export async function openConsole(
   const reset = async (): Promise<void> => {
     await page.unrouteAll({ behavior: 'ignoreErrors' });
     for (const other of context.pages()) if (other !== page) await other.close();
-    if (page.url().startsWith(baseUrl)) await page.evaluate('localStorage.clear(); sessionStorage.clear()');
-    await page.goto('about:blank');
+    // A page of the server without scripts, rather than an empty one, after which Chromium starts another process.
+    await page.goto(`${baseUrl}/livez`);
+    await page.evaluate('localStorage.clear(); sessionStorage.clear()');
     await context.clearCookies();
     if (key !== undefined) await keepKey(context, baseUrl, key);
     problems.length = 0;
