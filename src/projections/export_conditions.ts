@@ -194,8 +194,8 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      ), source as (${openOutage('source')}
      ), temporal as (${openOutage('temporal')}
      ), workers as (${openOutage('workers')}
-     ), worker as (select max(seen_at) as seen_at from exportd.worker_heartbeats
-     ), slots as (
+     ), worker as materialized (select max(seen_at) as seen_at from exportd.worker_heartbeats
+     ), slots as materialized (
        -- Of the workers that run now, unless one has a free slot.
        select sum(export_slots)::int as slots, count(*)::int as workers from exportd.worker_heartbeats
        where seen_at > statement_timestamp() - ${workerSilence}
@@ -217,7 +217,8 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
        ${isoTime('worker.seen_at')} as worker_seen_at,
        case when runs.wait_for_slot and slots.slots is not null then
          json_build_object('slots', slots.slots, 'workers', slots.workers) end as taken_slots
-     from exportd.batch_exports export
+     -- Not id = any($1): a nested loop sorts the ids once more for each export.
+     from unnest($1::uuid[]) as wanted (id) join exportd.batch_exports export on export.id = wanted.id
      join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
      left join runs on runs.batch_export_id = export.id
      left join backfills on backfills.batch_export_id = export.id
@@ -249,7 +250,7 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
          and event.event_type = 'BatchExportPaused'
        order by event.stream_version desc limit 1
      ) pause on true
-     where export.id = any($1) and stream.state->>'status' = 'live'`,
+     where not export.deleted`,
     [ids],
   );
   return rows;
@@ -312,30 +313,33 @@ async function readLedgers(pool: Pool, schedules: readonly Schedule[]): Promise<
   const { rows } = await pool.query<Ledger>(
     `with due as (
        select * from unnest($2::uuid[], $3::timestamptz[], $4::timestamptz[]) as due (id, range_start, range_end)
+     ), without_manifest as (
+       select batch_export_id as id, data_interval_start, data_interval_end, run_id, status, reason, is_scheduled
+       from exportd.intervals
+       where batch_export_id = any($1) and status <> 'exported' and manifest_run_id is null and run_id is not null
+     ), with_run as (
+       select id, count(*) as intervals, ${totalSeconds} as seconds,
+         count(*) filter (where status = 'gap') as gap_intervals,
+         min(data_interval_end) filter (where status <> 'gap') as oldest_end
+       from without_manifest interval
+       where (is_scheduled or status = 'gap') and status <> 'held' and not exists (
+         select from due where due.id = interval.id
+           and interval.data_interval_start >= due.range_start and interval.data_interval_end <= due.range_end)
+       group by id
+     ), gap as (
+       select id, json_agg(json_build_object('data_interval_start', data_interval_start,
+         'data_interval_end', data_interval_end, 'run_id', run_id, 'status', reason) order by data_interval_start desc) as gaps
+       from (select *, row_number() over (partition by id order by data_interval_start desc) as place
+         from without_manifest where status = 'gap') newest
+       where place <= $5 group by id
      )
-     select export.id, with_run.intervals, with_run.seconds, with_run.gap_intervals, with_run.oldest_end, with_run.gaps,
+     select export.id, coalesce(with_run.intervals, 0) as intervals, coalesce(with_run.seconds, 0) as seconds,
+       coalesce(with_run.gap_intervals, 0) as gap_intervals, with_run.oldest_end, coalesce(gap.gaps, '[]') as gaps,
        coalesce(ahead.intervals, 0) as completed_ahead, coalesce(ahead.seconds, 0) as completed_ahead_seconds,
        completed.last_completed_interval_end
      from unnest($1::uuid[]) as export (id)
-     cross join lateral (
-       with without_manifest as (
-         select interval.data_interval_start, interval.data_interval_end, interval.run_id, interval.status,
-           interval.reason, interval.is_scheduled
-         from exportd.intervals interval
-         where interval.batch_export_id = export.id and interval.status <> 'exported'
-           and interval.manifest_run_id is null and interval.run_id is not null
-       )
-       select count(*) as intervals, ${totalSeconds} as seconds,
-         count(*) filter (where status = 'gap') as gap_intervals,
-         min(data_interval_end) filter (where status <> 'gap') as oldest_end,
-         (select coalesce(json_agg(gap), '[]') from (
-            select data_interval_start, data_interval_end, run_id, reason as status from without_manifest
-            where status = 'gap' order by data_interval_start desc limit $5) gap) as gaps
-       from without_manifest interval
-       where (is_scheduled or status = 'gap') and status <> 'held' and not exists (
-         select from due where due.id = export.id
-           and interval.data_interval_start >= due.range_start and interval.data_interval_end <= due.range_end)
-     ) with_run
+     left join with_run on with_run.id = export.id
+     left join gap on gap.id = export.id
      left join (
        select due.id, count(*) as intervals, ${totalSeconds} as seconds
        from due join exportd.intervals interval on interval.batch_export_id = due.id
@@ -461,18 +465,20 @@ const expiredIntervals = `select interval.batch_export_id as id, interval.data_i
   where export.id = any($1) and export.retention_days is not null and interval.manifest_run_id is not null
     and interval.completed_at + make_interval(days => export.retention_days) <= statement_timestamp()`;
 
-/** SQL: the ranges of a relation with `id` and `starts` as JSON, the newest first and one more than is shown. */
-const newestOf = (relation: string, columns: string): string =>
-  `(select coalesce(json_agg(newest order by newest.start desc), '[]') from (
-     select ${columns} from ${relation} where ${relation}.id = export.id order by starts desc limit ${maxTimeRanges + 1}
-   ) newest)`;
+/** SQL: the newest ranges of each export in a relation with `id` and `starts`, and one more than is shown. */
+const newestOf = (kind: keyof TimeFacts, relation: string, fields = ''): string =>
+  `select '${kind}' as kind, id, starts, row_number() over (partition by id order by starts desc) as place,
+     json_build_object('start', ${isoTime('starts')}, 'end', ${isoTime('ends')}${fields}) as fact from ${relation}`;
+
+/** SQL: the facts of a kind, the newest first. */
+const factsOfKind = (kind: keyof TimeFacts): string =>
+  `coalesce(json_agg(fact order by starts desc) filter (where kind = '${kind}'), '[]') as ${kind}`;
 
 /**
- * Reads what is exported, owed and skipped of the time of each export. Of the ledger it reads what is not exported, and the ranges
- * without holes, so that it takes no longer for an export that is years old.
+ * Reads what is exported, owed and skipped of the time of each export that has any. Of the ledger it reads what is not exported, and
+ * the ranges without holes, so that it takes no longer for an export that is years old.
  */
 async function readTime(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap<string, TimeFacts>> {
-  const bounds = `${isoTime('starts')} as start, ${isoTime('ends')} as end`;
   const { rows } = await pool.query<Omit<TimeFacts, 'known_from'>>(
     `with entry as (${ledgerEntries}
      ), marked as (
@@ -481,7 +487,7 @@ async function readTime(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap
        from entry window by_start as (partition by id order by starts)
      ), numbered as (
        select *, count(*) filter (where is_first) over (partition by id order by starts) as number from marked
-     ), ledger as materialized (
+     ), ledger as (
        select id, state, reason, min(starts) as starts, max(ends) as ends from numbered group by id, number, state, reason
      ), covered as (
        select batch_export_id as id, starts, ends from exportd.covered_ranges where batch_export_id = any($1)
@@ -490,20 +496,19 @@ async function readTime(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap
        select *, count(*) filter (where is_first) over (partition by id order by starts) as number from (
          select *, (lag(ends) over (partition by id order by starts) = starts) is not true as is_first
          from expired_interval) found
-     ), expired as materialized (
+     ), expired as (
        select id, min(starts) as starts, max(ends) as ends from expired_number group by id, number
-     )
-     select export.id, ${newestOf('ledger', `${bounds}, state, reason`)} as entries, ${newestOf('covered', bounds)} as covered,
-       ${newestOf('expired', bounds)} as expired,
-       coalesce(backfills.found, '[]') as backfills
-     from unnest($1::uuid[]) as export (id)
-     left join (
-       select batch_export_id as id, json_agg(json_build_object('total', total_runs,
+     ), facts as (
+       ${newestOf('entries', 'ledger', `, 'state', state, 'reason', reason`)}
+       union all ${newestOf('covered', 'covered')}
+       union all ${newestOf('expired', 'expired')}
+       union all
+       select 'backfills', batch_export_id, backfill.created_at, 1, json_build_object('total', total_runs,
          'finished', completed_runs + failed_runs + cancelled_runs + uncounted.runs, 'is_paused', backfill.status = 'Paused',
          'created_at', ${isoTime('backfill.created_at')},
          'last_updated_at', ${isoTime('greatest(backfill.last_updated_at, uncounted.finished_at)')},
          -- Of those that failed, the ledger has each.
-         'remaining', case when kind <> 'failed' then nullif(stream.state -> 'remaining', 'null') end)) as found
+         'remaining', case when kind <> 'failed' then nullif(stream.state -> 'remaining', 'null') end)
        from exportd.backfills backfill
        join exportd.stream_states stream on stream.stream_type = 'backfill' and stream.stream_id = backfill.id
        cross join lateral (
@@ -512,8 +517,9 @@ async function readTime(pool: Pool, ids: readonly string[]): Promise<ReadonlyMap
          join exportd.batch_export_runs run on run.id = open_run.run_id and run.finished_at is not null
          where open_run.backfill_id = backfill.id) uncounted
        where backfill.batch_export_id = any($1) and backfill.finished_at is null and kind <> 'repair'
-       group by 1
-     ) backfills on backfills.id = export.id`,
+     )
+     select id, ${factsOfKind('entries')}, ${factsOfKind('covered')}, ${factsOfKind('expired')}, ${factsOfKind('backfills')}
+     from facts where place <= ${maxTimeRanges + 1} group by id`,
     [ids],
   );
   return new Map(
