@@ -34,8 +34,8 @@ import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Journal } from '../src/journal/journal.ts';
 import type { Logger } from '../src/telemetry/logger.ts';
 import { type ActivityContext, type StepAttempt, wrapActivities } from './run_step.ts';
-import { takeBackfillStep } from './schedule.ts';
 import type { Outages } from '../src/failures/outages.ts';
+import { takeBackfillStep } from './backfill.ts';
 
 interface RunActivityDependencies extends CountDependencies {
   readonly logger: Logger;

@@ -5,32 +5,17 @@ import {
   proxyActivities,
   proxyLocalActivities,
   setCurrentDetails,
-  setDefaultSignalHandler,
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import type {
-  BackfillActivities,
-  BackfillStepOutcome,
-  ScheduleActivities,
-  ScheduleStepOutcome,
-} from '../activities/schedule.ts';
-import {
-  type BackfillInput,
-  commandIdOf,
-  isId,
-  isScheduleInput,
-  type ReceivedSignal,
-  type ScheduleInput,
-  wakeSignal,
-} from '../src/contract/workflow_inputs.ts';
+import type { ScheduleActivities, ScheduleStepOutcome } from '../activities/schedule.ts';
+import { isScheduleInput, type ReceivedSignal, type ScheduleInput } from '../src/contract/workflow_inputs.ts';
 import {
   blockedRunRetryMs,
   commandsPerLocalStep,
   commandsPerRemoteStep,
   floodThreshold,
   journalOptions,
-  maxCarriedCommandSignals,
   maxCarriedManualSignals,
   maxSleepMs,
   remoteJournalOptions,
@@ -38,93 +23,8 @@ import {
   signalsPerStep,
   stepsPerExecution,
 } from './activity_options.ts';
-import { truncate, until, withDetails } from './summaries.ts';
-
-/** A signal: a wake-up, one with the id of a stored command, or a manual one that is itself a command. */
-type CountedSignal =
-  | { readonly type: 'wake' }
-  | { readonly type: 'stored_command' | 'manual'; readonly signal: ReceivedSignal };
-
-/**
- * Numbers the signals of a schedule's chain of executions in order of arrival, from where the previous execution stopped.
- * The workflow uses it, and so does the recovery of signals from the history of a failed execution: both give a signal
- * the same ordinal, and therefore the same id.
- * @param chain run id of the chain's first execution
- * @param carried how many signals the previous executions received
- */
-export function createSignalCounter(chain: string, carried: number | undefined) {
-  let ordinal = carried ?? 0;
-  return {
-    /** How many signals the chain has received. */
-    ordinal: () => ordinal,
-    /** Numbers and classifies one signal. */
-    receive: (name: string, input: unknown, identity?: unknown): CountedSignal => {
-      ordinal += 1;
-      if (name === wakeSignal) return { type: 'wake' };
-      const command_id = commandIdOf(input);
-      return command_id === undefined
-        ? {
-            type: 'manual',
-            signal: {
-              name,
-              ordinal,
-              chain,
-              input: input ?? null,
-              ...(typeof identity === 'string' && { identity }),
-            },
-          }
-        : {
-            type: 'stored_command',
-            signal: { name, ordinal, chain, input: { command_id: command_id.slice(0, maxIdLength) } },
-          };
-    },
-  };
-}
-
-/** Longer ids are invalid and truncated, to keep workflow inputs small. */
-const maxIdLength = 100;
-
-/**
- * Receives the signals of a schedule workflow, in order of arrival. A single default handler receives signals of all
- * names: separate handlers would reorder the signals that wait when an execution starts.
- */
-function createInbox(previous: Pick<ScheduleInput, 'ordinal' | 'signals'>) {
-  const manualSignals = (previous.signals ?? []).filter(({ input }) => commandIdOf(input) === undefined);
-  const commandSignals = (previous.signals ?? []).filter(({ input }) => commandIdOf(input) !== undefined);
-  // A reset keeps this run id, so the new execution recognises repeated signals.
-  const counter = createSignalCounter(workflowInfo().firstExecutionRunId, previous.ordinal);
-  let commandCount = 0;
-  let arrivedCount = 0;
-  setDefaultSignalHandler((name, ...inputs) => {
-    arrivedCount += 1;
-    if (name !== wakeSignal) commandCount += 1;
-    const received = counter.receive(name, inputs[0], inputs[1]);
-    if (received.type === 'manual') manualSignals.push(received.signal);
-    if (received.type === 'stored_command') commandSignals.push(received.signal);
-  });
-  return {
-    /** Whether any signal, even a wake-up, arrived since the last `takeManualSignals`, or manual signals are waiting. */
-    hasPending: () => arrivedCount > 0 || manualSignals.length > 0,
-    /** How many signals, including wake-ups, arrived since the last `takeManualSignals`. */
-    arrivedCount: () => arrivedCount,
-    /** Removes and returns up to `limit` manual signals, oldest first. */
-    takeManualSignals: (limit: number): ReceivedSignal[] => {
-      arrivedCount = 0;
-      return manualSignals.splice(0, limit);
-    },
-    /** Removes and returns up to `limit` signals with a command id, oldest first. Their commands are already stored. */
-    takeCommandSignals: (limit: number): ReceivedSignal[] => commandSignals.splice(0, limit),
-    /** How many manual signals wait. */
-    waitingCount: () => manualSignals.length,
-    /** How many signals except wake-ups this execution has received. */
-    commandCount: () => commandCount,
-    /** State that the next execution of the chain starts with. */
-    carriedState: (): Pick<ScheduleInput, 'ordinal' | 'signals'> => ({
-      ordinal: counter.ordinal(),
-      signals: [...manualSignals, ...commandSignals.slice(0, maxCarriedCommandSignals)],
-    }),
-  };
-}
+import { truncate, until } from './summaries.ts';
+import { createInbox } from './inbox.ts';
 
 const local = proxyLocalActivities<ScheduleActivities>(journalOptions);
 /**
@@ -232,54 +132,4 @@ function createDetailsPublisher(): (step: ScheduleStepOutcome) => void {
       { key: searchAttributes.status, value: attributes.status },
     ]);
   };
-}
-
-/** What the Temporal UI says of a backfill. A repair finds out as it goes how many intervals it has. */
-function progressOf({ runs_created, runs_ended, total_runs, done_at, status }: BackfillStepOutcome): string {
-  if (total_runs === 0) return `${runs_created} ${runs_created === 1 ? 'interval' : 'intervals'} started`;
-  const done = `${runs_ended} of ${total_runs} intervals`;
-  if (status === 'Paused') return `${done}, paused`;
-  // Not in histories that were recorded before.
-  return typeof done_at === 'string'
-    ? `${done}, done about ${done_at.slice(0, 16).replace('T', ' ')} UTC`
-    : done;
-}
-
-const backfillActivities = proxyLocalActivities<BackfillActivities>(journalOptions);
-
-/**
- * Runs the intervals of a backfill: as many runs at a time as its concurrency allows, the next as soon as one signals
- * its end. Like the schedule it decides nothing and keeps no state. Completes when the backfill has ended.
- * @throws ApplicationFailure `InvalidInput`
- */
-export async function batchExportBackfill(input: BackfillInput | undefined): Promise<void> {
-  const backfill_id = input?.backfill_id;
-  // A manual start may pass any input.
-  if (!isId(backfill_id))
-    throw ApplicationFailure.nonRetryable('The input needs a backfill_id.', 'InvalidInput');
-  let woken = false;
-  setDefaultSignalHandler(() => {
-    woken = true;
-  });
-  const { typedSearchAttributes, continuedFromExecutionRunId } = workflowInfo();
-  let details: string | undefined;
-  let currentStatus = typedSearchAttributes.get(searchAttributes.status);
-  for (let steps = 1; ; steps += 1) {
-    woken = false;
-    // Temporal drops the details that the first execution was started with.
-    const describes = continuedFromExecutionRunId !== undefined && steps === 1;
-    const step = await backfillActivities.advanceBackfill({ backfill_id, describes });
-    details ??= step.details;
-    setCurrentDetails(withDetails(progressOf(step), details));
-    if (step.status !== currentStatus)
-      upsertSearchAttributes([{ key: searchAttributes.status, value: step.status }]);
-    currentStatus = step.status;
-    if (step.ended) return;
-    if (workflowInfo().continueAsNewSuggested || steps >= step.continue_after)
-      await continueAsNew<typeof batchExportBackfill>({ backfill_id });
-    const isBlocked = step.blocked_runs > 0;
-    const sleepMs = isBlocked ? blockedRunRetryMs : maxSleepMs.backfill;
-    const purpose = isBlocked ? 'another run of its interval to close' : 'a run to end, at the latest';
-    await condition(() => woken, sleepMs, until(sleepMs, purpose));
-  }
 }

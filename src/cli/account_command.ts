@@ -3,13 +3,13 @@ import { type Command, Option } from 'commander';
 import type { FieldChange } from '../journal/audit.ts';
 import type { Pool } from '../journal/database.ts';
 import { CliError } from './cli_error.ts';
-import { withAudit } from './running_stack.ts';
 import {
   openService,
   type ServiceClient,
   serviceCommand,
   type ServiceCommandOptions,
 } from './service_client.ts';
+import { withAudit } from './control_database.ts';
 
 /** Runs `work` as `withAudit` does. It returns what it has changed. */
 export const withChanges = <Result extends { readonly changes: readonly FieldChange[] }>(

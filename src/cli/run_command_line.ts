@@ -14,7 +14,7 @@ import { addProcessCommands, addTemporalCommands } from './commands/processes.ts
 import { addProjectionCommands } from './commands/projections.ts';
 import { addPropertyCommands, addWarehouseCommands } from './commands/properties.ts';
 import { addQueryCommands } from './commands/query.ts';
-import { addBackfillCommands, addRunCommands, addStatusCommand } from './commands/runs.ts';
+import { addRunCommands } from './commands/runs.ts';
 import { addSecretCommands } from './commands/secrets.ts';
 import { addSourceCommands } from './commands/source.ts';
 import { addVariableCommands } from './commands/variables.ts';
@@ -26,6 +26,8 @@ import { commandSettings, databaseNameOf, serverUrlOf } from './running_stack.ts
 import { addKeyCommands } from './commands/keys.ts';
 import { addProjectCommands } from './commands/projects.ts';
 import { addUserCommands } from './commands/users.ts';
+import { addBackfillCommands } from './commands/backfills.ts';
+import { addStatusCommand } from './commands/status.ts';
 
 /** What a command works on, for `--verbose`: a line for each server. */
 async function describeInstallation(

@@ -15,7 +15,10 @@ interface RemovedSecrets {
 }
 
 /** The time that the clean-up of a deleted export gets: its objects become due first. */
-export const cleanUpTimeOf = ({ oldGenerationRetentionMs, orphanRetentionMs }: MaintenancePolicy): number =>
+export const cleanUpTimeOf = ({
+  oldGenerationRetentionMs,
+  orphanRetentionMs,
+}: Pick<MaintenancePolicy, 'oldGenerationRetentionMs' | 'orphanRetentionMs'>): number =>
   Math.max(oldGenerationRetentionMs, orphanRetentionMs) + hourMs;
 
 /**

@@ -1,7 +1,6 @@
 import closeWithGrace from 'close-with-grace';
 import { createKeyRing, deriveKeys } from '../config/key_ring.ts';
 import { listenError, type Settings } from '../config/settings.ts';
-import { createServerAlarm } from '../failures/operator_faults.ts';
 import { createPool } from '../journal/database.ts';
 import { createSource } from '../source/postgres_source.ts';
 import { createLogger, type Logger } from '../telemetry/logger.ts';
@@ -9,7 +8,6 @@ import { createMetrics, registerPoolMetrics } from '../telemetry/metrics.ts';
 import { startTracing } from '../telemetry/tracing.ts';
 import { countPollers, createRunExecutionWatch, describeTaskQueues } from '../temporal/clients/executions.ts';
 import { createJobClient } from '../temporal/clients/job_client.ts';
-import { createCommandSignaller } from '../temporal/clients/export_workflows.ts';
 import { createClient } from '../temporal/connections.ts';
 import {
   type Monitor,
@@ -21,6 +19,8 @@ import { registerDeploymentMetrics, registerExportMetrics } from './metrics.ts';
 import { createServerMonitor } from './monitoring.ts';
 import { startResources } from './resources.ts';
 import { shareConnections } from './plugins/connections.ts';
+import { createCommandSignaller } from '../temporal/clients/schedule_client.ts';
+import { createServerAlarm } from '../failures/server_alarm.ts';
 
 /** Pending calls, which must settle before the connection that they use is closed. */
 interface PendingCalls {

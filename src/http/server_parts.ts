@@ -1,11 +1,11 @@
 import type { Client } from '@temporalio/client';
 import type { Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
-import type { FaultSender } from '../failures/operator_faults.ts';
 import type { Pool } from '../journal/database.ts';
 import type { PoolCounts } from '../source/source_connection.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import type { Resource } from './resource.ts';
+import type { FaultSender } from '../failures/fault_messages.ts';
 
 /** What an optional capability gets of the server that it is started in. */
 export interface ServerParts {

@@ -1,4 +1,4 @@
-import { applyDecideDifference } from '../decisions/commands/decide_difference.ts';
+import { applyDecideDifference } from '../decisions/decide_difference.ts';
 import { differenceDecisionJob } from '../decisions/difference_job.ts';
 import type { Policies } from '../decisions/policies.ts';
 import { batchExportDecider } from '../domain/batch_export.ts';

@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { PutObjectCommand } from '@aws-sdk/client-s3';
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
 import { formatManifest } from '../../src/destination/manifest.ts';
-import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
+import { readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { migrateControl } from '../../src/migrate/migrate.ts';
 import type { S3OperationName } from '../e2e/s3_operation.ts';
@@ -11,6 +11,7 @@ import { withCrash } from './crash_injection.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { createHours, createReruns } from './rerun.ts';
 import { errorResponse, forgetTraits, knowTraits, warningsOf, withoutConditions } from './stores.ts';
+import { createFaultAlarm } from '../../src/failures/fault_alarm.ts';
 
 let harness: ExportHarness;
 let proxy: S3Proxy;

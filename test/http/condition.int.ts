@@ -13,7 +13,7 @@ import { recordIntervalCheck } from '../../src/projections/interval_checks.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import type { Condition } from '../../src/domain/condition.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
-import { createFaultAlarm, createServerAlarm, storeFault } from '../../src/failures/operator_faults.ts';
+import { storeFault } from '../../src/failures/operator_faults.ts';
 import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
 import type { Overview } from '../../src/http/console/pages/schema.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';
@@ -32,6 +32,8 @@ import { valuesOf } from '../temporal/metrics/metric_values.ts';
 import { type ApiHarness, openApiHarness } from './api_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
 import type { ConditionCause } from '../../src/domain/condition_causes.ts';
+import { createFaultAlarm } from '../../src/failures/fault_alarm.ts';
+import { createServerAlarm } from '../../src/failures/server_alarm.ts';
 
 let api: ApiHarness;
 let receiver: Receiver;

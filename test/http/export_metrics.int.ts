@@ -2,7 +2,7 @@ import { randomUUID } from 'node:crypto';
 import { Registry } from 'prom-client';
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { expectedRows, netMissingRows } from '../../src/domain/difference.ts';
-import { applyDecideDifference } from '../../src/decisions/commands/decide_difference.ts';
+import { applyDecideDifference } from '../../src/decisions/decide_difference.ts';
 import { findComparison, recordComparison } from '../../src/decisions/comparisons.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { registerDeploymentMetrics, registerExportMetrics } from '../../src/http/metrics.ts';

@@ -4,12 +4,7 @@ import { readSettings } from '../../src/config/settings.ts';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { storeTraits } from '../../src/destination/store_traits.ts';
 import { runStatusLabels } from '../../src/domain/run_state.ts';
-import {
-  createFaultAlarm,
-  resolveFaults,
-  storeFault,
-  storeResumption,
-} from '../../src/failures/operator_faults.ts';
+import { resolveFaults, storeFault, storeResumption } from '../../src/failures/operator_faults.ts';
 import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
 import { scopes } from '../../src/http/scopes.ts';
 import { createPool, isDatabaseUnavailable } from '../../src/journal/database.ts';
@@ -17,7 +12,8 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { databaseOf, onServer } from '../setup/template_database.ts';
-import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { type ApiHarness, openApiHarness } from './api_harness.ts';
+import { createFaultAlarm } from '../../src/failures/fault_alarm.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {

@@ -1,6 +1,6 @@
 import { afterAll, afterEach, beforeAll, describe, expect, it } from '@jest/globals';
 import { classifyError } from '../../src/failures/classify_error.ts';
-import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
+import { readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createPool, findPooler, type Pool } from '../../src/journal/database.ts';
 import { answerSettings } from '../../src/network/postgresql_session.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
@@ -10,6 +10,7 @@ import { s3Settings } from '../destination/bucket_requests.ts';
 import { interval } from '../export/export_harness.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { startPgbouncer } from '../setup/pgbouncer.ts';
+import { createFaultAlarm } from '../../src/failures/fault_alarm.ts';
 
 let database: TestDatabase;
 const closing: (() => Promise<unknown>)[] = [];

@@ -3,7 +3,6 @@ import { DatabaseError } from 'pg';
 import { readSettings } from '../../src/config/settings.ts';
 import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import { createFaultAlarm } from '../../src/failures/operator_faults.ts';
 import type { Overview } from '../../src/http/console/pages/schema.ts';
 import { notifyConditionChanges } from '../../src/notifications/condition_changes.ts';
 import {
@@ -23,6 +22,7 @@ import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { collectLog } from '../telemetry/collect_log.ts';
 import { createCircuitStore } from '../../src/failures/circuit_store.ts';
+import { createFaultAlarm } from '../../src/failures/fault_alarm.ts';
 
 let api: ApiHarness;
 let baseUrl: string;

@@ -1,7 +1,7 @@
 import { randomBytes, randomUUID } from 'node:crypto';
 import type { Client } from '@temporalio/client';
 import type { WorkflowBundleOption } from '@temporalio/worker';
-import { createBackfillActivities, createScheduleActivities } from '../../activities/schedule.ts';
+import { createScheduleActivities } from '../../activities/schedule.ts';
 import { createJobActivities } from '../../activities/jobs.ts';
 import { createRunActivities, type ExportActivities } from '../../activities/run.ts';
 import { createQueryActivities, createQueryOutcomeActivities } from '../../activities/query.ts';
@@ -38,7 +38,6 @@ import { configRules, createCapabilities, createJobHandlers } from '../../src/te
 import type { ReconcilerDependencies } from '../../src/temporal/reconcilers/check_executions.ts';
 import { createQueryActivityDependencies } from '../../src/temporal/worker/query_worker.ts';
 import { installRuntime } from '../../src/temporal/worker/worker_process.ts';
-import { createRunStarter, type ScheduleClient } from '../../src/temporal/clients/export_workflows.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search_attributes.ts';
 import { definition } from '../decisions/commander.ts';
 import { type ReadRun, readRuns } from '../decisions/read_runs.ts';
@@ -56,8 +55,11 @@ import {
   fakeMaintenanceActivities,
   fakeSource,
 } from './fakes.ts';
-import { createFaultAlarm } from '../../src/failures/operator_faults.ts';
 import { createOutages } from '../../src/failures/outages.ts';
+import { createBackfillActivities } from '../../activities/backfill.ts';
+import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
+import type { ScheduleClient } from '../../src/temporal/clients/schedule_client.ts';
+import { createFaultAlarm } from '../../src/failures/fault_alarm.ts';
 
 export type { Behaviour };
 

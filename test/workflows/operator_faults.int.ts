@@ -11,7 +11,7 @@ import {
 import { createDestinationOpener, createLocationOpener } from '../../src/destination/open_destination.ts';
 import { createMemoryBudget } from '../../src/encoding/memory.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
-import { createFaultAlarm, readOpenFaults } from '../../src/failures/operator_faults.ts';
+import { readOpenFaults } from '../../src/failures/operator_faults.ts';
 import { createOperatorWebhook } from '../../src/notifications/operator_webhook.ts';
 import { requireRun } from '../../src/http/runs/read_model.ts';
 import { inTransaction } from '../../src/journal/database.ts';
@@ -31,6 +31,7 @@ import {
 } from '../temporal/control_plane_harness.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createOutages } from '../../src/failures/outages.ts';
+import { createFaultAlarm } from '../../src/failures/fault_alarm.ts';
 
 const keyRing = createKeyRing(`main:${randomBytes(32).toString('base64')}`);
 const otherKeyRing = createKeyRing(`other:${randomBytes(32).toString('base64')}`);

@@ -4,18 +4,18 @@ import { ApplicationFailure } from '@temporalio/common';
 import { Context } from '@temporalio/activity';
 import { waitFor } from '../setup/wait_for.ts';
 import {
+  type ControlPlaneHarness,
   createControlPlaneHarness,
   lastHours,
-  type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { createRunStarter } from '../../src/temporal/clients/export_workflows.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { blockedBarrier, checkBarrierSlowly, completingSmallRuns } from '../temporal/fakes.ts';
 import type { ReadRun } from '../decisions/read_runs.ts';
 import { readEvents } from '../journal/read_stream.ts';
+import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {

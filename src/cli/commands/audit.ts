@@ -3,9 +3,9 @@ import { auditCsv } from '../../http/audit/audit_csv.ts';
 import { type AuditEvent, formatChanges, readAuditEvents, streamAuditEvents } from '../../journal/audit.ts';
 import { parseId } from '../arguments.ts';
 import { printList, stdoutFlushed, table } from '../output.ts';
-import { withPool } from '../running_stack.ts';
 import { given, openService, serviceCommand, type ServiceCommandOptions } from '../service_client.ts';
 import { usesService } from '../account_command.ts';
+import { withPool } from '../control_database.ts';
 
 interface AuditOptions extends ServiceCommandOptions {
   readonly database?: boolean;

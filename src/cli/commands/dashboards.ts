@@ -7,7 +7,7 @@ import {
 import type { Collaborator, StoredDashboard } from '../../http/dashboards/dashboards.ts';
 import { parseId, parseRestrictionLevel } from '../arguments.ts';
 import { printer, table } from '../output.ts';
-import { addListCommand, resolveUser, withAudit } from '../running_stack.ts';
+import { addListCommand, resolveUser, withAudit } from '../control_database.ts';
 
 interface CreateOptions {
   readonly project: number;

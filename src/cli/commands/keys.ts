@@ -7,8 +7,9 @@ import { keyCommand, type KeyOptions, optional, usesService } from '../account_c
 import { parseCount, parseId, parseIds } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, printList, table } from '../output.ts';
-import { commandSettings, resolveUser, withAudit, withPool } from '../running_stack.ts';
+import { commandSettings } from '../running_stack.ts';
 import { allOfThem, asWritten, openService } from '../service_client.ts';
+import { resolveUser, withAudit, withPool } from '../control_database.ts';
 
 /** Loaded when a command needs the database: it loads pg and zod. */
 const loadApiKeys = () => import('../../http/accounts/api_keys.ts');

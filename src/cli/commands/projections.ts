@@ -4,7 +4,8 @@ import type { ReadModelsStatus, RebuildOptions, Switch } from '../../projections
 import { CliError } from '../cli_error.ts';
 import { counted } from '../../domain/in_words.ts';
 import { printer, table } from '../output.ts';
-import { commandSettings, withPool } from '../running_stack.ts';
+import { commandSettings } from '../running_stack.ts';
+import { withPool } from '../control_database.ts';
 
 interface JsonOption {
   readonly json?: boolean;

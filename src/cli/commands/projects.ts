@@ -16,8 +16,8 @@ import {
 import { parseId, parseJsonArray, parseRestrictionLevel } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, printList, table } from '../output.ts';
-import { withAudit, withPool } from '../running_stack.ts';
 import { allOfThem, openService } from '../service_client.ts';
+import { withAudit, withPool } from '../control_database.ts';
 
 /** Loaded when a command needs the database: it loads pg and zod. */
 const loadProjects = () => import('../../http/accounts/projects.ts');

@@ -13,7 +13,8 @@ import { relationsOf } from '../../source/relations.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
-import { addListCommand, commandSettings, withAudit, withPool } from '../running_stack.ts';
+import { commandSettings } from '../running_stack.ts';
+import { addListCommand, withAudit, withPool } from '../control_database.ts';
 
 interface NamedPropertyOptions {
   readonly project: number;

@@ -7,8 +7,9 @@ import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { counted } from '../../domain/in_words.ts';
 import { printer } from '../output.ts';
-import { commandSettings, withAudit, withPool } from '../running_stack.ts';
+import { commandSettings } from '../running_stack.ts';
 import { addSavedQueryCommands } from './saved_queries.ts';
+import { withAudit, withPool } from '../control_database.ts';
 
 interface SetupOptions {
   readonly print?: boolean;

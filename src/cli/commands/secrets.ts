@@ -11,7 +11,8 @@ import type { Pool } from '../../journal/database.ts';
 import { CliError } from '../cli_error.ts';
 import { counted } from '../../domain/in_words.ts';
 import { printer } from '../output.ts';
-import { commandSettings, withAudit } from '../running_stack.ts';
+import { commandSettings } from '../running_stack.ts';
+import { withAudit } from '../control_database.ts';
 
 // Modules are imported when a command runs: loading the SDKs takes most of a second.
 

@@ -14,8 +14,8 @@ import {
 import { parseId, parseJsonObject } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, printList, table } from '../output.ts';
-import { withAudit, withPool } from '../running_stack.ts';
 import { allOfThem, openService } from '../service_client.ts';
+import { withAudit, withPool } from '../control_database.ts';
 
 /** Loaded when a command needs the database: it loads pg and zod. */
 const loadUsers = () => import('../../http/accounts/users.ts');

@@ -4,7 +4,7 @@ import type { Variable } from '../../queries/prepared_query.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
-import { addListCommand, withAudit } from '../running_stack.ts';
+import { addListCommand, withAudit } from '../control_database.ts';
 
 const types = ['String', 'Number', 'Boolean', 'List', 'Date'] as const;
 

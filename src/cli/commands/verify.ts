@@ -123,7 +123,7 @@ async function verify(batchExportId: string, { from, to, deep, fast }: Options):
   const [{ verifyBatchExport }, { targetChecks: targets }, { withPool }] = await Promise.all([
     import('../../verify/verify_batch_export.ts'),
     import('../../temporal/capabilities.ts'),
-    import('../running_stack.ts'),
+    import('../control_database.ts'),
   ]);
   const settings = await commandSettings(process.env);
   const keyRing = createKeyRing(settings.EXPORTD_ENCRYPTION_KEYS);

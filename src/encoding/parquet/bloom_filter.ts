@@ -1,7 +1,7 @@
 import { ByteWriter } from 'hyparquet-writer';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
 import type { Hash64 } from '../../source/sort_key.ts';
-import type { FileColumn } from './uuid_text.ts';
+import type { FileColumn } from './file_columns.ts';
 
 /** The primes of xxHash64 as two halves. */
 const [p1High, p1Low] = [0x9e37_79b1, 0x85eb_ca87];

@@ -1,6 +1,6 @@
 import { appendBytes, createGrowingBuffer, type GrowingBuffer } from '../memory.ts';
 import { jsonbVersion } from './field_index.ts';
-import type { FileColumnValues } from './uuid_text.ts';
+import type { FileColumnValues } from './file_columns.ts';
 
 /** A column with more distinct values, or more bytes of them, gets no dictionary. */
 const maxEntries = 16_000;

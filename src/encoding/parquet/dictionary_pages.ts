@@ -1,4 +1,4 @@
-import type { FileColumnType } from './uuid_text.ts';
+import type { FileColumnType } from './file_columns.ts';
 import { appendBytes, createGrowingBuffer, type GrowingBuffer, reserve } from '../memory.ts';
 import { InvalidText, isValidText } from '../rows.ts';
 import { type Dictionary, hashOf } from './dictionary.ts';

@@ -14,7 +14,7 @@ import { nameWithLevel } from '../compression.ts';
 import type { ParquetCompression } from '../encoder.ts';
 import { codecOf } from './compression.ts';
 import { compareBounds, type ValueRange } from './page_range.ts';
-import { type FileColumn, fileColumns, type FileColumnType } from './uuid_text.ts';
+import { type FileColumn, fileColumns, type FileColumnType } from './file_columns.ts';
 import type { PageOptions } from './row_group.ts';
 import type { ColumnChunk, RowGroup } from './row_group_state.ts';
 

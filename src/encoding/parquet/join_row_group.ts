@@ -17,7 +17,7 @@ import { joinRanges } from './page_range.ts';
 import { createPageWriter, type DataPage } from './page_writer.ts';
 import type { EncodedFragment, PageOptions } from './row_group.ts';
 import type { ColumnChunk, ColumnFragment, RowGroup, RowGroupFragment } from './row_group_state.ts';
-import { type FileColumn, fileColumns } from './uuid_text.ts';
+import { type FileColumn, fileColumns } from './file_columns.ts';
 
 /** An encoded row group, and its metadata for the footer. */
 export interface EncodedRowGroup {

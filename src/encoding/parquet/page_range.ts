@@ -1,4 +1,4 @@
-import type { FileColumnType } from './uuid_text.ts';
+import type { FileColumnType } from './file_columns.ts';
 
 /**
  * How many bytes of a text are compared and stored: no more than the writer of the footer keeps. A

@@ -2,7 +2,7 @@ import { isUtf8 } from 'node:buffer';
 import { appendBytes, type GrowingBuffer, reserve } from '../memory.ts';
 import { InvalidText } from '../rows.ts';
 import { epochDays, epochShift, jsonbVersion } from './field_index.ts';
-import type { FileColumnValues } from './uuid_text.ts';
+import type { FileColumnValues } from './file_columns.ts';
 import { addBytes, createPageRange, type PageRange, valueRangeOf } from './page_range.ts';
 import {
   definitionLevels,

@@ -12,7 +12,7 @@ import { type ColumnValues, createFieldIndex, type FieldIndex, type IndexMemory 
 import { createPageWriter } from './page_writer.ts';
 import { createPlainPages } from './plain_pages.ts';
 import type { ColumnFragment, RowGroupFragment } from './row_group_state.ts';
-import { type FileColumnValues, writtenValues } from './uuid_text.ts';
+import { type FileColumnValues, writtenValues } from './file_columns.ts';
 
 const initialBytes = 64 * 1024;
 

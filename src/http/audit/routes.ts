@@ -4,11 +4,12 @@ import type { FastifyReply } from 'fastify';
 import { auditOutcomes, readAuditEvents, streamAuditEvents } from '../../journal/audit.ts';
 import { invalid } from '../api_error.ts';
 import { parseChoices, teamOf } from '../requests.ts';
-import { type ProjectRoutes } from '../route_context.ts';
-import { offsetPage, resolveListTimes } from '../paging.ts';
+import type { ProjectRoutes } from '../route_context.ts';
+import { offsetPage } from '../paging.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
 import { auditCsv } from './audit_csv.ts';
 import { auditEventSchema, auditQuery } from './schema.ts';
+import { resolveListTimes } from '../list_times.ts';
 
 export const readsAudit = { config: { scope: 'audit:read' } } as const;
 

@@ -1,6 +1,5 @@
 import * as z from 'zod';
 import { auditOutcomes } from '../../journal/audit.ts';
-import { listTime } from '../paging.ts';
 import {
   fieldChangeSchema,
   limitParameter,
@@ -8,6 +7,7 @@ import {
   repeatable,
   responseTimestampSchema,
 } from '../schemas.ts';
+import { listTime } from '../list_times.ts';
 
 const auditUser = z.object({ id: z.number().int(), email: z.string() });
 const auditKey = z.object({ id: z.string(), name: z.string(), prefix: z.string() });

@@ -6,13 +6,13 @@ import type { Pool } from '../../journal/database.ts';
 import { ApiError, invalid } from '../api_error.ts';
 import { requireBatchExport, toUtc } from '../batch_exports/read_model.ts';
 import { submitCommand } from '../command_service.ts';
-import { projectUrl } from '../paging.ts';
 import { sourceError } from '../plugins/errors.ts';
 import { teamOf } from '../requests.ts';
 import type { RouteContext } from '../route_context.ts';
 import { dryRun } from './dry_run.ts';
 import { findFirstRow, firstRowTimeoutMs } from './first_row.ts';
 import type { createBackfillBody, dryRunSchema } from './schema.ts';
+import { projectUrl } from '../request_urls.ts';
 
 /** What a request for a backfill led to. */
 type RequestedBackfill =

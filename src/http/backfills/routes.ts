@@ -4,9 +4,9 @@ import type { Connection, Pool } from '../../journal/database.ts';
 import { isUncounted } from '../../projections/backfills.ts';
 import { notFound } from '../api_error.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import { countRows, offsetPage, toReadableResponse, toReadableResponses } from '../paging.ts';
+import { countRows, offsetPage } from '../paging.ts';
 import { acceptedDetail, submitCommand } from '../command_service.ts';
-import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import type { ProjectRoutes, RouteContext } from '../route_context.ts';
 import { readsExports, teamOf, writesExports } from '../requests.ts';
 import { stillStoppingDetail } from '../cancelled_runs.ts';
 import { commandResponses, emptyBody, errorResponses, pageOf } from '../schemas.ts';
@@ -22,6 +22,7 @@ import {
   createdBackfillSchema,
   dryRunSchema,
 } from './schema.ts';
+import { toReadableResponse, toReadableResponses } from '../readable_responses.ts';
 
 /** A backfill as stored in the read model, with its counts. */
 type BackfillRow = Omit<BackfillResponse, 'batch_export' | 'progress'> &

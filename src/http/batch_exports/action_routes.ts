@@ -1,12 +1,12 @@
 import { requestBackfill } from '../backfills/request_backfill.ts';
 import { dryRunSchema } from '../backfills/schema.ts';
 import { acceptedDetail, submitCommand } from '../command_service.ts';
-import { projectUrl } from '../paging.ts';
 import { sendEmpty, teamOf, writesExports } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
 import { commandResponses, noContent } from '../schemas.ts';
 import { requireBatchExport, toUtc } from './read_model.ts';
 import { backfillBody, batchExportPath, unpauseBody, updateBody } from './schema.ts';
+import { projectUrl } from '../request_urls.ts';
 
 const responses = { 200: noContent, ...commandResponses };
 

@@ -14,11 +14,12 @@ import { readStandings } from '../../projections/export_conditions.ts';
 import type { RowQuery } from '../../source/row_selection.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import { notFound } from '../api_error.ts';
-import { countRows, toReadableResponses } from '../paging.ts';
+import { countRows } from '../paging.ts';
 import { latestRuns, type RunLink, toRunResponse } from '../runs/read_model.ts';
 import { runSchema } from '../runs/schema.ts';
 import { type BatchExportResponse, batchExportSchema, type WhyResponse } from './schema.ts';
 import { openSealed } from '../../destination/sealed_config.ts';
+import { toReadableResponses } from '../readable_responses.ts';
 
 /** A live export as stored in the read model, with the public fields of its config. */
 export interface BatchExportRow extends BatchExportDefinition {

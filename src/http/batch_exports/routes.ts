@@ -1,9 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { readStoredConfig } from '../../destination/config_versions.ts';
-import { createMaintenancePolicy } from '../../decisions/policies.ts';
 import { cleanUpTimeOf, readRemovalTime } from '../../decisions/remove_secrets.ts';
-import { offsetPage, projectUrl, unreadable } from '../paging.ts';
+import { offsetPage } from '../paging.ts';
 import { acceptedDetail, submitCommand } from '../command_service.ts';
 import type { ProjectRoutes, RouteContext } from '../route_context.ts';
 import { readsExports, teamOf, writesExports } from '../requests.ts';
@@ -35,6 +34,8 @@ import {
   whySchema,
 } from './schema.ts';
 import { mergeSealed, sealConfig } from '../../destination/sealed_config.ts';
+import { unreadable } from '../readable_responses.ts';
+import { projectUrl } from '../request_urls.ts';
 
 /** When the secrets of a deleted export are removed at the latest, if its clean-up still needs them. */
 const secretsUntil = 'X-Exportd-Secrets-Until';
@@ -52,7 +53,10 @@ async function readResponse(context: RouteContext, teamId: number, id: string): 
 /** Create, list, retrieve, update and delete batch exports. */
 export const batchExportRoutes: ProjectRoutes = (app, context) => {
   const { settings, pool } = context;
-  const cleanUpMs = cleanUpTimeOf(createMaintenancePolicy(settings));
+  const cleanUpMs = cleanUpTimeOf({
+    oldGenerationRetentionMs: settings.EXPORTD_OLD_GENERATION_RETENTION,
+    orphanRetentionMs: settings.EXPORTD_ORPHAN_RETENTION,
+  });
 
   app.get(
     '/batch_exports',

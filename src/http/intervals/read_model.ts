@@ -10,7 +10,7 @@ import { countIntervals } from '../../domain/intervals.ts';
 import type { Pool } from '../../journal/database.ts';
 import { skipStatusOf } from '../../projections/intervals.ts';
 import { notFound } from '../api_error.ts';
-import { countRows, cursorTime, decodeCursor, encodeCursor, pageOf, unreadable } from '../paging.ts';
+import { countRows, cursorTime, decodeCursor, encodeCursor, pageOf } from '../paging.ts';
 import { describeWait, waitColumns, type WaitColumns } from '../runs/read_model.ts';
 import type {
   IntervalResponse,
@@ -19,6 +19,7 @@ import type {
   manifestSchema,
   ManifestsQuery,
 } from './schema.ts';
+import { unreadable } from '../readable_responses.ts';
 
 type ManifestResponse = z.infer<typeof manifestSchema>;
 

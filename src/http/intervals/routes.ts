@@ -9,9 +9,9 @@ import { invalid } from '../api_error.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import { batchExportPath } from '../batch_exports/schema.ts';
-import { resolveListTimes, countRows, offsetPage, withParameters } from '../paging.ts';
+import { countRows, offsetPage } from '../paging.ts';
 import { parseChoices, readsExports, teamOf } from '../requests.ts';
-import { type ProjectRoutes } from '../route_context.ts';
+import type { ProjectRoutes } from '../route_context.ts';
 import { requireRun } from '../runs/read_model.ts';
 import { runPath } from '../runs/schema.ts';
 import { errorResponses, pageOf } from '../schemas.ts';
@@ -24,11 +24,13 @@ import {
   logLineSchema,
   type LogsQuery,
   logsQuery,
-  runLogsQuery,
   manifestSchema,
   manifestsQuery,
   readingSchema,
+  runLogsQuery,
 } from './schema.ts';
+import { resolveListTimes } from '../list_times.ts';
+import { withParameters } from '../request_urls.ts';
 
 /** List the interval ledger of an export. */
 export const intervalRoutes: ProjectRoutes = (app, { settings, pool }) => {

@@ -2,8 +2,8 @@ import * as z from 'zod';
 import { differenceDecisions } from '../../domain/difference.ts';
 import type { ComparisonOutcome, SettlingOutcome } from '../../domain/comparison.ts';
 import { logLevels } from '../../journal/journal.ts';
-import { listTime } from '../paging.ts';
 import { limitParameter, offsetParameter, repeatable, responseTimestampSchema } from '../schemas.ts';
+import { listTime } from '../list_times.ts';
 
 /** Every status of an interval, with its meaning. */
 const intervalStatusMeanings = {

@@ -19,10 +19,10 @@ import type { Pool } from '../../journal/database.ts';
 import type { Logger } from '../../telemetry/logger.ts';
 import type { JobClient } from '../../temporal/clients/job_client.ts';
 import { ApiError, retryAfter, temporalUnreachable } from '../api_error.ts';
-import { projectUrl } from '../paging.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import type { Scope } from '../scopes.ts';
 import type { JobResponse } from './schema.ts';
+import { projectUrl } from '../request_urls.ts';
 
 /** What requesting a job needs. */
 export interface JobService {

@@ -5,7 +5,7 @@ import { type Preset, presets, type Scope } from '../scopes.ts';
 import { type Caller, callerOf } from '../plugins/authentication.ts';
 import { parseChoices } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
-import { offsetPage, projectUrl } from '../paging.ts';
+import { offsetPage } from '../paging.ts';
 import { errorResponses, noContent, pageOf } from '../schemas.ts';
 import {
   createdKeySchema,
@@ -28,6 +28,7 @@ import {
   rotateKey,
 } from '../accounts/api_keys.ts';
 import { findUser } from '../accounts/users.ts';
+import { projectUrl } from '../request_urls.ts';
 
 export const administersKeys = { config: { scope: 'key:admin' } } as const;
 

@@ -12,12 +12,13 @@ import {
   updateAction,
 } from '../../queries/stored_actions.ts';
 import { invalid, notFound } from '../api_error.ts';
-import { offsetPage, projectUrl } from '../paging.ts';
+import { offsetPage } from '../paging.ts';
 import { numberPath } from '../projects/schema.ts';
 import { readsQueries, teamOf, writesQueries } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
 import { errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
 import { type ActionResponse, actionSchema, createActionBody, updateActionBody } from './action_schema.ts';
+import { projectUrl } from '../request_urls.ts';
 
 const toResponse = ({ steps, ...action }: StoredAction): ActionResponse => ({
   ...action,

@@ -14,7 +14,7 @@ import {
   updateSavedQuery,
 } from '../../queries/saved_queries.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
-import { offsetPage, projectUrl } from '../paging.ts';
+import { offsetPage } from '../paging.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { readsQueries, teamOf, writesQueries } from '../requests.ts';
 import type { ProjectRoutes } from '../route_context.ts';
@@ -26,6 +26,7 @@ import {
   savedQuerySchema,
   updateSavedQueryBody,
 } from './saved_query_schema.ts';
+import { projectUrl } from '../request_urls.ts';
 
 /** The fields that the audit trail has of a saved query: not its text, which can hold anything. */
 const auditedFields = ({ name, version }: SavedQuery): object => ({ name, version });

@@ -7,21 +7,14 @@ import { callerOf } from '../plugins/authentication.ts';
 import { backfillsPath } from '../backfills/schema.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
 import {
-  type SubmissionResult,
   acceptedDetail,
   idempotencyKeyOf,
+  type SubmissionResult,
   submitCommand,
 } from '../command_service.ts';
 import { parseChoices, readsExports, sendEmpty, teamOf, writesExports } from '../requests.ts';
-import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import type { ProjectRoutes, RouteContext } from '../route_context.ts';
 import { stillStoppingDetail } from '../cancelled_runs.ts';
-import {
-  resolveListTimes,
-  projectUrl,
-  toReadableResponse,
-  toReadableResponses,
-  withParameters,
-} from '../paging.ts';
 import { commandResponses, emptyBody, errorResponses, noContent, pageOf } from '../schemas.ts';
 import { readRunPage, requireRun, type RunRow, toRunResponse } from './read_model.ts';
 import {
@@ -35,6 +28,9 @@ import {
   runsQuery,
   runStatuses,
 } from './schema.ts';
+import { resolveListTimes } from '../list_times.ts';
+import { toReadableResponse, toReadableResponses } from '../readable_responses.ts';
+import { projectUrl, withParameters } from '../request_urls.ts';
 
 interface RunPath {
   readonly batch_export_id: string;

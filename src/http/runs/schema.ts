@@ -1,8 +1,8 @@
 import * as z from 'zod';
 import { type RunStatus, runStatusLabels } from '../../domain/run_state.ts';
 import { timestampSchema } from '../../journal/commands.ts';
-import { listTime } from '../paging.ts';
 import { limitParameter, pathId, readOnly, repeatable, responseTimestampSchema } from '../schemas.ts';
+import { listTime } from '../list_times.ts';
 
 export const runStatuses = Object.keys(runStatusLabels) as RunStatus[];
 

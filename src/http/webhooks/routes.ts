@@ -17,8 +17,8 @@ import {
   deleteWebhook,
   findWebhook,
   listWebhooks,
-  openWebhookUrl,
   maxWebhooks,
+  openWebhookUrl,
   updateWebhook,
   type Webhook,
   type WebhookFields,
@@ -26,11 +26,11 @@ import {
 import { ApiError, invalid, notFound } from '../api_error.ts';
 import { callerOf } from '../plugins/authentication.ts';
 import { requireBatchExport } from '../batch_exports/read_model.ts';
-import { offsetPage, projectUrl } from '../paging.ts';
+import { offsetPage } from '../paging.ts';
 import { answerWithJob, type JobOperation, testFailures } from '../jobs/answer_job.ts';
 import { jobSchema } from '../jobs/schema.ts';
-import { parseChoices, readsExports, teamOf, writesExports, disconnectSignal } from '../requests.ts';
-import { type ProjectRoutes, type RouteContext } from '../route_context.ts';
+import { disconnectSignal, parseChoices, readsExports, teamOf, writesExports } from '../requests.ts';
+import type { ProjectRoutes, RouteContext } from '../route_context.ts';
 import { emptyBody, errorResponses, listQuery, noContent, pageOf } from '../schemas.ts';
 import { resend, type ResendService } from './requested_deliveries.ts';
 import {
@@ -48,6 +48,7 @@ import {
   webhookSchema,
   webhookTestSchema,
 } from './schema.ts';
+import { projectUrl } from '../request_urls.ts';
 
 export const webhookTest: JobOperation<object, Attempt, z.infer<typeof webhookTestSchema>> = {
   kind: webhookTestJob,

@@ -1,15 +1,15 @@
 // Node cannot see the names of this CommonJS module, so it is imported whole.
 import proto from '@temporalio/proto';
+import type { temporal } from '@temporalio/proto';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { type Client, type WorkflowExecutionStatusName, WorkflowNotFoundError } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
-import type { temporal } from '@temporalio/proto';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
 import { type DeploymentSettings, type RunInterval, workflowIds } from '../../contract/workflow_inputs.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
-import { taskQueues } from '../connections.ts';
+import { type ExecutionSettings, taskQueues } from '../connections.ts';
 
 /** The latest execution of a workflow id. */
 export interface Execution {
@@ -288,4 +288,12 @@ export async function describeTaskQueues(client: Client, settings: QueueSettings
       };
     }),
   );
+}
+
+/** What starting an execution needs to know: also where the console is, for the links in the Temporal UI. */
+export type StartSettings = ExecutionSettings & Pick<Settings, 'EXPORTD_BASE_URL'>;
+
+/** Error handler for signals and cancellations, which closed executions do not need. */
+export function ignoreNotFound(error: unknown): void {
+  if (!(error instanceof WorkflowNotFoundError)) throw error;
 }

@@ -12,7 +12,6 @@ import type { Pool } from '../../journal/database.ts';
 import { newDeliveries } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
-import { ignoreNotFound } from './export_workflows.ts';
 import {
   type ConsoleSettings,
   details,
@@ -22,6 +21,7 @@ import {
   truncate,
   type UserMetadata,
 } from './user_metadata.ts';
+import { ignoreNotFound } from './executions.ts';
 
 /** The settings of every delivery. */
 type DeliverySettings = ExecutionSettings & Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_WEBHOOK_TIMEOUT'>;

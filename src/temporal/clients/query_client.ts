@@ -6,8 +6,8 @@ import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
-import { ignoreNotFound } from './export_workflows.ts';
 import { queryMetadata } from './user_metadata.ts';
+import { ignoreNotFound } from './executions.ts';
 
 /** To read the query and to store its result, in addition to the statement. */
 const overheadMs = 30_000;

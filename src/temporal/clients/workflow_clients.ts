@@ -1,10 +1,12 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
-import { workflowIds, workflowTypes, type MaintenanceInput } from '../../contract/workflow_inputs.ts';
+import { type MaintenanceInput, workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
 import type { Pool } from '../../journal/database.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { maintenanceMetadata } from './user_metadata.ts';
-import { createRunStarter, createBackfillClient, createScheduleClient } from './export_workflows.ts';
+import { createBackfillClient } from './backfill_client.ts';
+import { createRunStarter } from './run_starter.ts';
+import { createScheduleClient } from './schedule_client.ts';
 
 /** Starts the maintenance workflow of a deployment. */
 export interface MaintenanceClient {

@@ -14,10 +14,12 @@ import {
   type ExecutionLists,
   type ListedExecution,
 } from '../clients/executions.ts';
-import type { RunStarter, BackfillClient, ScheduleClient } from '../clients/export_workflows.ts';
 import type { MaintenanceClient } from '../clients/workflow_clients.ts';
 import type { Pass } from './pass.ts';
 import type { SignalRecovery } from './signal_recovery.ts';
+import type { BackfillClient } from '../clients/backfill_client.ts';
+import type { RunStarter } from '../clients/run_starter.ts';
+import type { ScheduleClient } from '../clients/schedule_client.ts';
 
 /** What reconcilers read, and the clients that they repair with. */
 export interface ReconcilerDependencies {

@@ -1,7 +1,6 @@
 import type { Client } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
-import { createSignalCounter } from '../../../workflows/schedule.ts';
 import { normalizeIdentity, normalizeSignal } from '../../../workflows/interceptors.ts';
 import {
   isScheduleInput,
@@ -14,6 +13,7 @@ import type { Policies } from '../../decisions/policies.ts';
 import type { Journal } from '../../journal/journal.ts';
 import type { ExecutionLists, ListedExecution } from '../clients/executions.ts';
 import { decodePayloads } from '../connections.ts';
+import { createSignalCounter } from '../../../workflows/signal_counter.ts';
 
 /** Stores the manual signals of schedules that ended before they stored them. */
 export interface SignalRecovery {

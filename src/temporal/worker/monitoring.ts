@@ -3,7 +3,7 @@ import type { Registry } from 'prom-client';
 import type { Settings } from '../../config/settings.ts';
 import type { MemoryBudget } from '../../encoding/memory.ts';
 import { rejectionIn, rejectionMessages } from '../../failures/grpc_errors.ts';
-import { type OpenFault, readOpenFaults, sourceFaultOf } from '../../failures/operator_faults.ts';
+import { type OpenFault, readOpenFaults } from '../../failures/operator_faults.ts';
 import type { Pool } from '../../journal/database.ts';
 import { reportVersions } from '../../projections/registry.ts';
 import type { PoolCounts, SourceMonitor } from '../../source/source_connection.ts';
@@ -19,6 +19,7 @@ import {
 } from '../metrics.ts';
 import type { ReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import type { ActivitySlots } from './activity_slots.ts';
+import { sourceFaultOf } from '../../failures/fault_alarm.ts';
 
 /**
  * Waits for a promise that may never settle, until the signal is aborted. What it waits for continues.

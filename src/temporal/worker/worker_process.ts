@@ -1,6 +1,6 @@
 import { DefaultLogger, type LogLevel, Runtime, type Logger as TemporalLogger } from '@temporalio/worker';
 import closeWithGrace from 'close-with-grace';
-import { createBackfillActivities, createScheduleActivities } from '../../../activities/schedule.ts';
+import { createScheduleActivities } from '../../../activities/schedule.ts';
 import { createJobActivities } from '../../../activities/jobs.ts';
 import { createExportActivities, createRunActivities } from '../../../activities/run.ts';
 import { createMaintenanceActivities, createMaintenancePlanner } from '../../../activities/maintenance.ts';
@@ -23,7 +23,6 @@ import { createDestinationOpener, createLocationOpener } from '../../destination
 import { createMemoryBudget } from '../../encoding/memory.ts';
 import { createPerExportLimit } from '../../export/per_export_limit.ts';
 import { createSmallRunCompleter } from '../../export/complete_small_run.ts';
-import { createFaultAlarm } from '../../failures/operator_faults.ts';
 import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/registry.ts';
 import { createSource } from '../../source/postgres_source.ts';
@@ -32,7 +31,6 @@ import { createMetrics } from '../../telemetry/metrics.ts';
 import { startTracing } from '../../telemetry/tracing.ts';
 import { createExecutionLists } from '../clients/executions.ts';
 import { createWorkflowClients } from '../clients/workflow_clients.ts';
-import { createRunStarter } from '../clients/export_workflows.ts';
 import { clientOfWorkers, connectWorkers, createClient } from '../connections.ts';
 import { createRunMetrics, freeLoopbackAddress } from '../metrics.ts';
 import { createProblemReporter } from '../problems.ts';
@@ -47,6 +45,9 @@ import { startMonitoring, untilAborted } from './monitoring.ts';
 import { createQueryActivityDependencies } from './query_worker.ts';
 import { createEncoderPool } from '../../encoding/encoder_pool.ts';
 import { createOutages } from '../../failures/outages.ts';
+import { createBackfillActivities } from '../../../activities/backfill.ts';
+import { createRunStarter } from '../clients/run_starter.ts';
+import { createFaultAlarm } from '../../failures/fault_alarm.ts';
 
 const levels = { TRACE: 'trace', DEBUG: 'debug', INFO: 'debug', WARN: 'warn', ERROR: 'error' } as const;
 

@@ -12,7 +12,7 @@ import type { ExportActivities, RunActivities } from '../../../activities/run.ts
 import type { MaintenanceActivities, MaintenancePlanner } from '../../../activities/maintenance.ts';
 import type { QueryActivities, QueryOutcomeActivities } from '../../../activities/query.ts';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
-import type { BackfillActivities, ScheduleActivities } from '../../../activities/schedule.ts';
+import type { ScheduleActivities } from '../../../activities/schedule.ts';
 import { maxConcurrentMaintenanceTasks } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { WaitingRuns } from '../../decisions/waiting_runs.ts';
@@ -20,8 +20,10 @@ import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';
 import { version } from '../../telemetry/version.ts';
 import { activitySpans, loadPayloadCodecs, taskQueues, workflowSinks } from '../connections.ts';
-import { type ActivitySlots, admission, type FairActivitySlots } from './activity_slots.ts';
+import type { ActivitySlots, FairActivitySlots } from './activity_slots.ts';
 import { WorkflowWorker } from './workflow_worker.ts';
+import type { BackfillActivities } from '../../../activities/backfill.ts';
+import { admission } from './admission.ts';
 
 /**
  * Measured: a sleeping schedule takes 100 kB after its first step, as a workflow of the SDK that only sleeps does, and 13 kB for

@@ -1,15 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
-import { createRecentIds, runInput, runTimeoutMs } from '../../../src/temporal/clients/export_workflows.ts';
 import { startableRun } from '../startable_run.ts';
-
-describe('a bounded set of ids', () => {
-  it('drops the oldest id when it is full', () => {
-    const ids = createRecentIds(2);
-    for (const id of ['a', 'b', 'a', 'c']) ids.add(id);
-    expect(['a', 'b', 'c'].map((id) => ids.has(id))).toEqual([false, true, true]);
-  });
-});
+import { runInput, runTimeoutMs } from '../../../src/temporal/clients/run_input.ts';
 
 describe('the start of a run', () => {
   const run = startableRun();

@@ -7,7 +7,6 @@ import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { readStartableRun } from '../../../src/decisions/startable_runs.ts';
 import { readCommand } from '../../../src/journal/commands.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
-import { runInput } from '../../../src/temporal/clients/export_workflows.ts';
 import { taskQueues } from '../../../src/temporal/connections.ts';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
@@ -15,6 +14,7 @@ import { waitFor } from '../../setup/wait_for.ts';
 import { type ControlPlaneHarness, createControlPlaneHarness, lastHours } from '../control_plane_harness.ts';
 import { type Behaviour, blockedBarrier } from '../fakes.ts';
 import { commandsInWords } from '../../journal/read_commands.ts';
+import { runInput } from '../../../src/temporal/clients/run_input.ts';
 
 let harness: ControlPlaneHarness;
 let defaultBehaviour: Behaviour;

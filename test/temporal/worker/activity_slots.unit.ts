@@ -2,7 +2,6 @@ import { describe, expect, it } from '@jest/globals';
 import type { WaitingRuns } from '../../../src/decisions/waiting_runs.ts';
 import { taskPriorities } from '../../../src/temporal/connections.ts';
 import {
-  admission,
   createActivitySlots,
   createFairActivitySlots,
   createJobSlots,
@@ -10,6 +9,7 @@ import {
 import { waitFor } from '../../setup/wait_for.ts';
 import { bounds } from '../../../src/config/bounds.ts';
 import { maxCachedWorkflows } from '../../../src/temporal/worker/workers.ts';
+import { admission } from '../../../src/temporal/worker/admission.ts';
 
 const context = {
   slotType: 'activity',

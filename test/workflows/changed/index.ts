@@ -1,10 +1,8 @@
 import { upsertMemo } from '@temporalio/workflow';
-import {
-  batchExportBackfill as backfill,
-  batchExportSchedule as schedule,
-} from '../../../workflows/schedule.ts';
+import { batchExportSchedule as schedule } from '../../../workflows/schedule.ts';
 import type { BackfillInput, RunInput, ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
 import { batchExportRun as run } from '../../../workflows/run.ts';
+import { batchExportBackfill as backfill } from '../../../workflows/backfill.ts';
 
 // An incompatible change: the workflows with an additional first command that their histories lack.
 export { batchExportDestinationTest } from '../../../workflows/jobs.ts';

@@ -10,9 +10,8 @@ import { readRunSeconds } from '../../backfills/pace.ts';
 import { backfillsPath } from '../../backfills/schema.ts';
 import { type BatchExportRow, requireBatchExport } from '../../batch_exports/read_model.ts';
 import { disconnectSignal, readsExports, teamOf } from '../../requests.ts';
-import { type ProjectRoutes } from '../../route_context.ts';
+import type { ProjectRoutes } from '../../route_context.ts';
 import { sourceError } from '../../plugins/errors.ts';
-import { unreadable } from '../../paging.ts';
 import { errorResponses } from '../../schemas.ts';
 import {
   type CoverageKind,
@@ -23,6 +22,7 @@ import {
   type FirstRowResponse,
   firstRowSchema,
 } from './schema.ts';
+import { unreadable } from '../../readable_responses.ts';
 
 /** What a range is in the bar: a failed or held run is seen also where earlier files stay. */
 const kindOf = ({ state, reason }: Coverage['ranges'][number]): CoverageKind => {

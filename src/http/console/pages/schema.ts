@@ -2,10 +2,10 @@ import * as z from 'zod';
 import { models } from '../../../domain/batch_export.ts';
 import { conditionSchema } from '../../batch_exports/schema.ts';
 import { intervalStatuses } from '../../intervals/schema.ts';
-import { listTime } from '../../paging.ts';
 import { runSchema } from '../../runs/schema.ts';
 import { limitParameter, responseTimestampSchema } from '../../schemas.ts';
 import { presetNames, scopes } from '../../scopes.ts';
+import { listTime } from '../../list_times.ts';
 
 /** The letters of interval statuses in `cells.statuses`; `missing` is what nothing has exported. */
 export const intervalLetters = {

@@ -2,11 +2,11 @@ import type { Pool } from '../../../journal/database.ts';
 import { backfillsPath } from '../../backfills/schema.ts';
 import { requireBatchExport } from '../../batch_exports/read_model.ts';
 import { readIntervalPage } from '../../intervals/read_model.ts';
-import { resolveListTimes } from '../../paging.ts';
 import { readsExports, teamOf } from '../../requests.ts';
 import type { ProjectRoutes } from '../../route_context.ts';
 import { errorResponses } from '../../schemas.ts';
 import { timelineQuery, type TimelineResponse, timelineSchema } from './schema.ts';
+import { resolveListTimes } from '../../list_times.ts';
 
 /** The entries of a response. A month of hours has 744. */
 const maxEntries = 1_000;

@@ -1,14 +1,14 @@
-import { decideRetry } from '../../domain/backfill.ts';
-import { decideDifference } from '../../domain/decide_difference.ts';
-import type { DecidedDifference, Findings, StoredDecision } from '../../domain/difference.ts';
-import { CommandRejected } from '../../domain/errors.ts';
-import type { DataInterval } from '../../domain/intervals.ts';
-import type { Connection } from '../../journal/database.ts';
-import { deterministicId, writeLogLine } from '../../journal/journal.ts';
-import { checkedIntervals, differsNow } from '../../projections/interval_checks.ts';
-import { findActiveRun } from '../active_runs.ts';
-import { createBackfill, requireBackfillCapacity } from './backfill.ts';
-import { type CommandContext, type CommandEffect, createEffect } from './command_context.ts';
+import { decideRetry } from '../domain/backfill.ts';
+import { decideDifference } from '../domain/decide_difference.ts';
+import type { DecidedDifference, Findings, StoredDecision } from '../domain/difference.ts';
+import { CommandRejected } from '../domain/errors.ts';
+import type { DataInterval } from '../domain/intervals.ts';
+import type { Connection } from '../journal/database.ts';
+import { deterministicId, writeLogLine } from '../journal/journal.ts';
+import { checkedIntervals, differsNow } from '../projections/interval_checks.ts';
+import { findActiveRun } from './active_runs.ts';
+import { createBackfill, requireBackfillCapacity } from './commands/backfill.ts';
+import { type CommandContext, type CommandEffect, createEffect } from './commands/command_context.ts';
 
 /** What the ledger and the checks know of an interval. */
 interface LedgerEntry {
