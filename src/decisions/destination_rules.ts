@@ -51,7 +51,7 @@ export async function checkDestination(
     columns: exportedColumns(own.model, { query: own.row_query }),
     hasQuery: own.row_query !== null,
   });
-  for (const rule of rules) await rule(connection, own, exports);
+  for (const rule of rules) await rule.check(connection, own, exports);
   const existing = exports.find((other) => other.id !== id && collide(own, other));
   if (existing)
     throw new CommandRejected(

@@ -54,8 +54,8 @@ export interface FailedDeletion {
   readonly reason: string;
 }
 
-/** SQL condition: a row `object` was written for a table, whose older versions readers may still read. */
-const isOfTable = `exists (select from exportd.destination_configs config
+/** SQL condition: a row `object` was written for a target, whose older versions readers may still read. */
+const isOfTarget = `exists (select from exportd.destination_configs config
   where config.batch_export_id = object.batch_export_id and config.version = object.config_version
     and config.config->>'table_format' is not null)`;
 
@@ -68,15 +68,15 @@ const isObsolete = `object.obsolete_at is not null
   and (object.held_until is null or object.held_until <= clock_timestamp())
   and object.obsolete_at <= clock_timestamp()
     - make_interval(secs => case when not object.publish_claimed then $2::bigint
-        when object.object_type = 'file' and ${isOfTable} then greatest($1::bigint, $3::bigint)
+        when object.object_type = 'file' and ${isOfTarget} then greatest($1::bigint, $3::bigint)
         else $1::bigint end / 1000.0)
   and not (object.object_type = 'manifest' and ${hasActiveRun('object')})`;
 
-/** Retention in milliseconds of objects that a manifest may refer to, of all others, and of files of tables. */
+/** Retention in milliseconds of objects that a manifest may refer to, of all others, and of files of targets. */
 const retentionPeriods = (policy: MaintenancePolicy): [number, number, number] => [
   policy.oldGenerationRetentionMs,
   policy.orphanRetentionMs,
-  policy.tableFileRetentionMs,
+  policy.targetFileRetentionMs,
 ];
 
 /**

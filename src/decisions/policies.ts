@@ -9,8 +9,8 @@ import type { RetryPolicy } from '../domain/retry_delay.ts';
 export interface MaintenancePolicy {
   /** Milliseconds that objects are kept after a newer generation replaced them in the manifest. */
   readonly oldGenerationRetentionMs: number;
-  /** Milliseconds that files are kept after a commit took them from their table. */
-  readonly tableFileRetentionMs: number;
+  /** Milliseconds that files are kept after their target, such as a table, no longer lists them. */
+  readonly targetFileRetentionMs: number;
   /** Milliseconds that orphaned objects are kept, to which no manifest can refer. */
   readonly orphanRetentionMs: number;
   /** Milliseconds after which an object that cannot be deleted stays permanently. */
@@ -45,9 +45,12 @@ export interface Policies {
 const maxRetryDelaySeconds = 60 * 60;
 
 /** Derives from the settings when objects are deleted and intervals compared. */
-export const createMaintenancePolicy = (settings: Settings): MaintenancePolicy => ({
+const createMaintenancePolicy = (
+  settings: Settings,
+  configRules: readonly ConfigRule[],
+): MaintenancePolicy => ({
   oldGenerationRetentionMs: settings.EXPORTD_OLD_GENERATION_RETENTION,
-  tableFileRetentionMs: settings.EXPORTD_TABLE_FILE_RETENTION,
+  targetFileRetentionMs: Math.max(0, ...configRules.map((rule) => rule.fileRetentionMs(settings))),
   orphanRetentionMs: settings.EXPORTD_ORPHAN_RETENTION,
   orphanRetryBudgetMs: settings.EXPORTD_ORPHAN_RETRY_BUDGET,
   comparisons: {
@@ -72,7 +75,7 @@ export function createPolicies(settings: Settings, configRules: readonly ConfigR
     },
     pauseAfterFailures: settings.EXPORTD_PAUSE_AFTER_FAILURES,
     allowsManualSignals: settings.EXPORTD_MANUAL_SIGNALS,
-    maintenance: createMaintenancePolicy(settings),
+    maintenance: createMaintenancePolicy(settings, configRules),
     configRules,
     jitterMs: (batchExportId, intervalName, interval) => {
       const length = nominalLengthMs(intervalName);

@@ -167,16 +167,11 @@ export function openS3(config: S3Config, context: DestinationContext) {
       if (location === null) return null;
       const known = tables.get(location);
       if (known) return known;
-      const {
-        EXPORTD_TABLE_FILE_RETENTION: fileRetentionMs,
-        EXPORTD_TABLE_CHECKPOINT_INTERVAL: checkpointInterval,
-      } = context.settings;
       const place = {
         location,
         root: tableRoot(config.prefix, model),
         partitionColumns: config.partition_by,
-        fileRetentionMs,
-        checkpointInterval,
+        settings: context.settings,
       };
       const table = openTableStore(requests, place, encryption, traits.conditional_put);
       tables.set(location, table);

@@ -6,6 +6,7 @@ import { setTimeout as wait } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand } from '@aws-sdk/client-s3';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
+import type { Settings } from '../config/settings.ts';
 import { provesBytes, requireField, unprovenBytes } from './answers.ts';
 import { DestinationError } from './destination.ts';
 import { conditionFailureCodes, isErrorType } from './errors.ts';
@@ -30,12 +31,9 @@ export interface ListedTableObject {
   readonly modified_at: Date;
 }
 
-/** Where the store of a table is, and the settings of its log. */
+/** Where the store of a table is, and the settings of what writes there. */
 interface TablePlace {
-  /** How long removed files stay readable, in milliseconds. */
-  readonly fileRetentionMs: number;
-  /** After how many versions there is a checkpoint. */
-  readonly checkpointInterval: number;
+  readonly settings: Settings;
   /** Identifies the table: server, bucket and folder. */
   readonly location: string;
   /** The folder of the table, without a slash at its end. */
@@ -62,7 +60,7 @@ const [maxConflicts, conflictPauseMs] = [10, 200];
 /** @param refusesOverwrites whether the store was seen to refuse overwrites; null is unknown */
 export function openTableStore(
   requests: S3Requests,
-  { location, root, partitionColumns, fileRetentionMs, checkpointInterval }: TablePlace,
+  { location, root, partitionColumns, settings }: TablePlace,
   options: ObjectOptions,
   refusesOverwrites: boolean | null,
 ) {
@@ -123,8 +121,7 @@ export function openTableStore(
     location,
     root,
     partitionColumns,
-    fileRetentionMs,
-    checkpointInterval,
+    settings,
     /** The folder of the table for messages. */
     name: `s3://${requests.bucket}/${root}`,
     /** The name of an object for messages. */

@@ -249,7 +249,7 @@ function holds(cause: ConditionCause, facts: ConditionFacts): boolean {
     case 'differs':
       return facts.differing.intervals > 0;
     case 'table_changed':
-      return facts.table_fault !== null;
+      return facts.target_fault !== null;
     case 'not_started':
       return pause === null && facts.active_runs === 0 && isLate(facts.unstarted_since, facts);
     case 'retrying':
@@ -328,7 +328,7 @@ function sinceOf(cause: ConditionCause, facts: ConditionFacts): string | null {
     case 'behind':
       return facts.missing.oldest_end;
     case 'table_changed':
-      return facts.table_fault?.found_at ?? null;
+      return facts.target_fault?.found_at ?? null;
     default:
       return affectedBy(cause, facts).since;
   }

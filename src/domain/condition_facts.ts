@@ -79,8 +79,8 @@ export interface ConditionFacts {
   /** Intervals whose files differ from the source, by the newest comparison or verification, unless that is kept. */
   readonly differing: AffectedIntervals;
   readonly unsettled: AffectedIntervals;
-  /** Why the table of the export is not what exportd made it, as a run or a check found it; null if none did. */
-  readonly table_fault: { readonly message: string; readonly found_at: string } | null;
+  /** Why a target of the export, its table, is not what exportd made it, as a run or a check found it; null if none did. */
+  readonly target_fault: { readonly message: string; readonly found_at: string } | null;
   readonly coverage: Coverage | null;
   /** Intervals between the first and the last exported one that are neither exported nor owed. */
   readonly holes: AffectedIntervals;

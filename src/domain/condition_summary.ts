@@ -74,7 +74,7 @@ export function summaryOf(cause: ConditionCause, facts: ConditionFacts): string 
     case 'differs':
       return `The files of ${intervals(differing.intervals)} differ from the source.`;
     case 'table_changed':
-      return `The table is not what exportd made it: ${withoutStop(facts.table_fault?.message ?? '')}.`;
+      return `The table is not what exportd made it: ${withoutStop(facts.target_fault?.message ?? '')}.`;
     case 'not_started':
       return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} late and no run has started: Temporal does not respond, or no worker has taken the task. The oldest ended at ${time(facts.unstarted_since)}.`;
     case 'retrying':

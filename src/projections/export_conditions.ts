@@ -131,7 +131,7 @@ interface ExportRow {
   readonly source_fault: ConditionFacts['source_fault'];
   readonly temporal_fault: ConditionFacts['temporal_fault'];
   readonly workers_incident: string | null;
-  readonly table_fault: { readonly message: string; readonly found_at: string } | null;
+  readonly target_fault: { readonly message: string; readonly found_at: string } | null;
   readonly worker_seen_at: string | null;
   readonly taken_slots: ConditionFacts['taken_slots'];
 }
@@ -213,7 +213,7 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
        ${faultFields('fault')} as operator_fault, ${faultFields('source')} as source_fault,
        ${faultFields('temporal')} as temporal_fault, workers.incident_id as workers_incident,
        case when broken.found_at is not null then json_build_object('message', broken.message,
-         'found_at', ${isoTime('broken.found_at')}) end as table_fault,
+         'found_at', ${isoTime('broken.found_at')}) end as target_fault,
        ${isoTime('worker.seen_at')} as worker_seen_at,
        case when runs.wait_for_slot and slots.slots is not null then
          json_build_object('slots', slots.slots, 'workers', slots.workers) end as taken_slots
@@ -225,15 +225,17 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      left join circuit on circuit.batch_export_id = export.id
      left join fault on fault.batch_export_id = export.id
      left join lateral (
-       -- Of the table that the export writes to now.
-       select fault.message, fault.found_at from exportd.table_faults fault
+       -- Of the target that the export writes to now.
+       select fault.message, fault.found_at from exportd.target_faults fault
        join exportd.destination_configs found
          on found.batch_export_id = fault.batch_export_id and found.version = fault.config_version
        join exportd.destination_configs used
          on used.batch_export_id = export.id and used.version = export.config_version
-       where fault.batch_export_id = export.id and used.config ->> 'table_format' is not null
-         and (found.config ->> 'bucket_name', found.config ->> 'endpoint_url', found.config ->> 'prefix')
-           is not distinct from (used.config ->> 'bucket_name', used.config ->> 'endpoint_url', used.config ->> 'prefix')
+       where fault.batch_export_id = export.id and (
+         found.config ->> 'table_format', found.config ->> 'bucket_name', found.config ->> 'endpoint_url',
+         found.config ->> 'prefix') is not distinct from (
+         used.config ->> 'table_format', used.config ->> 'bucket_name', used.config ->> 'endpoint_url',
+         used.config ->> 'prefix')
      ) broken on true
      left join source on true
      left join temporal on true
@@ -617,7 +619,7 @@ function factsOf(
     held: troubleOf('held'),
     differing: differing ?? none,
     unsettled: troubleOf('unsettled'),
-    table_fault: row.table_fault,
+    target_fault: row.target_fault,
     coverage,
     holes: {
       intervals: sum(holes.map((hole) => countIntervals(state.revisions, hole))),

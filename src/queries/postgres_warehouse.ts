@@ -1,10 +1,9 @@
 import { Socket } from 'node:net';
 import pg from 'pg';
 import type { Pool } from '../journal/database.ts';
-import type { Relations } from '../source/relations.ts';
 import { resultTooLarge } from './query_errors.ts';
 import type { QueryProject } from './query_kind.ts';
-import { readSourceSchema } from './source_schema.ts';
+import { type QueryRelations, readSourceSchema } from './source_schema.ts';
 import type { TextRow, Warehouse } from './warehouse.ts';
 
 /** Rows that are received together. */
@@ -17,7 +16,7 @@ const rowOverhead = 1024 * 1024;
 const asText = { getTypeParser: () => (text: string) => text };
 
 interface PostgresWarehouseOptions {
-  readonly relations: Relations;
+  readonly relations: QueryRelations;
   readonly project: Pick<QueryProject, 'warehouse_tables' | 'property_definitions'>;
   /** The `work_mem` of a statement with so many operations; without it, the transaction's is used. */
   readonly workMemOf?: (memoryOperations: number) => string;

@@ -24,6 +24,7 @@ import {
   teamSignatureSetting,
 } from './query_role/query_role.ts';
 import { ControlDatabaseFailed, inferTypes } from './sample_properties.ts';
+import type { QueryRelations } from './source_schema.ts';
 import type { Warehouse } from './warehouse.ts';
 
 /** The settings of what a query's statements may use in PostgreSQL. */
@@ -97,7 +98,15 @@ const restrictedRole = ({ keys: [key] }: QueryRole): RestrictedRole => ({
 });
 
 /** What a warehouse needs of the settings. */
-export type WarehouseSettings = RelationSettings & Pick<Settings, 'EXPORTD_QUERY_WORK_MEM'>;
+export type WarehouseSettings = QueryRelationSettings & Pick<Settings, 'EXPORTD_QUERY_WORK_MEM'>;
+
+type QueryRelationSettings = RelationSettings & Partial<Pick<Settings, 'EXPORTD_QUERY_DATABASE_URL'>>;
+
+/** Quotes the configured names of the relations that queries read. @throws InvalidRelationName */
+export const queryRelationsOf = (settings: QueryRelationSettings): QueryRelations => ({
+  ...relationsOf(settings),
+  hasQueryRole: settings.EXPORTD_QUERY_DATABASE_URL !== undefined,
+});
 
 /**
  * Asks the warehouse of a project, in a transaction of its own.
@@ -114,7 +123,7 @@ export const readWarehouse = async <Result>(
     return await source.read(queryTransaction(timeoutMs, project.team_id), signal, ({ connection }) =>
       read(
         postgresWarehouse(connection, {
-          relations: relationsOf(settings),
+          relations: queryRelationsOf(settings),
           project,
           workMemOf: (operations) => workMemOf(settings, operations),
         }),

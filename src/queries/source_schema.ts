@@ -32,6 +32,12 @@ const groupColumns = [
 ];
 const cohortColumns = ['team_id', 'cohort_id', 'person_id'];
 
+/** The relations that queries read. */
+export interface QueryRelations extends Relations {
+  /** Whether queries run under a role of their own, which cannot read the catalog. */
+  readonly hasQueryRole?: boolean;
+}
+
 /** The tables and property types that a project defines. */
 type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_definitions'>;
 
@@ -42,7 +48,7 @@ type ProjectTables = Pick<QueryProject, 'warehouse_tables' | 'property_definitio
  */
 export async function readSourceSchema(
   connection: CatalogConnection,
-  relations: Relations,
+  relations: QueryRelations,
   { warehouse_tables, property_definitions }: ProjectTables,
 ): Promise<WarehouseSchema> {
   const names = [

@@ -15,15 +15,12 @@ export interface Relations {
   readonly events: string;
   readonly persons: string;
   readonly person_distinct_ids: string;
-  /** Whether queries run under a role of their own, which cannot read the catalog. */
-  readonly hasQueryRole?: boolean;
 }
 
 export type RelationSettings = Pick<
   Settings,
   'EXPORTD_EVENTS_RELATION' | 'EXPORTD_PERSONS_RELATION' | 'EXPORTD_PERSON_DISTINCT_IDS_RELATION'
-> &
-  Partial<Pick<Settings, 'EXPORTD_QUERY_DATABASE_URL'>>;
+>;
 
 const identifier = String.raw`(?:[A-Za-z_][A-Za-z0-9_$]*|"(?:[^"\0]|"")+")`;
 const qualifiedName = new RegExp(`^(?:(${identifier})\\.)?(${identifier})$`);
@@ -49,7 +46,6 @@ export const relationsOf = (settings: RelationSettings): Relations => ({
   events: quoteRelation(settings.EXPORTD_EVENTS_RELATION),
   persons: quoteRelation(settings.EXPORTD_PERSONS_RELATION),
   person_distinct_ids: quoteRelation(settings.EXPORTD_PERSON_DISTINCT_IDS_RELATION),
-  hasQueryRole: settings.EXPORTD_QUERY_DATABASE_URL !== undefined,
 });
 
 /** Column types of a relation by name. They are read from the catalog, since users may configure their own views. */

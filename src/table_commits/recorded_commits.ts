@@ -202,7 +202,7 @@ export async function storeTableFault(
 ): Promise<void> {
   if (!faultTypes.has(type)) return;
   await pool.query(
-    `insert into exportd.table_faults (batch_export_id, config_version, type, message) values ($1, $2, $3, $4)
+    `insert into exportd.target_faults (batch_export_id, config_version, type, message) values ($1, $2, $3, $4)
      on conflict (batch_export_id) do update set config_version = excluded.config_version, type = excluded.type,
        message = excluded.message`,
     [batch_export_id, config_version, type, message],
@@ -211,7 +211,7 @@ export async function storeTableFault(
 
 /** Forgets what was wrong with the table of an export: a check found nothing, or a repair mended it. */
 export async function clearTableFault(database: Pool | Connection, batchExportId: string): Promise<void> {
-  await database.query('delete from exportd.table_faults where batch_export_id = $1', [batchExportId]);
+  await database.query('delete from exportd.target_faults where batch_export_id = $1', [batchExportId]);
 }
 
-export const deleteFaultOfExport = deletedWithExport('table_faults');
+export const deleteFaultOfExport = deletedWithExport('target_faults');

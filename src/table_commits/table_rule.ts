@@ -10,12 +10,20 @@ import { exportedColumns } from '../source/postgres_source.ts';
 import type { RowQuery } from '../source/row_selection.ts';
 import { withColumns } from '../tables/schema.ts';
 
+/** What a table asks of the config of its export. */
+export const tableRule: ConfigRule = {
+  check: rejectUnusableTable,
+  fileRetentionMs: (settings) => settings.EXPORTD_TABLE_FILE_RETENTION,
+};
+
 /**
  * Rejects a table that runs could not commit to: one in a store that overwrites objects, one in the folder of another export's
  * table, and columns that contradict those of its files. What other writers do is found by the runs.
  * @throws CommandRejected
  */
-export const tableRule: ConfigRule = async (connection, own, exports) => {
+async function rejectUnusableTable(
+  ...[connection, own, exports]: Parameters<ConfigRule['check']>
+): Promise<void> {
   const table = tableLocationOf(own.config, own.model);
   if (table === null) return;
   const { rows: overwriting } = await connection.query(
@@ -38,7 +46,7 @@ export const tableRule: ConfigRule = async (connection, own, exports) => {
       `The batch export ${other.id} has a table in the same folder, or in one within the other. Use a prefix whose first segments differ.`,
     );
   await checkColumns(connection, own, table);
-};
+}
 
 /** @throws CommandRejected when a column has another type than in the files that the table has, or the table other partitions */
 async function checkColumns(

@@ -227,7 +227,10 @@ export async function writeCheckpoint(
   { version, state }: Pick<Snapshot, 'version' | 'state'>,
   signal: AbortSignal,
 ): Promise<void> {
-  const { bytes, actions } = encodeCheckpoint(state, Date.now() - store.fileRetentionMs);
+  const { bytes, actions } = encodeCheckpoint(
+    state,
+    Date.now() - store.settings.EXPORTD_TABLE_FILE_RETENTION,
+  );
   // Another worker writes the same.
   await store.replace(checkpointName(version), bytes, signal);
   const last = { version, size: actions, sizeInBytes: bytes.length, numOfAddFiles: state.live.size };

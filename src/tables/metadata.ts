@@ -69,7 +69,7 @@ export function definitionOf(
     format: { provider: 'parquet', options: {} },
     partitionColumns: [...store.partitionColumns],
     configuration: {
-      'delta.deletedFileRetentionDuration': hoursOf(store.fileRetentionMs),
+      'delta.deletedFileRetentionDuration': hoursOf(store.settings.EXPORTD_TABLE_FILE_RETENTION),
       'delta.logRetentionDuration': hoursOf(logRetentionMs),
       // deltalake takes a missing minimum of any other column for one that excludes every value.
       'delta.dataSkippingStatsColumns': statisticsColumn,

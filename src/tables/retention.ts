@@ -4,8 +4,8 @@ import { listLog, readSnapshot, type Snapshot, writeCheckpoint } from './log.ts'
 import { logRetentionMs, requireProtocol } from './metadata.ts';
 
 /** Whether a version is one after which the log is to be maintained. */
-export const isMaintained = ({ checkpointInterval }: TableStore, version: number): boolean =>
-  version > 0 && version % checkpointInterval === 0;
+export const isMaintained = ({ settings }: TableStore, version: number): boolean =>
+  version > 0 && version % settings.EXPORTD_TABLE_CHECKPOINT_INTERVAL === 0;
 
 /**
  * Makes the newest version quick to read, and deletes what is older than the retention of the log.
@@ -23,7 +23,7 @@ export async function maintainLog(store: TableStore, signal: AbortSignal): Promi
 /** The checkpoint before the newest one stays too: a reader may have started with it. */
 async function deleteOldLog(store: TableStore, version: number, signal: AbortSignal): Promise<void> {
   const before = Date.now() - logRetentionMs;
-  const needed = version - 2 * store.checkpointInterval;
+  const needed = version - 2 * store.settings.EXPORTD_TABLE_CHECKPOINT_INTERVAL;
   const { commits, checkpoints } = await listLog(store, signal);
   for (const { version: old, object } of [...commits, ...checkpoints])
     if (old < needed && object.modified_at.getTime() < before) await store.delete(object.name, signal);

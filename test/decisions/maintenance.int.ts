@@ -29,7 +29,7 @@ beforeEach(async () => {
 
 const policy = (more: Partial<MaintenancePolicy> = {}): MaintenancePolicy => ({
   oldGenerationRetentionMs: 0,
-  tableFileRetentionMs: 0,
+  targetFileRetentionMs: 0,
   orphanRetentionMs: 0,
   orphanRetryBudgetMs: hour,
   comparisons: { firstMs: 0, maxIntervalMs: hour },

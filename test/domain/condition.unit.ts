@@ -43,7 +43,7 @@ const fine: ConditionFacts = {
   held: none,
   differing: none,
   unsettled: none,
-  table_fault: null,
+  target_fault: null,
   coverage: {
     ranges: [
       { start: null, end: '2026-11-01T08:00:00.000Z', state: 'not_owed', reason: 'before creation' },
@@ -140,7 +140,7 @@ describe('the condition of an export', () => {
     [
       'table_changed',
       {
-        table_fault: { message: 'Version 3 is another.', found_at: at },
+        target_fault: { message: 'Version 3 is another.', found_at: at },
         failed: failed(1, 'TableOverwritten: No.'),
       },
       /^The table is not what exportd made it: Version 3 is another\.$/,
@@ -328,7 +328,7 @@ const anyFacts: fc.Arbitrary<ConditionFacts> = fc.record({
   held: affected,
   differing: affected,
   unsettled: affected,
-  table_fault: fc.option(fc.record({ message: text, found_at: time })),
+  target_fault: fc.option(fc.record({ message: text, found_at: time })),
   coverage: fc.option(
     fc.record({
       ranges: fc.array(

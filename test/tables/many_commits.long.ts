@@ -33,8 +33,7 @@ function createStore() {
   const store: TableStore = {
     location: 'here',
     root: 'events',
-    fileRetentionMs: 7 * 86_400_000,
-    checkpointInterval: 10,
+    settings: s3Settings(),
     partitionColumns: [],
     name: 's3://bucket/events',
     foreign: foreignBytesOf(s3Settings(), 1),

@@ -451,10 +451,10 @@ create table exportd.table_commits (
 create index table_commits_of_table on exportd.table_commits (batch_export_id, location, version desc)
   where etag is not null;
 
--- What a run or a check found wrong with the table of an export, until it is repaired or found to be right.
-create table exportd.table_faults (
+-- What a run or a check found wrong with the target of an export, its table, until it is repaired or found to be right.
+create table exportd.target_faults (
   batch_export_id uuid primary key,
-  -- The table is that of this config version.
+  -- The target is that of this config version.
   config_version integer not null,
   type text not null,
   message text not null,

@@ -11,9 +11,13 @@ import type { QueryContext, QueryOutput } from '../../../src/queries/query_kind.
 import { QueryError } from '../../../src/queries/query_errors.ts';
 import { queryRoleOf } from '../../../src/queries/query_role/query_role.ts';
 import { setUpQueryRole } from '../../../src/queries/query_role/set_up_query_role.ts';
-import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
+import {
+  connectQueriesToSource,
+  queryRelationsOf,
+  queryTransaction,
+} from '../../../src/queries/query_source.ts';
 import type { QueryKinds } from '../../../src/queries/query_executor.ts';
-import { type Relations, relationsOf } from '../../../src/source/relations.ts';
+import type { QueryRelations } from '../../../src/queries/source_schema.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
 import { connectToScratch, insertEvents, personProperties, startOfHour } from '../events.ts';
 import { hoursAfter } from '../exportd.ts';
@@ -63,7 +67,7 @@ interface QueryBench {
   readonly source: SourceConnections;
   readonly kinds: QueryKinds;
   readonly context: Omit<QueryContext, 'warehouse'>;
-  readonly relations: Relations;
+  readonly relations: QueryRelations;
   readonly range: InsightRange;
   readonly signal: AbortSignal;
 }
@@ -101,7 +105,7 @@ export async function runQueryBench(options: QueryBenchOptions, report: Report, 
         progress: () => undefined,
       };
       const kinds = builtInQueryKinds;
-      const relations = relationsOf({ ...settings, ...role.settings });
+      const relations = queryRelationsOf({ ...settings, ...role.settings });
       const results: ({ name: string } & (InsightResult | Skipped))[] = [];
       const measured = plansFolder === undefined ? [...insights, ...analyses] : insights;
       for (const insight of measured.filter(({ name }) => name.includes(only))) {

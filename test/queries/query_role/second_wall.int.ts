@@ -3,11 +3,14 @@ import pg from 'pg';
 import { readSettings } from '../../../src/config/settings.ts';
 import { compileQuery } from '@exportd/dialect/compile/compile_query';
 import { searchKey } from '@exportd/dialect/resolve/statement';
-import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
+import {
+  connectQueriesToSource,
+  queryRelationsOf,
+  queryTransaction,
+} from '../../../src/queries/query_source.ts';
 import { readQueryProject } from '../../../src/queries/postgres_warehouse.ts';
 import { readSourceSchema } from '../../../src/queries/source_schema.ts';
 import { addWarehouseTable } from '../../../src/queries/warehouse_tables.ts';
-import { relationsOf } from '../../../src/source/relations.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
 import { openApiHarness, type ApiHarness } from '../../http/api_harness.ts';
 import { prepareQueryRole, queryRoleSettings } from '../../setup/query_role.ts';
@@ -144,7 +147,7 @@ describe('a compiler that filters by the wrong project', () => {
   /** The statement that the other project's own query runs, in a transaction of the given project. */
   const runCompiled = async (query: string, teamId: number): Promise<readonly unknown[]> => {
     const { project, now } = await readQueryProject(api.database.pool, api.otherProjectId);
-    const relations = relationsOf(
+    const relations = queryRelationsOf(
       readSettings({ DATABASE_URL: api.database.url, ...queryRoleSettings(api.database.url) }),
     );
     return source.read(queryTransaction(timeoutMs, teamId), undefined, async ({ connection }) => {
