@@ -30,7 +30,7 @@ export const maxCarriedCommandSignals = 1_000;
 export const floodThreshold = 10;
 
 /**
- * After how many steps at most a schedule continues as new when it has nothing to start: a worker keeps what each step did, 13 kB,
+ * After how many steps at most a schedule continues as new once nothing else waits: a worker keeps what each step did, 13 kB,
  * for as long as it caches the execution, and replays all of it when it does not.
  */
 export const stepsPerExecution = 16;

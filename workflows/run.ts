@@ -236,17 +236,17 @@ async function recordOutcome(
   return cancelled;
 }
 
-/** What an execution has left to do after it exported. */
+/** What became of an interval. Without a field the run has completed, and those that wait for it do not know yet. */
 interface ExportedInterval {
   /** The run to continue as, when rows are left. */
   readonly continued?: RunActivityResult<'continueRun'>;
-  /** How the run ended, if those who wait for that know already. */
+  /** How a small run has ended; those that wait for it know. */
   readonly ended?: EndedRun;
-  /** Of a run that has ended with that, for the Temporal UI. */
+  /** The rows of that run, for the Temporal UI. */
   readonly rows?: number;
 }
 
-/** What a run asks until its source has settled, and then. */
+/** The calls that check and count the source. */
 interface SettlingSource extends Pick<RunActivities, 'countRows'> {
   /** A small run may end with it. */
   readonly checkBarrier: (

@@ -42,7 +42,7 @@ export interface BackfillStep {
   readonly runs_created: number;
   readonly runs_ended: number;
   readonly total_runs: number;
-  /** When it is done at the pace so far, ISO 8601; null while that is not known, unless it runs, and for one of its runs. */
+  /** When it is done at the pace so far, ISO 8601; null while that is not known or it does not run, and for a step of a run. */
   readonly done_at: string | null;
 }
 

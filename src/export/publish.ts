@@ -30,7 +30,7 @@ import type { Publication, PublishTarget, TargetCommit } from './publish_target.
 const maxAdoptions = 3;
 
 /** Dependencies of publishing. */
-export type PublishDependencies = Pick<
+type PublishDependencies = Pick<
   ExportDependencies,
   | 'recorder'
   | 'source'

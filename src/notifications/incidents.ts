@@ -47,7 +47,7 @@ interface OpenIncident {
   readonly opened_at: string;
 }
 
-/** SQL: the members of an `OpenIncident`, as aggregates. */
+/** SQL: the fields of an `OpenIncident`, as aggregates. */
 const incidentColumns = 'incident_id, count(*)::int as intervals, min(opened_at) as opened_at';
 
 const incidentOf = (

@@ -18,7 +18,7 @@ export const savedQueriesPath = 'saved_queries/';
 /** The path of a saved query by its id. */
 export const savedQueryPath = (id: string): string => `${savedQueriesPath}${id}/`;
 
-/** The saved queries of the project, each a link that opens and runs it, for whoever may query. */
+/** The saved queries of the project, each a link that opens and runs it, for those who may query. */
 export function SavedQueries({
   saved: { data, failure, reload },
   openedId,
