@@ -1,12 +1,15 @@
 import { signal, useSignal } from '@preact/signals';
-import { useEffect, useId, useRef } from 'preact/hooks';
+import { useId, useLayoutEffect, useRef } from 'preact/hooks';
 import type { Scope } from '../../http/scopes.ts';
 import { type ActionRequest, curlLine, exportdLine, may, send, toFailure } from '../api/client.ts';
 import { type Content, html, type View } from '../html.ts';
 
 type ButtonKind = 'plain' | 'primary' | 'danger' | 'quiet';
 
-/** A button, or with `href` a link that looks like one. `primary` at most once on a page. */
+/**
+ * A button, or with `href` a link that looks like one. `primary` at most once on a page. While it does nothing it keeps the focus,
+ * which a `disabled` button loses.
+ */
 export function Button({
   kind = 'plain',
   type = 'button',
@@ -29,17 +32,21 @@ export function Button({
 }): View {
   const name = `button button-${kind}`;
   if (href !== undefined) return html`<a class=${name} href=${href} aria-label=${label}>${children}</a>`;
+  const isOff = disabled || busy;
   return html`<button
     class=${name}
     type=${type}
     aria-label=${label}
     aria-busy=${busy ? 'true' : undefined}
-    disabled=${disabled || busy}
-    onClick=${onClick}
+    aria-disabled=${isOff ? 'true' : undefined}
+    onClick=${isOff ? ignore : onClick}
   >
     ${children}
   </button>`;
 }
+
+/** Keeps a button of a form from sending it. */
+const ignore = (event: MouseEvent): void => event.preventDefault();
 
 type Tone = 'good' | 'danger';
 
@@ -131,16 +138,15 @@ export function Dialog({
 }): View {
   const element = useRef<HTMLDialogElement>(null);
   const titleId = useId();
-  useEffect(() => {
-    const opener = document.activeElement;
+  // At once, not after the next frame: the next key is for the dialog, and after it for what had opened it.
+  useLayoutEffect(() => {
     const dialog = element.current;
     dialog?.showModal();
     // Not the first line for a terminal, but what closes it. A secret stays selected: closing loses it.
     if (!staysOpen && document.activeElement?.matches('[readonly]'))
       dialog?.querySelector<HTMLElement>('.dialog-actions button')?.focus();
-    return () => {
-      if (opener instanceof HTMLElement) opener.focus();
-    };
+    // Gives the focus back.
+    return () => dialog?.close();
   }, []);
   return html`<dialog
     class="dialog"
