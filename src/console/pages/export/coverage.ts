@@ -65,18 +65,20 @@ const rangeOf = (parts: readonly CoveragePart[], from: number, to: number): Time
 /** How far a pointer moves, in pixels, before it selects a range instead of a part. */
 const dragPixels = 4;
 
-/** A selection by pointer, in pixels from the left of the bar. */
+/** A selection by pointer, in pixels from the left of the bar, among the parts that it began with. */
 interface Drag {
   readonly from: number;
   readonly to: number;
+  readonly parts: readonly CoveragePart[];
 }
 
 /**
  * What is exported of the time from the first row of the source to now, as a bar. Dragging over it, or a click on a part,
  * calls `onSelect` with the range. By keyboard: the arrows move between parts, with Shift they select several, Enter takes them.
+ * What is selected is kept as time, since each reading may have other parts.
  */
 export function CoverageBar({
-  parts,
+  parts: read,
   timezone,
   detail,
   onSelect,
@@ -89,41 +91,43 @@ export function CoverageBar({
 }): View {
   const bar = useRef<HTMLDivElement>(null);
   const drag = useSignal<Drag | undefined>(undefined);
-  const anchor = useSignal<number | undefined>(undefined);
-  const focused = useSignal(parts.length - 1);
-  const current = Math.min(focused.value, parts.length - 1);
+  const parts = drag.value?.parts ?? read;
+  const anchor = useSignal<string | undefined>(undefined);
+  const focused = useSignal(parts.at(-1)?.start);
+  const current = indexOfTime(parts, focused.value);
+  const anchored = anchor.value === undefined ? undefined : indexOfTime(parts, anchor.value);
   const selects = may('batch_export:write');
   const kinds = [...new Set(parts.map(({ kind }) => looks[kind]))];
   const select = (range: TimeRange | undefined) => range && selects && onSelect(range);
 
   const offsetOf = ({ clientX }: PointerEvent) => clientX - (bar.current?.getBoundingClientRect().left ?? 0);
   const onPointerDown = (event: PointerEvent) => {
-    if (event.button === 0) drag.value = { from: offsetOf(event), to: offsetOf(event) };
+    if (event.button === 0) drag.value = { from: offsetOf(event), to: offsetOf(event), parts };
   };
   const onPointerMove = (event: PointerEvent) => {
     if (!drag.value) return;
     drag.value = { ...drag.value, to: offsetOf(event) };
     if (isDragged(drag.value)) bar.current?.setPointerCapture(event.pointerId);
   };
+  const endDrag = () => (drag.value = undefined);
   const onPointerUp = () => {
     const ended = drag.value;
-    drag.value = undefined;
+    endDrag();
     if (!ended || !isDragged(ended) || !bar.current) return;
     const [left, right] = [Math.min(ended.from, ended.to), Math.max(ended.from, ended.to)];
     select({ start: timeAt(bar.current, parts, left), end: timeAt(bar.current, parts, right) });
   };
   const onKeyDown = (event: KeyboardEvent) => {
     const to = { ArrowLeft: current - 1, ArrowRight: current + 1, Home: 0, End: parts.length - 1 }[event.key];
-    if (to === undefined || !parts[to]) return;
+    const target = to === undefined ? undefined : parts[to];
+    if (to === undefined || !target) return;
     event.preventDefault();
-    anchor.value = event.shiftKey ? (anchor.value ?? current) : undefined;
-    focused.value = to;
+    anchor.value = event.shiftKey ? (anchor.value ?? parts[current]?.start) : undefined;
+    focused.value = target.start;
     (bar.current?.children[to] as HTMLElement | undefined)?.focus();
   };
   const isSelected = (index: number) =>
-    anchor.value !== undefined &&
-    index >= Math.min(anchor.value, current) &&
-    index <= Math.max(anchor.value, current);
+    anchored !== undefined && index >= Math.min(anchored, current) && index <= Math.max(anchored, current);
 
   return html`<div class="card coverage">
     <div
@@ -134,7 +138,8 @@ export function CoverageBar({
       onPointerDown=${selects && onPointerDown}
       onPointerMove=${selects && onPointerMove}
       onPointerUp=${selects && onPointerUp}
-      onPointerCancel=${() => (drag.value = undefined)}
+      onPointerCancel=${endDrag}
+      onPointerLeave=${endDrag}
       onKeyDown=${onKeyDown}
     >
       ${parts.map(
@@ -151,8 +156,8 @@ export function CoverageBar({
             aria-label=${titleOf(part, timezone)}
             aria-pressed=${isSelected(index) ? 'true' : undefined}
             tabindex=${index === current ? 0 : -1}
-            onFocus=${() => (focused.value = index)}
-            onClick=${() => select(rangeOf(parts, isSelected(index) ? (anchor.value ?? index) : index, index))}
+            onFocus=${() => (focused.value = part.start)}
+            onClick=${() => select(rangeOf(parts, isSelected(index) ? (anchored ?? index) : index, index))}
           >
             <${CellShape} status=${looks[part.kind]} />
           </button>`,
@@ -178,6 +183,13 @@ export function CoverageBar({
     ${detail !== null && html`<p class="muted">The first row of the source is not known. ${detail}</p>`}
   </div>`;
 }
+
+/** The part that a time is in; the first one, of earlier times. */
+const indexOfTime = (parts: readonly CoveragePart[], time = ''): number =>
+  Math.max(
+    0,
+    parts.findLastIndex(({ start }) => Date.parse(start) <= Date.parse(time)),
+  );
 
 const isDragged = ({ from, to }: Drag): boolean => Math.abs(to - from) > dragPixels;
 
