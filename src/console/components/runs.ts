@@ -108,9 +108,10 @@ export function RunTable({
     {
       header: 'Actions',
       render: (run) =>
-        html`<${ActionButton}
-          action=${isActive(run) ? cancelRunAction(run, onChange) : retryAction(run, onChange)}
-        />`,
+        // By key: what asks whether to cancel a run never becomes a retry when the run ends.
+        isActive(run)
+          ? html`<${ActionButton} key="cancel" action=${cancelRunAction(run, onChange)} />`
+          : html`<${ActionButton} key="retry" action=${retryAction(run, onChange)} />`,
     },
   ];
   return html`<${Table}

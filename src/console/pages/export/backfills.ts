@@ -99,7 +99,8 @@ export function BackfillDialog({
     } catch (error) {
       failure.value = toFailure(error);
     } finally {
-      busy.value = undefined;
+      // What was pressed since then is still busy.
+      if (busy.value === what) busy.value = undefined;
     }
   };
   const choose = (choiceNow: Choice, chosenRange?: TimeRange) => {
@@ -113,23 +114,25 @@ export function BackfillDialog({
     choose('range');
     field.value = value;
   };
-  const presets: readonly (readonly [label: string, isChosen: boolean, choose: () => void])[] = [
-    ...(newest && firstRow !== null
-      ? [['Since the first row', false, () => choose('range', { start: firstRow, end: newest.end })] as const]
-      : []),
-    ...(missing.length > 0
-      ? [
-          [
-            `Only what is missing (${formatQuantity(missing.length, 'range')})`,
-            choice.value === 'missing',
-            () => choose('missing'),
-          ] as const,
-        ]
-      : []),
-    ...(failed.length > 0
-      ? [['Only what failed', choice.value === 'failed', () => choose('failed')] as const]
-      : []),
-  ];
+  const presets = [
+    newest &&
+      firstRow !== null && {
+        name: 'Since the first row',
+        isChosen: false,
+        onClick: () => choose('range', { start: firstRow, end: newest.end }),
+      },
+    missing.length > 0 && {
+      name: 'Only what is missing',
+      detail: ` (${formatQuantity(missing.length, 'range')})`,
+      isChosen: isMissing,
+      onClick: () => choose('missing'),
+    },
+    failed.length > 0 && {
+      name: 'Only what failed',
+      isChosen: choice.value === 'failed',
+      onClick: () => choose('failed'),
+    },
+  ].filter((preset) => preset !== false && preset !== undefined);
   const message = withLocalTimes(failure.value?.message ?? '', zone)
     .replace('`start_at`', 'From')
     .replace('`end_at`', 'To');
@@ -139,7 +142,7 @@ export function BackfillDialog({
     title="Backfill"
     onClose=${onClose}
     actions=${html`<${Button} onClick=${onClose}>Close<//>
-      ${choice.value !== 'failed' && html`<${Button} busy=${busy.value === 'preview'} onClick=${() => void submit('preview')}>Dry run<//>`}
+      ${choice.value !== 'failed' && html`<${Button} busy=${busy.value === 'preview'} disabled=${busy.value === 'start'} onClick=${() => void submit('preview')}>Dry run<//>`}
       <${Button} kind="primary" busy=${busy.value === 'start'} onClick=${() => void submit('start')}
         >Start backfill<//
       >`}
@@ -152,15 +155,15 @@ export function BackfillDialog({
       presets.length > 0 &&
       html`<div class="page-actions" role="group" aria-label="What is exported">
         ${presets.map(
-          ([label, isChosen, onClick]) =>
+          ({ name, detail, isChosen, onClick }) =>
             html`<button
-              key=${label}
+              key=${name}
               type="button"
               class="button"
               aria-pressed=${isChosen ? 'true' : 'false'}
               onClick=${onClick}
             >
-              ${label}
+              ${name}${detail}
             </button>`,
         )}
       </div>`
@@ -326,7 +329,7 @@ const columnsOf = (reload: () => unknown): readonly Column<BackfillResponse>[] =
     header: 'Actions',
     render: (backfill) =>
       html`<div class="page-actions">
-        ${actionsOf(backfill, reload).map((action) => html`<${ActionButton} key=${action.label} action=${action} />`)}
+        ${actionsOf(backfill, reload).map((action, place) => html`<${ActionButton} key=${place} action=${action} />`)}
       </div>`,
   },
 ];
@@ -389,6 +392,7 @@ function actionsOf({ id, batch_export, status }: BackfillResponse, onDone: () =>
     },
     done: 'The backfill was cancelled.',
   };
+  // Both at one place: the button that was pressed keeps the focus.
   if (status === 'Running')
     return [{ ...actionOf('pause'), label: 'Pause', done: 'The backfill is paused.' }, cancel];
   if (status === 'Paused')

@@ -48,11 +48,8 @@ export function ExportActions({ found, coverage: { data: coverage }, reload }: P
   return html`
     ${coverage && html`<${ActionButton} action=${runNowAction(id, coverage, reload)} />`}
     ${may('batch_export:write') && html`<${Button} href=${paths.editExport(id)}>Edit<//>`}
-    ${
-      found.paused
-        ? html`<${ActionButton} action=${unpause(false)} /><${ActionButton} action=${unpause(true)} />`
-        : html`<${ActionButton} action=${pause} />`
-    }
+    <${ActionButton} action=${found.paused ? unpause(false) : pause} />
+    ${found.paused && html`<${ActionButton} action=${unpause(true)} />`}
     <${ActionButton} action=${remove} />
   `;
 }

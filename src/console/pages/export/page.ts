@@ -77,7 +77,9 @@ function FoundExport({
     polls: true,
     keepsData: true,
   });
+  // Both dialogs stay when a reading takes away what opened them.
   const backfilled = useSignal<{ readonly range: TimeRange | undefined } | undefined>(undefined);
+  const isTesting = useSignal(false);
   const reload = async () => {
     await Promise.all([resource.reload(), coverage.reload()]);
   };
@@ -94,7 +96,7 @@ function FoundExport({
     </span>`}
     actions=${html`<${ExportActions} found=${found} coverage=${coverage} reload=${reload} />`}
   >
-    ${found.condition.severity !== 'ok' && html`<${ConditionNotice} key=${found.condition.summary} found=${found} reload=${reload} />`}
+    ${found.condition.severity !== 'ok' && html`<${ConditionNotice} found=${found} reload=${reload} onTest=${() => (isTesting.value = true)} />`}
     <${Tabs}
       label="Parts of the export"
       tabs=${shown}
@@ -121,6 +123,12 @@ function FoundExport({
         onStarted=${reload}
       />`
     }
+    ${
+      isTesting.value &&
+      html`<${Dialog} title="Test destination" onClose=${() => (isTesting.value = false)}
+        ><${DestinationTest} exportId=${id}
+      /><//>`
+    }
   <//>`;
 }
 
@@ -136,15 +144,16 @@ const destinationCauses: ReadonlySet<string> = new Set([
 function ConditionNotice({
   found: { id, condition },
   reload,
+  onTest,
 }: {
   readonly found: BatchExportResponse;
   readonly reload: () => unknown;
+  readonly onTest: () => void;
 }): View {
   const { cause, severity, summary, since, actions } = condition;
   const why = useResource<WhyResponse>(`batch_exports/${id}/why/`, { polls: true });
-  const text = why.data?.summary ?? summary;
+  const text = why.data?.condition.summary === summary ? why.data.summary : summary;
   const isOfDestination = destinationCauses.has(cause);
-  const isTesting = useSignal(false);
   const cure = cureOf(condition);
   // One button instead of one for each step.
   const shown =
@@ -160,18 +169,12 @@ function ConditionNotice({
         isOfDestination &&
         may('batch_export:write') &&
         html`<${Button} href=${paths.editExport(id)}>Edit<//>
-          <${Button} onClick=${() => (isTesting.value = true)}>Test destination<//>`
+          <${Button} onClick=${onTest}>Test destination<//>`
       }
       ${decisions.map(({ label, path }) => html`<${Button} key=${label} href=${paths.difference(id, startIn(path))}>${label}<//>`)}
-      ${shown.map((action) => html`<${ActionButton} key=${action.label} action=${action} />`)}
+      ${shown.map((action) => html`<${ActionButton} key=${action.path + JSON.stringify(action.body)} action=${action} />`)}
     </div>
     ${isOfDestination && (why.data?.others ?? 0) > 0 && html`<${SameTrouble} id=${id} cure=${cure} reload=${reload} />`}
-    ${
-      isTesting.value &&
-      html`<${Dialog} title="Test destination" onClose=${() => (isTesting.value = false)}
-        ><${DestinationTest} exportId=${id}
-      /><//>`
-    }
   </div>`;
 }
 

@@ -357,7 +357,7 @@ function WebhookCard({
           html`<${Button} onClick=${onEdit}>Edit…<//>
             <${Button} onClick=${() => (rotates.value = true)}>Replace secret…<//>`
         }
-        ${actionsOf(webhook, onChange).map((action) => html`<${ActionButton} key=${action.label} action=${action} />`)}
+        ${actionsOf(webhook, onChange).map((action, place) => html`<${ActionButton} key=${place} action=${action} />`)}
       </div>
     </div>
     <p class="muted">

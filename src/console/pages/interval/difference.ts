@@ -24,7 +24,8 @@ export function DifferenceNotice({ exportId, detail, reload }: DifferenceProps):
   const { interval, newest_check } = detail;
   const { decision, held, manifest_run_id } = interval;
   const differs = held !== null || newest_check?.is_equal === false;
-  if (manifest_run_id === null || (!differs && decision === null)) return null;
+  // A dialog that is open stays, with what was typed, when a later comparison finds no difference.
+  if (!isOpen.value && (manifest_run_id === null || (!differs && decision === null))) return null;
   const close = () => (isOpen.value = false);
   return html`<div class="notice">
     ${
@@ -74,7 +75,7 @@ function DifferenceDialog({
   const difference = useResource<DifferenceResponse>(path);
   const reason = useSignal('');
   const typed = useSignal('');
-  const busy = useSignal<StoredDecision['decision'] | undefined>(undefined);
+  const isBusy = useSignal(false);
   const failure = useSignal<ExportdError | undefined>(undefined);
 
   const requestOf = (decision: StoredDecision['decision'], rows: number): ActionRequest => ({
@@ -93,7 +94,7 @@ function DifferenceDialog({
     ],
   });
   const decide = async (decision: StoredDecision['decision'], rows: number) => {
-    busy.value = decision;
+    isBusy.value = true;
     failure.value = undefined;
     try {
       const request = requestOf(decision, rows);
@@ -108,7 +109,7 @@ function DifferenceDialog({
       typed.value = '';
       await difference.reload();
     } finally {
-      busy.value = undefined;
+      isBusy.value = false;
     }
   };
   return html`<${Dialog}
@@ -136,7 +137,7 @@ function DifferenceDialog({
             <${Button}
               kind="primary"
               disabled=${!hasReason}
-              busy=${busy.value === 'keep'}
+              busy=${isBusy.value}
               onClick=${() => void decide('keep', rows)}
               >Keep the exported rows<//
             >
@@ -153,7 +154,7 @@ function DifferenceDialog({
               <${Button}
                 kind="danger"
                 disabled=${!hasReason || typed.value.trim() !== String(rows)}
-                busy=${busy.value === 'remove'}
+                busy=${isBusy.value}
                 onClick=${() => void decide('remove', rows)}
                 >Remove ${quantity} from the bucket<//
               >
