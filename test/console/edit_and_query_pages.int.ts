@@ -271,6 +271,28 @@ describe('a person', () => {
     expect(await page.getByLabel('Destination', { exact: true }).count()).toBe(0);
   });
 
+  it('creates one export by two clicks', async () => {
+    const { page } = opened;
+    const tested = Promise.withResolvers<undefined>();
+    const sent: string[] = [];
+    await page.route('**/batch_exports/**', async (route) => {
+      const path = new URL(route.request().url()).pathname;
+      if (/\/batch_exports\/(test\/)?$/.test(path) && route.request().method() === 'POST') {
+        sent.push(path.replace(/.*batch_exports/, ''));
+        await tested.promise;
+        await route.abort();
+      } else await route.continue();
+    });
+    await page.goto('/exports/new');
+    await page.getByRole('textbox', { name: 'Name (required)' }).fill('Twice');
+    for (const label of ['Bucket', 'Region', 'Prefix']) await page.getByLabel(label).first().fill('twice');
+    await page.getByRole('button', { name: 'Create export' }).dblclick();
+    await page.getByText('Testing the destination…').waitFor();
+    tested.resolve(undefined);
+    await page.getByText('Testing the destination…').waitFor({ state: 'detached' });
+    expect(sent).toEqual(['/test/']);
+  });
+
   it('sees a destination test that fails before saving', async () => {
     const { page } = opened;
     await page.goto(`/exports/${id}/edit`);

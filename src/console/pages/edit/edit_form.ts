@@ -108,12 +108,15 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
     const isTested = test !== null || body.destination === undefined;
     if (!isTested && !(await runTest())) return;
     if (found) {
+      busy.value = 'saving';
       try {
         const checked = await api.post<{ consequences: string[] }>(`${path}check/`, body);
         consequences.value = checked.consequences;
       } catch (error) {
         fail(error);
         return;
+      } finally {
+        busy.value = null;
       }
     }
     if (consequences.value.length === 0) await save();
@@ -181,7 +184,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
             ${test ? html`<${DestinationTestSteps} steps=${test.steps} />` : html`<p class="muted">Writes and deletes small objects below the prefix.</p>`}
           </div>
           <div>
-            <${Button} busy=${busy.value === 'testing'} onClick=${() => void runTest()}>Test destination<//>
+            <${Button} busy=${busy.value !== null} onClick=${() => void runTest()}>Test destination<//>
           </div>
         </section>
       </aside>
@@ -201,7 +204,7 @@ export function EditForm({ found }: { readonly found: BatchExportResponse | null
     <div class="edit-actions">
       ${failure.value && !fieldOfError(failure.value.attr) && html`<${FailureNotice} failure=${failure.value} />`}
       <div class="page-actions">
-        <${Button} kind="primary" type="submit" busy=${busy.value === 'saving'} disabled=${!hasChanges}>
+        <${Button} kind="primary" type="submit" busy=${busy.value !== null} disabled=${!hasChanges}>
           ${hasFailedTest ? `${verb} anyway` : verb}
         <//>
         <${Button} href=${found ? paths.export(found.id) : paths.exports}>Cancel<//>
