@@ -16,7 +16,7 @@ const mostFiles = 6;
 
 /** What a command passes through until its interval has a manifest. */
 const core =
-  /^(src\/(domain|journal|projections|source|encoding|destination|decisions|export)\/|activities\/(run|run_step|schedule|backfill)\.ts|workflows\/(run|schedule|inbox|signal_counter|backfill)\.ts)/;
+  /^(src\/(domain|journal|projections|source|encoding|destination|decisions|export)\/|src\/http\/(command_service|command_outcomes|cancelled_runs)\.ts|src\/temporal\/clients\/(schedule_client|backfill_client|run_input|run_starter)\.ts|activities\/(run|run_step|schedule|backfill)\.ts|workflows\/(run|schedule|inbox|signal_counter|backfill)\.ts)/;
 
 /**
  * A comparison on request is a verification. `own`: its folders and files, of which the core may use what is `shared`. `words`: the
@@ -132,9 +132,10 @@ const importsOf = (file) =>
 const importers = new Map(
   [...files.keys()].filter((file) => core.test(file)).map((file) => [file, undefined]),
 );
-// The loop also visits what it adds.
+// The loop also visits what it adds. All settings are read together, also those of capabilities.
 for (const file of importers.keys())
-  for (const imported of importsOf(file)) if (!importers.has(imported)) importers.set(imported, file);
+  if (file !== 'src/config/settings.ts')
+    for (const imported of importsOf(file)) if (!importers.has(imported)) importers.set(imported, file);
 for (const [name, { own, shared }] of Object.entries(capabilities))
   for (const [file, importer] of importers)
     if (importer !== undefined && own.test(file) && !shared?.test(file) && !own.test(importer))
