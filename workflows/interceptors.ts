@@ -12,6 +12,7 @@ import {
 import type { SerializableSpan } from '@temporalio/interceptors-opentelemetry';
 import type { ScheduleActivities } from '../activities/schedule.ts';
 import { workflowTypes } from '../src/contract/workflow_inputs.ts';
+import { stackTraces } from './stack_traces.ts';
 
 /** The header in which `@temporalio/interceptors-opentelemetry` passes the W3C `traceparent`. */
 const traceHeader = '_tracer-data';
@@ -66,7 +67,7 @@ const maxIdentityLength = 200;
  *
  * They also report spans of workflows, and the trace of what they start. The interceptors of the package would load the SDK of
  * OpenTelemetry into every execution; these write the same header and report spans to the same sink. A history without the
- * header replays as if they did not exist.
+ * header replays as if they did not exist. Where an execution waits, `stack_traces.ts` keeps.
  */
 export const interceptors: WorkflowInterceptorsFactory = () => {
   /** What activities and the next execution belong to. */
@@ -125,6 +126,7 @@ export const interceptors: WorkflowInterceptorsFactory = () => {
       },
     ],
     outbound: [
+      stackTraces,
       {
         scheduleActivity: (input, next) => next(withHeaders(input)),
         scheduleLocalActivity: (input, next) => next(withHeaders(input)),

@@ -18,6 +18,7 @@ import type {
 import type { DelayedTask, MaintenanceInput } from '../src/contract/workflow_inputs.ts';
 import type { MaintenanceKind, MaintenanceTask } from '../src/decisions/due_maintenance.ts';
 import { journalOptions, maintenanceOptions, maxConcurrentMaintenanceTasks } from './activity_options.ts';
+import { traced } from './stack_traces.ts';
 import { until } from './summaries.ts';
 
 /** Bounds the input of the next execution. A task beyond the limit is forgotten, and so only retried sooner. */
@@ -176,7 +177,7 @@ function createTaskRunner(taskQueue: string, backoff: ReturnType<typeof createTa
     /** Starts no more tasks and waits for the running ones. Throws the error that the code has thrown, if any. */
     drain: async (): Promise<void> => {
       draining = true;
-      await condition(() => running.size === 0);
+      await traced(condition(() => running.size === 0));
       if (errors.length > 0) throw errors[0];
     },
   };

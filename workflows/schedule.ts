@@ -25,6 +25,7 @@ import {
 } from './activity_options.ts';
 import { truncate, until } from './summaries.ts';
 import { createInbox } from './inbox.ts';
+import { traced } from './stack_traces.ts';
 
 const local = proxyLocalActivities<ScheduleActivities>(journalOptions);
 /**
@@ -94,7 +95,7 @@ export async function batchExportSchedule(input: ScheduleInput): Promise<void> {
         ...(more && { is_flooding: true }),
       });
     const sleepMs = sleepOf(step, blocked_runs);
-    if (sleepMs === null) await condition(() => inbox.hasPending());
+    if (sleepMs === null) await traced(condition(() => inbox.hasPending()));
     else await condition(() => inbox.hasPending(), sleepMs, until(sleepMs, step.waits_for));
   }
 }

@@ -155,6 +155,29 @@ describe('in the Temporal UI', () => {
     await waitFor(async () => (await count(interval.query)) === 1, 'its interval');
   });
 
+  it('the call stack says where an execution waits, by the lines of our sources', async () => {
+    let finish: (() => void) | undefined;
+    stack.behaviour.duringExport = () => new Promise((resolve) => (finish = resolve));
+    const id = await stack.createExport({ name: 'Waits', end_at: null });
+    await stack.command(id, 'backfill', lastHours(1));
+    const run = await stack.waitForRun(id, 'Running');
+    await waitFor(() => finish !== undefined, 'the export');
+    const ids = workflowIds(stack.settings);
+    const stackOf = (workflowId: string) => handleOf(workflowId).query<string>('__stack_trace');
+    const schedule = /^ {4}at batchExportSchedule \(workflows\/schedule\.ts:\d+:0\)$/m;
+    expect(await stackOf(ids.schedule(id))).toMatch(schedule);
+    expect(await stackOf(ids.run(run))).toMatch(/^ {4}at exportInterval \(workflows\/run\.ts:\d+:0\)$/m);
+    finish?.();
+    await stack.waitForRun(id, 'Completed');
+    await stack.command(id, 'pause');
+    await waitFor(
+      async () => (await currentDetailsOf(ids.schedule(id))).includes('- Waits for: unpause'),
+      'the pause',
+    );
+    expect(await stackOf(ids.schedule(id))).toMatch(schedule);
+    stack.resetBehaviour();
+  });
+
   it('a backfill says of which export and time it is, and until when it waits', async () => {
     let finish: (() => void) | undefined;
     stack.behaviour.duringExport = () => new Promise((resolve) => (finish = resolve));

@@ -25,15 +25,13 @@ const { bundle, activityNames, limitMs } = workerData as WorkflowThreadOptions;
 
 /**
  * Gives errors the lines of their sources. Without the hook that makes a stack trace of each promise, for the query
- * `__stack_trace` alone: the SDK does without it where V8 has no hooks.
+ * `__stack_trace` alone, which `workflows/stack_traces.ts` answers.
  */
 function installErrorHandlers(): void {
   const { createHook } = promiseHooks;
   promiseHooks.createHook = () => () => undefined;
   globalHandlers.install();
   promiseHooks.createHook = createHook;
-  // Says in the answer to the query that there are none.
-  globalHandlers.promiseHookInstalled = false;
 }
 
 const limited = new Script('call()');

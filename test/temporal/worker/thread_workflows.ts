@@ -18,7 +18,12 @@ export async function neverYields(): Promise<void> {
 /** Never ends, and answers a query. */
 export async function waits(): Promise<void> {
   setHandler(defineQuery<string>('answer'), () => 'answered');
-  await new Promise(() => undefined);
+  await sleep(1);
+  await waitBelow();
+}
+
+async function waitBelow(): Promise<void> {
+  await Promise.all([sleep('1 day'), sleep('2 days')]);
 }
 
 /** Fails below another function. */

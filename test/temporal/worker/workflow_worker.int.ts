@@ -24,6 +24,12 @@ class ImpatientWorker extends WorkflowWorker {
 }
 
 const workflowsPath = join(import.meta.dirname, 'thread_workflows.ts');
+const file = 'test/temporal/worker/thread_workflows.ts';
+/** The line of a text in them. */
+const lineOf = (text: string): number =>
+  readFileSync(workflowsPath, 'utf8')
+    .split('\n')
+    .findIndex((line) => line.includes(text)) + 1;
 const taskQueue = `test-${randomUUID()}`;
 
 let stack: ControlPlaneHarness;
@@ -51,11 +57,16 @@ const start = (name: keyof typeof workflows) =>
   stack.client.workflow.start(name, { workflowId: `${name}-${randomUUID()}`, taskQueue });
 
 describe('the thread of workflows', () => {
-  it('follows no promises, and says so to who asks for the stack of an execution', async () => {
+  it('follows no promises, and says where an execution waits to who asks for its stack', async () => {
     await expect((await start('followsPromises')).result()).resolves.toBe(false);
     const waiting = await start('waits');
     await expect(waiting.query('answer')).resolves.toBe('answered');
-    await expect(waiting.query('__stack_trace')).rejects.toThrow('stack traces are not enabled');
+    const stackTrace = () => waiting.query<string>('__stack_trace');
+    await waitFor(async () => (await stackTrace()).includes('waitBelow'), 'the second wait');
+    expect((await stackTrace()).split('\n')).toEqual([
+      `    at waitBelow (${file}:${lineOf("sleep('1 day')")}:0)`,
+      `    at waits (${file}:${lineOf('await waitBelow()')}:0)`,
+    ]);
     await waiting.terminate();
   });
 
@@ -63,15 +74,12 @@ describe('the thread of workflows', () => {
     const failed = (await start('fails')).result();
     await expect(failed).rejects.toMatchObject({ cause: { type: 'Expected' } });
     const { cause } = (await failed.catch((error: unknown) => error)) as { cause: ApplicationFailure };
-    const line = readFileSync(workflowsPath, 'utf8')
-      .split('\n')
-      .findIndex((text) => text.includes("nonRetryable('It failed.'"));
     expect(cause.stack?.split('\n')).toEqual([
       'ApplicationFailure: It failed.',
       expect.stringMatching(
         /^ {4}at .*nonRetryable \(node_modules\/@temporalio\/common\/src\/failure\.ts:1:0\)$/,
       ),
-      `    at failBelow (test/temporal/worker/thread_workflows.ts:${line + 1}:0)`,
+      `    at failBelow (${file}:${lineOf("nonRetryable('It failed.'")}:0)`,
     ]);
   });
 
