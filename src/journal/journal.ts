@@ -685,7 +685,10 @@ async function insertEvents(
   const last = events.at(-1);
   if (!first || !last) return { inserted: [], rows: [] };
   const { rows } = await connection.query<ReadRow>(insertStatementOf(events.length, reads), [
-    ...[first.stream_type, first.stream_id, first.cause, last.stream_version],
+    first.stream_type,
+    first.stream_id,
+    first.cause,
+    last.stream_version,
     ...events.flatMap(valuesOfEvent),
     ...(reads?.values ?? []),
   ]);

@@ -101,8 +101,14 @@ function addTexts(texts: readonly Node[], tables: readonly string[], add: Add): 
 }
 
 const equalities: ReadonlySet<string> = new Set([
-  ...['=', '!=', 'in', 'not in', 'global in', 'global not in'],
-  ...['is distinct from', 'is not distinct from'],
+  '=',
+  '!=',
+  'in',
+  'not in',
+  'global in',
+  'global not in',
+  'is distinct from',
+  'is not distinct from',
 ]);
 
 /** The strings of a literal or a list of literals. */

@@ -22,7 +22,9 @@ export const tableRule: ConfigRule = {
  * @throws CommandRejected
  */
 async function rejectUnusableTable(
-  ...[connection, own, exports]: Parameters<ConfigRule['check']>
+  connection: Connection,
+  own: ExportWithConfig,
+  exports: readonly ExportWithConfig[],
 ): Promise<void> {
   const table = tableLocationOf(own.config, own.model);
   if (table === null) return;

@@ -34,8 +34,14 @@ it('registers, lists and removes tables', async () => {
 it('says when the role of queries gets no rights, because the environment does not name it', async () => {
   const { code, stderr } = await exportd(
     { DATABASE_URL: api.database.url },
-    ...['warehouse', 'add', '--project', String(api.otherProjectId), '--name', 'charges'],
-    ...['--relation', 'stripe_charges'],
+    'warehouse',
+    'add',
+    '--project',
+    String(api.otherProjectId),
+    '--name',
+    'charges',
+    '--relation',
+    'stripe_charges',
   );
   expect([code, stderr]).toEqual([0, expect.stringMatching(/when "exportd query setup" has run/)]);
 });

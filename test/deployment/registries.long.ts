@@ -176,18 +176,17 @@ describe('a release', () => {
     await run(helm, ['push', join(place, `exportd-${version}.tgz`), charts, '--plain-http']);
     const secrets = ['shared', 'server', 'worker'].flatMap((name) => ['--set', `secrets.${name}=${name}`]);
     const { stdout } = await run(helm, [
-      ...[
-        'template',
-        'exportd',
-        `${charts}/exportd`,
-        '--version',
-        version,
-        '--plain-http',
-        '--kube-version',
-        '1.30',
-      ],
+      'template',
+      'exportd',
+      `${charts}/exportd`,
+      '--version',
+      version,
+      '--plain-http',
+      '--kube-version',
+      '1.30',
       ...secrets,
-      ...['--set', `image.repository=127.0.0.1:${ports.registry}/${repository}`],
+      '--set',
+      `image.repository=127.0.0.1:${ports.registry}/${repository}`,
     ]);
     expect(stdout).toContain(`image: 127.0.0.1:${ports.registry}/${repository}:${version}`);
     expect(stdout).toContain(`helm.sh/chart: exportd-${version}`);

@@ -29,7 +29,7 @@ import { waitFor } from '../setup/wait_for.ts';
 
 /** Hours with as many rows as make more than a part, and with a few. */
 const [largeHour, smallHour] = [3, 5];
-/** Of somebody else's text. */
+/** Of a foreign text. */
 const maxErrorLength = 2_200;
 
 describe('beside an S3 server', () => {

@@ -117,12 +117,12 @@ describe('the owner of an error of a destination', () => {
     );
   });
 
-  it('is nobody during an outage', () => {
+  it('is none during an outage', () => {
     expect(withOwner(failureOf('S3Unreachable', { transient: true }), machine).owner).toBe('none');
   });
 
   it.each(['Throttling', 'ThrottledException', 'RequestLimitExceeded', 'SlowDown'])(
-    'is nobody when AWS STS throttles a role with %s',
+    'is none when AWS STS throttles a role with %s',
     (name) => {
       const error = Object.assign(new Error('secret'), { name, $metadata: { httpStatusCode: 400 } });
       expect(toAssumeRoleError(error, { usesMachine: false })).toMatchObject({

@@ -118,7 +118,7 @@ describe.each(kinds)('a difference that is found by a %s', (kind) => {
     const again = await difference(exported, '--keep', '--reason', 'again');
     expect(again).toMatchObject({ code: 1, stderr: expect.stringContaining('already kept') });
 
-    // The same rows, whoever finds them.
+    // The same rows, by each kind of check.
     await compare(exported);
     await verify(exported);
     await retry(exported);

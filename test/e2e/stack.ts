@@ -146,7 +146,7 @@ export async function startStack(
   const environment = {
     PATH: process.env.PATH ?? '',
     HOME: process.env.HOME ?? '',
-    // Without the profiles of whoever runs the tests.
+    // Without the profiles of the user who runs the tests.
     XDG_CONFIG_HOME: fromSetUp('EXPORTD_TEST_FOLDER'),
     NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
     EXPORTD_WORKFLOW_BUNDLE: fromSetUp('EXPORTD_WORKFLOW_BUNDLE'),

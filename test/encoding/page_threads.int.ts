@@ -114,7 +114,7 @@ describe('pages that encoder threads read', () => {
     expect(held.reduce((sum, { rows }) => sum + rows, 0)).toBe(rowCount);
   });
 
-  it('are released where nobody encodes them, and their blocks are lost', async () => {
+  it('are released where no thread encodes them, and their blocks are lost', async () => {
     const source = openSource();
     const memory = countingMemory();
     const blocks = source.heldBlocks(range, wholeRange, { ...optionsOf(), memory });
@@ -122,7 +122,7 @@ describe('pages that encoder threads read', () => {
     expect(memory.reserved).toBeGreaterThan(0);
     const { value } = (await blocks.next()) as { value: HeldBlock };
     await blocks.return(undefined);
-    // Of the pages that were read, all blocks that nobody received are released.
+    // Of the pages that were read, all blocks that were not received are released.
     memory.releaseRows(2 * value.bytes);
     expect(Math.abs(memory.reserved)).toBeLessThan(value.bytes);
     threads.drop(value);

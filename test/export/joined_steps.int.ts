@@ -56,8 +56,14 @@ describe('the first attempt at few rows', () => {
     expect(before).toEqual([{ commits: 2 }]);
     await harness.attempt().exportInterval({ run_id: run.run_id, publishes: true });
     expect(await typesOf(run.run_id)).toEqual([
-      ...['RunCreated', 'RunCounted', 'RunExportStarted', 'RunUploadCreated', 'RunFileCompleted'],
-      ...['RunExportFinished', 'RunPublishStarted', 'RunCompleted'],
+      'RunCreated',
+      'RunCounted',
+      'RunExportStarted',
+      'RunUploadCreated',
+      'RunFileCompleted',
+      'RunExportFinished',
+      'RunPublishStarted',
+      'RunCompleted',
     ]);
     const { rows: after } = await harness.database.pool.query<{ commits: string }>(
       'select count(distinct xmin::text) as commits from exportd.journal_events where stream_id = $1',

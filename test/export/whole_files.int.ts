@@ -112,7 +112,7 @@ describe('whole files', () => {
     });
 
     it.each([
-      ['somebody else has its key', 200],
+      ['another object has its key', 200],
       ['its key may not be read', 403],
     ])('is the next generation when %s', async (_, status) => {
       const { run_id, batchExportId } = await createRun();

@@ -195,7 +195,7 @@ describe('application failures', () => {
   });
 });
 
-describe("somebody else's text in an error", () => {
+describe('a foreign text in an error', () => {
   it.each([
     ['in any length', 'x'.repeat(300_000)],
     ['with markup', '<img src=x>'],

@@ -11,7 +11,7 @@ beforeAll(async () => {
 });
 afterAll(() => api.close());
 
-/** A key that nobody has, with the form of one. */
+/** A key that does not exist, with the form of one. */
 const unknownKey = () => `exk_${randomBytes(32).toString('base64url')}`;
 
 /** Sends a key from an address, through the proxy of the harness. */

@@ -436,7 +436,7 @@ describe('without a key', () => {
     expect(answered).toEqual(Array.from({ length: 20 }, () => ofConnection));
   });
 
-  it('20,000 documents that nobody reads are not made', async () => {
+  it('20,000 documents that no client reads are not made', async () => {
     const sockets: Socket[] = [];
     await expectHarmless(async () => {
       for (let count = 0; count < 100; count += 1) sockets.push(writeRequests('/api/schema', 200).pause());

@@ -445,7 +445,10 @@ describe('a client', () => {
     const difference = await whileJobsAreDone(() =>
       exportd(
         { EXPORTD_BASE_URL: url, EXPORTD_API_KEY: api.key },
-        ...['export', 'difference', exportId, '2026-11-01T10:00:00Z'],
+        'export',
+        'difference',
+        exportId,
+        '2026-11-01T10:00:00Z',
       ),
     );
     expect([difference.code, difference.stdout]).toEqual([
@@ -456,7 +459,13 @@ describe('a client', () => {
     const kept = await whileJobsAreDone(() =>
       exportd(
         { EXPORTD_BASE_URL: url, EXPORTD_API_KEY: api.key },
-        ...['export', 'difference', keptId, '2026-11-01T10:00:00Z', '--keep', '--reason', 'ticket 7'],
+        'export',
+        'difference',
+        keptId,
+        '2026-11-01T10:00:00Z',
+        '--keep',
+        '--reason',
+        'ticket 7',
       ),
     );
     expect(kept).toEqual({ code: 0, stdout: 'Kept.\n', stderr: '' });

@@ -57,7 +57,7 @@ describe('the clean-up', () => {
     expect(await maintenance.activities().cleanUpExport(input)).toEqual({ ...outcome, deleted: 0 });
   });
 
-  it('counts an upload as deleted that somebody else has aborted', async () => {
+  it('counts an upload as deleted that another program has aborted', async () => {
     const { batchExportId } = await createFailedRun('arrived');
     await maintenance.abortUploads(batchExportId);
     expect(await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId })).toMatchObject({
@@ -74,11 +74,11 @@ describe('the clean-up', () => {
     expect(await maintenance.keysOf(batchExportId)).toEqual([]);
   });
 
-  it('leaves an object alone that somebody else put under the key of an aborted upload', async () => {
+  it('leaves an object alone that another program put under the key of an aborted upload', async () => {
     const { batchExportId, run_id } = await createFailedRun('arrived');
     const { ranges } = await harness.recorder.read(run_id);
     const key = ranges[0]?.upload?.key ?? '';
-    await maintenance.putObject(key, 'from somebody else');
+    await maintenance.putObject(key, 'from another program');
     await maintenance.activities().cleanUpExport({ batch_export_id: batchExportId });
     expect(await maintenance.keysOf(batchExportId)).toEqual([key]);
   });

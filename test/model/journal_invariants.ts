@@ -36,7 +36,7 @@ export function illegalTransitions(journal: ExportJournal): string[] {
     journal.filter(({ stream_type }) => stream_type === 'run'),
     ({ stream_id }) => stream_id,
   );
-  // The runs of a deleted export are cancelled while they publish too: nobody waits for their manifests.
+  // The runs of a deleted export are cancelled while they publish too: nothing waits for their manifests.
   const isDeleted = journal.some(({ type }) => type === 'BatchExportDeleted');
   return [...runs].flatMap(([id, events]) => {
     const types = events.map(({ type }) => type);

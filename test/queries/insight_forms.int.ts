@@ -482,8 +482,14 @@ const kinds =
 /** Each form by its id in the review, with the field that the refusal names and what it says. */
 const refused: readonly (readonly [id: string, query: () => object, attr: string, detail: RegExp])[] = [
   ...[
-    ...['RetentionQuery', 'PathsQuery', 'LifecycleQuery', 'StickinessQuery', 'WebOverviewQuery'],
-    ...['WebStatsTableQuery', 'FunnelCorrelationQuery', 'CalendarHeatmapQuery'],
+    'RetentionQuery',
+    'PathsQuery',
+    'LifecycleQuery',
+    'StickinessQuery',
+    'WebOverviewQuery',
+    'WebStatsTableQuery',
+    'FunnelCorrelationQuery',
+    'CalendarHeatmapQuery',
   ].map((kind) => [`K00–K11 ${kind}`, () => ({ kind, dateRange }), 'query__kind', kinds] as const),
   [
     'A13 actors of retention',

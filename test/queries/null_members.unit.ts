@@ -54,9 +54,23 @@ describe('null members at any depth are absent', () => {
   const nulls = (...names: readonly string[]) => Object.fromEntries(names.map((name) => [name, null]));
   const filter = { key: 'plan', type: 'event', value: 'x' };
   const nodeNulls = nulls(
-    ...['kind', 'name', 'custom_name', 'limit', 'orderBy', 'math', 'math_property', 'math_property_type'],
-    ...['math_hogql', 'math_group_type_index', 'math_multiplier', 'properties', 'fixedProperties'],
-    ...['response', 'version', 'math_property_revenue_currency', 'optionalInFunnel'],
+    'kind',
+    'name',
+    'custom_name',
+    'limit',
+    'orderBy',
+    'math',
+    'math_property',
+    'math_property_type',
+    'math_hogql',
+    'math_group_type_index',
+    'math_multiplier',
+    'properties',
+    'fixedProperties',
+    'response',
+    'version',
+    'math_property_revenue_currency',
+    'optionalInFunnel',
   );
 
   it.each([

@@ -5,7 +5,7 @@ import { shellWord } from '../../src/console/api/client.ts';
 import { readingRecipes } from '../../src/reading/reading_recipes.ts';
 import { worstNames } from '../destination/worst_names.ts';
 
-// Prefix and columns of an export are those of whoever may write to its project, and others paste the programs that name them.
+// Prefix and columns of an export are chosen by those who may write to its project, and others paste the programs that name them.
 
 const id = '018f0000-0000-4000-8000-000000000001';
 

@@ -7,8 +7,16 @@ import { blocksOf, hourOf, rowsOf, sourceOf } from './rows.ts';
 const database = useTestDatabase();
 const events = hourOf('events');
 const columns = [
-  ...['team_id', 'uuid', 'event', 'distinct_id', 'person_id', 'properties', 'elements_chain', 'timestamp'],
-  ...['created_at', 'inserted_at'],
+  'team_id',
+  'uuid',
+  'event',
+  'distinct_id',
+  'person_id',
+  'properties',
+  'elements_chain',
+  'timestamp',
+  'created_at',
+  'inserted_at',
 ];
 const replaceView = (more: readonly string[]) =>
   database.pool.query(`drop view if exists public.own_events;

@@ -78,7 +78,7 @@ describe('the document', () => {
 describe('files', () => {
   const mainOf = async () => /src="([^"]+main-\w+\.js)"/.exec((await get('/')).body)?.[1] ?? '';
 
-  it('are JavaScript without types, kept for ever', async () => {
+  it('are JavaScript without types, cached without an end', async () => {
     const { headers, body } = await get(await mainOf());
     expect(headers).toMatchObject({
       'content-type': 'text/javascript; charset=utf-8',

@@ -68,12 +68,12 @@ describe('signing in', () => {
     }
   });
 
-  it('of nobody is not an error, since the console asks at every start', async () => {
+  it('without a user is not an error, since the console asks at every start', async () => {
     const { status, body } = await api.call('GET', '/console/session', undefined, { authorization: '' });
     expect([status, body]).toEqual([200, { session: null }]);
   });
 
-  it('ends by signing out, also for whoever has copied the cookie', async () => {
+  it('ends by signing out, also for those who copied the cookie', async () => {
     const cookie = sentCookie(await signIn(api.key));
     expect(await statusWith(cookie)).toBe(200);
     const signedOut = await api.call('DELETE', '/console/session', undefined, { ...ofConsole, cookie });
@@ -233,7 +233,7 @@ describe('the cookie', () => {
   });
 
   it.each([
-    ['signing in, as somebody else', 'POST', { key: 'exk_other' }],
+    ['signing in, as another user', 'POST', { key: 'exk_other' }],
     ['signing out', 'DELETE', undefined],
   ] as const)('does not let another site cause %s', async (_, method, body) => {
     const response = await api.call(method, '/console/session', body, {

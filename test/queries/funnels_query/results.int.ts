@@ -89,7 +89,7 @@ describe('FunnelsQuery', () => {
     ]);
   });
 
-  it('returns an empty list if nobody entered', async () => {
+  it('returns an empty list if no person entered', async () => {
     const nobody = await runQuery({ series: [{ kind: 'EventsNode', event: 'none' }, series[1]] });
     expect(nobody.body.results).toEqual([]);
   });

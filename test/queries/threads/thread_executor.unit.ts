@@ -36,7 +36,7 @@ const one = environment(never, (_statement, { receive }) => {
 const text = (json: Uint8Array) => JSON.parse(new TextDecoder().decode(json)) as Record<string, unknown>;
 
 describe('a thread', () => {
-  it('that computes for ever ends with the signal of its query', async () => {
+  it('that computes without an end ends with the signal of its query', async () => {
     const executor = open('endless_thread.ts');
     const stop = new AbortController();
     const ran = executor.run(runTask('select 1'), { ...none, signal: stop.signal });
