@@ -14,6 +14,8 @@ export interface PermitLimits {
 
 interface AcquireOptions<Member> {
   readonly member?: Member;
+  /** Of the callers of a key and member the lowest comes first. Default: 0. */
+  readonly rank?: number;
   readonly signal?: AbortSignal;
   /** After `ms` milliseconds the wait ends with this error. */
   readonly timeout?: { readonly ms: number; readonly error: () => unknown };
@@ -43,14 +45,16 @@ interface Use<Member> {
 }
 
 interface QueuedWaiter<Key, Member> extends Waiter<Key, Member> {
+  readonly rank: number;
   readonly grant: () => void;
   readonly limited: () => void;
 }
 
 /**
  * Creates a fair semaphore. A free permit goes to the key that holds the fewest, among those to the key that has used
- * permits the least, then to the member of it that holds the fewest, and then to the caller that has waited longest. So
- * the callers of one key and member are served in order of arrival, and a caller that sends many delays only itself.
+ * permits the least, then to the member of it that holds the fewest, and then to the caller of the lowest rank that has waited
+ * longest. So the callers of one key, member and rank are served in order of arrival, and a caller that sends many delays only
+ * itself.
  *
  * A permit passes directly to the next caller: at rest no waiting caller could hold one more, so a newcomer that can
  * overtakes none.
@@ -95,7 +99,8 @@ export function createKeyedSemaphore<Key, Member = never>(
         (one, other) =>
           heldBy(one.key) - heldBy(other.key) ||
           decayed(uses.get(one.key), at) - decayed(uses.get(other.key), at) ||
-          heldByMember(one.key, one.member) - heldByMember(other.key, other.member),
+          heldByMember(one.key, one.member) - heldByMember(other.key, other.member) ||
+          one.rank - other.rank,
       )[0];
   };
 
@@ -131,11 +136,12 @@ export function createKeyedSemaphore<Key, Member = never>(
   };
 
   const waitFor = async (key: Key, options: AcquireOptions<Member>): Promise<() => void> => {
-    const { member, signal, timeout, onLimited } = options;
+    const { member, rank = 0, signal, timeout, onLimited } = options;
     const { promise, resolve, reject } = Promise.withResolvers<() => void>();
     const waiter: QueuedWaiter<Key, Member> = {
       key,
       member,
+      rank,
       grant: () => resolve(take(key, member)),
       reject: (error) => {
         if (waiting.delete(waiter)) reject(error());

@@ -55,6 +55,20 @@ describe('a keyed semaphore', () => {
     expect(granted).toEqual(['two']);
   });
 
+  it('serves the callers of a key by their rank, and those of a rank in order of arrival', async () => {
+    const { request, release, granted } = openSemaphore({ total: 1 });
+    for (const [name, rank] of [
+      ['a1', 5],
+      ['a2', 2],
+      ['a3', 1],
+      ['a4', 2],
+      ['a5', 0],
+    ] as const)
+      await request(name, { rank });
+    for (const name of ['a1', 'a5', 'a3', 'a2']) await release(name);
+    expect(granted).toEqual(['a1', 'a5', 'a3', 'a2', 'a4']);
+  });
+
   it('gives a free permit of the total to the key that holds the fewest', async () => {
     const { request, release, granted } = openSemaphore({ total: 3 });
     for (const name of ['a1', 'a2', 'a3', 'a4', 'b1']) await request(name);
