@@ -1,4 +1,3 @@
-import { createKeyedSemaphore } from '../src/concurrency/keyed_semaphore.ts';
 import type { Settings } from '../src/config/settings.ts';
 import { type ContinuedRun, continueRun } from '../src/decisions/continue_run.ts';
 import type { Policies } from '../src/decisions/policies.ts';
@@ -29,6 +28,7 @@ import {
 import { checkRun } from '../src/export/check_replacement.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
 import type { CompleteSmallRun } from '../src/export/complete_small_run.ts';
+import type { RunOrder, RunTurns } from '../src/export/run_turns.ts';
 import { createBackfillBarriers } from '../src/export/backfill_barriers.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Journal } from '../src/journal/journal.ts';
@@ -42,6 +42,7 @@ interface RunActivityDependencies extends CountDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly completeSmallRun: CompleteSmallRun;
+  readonly turns: RunTurns;
   readonly outages: Outages;
   readonly settings: CountDependencies['settings'] &
     Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SETTLE_DELAY'>;
@@ -66,11 +67,8 @@ interface RunActivityDependencies extends CountDependencies {
 /** How long a query of the source is a local activity, in milliseconds: most take less. */
 const localSourceLimitMs = 2_000;
 
-/**
- * Runs that a worker checks, counts and completes at a time, how long one waits for that within its workflow task, and after
- * how long it asks again, in milliseconds. More at a time would make all of them slow, and slow ones are no local activities.
- */
-const localRuns = { atOnce: 16, waitMs: 6_000, againMs: 1_000 };
+/** After how long a run asks again whose turn did not come, in milliseconds. */
+const nextTurnMs = 1_000;
 
 export type RunActivities = ReturnType<typeof createRunActivities>;
 
@@ -94,6 +92,7 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     schedules,
     backfills,
     completeSmallRun,
+    turns,
     logger,
     recorder,
     outages,
@@ -122,16 +121,6 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
   /** Exports and publishes a small run. Undefined when an export worker has to do it. */
   const completeAtOnce = async (runId: string, signal: AbortSignal): Promise<EndedRun | undefined> =>
     (await completeSmallRun(runId, signal)) ? followRun(runId) : undefined;
-  const turns = createKeyedSemaphore<string>({ total: localRuns.atOnce, keepsLast: true });
-  const notYet = new Error('Other runs of the worker have their turn.');
-  /** Waits for the turn of a run, fairly among projects. Undefined if it does not come in time. */
-  const waitForTurn = async (project: string, signal: AbortSignal): Promise<(() => void) | undefined> => {
-    const timeout = { ms: localRuns.waitMs, error: () => notYet };
-    return turns.acquire(project, { signal, timeout }).catch((error: unknown) => {
-      if (error !== notYet) throw error;
-      return undefined;
-    });
-  };
   const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   // They are retried until the control database and Temporal accept them.
   const journalActivities = wrapActivities(
@@ -187,15 +176,15 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
 
         /**
          * Waits for the turn of the run among those of the worker, does what `checkBarrier` does, and what `completeSmallRun`
-         * does if the run is small and replaces nothing.
-         * @param input.project empty if the run was started without one
+         * does if the run is small and replaces nothing. `waits_for_turn`: other runs had their turn, so it has checked nothing.
          */
         exportWhenSettled: async (
           { signal, withoutLimit },
-          { project, ...input }: { run_id: string; state: BarrierState; project: string },
-        ): Promise<RunBarrierCheck & { readonly ended?: EndedRun }> => {
-          const endTurn = await withoutLimit(() => waitForTurn(project, signal));
-          if (!endTurn) return { state: input.state, wait_ms: localRuns.againMs, blocked_by: [] };
+          { order, ...input }: { run_id: string; state: BarrierState; order: RunOrder },
+        ): Promise<RunBarrierCheck & { readonly ended?: EndedRun; readonly waits_for_turn?: true }> => {
+          const endTurn = await withoutLimit(() => turns.wait(order, signal));
+          if (!endTurn)
+            return { state: input.state, wait_ms: nextTurnMs, blocked_by: [], waits_for_turn: true };
           try {
             const checked = await checkRunBarrier({ ...dependencies, barriers }, input, signal);
             const { counted } = checked;
@@ -216,15 +205,21 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
       { logger, context, recorder },
       {
         /**
-         * Exports and publishes a small run, and does what `signalRunEnd` does then; without `ended` an export worker has to
-         * complete it.
+         * Exports and publishes a small run in its turn, and does what `signalRunEnd` does then; without `ended` an export worker
+         * has to complete it.
          */
         completeSmallRun: async (
           { signal },
-          input: { run_id: string },
+          { run_id, order }: { run_id: string; order: RunOrder },
         ): Promise<{ readonly ended?: EndedRun }> => {
-          const ended = await completeAtOnce(input.run_id, signal);
-          return ended ? { ended } : {};
+          const endTurn = await turns.wait(order, signal);
+          if (!endTurn) return {};
+          try {
+            const ended = await completeAtOnce(run_id, signal);
+            return ended ? { ended } : {};
+          } finally {
+            endTurn();
+          }
         },
 
         /** Closes the row of a run that continues as new, and creates the row of its next execution. */

@@ -259,9 +259,14 @@ async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   const { run_id } = input;
   const local = proxyLocalActivities<RunActivities>(sourceOptions(input.limits));
   const remote = proxyActivities<RunActivities>(remoteSourceOptions(input));
-  const project = workflowInfo().priority?.fairnessKey ?? '';
+  const { fairnessKey: project = '', priorityKey: priority } = workflowInfo().priority ?? {};
+  const order = { project, priority, data_interval_end: input.data_interval_end };
   const exportWhenSettled = (check: Parameters<RunActivities['checkBarrier']>[0]) =>
-    cancellableByJournal(run_id, () => local.exportWhenSettled({ ...check, project }));
+    cancellableByJournal(run_id, () =>
+      local.exportWhenSettled.executeWithOptions({ summary: 'Check, count, and export of few rows' }, [
+        { ...check, order },
+      ]),
+    );
   const source: SettlingSource = {
     checkBarrier: callLocallyFirst(input, exportWhenSettled, remote.checkBarrier),
     countRows: callLocallyFirst(input, local.countRows, remote.countRows),
@@ -278,7 +283,7 @@ async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   }
   if (is_small) {
     showDetails(input, `Exporting ${rowsText(rows)}`);
-    const small = await cancellableByJournal(run_id, () => recording.completeSmallRun({ run_id }));
+    const small = await cancellableByJournal(run_id, () => recording.completeSmallRun({ run_id, order }));
     if (small.ended) return { ...small, rows };
   }
   if (rows > 0) {
@@ -369,18 +374,26 @@ async function waitForTransactions(
     blocked_by: [],
   };
   let waitingSince: number | undefined;
+  let endsAt = workflowInfo().runStartTime.getTime() + limits.timeout_ms;
   for (;;) {
+    // In workflows Date.now() is deterministic: replays return the recorded time.
+    const askedAt = Date.now();
     check = await source.checkBarrier({ run_id, state: check.state });
+    if (check.waits_for_turn) {
+      await sleep(check.wait_ms, until(check.wait_ms, 'its turn in a worker'));
+      // Only the wait for the source is limited.
+      endsAt += Date.now() - askedAt;
+      continue;
+    }
     if (check.state.phase === 'open') {
       const { counted, ended } = check;
       return { settled: true, blocked_by: [], ...(counted && { counted }), ...(ended && { ended }) };
     }
-    // In workflows Date.now() is deterministic: replays return the recorded time.
     if (check.state.phase !== 'settling') waitingSince ??= Date.now();
     const waitedMs = waitingSince === undefined ? 0 : Date.now() - waitingSince;
     if (check.state.phase !== 'settling' && waitedMs >= limits.settle_timeout_ms)
       return { settled: false, blocked_by: check.blocked_by, barrier: check.state };
-    const remainingMs = workflowInfo().runStartTime.getTime() + limits.timeout_ms - Date.now();
+    const remainingMs = endsAt - Date.now();
     if (remainingMs <= 0)
       throw ApplicationFailure.nonRetryable(
         'The run exceeded its timeout (EXPORTD_RUN_TIMEOUT).',

@@ -1,4 +1,3 @@
-import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
 import type { ProbeWait } from '../destination/destination.ts';
 import type { OpenDestination } from '../destination/open_destination.ts';
 import { requireActive } from '../domain/run.ts';
@@ -19,11 +18,8 @@ export type CompleteSmallRun = (runId: string, signal: AbortSignal) => Promise<b
 /** Rows that are read and sent within a moment, and nearly always in one request. */
 export const smallRunRows = 1_000;
 
-/**
- * Small runs that a worker completes at a time outside its export slots, how long one waits for that, and how long it may
- * take then, in milliseconds. Both together are shorter than a workflow task.
- */
-const smallRunLimits = { slots: 16, waitMs: 1_000, timeoutMs: 5_000 };
+/** How long a small run may take, and wait for others of its export meanwhile, in milliseconds. Shorter than a workflow task. */
+const smallRunLimits = { waitMs: 1_000, timeoutMs: 5_000 };
 
 /** What a small run cannot do, or has no time for. An export worker does it. */
 class NotSmall extends Error {
@@ -31,16 +27,15 @@ class NotSmall extends Error {
 }
 
 /**
- * Few at a time, shared among projects, and each with a short timeout: a bucket that does not respond can only occupy these
- * slots. Runs that find no free slot, need more than one request for their file, or fail here, are completed by the export
- * workers, which have the time to retry, and find in the journal what was done.
+ * Each has a short timeout: a bucket that does not respond can only occupy the turns of its project, for seconds. Runs that need
+ * more than one request for their file, or fail here, are completed by the export workers, which have the time to retry, and find
+ * in the journal what was done.
  */
 export function createSmallRunCompleter(
   dependencies: ExportDependencies,
-  { slots, waitMs, timeoutMs } = smallRunLimits,
+  { waitMs, timeoutMs } = smallRunLimits,
 ): CompleteSmallRun {
   const { recorder, openDestination, perExportLimit } = dependencies;
-  const permits = createKeyedSemaphore<number>({ total: slots, keepsLast: slots > 1 });
   const work = async (runId: string, rows: number | null, signal: AbortSignal): Promise<boolean> => {
     if (rows === 0) {
       await publishManifest(dependencies, runId, signal);
@@ -57,18 +52,14 @@ export function createSmallRunCompleter(
   return async (runId, signal) => {
     const found = await recorder.readAmongOthers(runId);
     if (found.run.status === 'Completed') return true;
-    const { spec, records_total_count: rows } = requireActive(found.run);
-    let release: (() => void) | undefined;
+    const { records_total_count: rows } = requireActive(found.run);
+    recorder.leave(runId, found);
     try {
-      release = await permits.acquire(spec.team_id, { signal, timeout: { ms: waitMs, error: notInTime } });
-      recorder.leave(runId, found);
       return await withinTime(timeoutMs, signal, (limited) => work(runId, rows, limited));
     } catch (error) {
       signal.throwIfAborted();
       if (classifyError(error).type === 'RunEnded') throw error;
       return false;
-    } finally {
-      release?.();
     }
   };
 }

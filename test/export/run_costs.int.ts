@@ -6,6 +6,7 @@ import { storeConfig } from '../../src/destination/config_versions.ts';
 import { createDestinationOpener } from '../../src/destination/open_destination.ts';
 import { createSmallRunCompleter } from '../../src/export/complete_small_run.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
+import { createRunTurns } from '../../src/export/run_turns.ts';
 import { inTransaction } from '../../src/journal/database.ts';
 import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import type { Policies } from '../../src/decisions/policies.ts';
@@ -90,6 +91,7 @@ function createActivities(policies: Policies, started: StartableRun[]) {
     source,
     readSelection,
     completeSmallRun: createSmallRunCompleter(completing),
+    turns: createRunTurns(),
     outages,
     runs: {
       describe: () => '',
@@ -133,7 +135,7 @@ async function backfillHours(first: number) {
   for (const { run_id } of started) {
     recorder.take();
     const { ended } = await recorder.inStep('the run', () =>
-      activities.exportWhenSettled({ run_id, state: { phase: 'settling' }, project: '1' }),
+      activities.exportWhenSettled({ run_id, state: { phase: 'settling' }, order: { project: '1' } }),
     );
     expect(ended).toEqual({ status: 'Completed', latest_error: null });
     costsOfRuns.push(recorder.take());

@@ -179,6 +179,7 @@ export async function createControlPlaneHarness(
     source: data.source,
     readSelection: () => Promise.resolve(allRows),
     completeSmallRun: (runId: string, signal: AbortSignal) => behaviour.completeSmallRun(runId, signal),
+    turns: { wait: (...of: Parameters<Behaviour['waitForTurn']>) => behaviour.waitForTurn(...of) },
     ...createWorkflowClients(client, pool, settings),
     runs: createRunStarter(await clientOfWorkers(connection, settings), runSettings, {
       takesFirstTask: true,

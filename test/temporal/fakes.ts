@@ -7,6 +7,7 @@ import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint, encodeBuckets } from '../../src/domain/fingerprint.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';
+import { createRunTurns, type RunTurns } from '../../src/export/run_turns.ts';
 import type { YieldableSlots } from '../../src/export/yieldable_slots.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
 import type { RowFinder, Source } from '../../src/source/source.ts';
@@ -26,6 +27,8 @@ export interface Behaviour {
   cleanUp: (batchExportId: string) => Promise<boolean>;
   /** Completes a small run in the control worker; false leaves that to the export worker. */
   completeSmallRun: (runId: string, signal: AbortSignal) => Promise<boolean>;
+  /** Waits for the turn of a run; undefined if it does not come in time. */
+  waitForTurn: RunTurns['wait'];
   /** Called by `publishManifest` before it claims publishing, and after that. */
   beforeClaim: () => Promise<void>;
   afterClaim: () => Promise<void>;
@@ -37,10 +40,13 @@ export interface Behaviour {
   splitKeys: () => Promise<readonly SortKey[]>;
 }
 
+const turns = createRunTurns();
+
 /** The default behaviour: 7 rows, no errors. */
 export const createBehaviour = (): Behaviour => ({
   countRows: () => Promise.resolve(7),
   completeSmallRun: () => Promise.resolve(false),
+  waitForTurn: (...of) => turns.wait(...of),
   beforeClaim: () => Promise.resolve(),
   afterClaim: () => Promise.resolve(),
   isLastExecution: () => true,

@@ -118,6 +118,10 @@ describe('the run workflow', () => {
       'upsertWorkflowSearchAttributesEventAttributes',
       'workflowExecutionCompletedEventAttributes',
     ]);
+    const marker = events?.find(({ markerRecordedEventAttributes }) => markerRecordedEventAttributes);
+    expect(Buffer.from(marker?.userMetadata?.summary?.data ?? '').toString()).toBe(
+      '"Check, count, and export of few rows"',
+    );
     expect((await handle.describe()).typedSearchAttributes.getAll()).toContainEqual(
       expect.objectContaining({ value: 'Completed' }),
     );

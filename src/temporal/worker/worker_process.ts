@@ -23,6 +23,7 @@ import { createDestinationOpener, createLocationOpener } from '../../destination
 import { createMemoryBudget } from '../../encoding/memory.ts';
 import { createPerExportLimit } from '../../export/per_export_limit.ts';
 import { createSmallRunCompleter } from '../../export/complete_small_run.ts';
+import { createRunTurns } from '../../export/run_turns.ts';
 import { createPool } from '../../journal/database.ts';
 import { openJournal } from '../../projections/registry.ts';
 import { createSource } from '../../source/postgres_source.ts';
@@ -283,6 +284,7 @@ async function serve(
             ...deciding,
             outages,
             completeSmallRun: createSmallRunCompleter(exporting),
+            turns: createRunTurns(),
           }),
           ...createMaintenancePlanner(control),
           ...createQueryOutcomeActivities(queries),
