@@ -42,7 +42,7 @@ interface RunActivityDependencies extends CountDependencies {
   readonly journal: Journal;
   readonly policies: Policies;
   readonly completeSmallRun: CompleteSmallRun;
-  readonly turns: RunTurns;
+  readonly turns: Pick<RunTurns, 'wait'>;
   readonly outages: Outages;
   readonly settings: CountDependencies['settings'] &
     Pick<Settings, 'EXPORTD_HEARTBEAT_TIMEOUT' | 'EXPORTD_SETTLE_DELAY'>;

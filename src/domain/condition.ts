@@ -257,7 +257,8 @@ function holds(cause: ConditionCause, facts: ConditionFacts): boolean {
     case 'behind_capacity': {
       // Once the next interval has ended too, it is not only the run of this one that takes its time.
       const afterMs = Math.min(facts.interval_ms, lateMs(facts.interval_ms));
-      return pause === null && facts.taken_slots !== null && isLate(facts.missing.oldest_end, facts, afterMs);
+      const isWaiting = facts.taken_slots !== null || facts.taken_turns !== null;
+      return pause === null && isWaiting && isLate(facts.missing.oldest_end, facts, afterMs);
     }
     case 'behind':
       return pause === null && isLate(facts.missing.oldest_end, facts);

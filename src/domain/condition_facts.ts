@@ -55,6 +55,8 @@ export interface ConditionFacts {
    * fails meanwhile.
    */
   readonly taken_slots: { readonly slots: number; readonly workers: number } | null;
+  /** The number of workers, while one of its scheduled runs is not counted and none of them has a turn for it; null otherwise. */
+  readonly taken_turns: number | null;
   /** When the oldest interval ended that the schedule owes a run; null if it owes none. */
   readonly unstarted_since: string | null;
   /** When any worker has last reported; null if none ever has. */

@@ -52,6 +52,12 @@ const slotsClause = ({ missing, taken_slots }: ConditionFacts): string => {
   return `${intervals(missing.intervals)} wait${missing.intervals === 1 ? 's' : ''} for a free slot, and ${taken} of ${counted(workers, 'worker')} ${slots === 1 ? 'is' : 'are'} in use`;
 };
 
+/** How much waits for its turn, and in how many workers. */
+const turnsClause = ({ missing, taken_turns }: ConditionFacts): string => {
+  const busy = taken_turns === 1 ? 'the only worker is' : `all ${taken_turns} workers are`;
+  return `${intervals(missing.intervals)} ${missing.intervals === 1 ? 'waits for its' : 'wait for their'} turn, and ${busy} busy`;
+};
+
 export function summaryOf(cause: ConditionCause, facts: ConditionFacts): string {
   const { failed, retrying, held, differing, holes, unsettled, missing, pause } = facts;
   const one = (count: number, singular: string, plural: string): string => (count === 1 ? singular : plural);
@@ -79,8 +85,12 @@ export function summaryOf(cause: ConditionCause, facts: ConditionFacts): string 
       return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} late and no run has started: Temporal does not respond, or no worker has taken the task. The oldest ended at ${time(facts.unstarted_since)}.`;
     case 'retrying':
       return `${intervals(retrying.intervals)} failed and ${one(retrying.intervals, 'is', 'are')} retried automatically${errorClause(retrying.latest_error)}`;
-    case 'behind_capacity':
-      return `Behind for lack of capacity: ${slotsClause(facts)}. The oldest ended at ${time(missing.oldest_end)}. Start one more worker, or raise EXPORTD_EXPORT_SLOTS if the machines have CPU time left.`;
+    case 'behind_capacity': {
+      const [waiting, also] = facts.taken_slots
+        ? [slotsClause(facts), ', or raise EXPORTD_EXPORT_SLOTS if the machines have CPU time left']
+        : [turnsClause(facts), ''];
+      return `Behind for lack of capacity: ${waiting}. The oldest ended at ${time(missing.oldest_end)}. Start one more worker${also}.`;
+    }
     case 'behind':
       return `${intervals(missing.intervals)} ${one(missing.intervals, 'is', 'are')} not exported yet. The oldest ended at ${time(missing.oldest_end)}.`;
     case 'holes':

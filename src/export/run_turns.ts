@@ -17,6 +17,8 @@ export interface RunTurns {
    * @throws the reason of the signal
    */
   wait(run: RunOrder, signal: AbortSignal): Promise<(() => void) | undefined>;
+  /** Whether a run has lately waited in vain: more of them wait than the worker can serve. */
+  areTaken(): boolean;
 }
 
 /**
@@ -24,6 +26,9 @@ export interface RunTurns {
  * would make all of them slow, and slow ones are no local activities.
  */
 const turnLimits = { atOnce: 16, waitMs: 6_000 };
+
+/** Runs that wait ask again within this time, in milliseconds, also while Temporal is slow. */
+const askedAgainMs = 10_000;
 
 /** Temporal's priority of what was started without one. */
 const defaultPriority = 3;
@@ -37,10 +42,12 @@ const rankOf = ({ priority = defaultPriority, data_interval_end = '' }: RunOrder
 /**
  * Projects share the turns. Within a project schedules come before backfills, then older intervals before newer ones, of all its
  * exports. A run that waited in vain leaves its workflow task to others: newer ones may overtake it until it asks again.
+ * @param now a clock in milliseconds, for tests
  */
-export function createRunTurns({ atOnce, waitMs } = turnLimits): RunTurns {
+export function createRunTurns({ atOnce, waitMs } = turnLimits, now = () => performance.now()): RunTurns {
   const turns = createKeyedSemaphore<string>({ total: atOnce, keepsLast: true });
   const notInTime = new Error('Other runs of the worker have their turn.');
+  let inVainAt = -Infinity;
   return {
     wait: (run, signal) =>
       turns
@@ -51,7 +58,9 @@ export function createRunTurns({ atOnce, waitMs } = turnLimits): RunTurns {
         })
         .catch((error: unknown) => {
           if (error !== notInTime) throw error;
+          inVainAt = now();
           return undefined;
         }),
+    areTaken: () => now() - inVainAt < askedAgainMs,
   };
 }

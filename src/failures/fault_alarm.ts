@@ -5,7 +5,7 @@ import type { Logger } from '../telemetry/logger.ts';
 import { classifyError, poolerAdvice } from './classify_error.ts';
 import { type FaultAlarmSettings, type FaultSender, notifyOperator } from './fault_messages.ts';
 import { type OperatorFault, reportFault, resolveFaults, storeOutage } from './operator_faults.ts';
-import { type ReportedSlots, storeHeartbeat } from './worker_heartbeat.ts';
+import { type ReportedCapacity, storeHeartbeat } from './worker_heartbeat.ts';
 
 /** Waiting runs try again within two intervals, so a fault that no worker has seen for this many is fixed. */
 const unseenIntervals = 3;
@@ -41,8 +41,8 @@ export function sourceFaultOf(error: unknown): OperatorFault {
 }
 
 /**
- * Reports that this worker runs, and whether it has a free slot and can read the source; resolves faults that no worker sees
- * any more, and notifies the operator once of each open one. All workers check; the database lets one of them act. `stop`
+ * Reports that this worker runs, and whether it has a free slot and turn, and can read the source; resolves faults that no
+ * worker sees any more, and notifies the operator once of each open one. All workers check; the database lets one of them act. `stop`
  * waits for the check that is running.
  */
 export function createFaultAlarm(
@@ -51,14 +51,14 @@ export function createFaultAlarm(
   logger: Logger,
   sender: FaultSender | undefined,
   source?: Pick<SourceMonitor, 'ping'>,
-  slots?: ReportedSlots,
+  capacity?: ReportedCapacity,
 ) {
   const interval = settings.EXPORTD_OPERATOR_FAULT_RETRY_INTERVAL;
   let pooler: PoolMode | null | undefined;
 
   return repeat(settings, async () => {
     try {
-      await storeHeartbeat(pool, slots);
+      await storeHeartbeat(pool, capacity);
       if (source) await storeOutage(pool, logger, 'source', await checkSource(source));
       if (pooler === undefined) pooler = await findPooler(pool);
       if (pooler === 'transaction') await reportFault(pool, logger, sessionsShared);

@@ -18,7 +18,7 @@ import { activeRunStatuses, type RunStatus } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 import { isUncounted } from './backfills.ts';
 import { checkedIntervals, differsNow } from './interval_checks.ts';
-import { waitsForSlot } from './runs.ts';
+import { waitsForSlot, waitsForTurn } from './runs.ts';
 import {
   type AffectedIntervals,
   type ConditionFacts,
@@ -134,6 +134,7 @@ interface ExportRow {
   readonly target_fault: { readonly message: string; readonly found_at: string } | null;
   readonly worker_seen_at: string | null;
   readonly taken_slots: ConditionFacts['taken_slots'];
+  readonly taken_turns: ConditionFacts['taken_turns'];
 }
 
 /** The type of the operator's fault that workers store while the source does not respond. */
@@ -161,12 +162,14 @@ const faultFields = (
 async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRow[]> {
   const { rows } = await pool.query<ExportRow>(
     `with active_run as materialized (
-       select id, batch_export_id, config_version, backfill_id, ${waitsForSlot('run')} as waits_for_slot
+       select id, batch_export_id, config_version, backfill_id, ${waitsForSlot('run')} as waits_for_slot,
+         ${waitsForTurn('run')} as waits_for_turn
        from exportd.batch_export_runs run where batch_export_id = any($1) and status in (${active})
      ), runs as (
        select batch_export_id, count(*)::int as active_runs,
          count(*) filter (where backfill_id is null)::int as scheduled_runs,
-         bool_or(waits_for_slot and backfill_id is null) as wait_for_slot
+         bool_or(waits_for_slot and backfill_id is null) as wait_for_slot,
+         bool_or(waits_for_turn and backfill_id is null) as wait_for_turn
        from active_run group by 1
      ), backfills as (
        select batch_export_id,
@@ -195,11 +198,12 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      ), temporal as (${openOutage('temporal')}
      ), workers as (${openOutage('workers')}
      ), worker as materialized (select max(seen_at) as seen_at from exportd.worker_heartbeats
-     ), slots as materialized (
-       -- Of the workers that run now, unless one has a free slot.
-       select sum(export_slots)::int as slots, count(*)::int as workers from exportd.worker_heartbeats
-       where seen_at > statement_timestamp() - ${workerSilence}
-       having bool_and(coalesce(slots_taken_at > statement_timestamp() - ${workerSilence}, false)))
+     ), running as materialized (
+       -- The workers that run now, and whether none has a free slot, or turn.
+       select sum(export_slots)::int as slots, count(*)::int as workers,
+         bool_and(coalesce(slots_taken_at > statement_timestamp() - ${workerSilence}, false)) as slots_are_taken,
+         bool_and(coalesce(turns_taken_at > statement_timestamp() - ${workerSilence}, false)) as turns_are_taken
+       from exportd.worker_heartbeats where seen_at > statement_timestamp() - ${workerSilence})
      select export.id, export.team_id, stream.state,
        ${isoTime('statement_timestamp()')} as now,
        case when pause.recorded_at is not null then json_build_object('at', ${isoTime('pause.recorded_at')},
@@ -215,8 +219,9 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
        case when broken.found_at is not null then json_build_object('message', broken.message,
          'found_at', ${isoTime('broken.found_at')}) end as target_fault,
        ${isoTime('worker.seen_at')} as worker_seen_at,
-       case when runs.wait_for_slot and slots.slots is not null then
-         json_build_object('slots', slots.slots, 'workers', slots.workers) end as taken_slots
+       case when runs.wait_for_slot and running.slots_are_taken then
+         json_build_object('slots', running.slots, 'workers', running.workers) end as taken_slots,
+       case when runs.wait_for_turn and running.turns_are_taken then running.workers end as taken_turns
      -- Not id = any($1): a nested loop sorts the ids once more for each export.
      from unnest($1::uuid[]) as wanted (id) join exportd.batch_exports export on export.id = wanted.id
      join exportd.stream_states stream on stream.stream_type = 'batch_export' and stream.stream_id = export.id
@@ -241,7 +246,7 @@ async function readExports(pool: Pool, ids: readonly string[]): Promise<ExportRo
      left join temporal on true
      left join workers on true
      left join worker on true
-     left join slots on true
+     left join running on true
      left join lateral (
        select event.recorded_at, event.data, users.email from exportd.journal_events event
        left join exportd.commands command
@@ -604,6 +609,7 @@ function factsOf(
     },
     unstarted_since: unstarted,
     taken_slots: row.taken_slots,
+    taken_turns: row.taken_turns,
     worker_seen_at: row.worker_seen_at,
     workers_incident: row.workers_incident,
     temporal_fault: row.temporal_fault,

@@ -53,6 +53,13 @@ export const activeStatuses = activeRunStatuses.map((status) => `'${status}'`).j
 export const waitsForSlot = (run: string): string =>
   `(${run}.status = 'Starting' and ${run}.records_total_count > 0 and ${run}.latest_error is null)`;
 
+/**
+ * SQL condition: the run has not counted its rows. It waits for its turn in a worker, or for what may still commit rows, which is
+ * limited by the length of its interval.
+ */
+export const waitsForTurn = (run: string): string =>
+  `(${run}.status = 'Starting' and ${run}.records_total_count is null and ${run}.latest_error is null)`;
+
 /** A run as `runsProjection` stores it. */
 export interface RunRow extends Omit<RunSpec, 'continues_run_id' | 'purpose'> {
   readonly id: string;

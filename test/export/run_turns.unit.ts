@@ -60,6 +60,20 @@ describe('the turns of runs', () => {
     expect(begun).toEqual([run(1), run(2), run(3)]);
   });
 
+  it('are taken while runs wait in vain', async () => {
+    let now = 0;
+    const turns = createRunTurns({ atOnce: 1, waitMs: 1 }, () => now);
+    const end = await turns.wait(run(0), signal);
+    expect(turns.areTaken()).toBe(false);
+    expect(await turns.wait(run(1), signal)).toBeUndefined();
+    now = 9_000;
+    expect(turns.areTaken()).toBe(true);
+    end?.();
+    (await turns.wait(run(1), signal))?.();
+    now = 10_000;
+    expect(turns.areTaken()).toBe(false);
+  });
+
   it('end with the reason of the signal', async () => {
     const { turns } = await openTurn();
     const reason = new Error('cancelled');

@@ -343,7 +343,8 @@ describe('every surface says the same of an export', () => {
     });
     const { pool } = api.database;
     const slots = { use: () => ({ slots: 4 }), areTaken: () => true };
-    const alarm = createFaultAlarm(pool, settings, logger, undefined, undefined, slots);
+    const capacity = { slots, turns: { areTaken: () => false } };
+    const alarm = createFaultAlarm(pool, settings, logger, undefined, undefined, capacity);
     alarm.start();
     await alarm.stop();
     // As if it reported on.
@@ -389,6 +390,37 @@ describe('every surface says the same of an export', () => {
     await expectEverywhere(id, 'ok');
     expect(await eventsSince(id)).toEqual(['export.behind', 'export.caught_up']);
     expect(await doctor()).not.toContain('capacity');
+    await pool.query('delete from exportd.worker_heartbeats');
+  });
+
+  it('that is behind because its runs have no turn in any worker, until they have counted their rows', async () => {
+    const id = await createLaggingExport(api, minuteAgo(30), {
+      name: 'Waits for its turn',
+      end_at: minuteAgo(28).toISOString(),
+    });
+    const { pool } = api.database;
+    await pool.query(
+      `insert into exportd.worker_heartbeats (worker, seen_at, export_slots, turns_taken_at)
+       select 'busy', later, 4, later from (select clock_timestamp() + interval '1 hour' as later) reported`,
+    );
+    await expectEverywhere(id, 'not_started');
+    await api.advanceSchedule(id);
+    const condition = await expectEverywhere(id, 'behind_capacity');
+    expect(condition).toMatchObject({ severity: 'warning', owner: 'operator', affected: { intervals: 2 } });
+    expect(condition.summary).toMatch(
+      /^Behind for lack of capacity: 2 intervals wait for their turn, and the only worker is busy\. The oldest ended at .* UTC\. Start one more worker\.$/,
+    );
+    // Another worker has turns.
+    await pool.query(`insert into exportd.worker_heartbeats (worker, export_slots) values ('another', 4)`);
+    expect((await conditionAt(id)).cause).toBe('behind');
+    await pool.query(`delete from exportd.worker_heartbeats where worker = 'another'`);
+    expect((await conditionAt(id)).cause).toBe('behind_capacity');
+    const { body } = await api.call('GET', `batch_exports/${id}/runs/`);
+    const own = (body.results as { id: string }[]).map((run) => run.id);
+    for (const run of own) await runs.count(run);
+    expect((await conditionAt(id)).cause).toBe('behind');
+    for (const run of own) await publish(run);
+    await expectEverywhere(id, 'ok');
     await pool.query('delete from exportd.worker_heartbeats');
   });
 

@@ -1,9 +1,10 @@
-import { afterAll, beforeAll, beforeEach, expect, it } from '@jest/globals';
+import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
 import { workflowIds, workflowTypes } from '../../src/contract/workflow_inputs.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { createRunTurns, type RunOrder } from '../../src/export/run_turns.ts';
-import { runInput } from '../../src/temporal/clients/export_workflows.ts';
+import { createRunTurns, type RunOrder, type RunTurns } from '../../src/export/run_turns.ts';
+import { runInput } from '../../src/temporal/clients/run_input.ts';
 import { taskQueues } from '../../src/temporal/connections.ts';
+import { readCondition } from '../../src/projections/export_conditions.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
   createControlPlaneHarness,
@@ -18,12 +19,26 @@ const runs = 20;
 /** Of a project at a time in their workflow tasks: one turn of sixteen is kept for others. */
 const mostOfProject = 15;
 
+/** Holds a turn until the end of the test, or until the returned function is called. */
+async function holdTurn(turns: RunTurns): Promise<() => void> {
+  const end = await turns.wait({ project: 'of the test' }, new AbortController().signal);
+  if (!end) throw new Error('No turn is free.');
+  held.push(end);
+  return end;
+}
+
+const withWait = (wait: RunTurns['wait']): RunTurns => ({ wait, areTaken: () => false });
+
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
   stack = await createControlPlaneHarness({ EXPORTD_BACKFILL_CONCURRENCY: String(runs) });
   await stack.startWorker();
 });
 beforeEach(() => stack.resetBehaviour());
+const held: (() => void)[] = [];
+afterEach(() => {
+  for (const end of held.splice(0)) end();
+});
 afterAll(() => stack.close());
 
 it('small runs of a project that hang have not all turns of a worker, and the others wait for theirs', async () => {
@@ -52,23 +67,22 @@ it('small runs of a project that hang have not all turns of a worker, and the ot
 
 it('older intervals of a project have their turn first, across its exports, and schedules before backfills', async () => {
   const turns = createRunTurns({ atOnce: 1, waitMs: 600_000 });
-  const { signal } = new AbortController();
-  const end = await turns.wait({ project: 'of the test' }, signal);
+  const end = await holdTurn(turns);
   let asked = 0;
-  stack.behaviour.waitForTurn = (...of) => {
+  stack.behaviour.turns = withWait((...of) => {
     asked += 1;
     return turns.wait(...of);
-  };
+  });
   stack.behaviour.completeSmallRun = completingSmallRuns(createRunRecorder(stack.journal));
   const backfilled = await stack.createExport({}, 1);
   await stack.command(backfilled, 'backfill', lastHours(3), 1);
-  const lagging = [await createLaggingExport(stack, 3, 1), await createLaggingExport(stack, 4, 1)];
+  const lagging = [await createLaggingExport(stack, 3, 1), await createLaggingExport(stack, 3, 1)];
   await stack.reconcile();
   const due = lagging.flatMap((one) => one.due);
   const count = due.length + 3;
   await waitFor(() => asked >= count, 'all runs wait for their turn');
-  end?.();
-  let order: { backfill_id: string | null; data_interval_end: Date }[] = [];
+  end();
+  let order: { backfill_id: string | null; data_interval_end: string }[] = [];
   await waitFor(async () => {
     const { rows } = await stack.pool.query<(typeof order)[number]>(
       `select backfill_id, data_interval_end from exportd.batch_export_runs
@@ -81,17 +95,17 @@ it('older intervals of a project have their turn first, across its exports, and 
   }, 'all runs complete');
   const ranks = order.map(
     ({ backfill_id, data_interval_end }) =>
-      `${backfill_id === null ? 'schedule' : 'then backfill'} ${data_interval_end.toISOString()}`,
+      `${backfill_id === null ? 'schedule' : 'then backfill'} ${new Date(data_interval_end).toISOString()}`,
   );
   expect(ranks).toEqual(ranks.toSorted());
 });
 
 it('a small run that is started by hand, without a priority, has its turn among the others', async () => {
   const asked: RunOrder[] = [];
-  stack.behaviour.waitForTurn = (order) => {
+  stack.behaviour.turns = withWait((order) => {
     asked.push(order);
     return Promise.resolve(undefined);
-  };
+  });
   const id = await stack.createExportWithRun();
   await waitFor(() => asked.length > 0, 'the run asks for its turn');
   const [run] = await stack.runsOf(id);
@@ -101,10 +115,10 @@ it('a small run that is started by hand, without a priority, has its turn among 
   await stack.client.workflow.getHandle(workflowId).terminate();
 
   const turns = createRunTurns();
-  stack.behaviour.waitForTurn = (order, signal) => {
+  stack.behaviour.turns = withWait((order, signal) => {
     asked.push(order);
     return turns.wait(order, signal);
-  };
+  });
   stack.behaviour.completeSmallRun = completingSmallRuns(createRunRecorder(stack.journal));
   const { limits } = runInput(startableRun(), stack.settings);
   const started = await stack.client.workflow.start(workflowTypes.run, {
@@ -121,10 +135,10 @@ it('a small run of a slow source takes a turn to be completed too, or leaves tha
   stack.behaviour.checkBarrier = checkBarrierSlowly;
   let asked = 0;
   let completed = 0;
-  stack.behaviour.waitForTurn = () => {
+  stack.behaviour.turns = withWait(() => {
     asked += 1;
     return Promise.resolve(asked === 1 ? () => undefined : undefined);
-  };
+  });
   stack.behaviour.completeSmallRun = () => {
     completed += 1;
     return Promise.resolve(false);
@@ -138,11 +152,29 @@ it('a small run of a slow source takes a turn to be completed too, or leaves tha
 it('the wait for its turn is not limited as the one for its source is', async () => {
   stack.setRunTimeout(1);
   let asked = 0;
-  stack.behaviour.waitForTurn = () => {
+  stack.behaviour.turns = withWait(() => {
     asked += 1;
     return Promise.resolve(asked > 2 ? () => undefined : undefined);
-  };
+  });
   const id = await stack.createExportWithRun();
   stack.setRunTimeout(undefined);
   expect(await stack.waitForRun(id, 'Completed')).toMatchObject({ latest_error: null });
+});
+
+it('an export whose runs wait long for their turn is behind for lack of capacity, until they have had it', async () => {
+  const turns = createRunTurns({ atOnce: 1, waitMs: 100 });
+  const end = await holdTurn(turns);
+  stack.behaviour.turns = turns;
+  const { id } = await createLaggingExport(stack, 3, 1);
+  await stack.reconcile();
+  const conditionNow = async () => {
+    await stack.reportWorker();
+    return readCondition(stack.pool, id);
+  };
+  await waitFor(async () => (await conditionNow())?.cause === 'behind_capacity', 'the export is behind');
+  expect((await conditionNow())?.summary).toMatch(
+    /^Behind for lack of capacity: \d intervals wait for their turn, and the only worker is busy\. .* Start one more worker\.$/,
+  );
+  end();
+  await waitFor(async () => (await conditionNow())?.cause === 'ok', 'the export is no longer behind');
 });

@@ -21,6 +21,7 @@ import type { Journal } from '../../src/journal/journal.ts';
 import { openJournal } from '../../src/projections/registry.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../queries/inline_executor.ts';
+import type { RunTurns } from '../../src/export/run_turns.ts';
 import type { QueryKinds } from '../../src/queries/query_executor.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
@@ -179,7 +180,7 @@ export async function createControlPlaneHarness(
     source: data.source,
     readSelection: () => Promise.resolve(allRows),
     completeSmallRun: (runId: string, signal: AbortSignal) => behaviour.completeSmallRun(runId, signal),
-    turns: { wait: (...of: Parameters<Behaviour['waitForTurn']>) => behaviour.waitForTurn(...of) },
+    turns: { wait: (...of: Parameters<RunTurns['wait']>) => behaviour.turns.wait(...of) },
     ...createWorkflowClients(client, pool, settings),
     runs: createRunStarter(await clientOfWorkers(connection, settings), runSettings, {
       takesFirstTask: true,
@@ -322,7 +323,8 @@ export async function createControlPlaneHarness(
       isIdle = value;
     },
     reportWorker: async () => {
-      const alarm = createFaultAlarm(pool, settings, logger, undefined, undefined, exportSlots);
+      const capacity = { slots: exportSlots, turns: behaviour.turns };
+      const alarm = createFaultAlarm(pool, settings, logger, undefined, undefined, capacity);
       alarm.start();
       await alarm.stop();
     },

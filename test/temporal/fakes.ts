@@ -27,8 +27,8 @@ export interface Behaviour {
   cleanUp: (batchExportId: string) => Promise<boolean>;
   /** Completes a small run in the control worker; false leaves that to the export worker. */
   completeSmallRun: (runId: string, signal: AbortSignal) => Promise<boolean>;
-  /** Waits for the turn of a run; undefined if it does not come in time. */
-  waitForTurn: RunTurns['wait'];
+  /** The turns of runs in the worker. */
+  turns: RunTurns;
   /** Called by `publishManifest` before it claims publishing, and after that. */
   beforeClaim: () => Promise<void>;
   afterClaim: () => Promise<void>;
@@ -46,7 +46,7 @@ const turns = createRunTurns();
 export const createBehaviour = (): Behaviour => ({
   countRows: () => Promise.resolve(7),
   completeSmallRun: () => Promise.resolve(false),
-  waitForTurn: (...of) => turns.wait(...of),
+  turns,
   beforeClaim: () => Promise.resolve(),
   afterClaim: () => Promise.resolve(),
   isLastExecution: () => true,

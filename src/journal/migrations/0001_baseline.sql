@@ -609,15 +609,17 @@ create table exportd.operator_fault_runs (
 );
 create index operator_fault_runs_waiting on exportd.operator_fault_runs (fault_id) where resumed_at is null;
 
--- When each worker process last reported, every few seconds: whether any runs, and has a free slot, without a request to
--- Temporal.
+-- When each worker process last reported, every few seconds: whether any runs, and has a free slot and turn, without a request
+-- to Temporal.
 create table exportd.worker_heartbeats (
   -- Host and process id.
   worker text primary key,
   seen_at timestamptz not null default clock_timestamp(),
   export_slots integer not null default 0,
   -- When it last had none that was free for more than a moment.
-  slots_taken_at timestamptz
+  slots_taken_at timestamptz,
+  -- When a run last waited for its turn in vain.
+  turns_taken_at timestamptz
 );
 
 -- Dashboards: reference data ------------------------------------------------------------------------------------------

@@ -188,7 +188,9 @@ async function serve(
   const { circuits } = outages;
   const exportSlots = createExportSlots(settings);
   const sender = createFaultSender(settings);
-  const faultAlarm = createFaultAlarm(pool, settings, logger, sender, source, exportSlots);
+  const turns = createRunTurns();
+  const capacity = { slots: exportSlots, turns };
+  const faultAlarm = createFaultAlarm(pool, settings, logger, sender, source, capacity);
   const problems = createProblemReporter(pool, settings, logger);
   const exporting = {
     slots: exportSlots,
@@ -284,7 +286,7 @@ async function serve(
             ...deciding,
             outages,
             completeSmallRun: createSmallRunCompleter(exporting),
-            turns: createRunTurns(),
+            turns,
           }),
           ...createMaintenancePlanner(control),
           ...createQueryOutcomeActivities(queries),
