@@ -369,7 +369,7 @@ async function waitForTransactions(
   const { run_id, limits } = input;
   showDetails(input, 'Waiting for the source to settle');
   let check: BarrierActivityResult = {
-    state: { phase: 'settling' },
+    state: { phase: 'settling', ...(input.has_waited_to_settle === true && { checked: true }) },
     wait_ms: 0,
     blocked_by: [],
   };

@@ -121,6 +121,8 @@ export interface RunInput {
   readonly data_interval_end: string;
   readonly export_task_queue: string;
   readonly limits: RunLimits;
+  /** Temporal has delayed the first task of the run by EXPORTD_SETTLE_DELAY. */
+  readonly has_waited_to_settle?: boolean;
   /** What the chain's first execution counted, and in how many ranges it exports it; absent in that execution. */
   readonly counted?: { readonly rows: number; readonly ranges: number };
   /** What the Temporal UI says of the run, in Markdown: a continued execution has no static details. */

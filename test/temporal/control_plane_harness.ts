@@ -144,6 +144,7 @@ export async function createControlPlaneHarness(
     EXPORTD_MANUAL_SIGNALS: 'true',
     EXPORTD_JITTER_LONG: '0s',
     EXPORTD_JITTER_SHORT_FRACTION: '0',
+    EXPORTD_SETTLE_DELAY: '0s',
     EXPORTD_ACTIVITY_RETRY_INITIAL: '50ms',
     EXPORTD_ACTIVITY_RETRY_MAX: '200ms',
     ...generousTimeouts,

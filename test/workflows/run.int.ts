@@ -483,4 +483,36 @@ describe('the run workflow', () => {
       expect.objectContaining({ value: 'Absent' }),
     );
   });
+
+  describe('of an interval that has just ended', () => {
+    /** Starts such a run, which has no row, as a schedule does. */
+    async function startWith(EXPORTD_SETTLE_DELAY: number) {
+      const run = startableRun({
+        run_id: randomUUID(),
+        batch_export_id: randomUUID(),
+        data_interval_end: new Date().toISOString(),
+      });
+      const starter = createRunStarter(stack.client, { ...stack.settings, EXPORTD_SETTLE_DELAY });
+      expect(await starter.startAll([run])).toBe(0);
+      return stack.client.workflow.getHandle(workflowIds(stack.settings).run(run));
+    }
+
+    it('waits for the settle delay in Temporal, without a workflow task', async () => {
+      const handle = await startWith(1_500);
+      await handle.result();
+      const { events } = await handle.fetchHistory();
+      const { firstWorkflowTaskBackoff } = events?.[0]?.workflowExecutionStartedEventAttributes ?? {};
+      expect(firstWorkflowTaskBackoff).toMatchObject({ seconds: expect.anything(), nanos: 500_000_000 });
+      expect(events?.filter(({ workflowTaskStartedEventAttributes: task }) => task)).toHaveLength(1);
+    });
+
+    it('ends at once when it is cancelled in that time', async () => {
+      const handle = await startWith(3_600_000);
+      await handle.cancel();
+      await waitFor(async () => (await handle.describe()).status.name !== 'RUNNING', 'its end');
+      expect((await handle.describe()).typedSearchAttributes.getAll()).toContainEqual(
+        expect.objectContaining({ value: 'Absent' }),
+      );
+    });
+  });
 });

@@ -45,6 +45,16 @@ function timeoutFor(length: number): number {
 const lengthMs = (run: Pick<StartableRun, 'data_interval_start' | 'data_interval_end'>): number =>
   new Date(run.data_interval_end).getTime() - new Date(run.data_interval_start).getTime();
 
+/**
+ * How long the first task of a run waits in Temporal, in milliseconds: that of an interval that has ended just now would only
+ * find out that its source has not settled. Always the whole delay, so that runs that jitter has spread do not meet again.
+ */
+export const startDelayOf = (
+  { data_interval_end }: Pick<StartableRun, 'data_interval_end'>,
+  { EXPORTD_SETTLE_DELAY: delay }: Pick<Settings, 'EXPORTD_SETTLE_DELAY'>,
+  now = Date.now(),
+): number => (Date.parse(data_interval_end) + delay > now ? delay : 0);
+
 /** Larger intervals are published by an activity of their own, which has the whole retry budget for it. */
 const maxRowsToPublish = 100_000;
 

@@ -9,7 +9,7 @@ import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { inNewTrace, inTraceOf } from '../../tracing/spans.ts';
 import { taskPriorities, taskQueues } from '../connections.ts';
 import { describeExecution, ignoreNotFound, isExecutionOf, type StartSettings } from './executions.ts';
-import { runInput, type RunSettings } from './run_input.ts';
+import { runInput, type RunSettings, startDelayOf } from './run_input.ts';
 import { runMetadata } from './user_metadata.ts';
 
 /** Starts and cancels executions of runs. An execution does not depend on its caller. */
@@ -47,7 +47,9 @@ const maxRememberedRuns = 10_000;
  */
 export function createRunStarter(
   client: Client,
-  settings: RunSettings & StartSettings & Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT'>,
+  settings: RunSettings &
+    StartSettings &
+    Pick<Settings, 'EXPORTD_TEMPORAL_REQUEST_TIMEOUT' | 'EXPORTD_SETTLE_DELAY'>,
   { takesFirstTask = false }: { readonly takesFirstTask?: boolean } = {},
 ): RunStarter {
   // Every step of a schedule or backfill lists its created runs again; Temporal would reject each as started.
@@ -55,17 +57,17 @@ export function createRunStarter(
   const ids = workflowIds(settings);
   const send = (
     run: StartableRun,
-    policies: Pick<WorkflowOptions, 'workflowIdConflictPolicy' | 'workflowIdReusePolicy'>,
+    policies: Pick<WorkflowOptions, 'workflowIdConflictPolicy' | 'workflowIdReusePolicy' | 'startDelay'>,
     reason?: string,
   ) =>
     client.workflow.start(workflowTypes.run, {
       workflowId: ids.run(run),
       ...policies,
       taskQueue: taskQueues(settings).control,
-      args: [runInput(run, settings)],
+      args: [{ ...runInput(run, settings), ...(policies.startDelay && { has_waited_to_settle: true }) }],
       // No timeout of the execution: it would include the time that tasks wait for a free slot.
       workflowTaskTimeout: settings.EXPORTD_WORKFLOW_TASK_TIMEOUT,
-      requestEagerStart: takesFirstTask,
+      requestEagerStart: takesFirstTask && policies.startDelay === undefined,
       // Its activities inherit this.
       priority: {
         priorityKey: run.backfill_id === null ? taskPriorities.scheduled : taskPriorities.backfill,
@@ -109,7 +111,8 @@ export function createRunStarter(
   };
   const startFirst = async (run: StartableRun): Promise<boolean> => {
     try {
-      await startAs(run, { workflowIdReusePolicy: 'REJECT_DUPLICATE' });
+      const startDelay = startDelayOf(run, settings);
+      await startAs(run, { workflowIdReusePolicy: 'REJECT_DUPLICATE', ...(startDelay > 0 && { startDelay }) });
       return true;
     } catch (error) {
       if (isInvalidRequest(error)) return true;

@@ -1,13 +1,23 @@
 import { describe, expect, it } from '@jest/globals';
 import { readSettings } from '../../../src/config/settings.ts';
 import { startableRun } from '../startable_run.ts';
-import { runInput, runTimeoutMs } from '../../../src/temporal/clients/run_input.ts';
+import { runInput, runTimeoutMs, startDelayOf } from '../../../src/temporal/clients/run_input.ts';
 
 describe('the start of a run', () => {
   const run = startableRun();
   const settingsWith = (more: Record<string, string> = {}) =>
     readSettings({ DATABASE_URL: 'unused', ...more });
   const hour = 3_600_000;
+
+  it('is delayed by the whole settle delay while that of its interval is not over', () => {
+    const endedAt = Date.parse(run.data_interval_end);
+    const delayAt = (afterMs: number): number => startDelayOf(run, settingsWith(), endedAt + afterMs);
+    expect([0, 29_999].map(delayAt)).toEqual([30_000, 30_000]);
+    expect([30_000, hour].map(delayAt)).toEqual([0, 0]);
+    // A clock that is late by hours delays it no longer than others.
+    expect(delayAt(-6 * hour)).toBe(30_000);
+    expect(startDelayOf(run, settingsWith({ EXPORTD_SETTLE_DELAY: '0s' }), endedAt + 1)).toBe(0);
+  });
 
   describe('the limits of a run', () => {
     it.each([
