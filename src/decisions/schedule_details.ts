@@ -14,6 +14,8 @@ type DescribedStep = Pick<
 
 /** How long an export that is well is taken to be as it was read, in milliseconds. The details say when that was. */
 const maxAgeMs = 30 * 60_000;
+/** The share of time in which a process reads conditions at most. When thousands of exports are due at once, most wait. */
+const maxReadingShare = 0.05;
 /** Bounds the memory of a process. */
 const maxConditions = 10_000;
 
@@ -28,20 +30,25 @@ interface KnownCondition {
 /**
  * Says in the Temporal UI what a schedule is after a step, in Markdown: the condition of its export, its next run, what was
  * decided, and what the export is now, which a person may have changed since the workflow started. The condition takes
- * PostgreSQL as long as the run that the step creates, so that not every interval of an export that is well reads it.
+ * PostgreSQL as long as the run that the step creates, so that not every step reads it: of an export that is well twice an hour,
+ * of others with each step, and of all not while others of the process have just been read, unless commands were decided.
  * @param now a clock in milliseconds
  */
 export function createScheduleDescriber(pool: Pool, now: () => number = () => performance.now()) {
   const known = new BoundedMap<string, KnownCondition>(maxConditions);
+  let nextReadAt = -Infinity;
   const conditionOf = async (
     batchExportId: string,
     { decided_commands, waits_for }: DescribedStep,
-  ): Promise<string> => {
+  ): Promise<string | undefined> => {
     const last = known.get(batchExportId);
-    const isAsBefore = decided_commands === 0 && last?.waits_for === waits_for;
-    if (last?.isWell === true && isAsBefore && now() - last.readAt < maxAgeMs) return last.markdown;
     const readAt = now();
-    const condition = await readCondition(pool, batchExportId);
+    const isFresh = last?.isWell === true && last.waits_for === waits_for && readAt - last.readAt < maxAgeMs;
+    if (decided_commands === 0 && (isFresh || readAt < nextReadAt)) return last?.markdown;
+    nextReadAt = Infinity;
+    const condition = await readCondition(pool, batchExportId).finally(() => {
+      nextReadAt = now() + (now() - readAt) / maxReadingShare;
+    });
     const text = condition ? `${condition.severity}. ${escapeMarkdown(condition.summary)}` : 'no condition';
     const markdown = `${text} (${utcTime(new Date().toISOString())})`;
     known.set(batchExportId, { markdown, isWell: condition?.severity === 'ok', waits_for, readAt });
@@ -52,8 +59,9 @@ export function createScheduleDescriber(pool: Pool, now: () => number = () => pe
     if (!described || step.status === 'absent') return 'The export does not exist.';
     const name = `**${escapeMarkdown(described.name)}**`;
     if (step.status === 'deleted') return `${name} is deleted.`;
+    const condition = await conditionOf(batchExportId, step);
     return toMarkdown(
-      [`${name}: ${await conditionOf(batchExportId, step)}`],
+      [condition === undefined ? name : `${name}: ${condition}`],
       [
         ['Next run', step.next_run_at === null ? 'none' : utcTime(step.next_run_at)],
         ['Waits for', step.waits_for],

@@ -47,3 +47,31 @@ it('reads the condition of an export that is well once in half an hour, and when
   expect(await statementsOf({ ...later, decided_commands: 1 })).toBe(first);
   expect(await statementsOf({ ...later, waits_for: 'the next interval' })).toBe(first);
 });
+
+it('reads no condition while others have just been read, unless a person waits for it', async () => {
+  const exports = [];
+  for (const name of ['first', 'second']) {
+    const commander = createCommander(journal, quickPolicies());
+    const { step } = await commander.command('create', { definition: { ...definition, name }, paused: true });
+    exports.push({ id: commander.batchExportId, step, later: await commander.step() });
+  }
+  const [first, second] = exports as [(typeof exports)[0], (typeof exports)[0]];
+  let clock = 0;
+  // Reading takes as long as the clock says.
+  const query = (...statement: unknown[]): unknown => {
+    clock += 10;
+    return (database.pool.query as (...input: unknown[]) => unknown).apply(database.pool, statement);
+  };
+  const pool = Object.assign(Object.create(database.pool) as Pool, { query });
+  const describeStep = createScheduleDescriber(pool, () => clock);
+  const condition = /^\*\*(first|second)\*\*: \w+\. .* \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)\n/;
+  const [one, other] = await Promise.all([
+    describeStep(first.id, first.later),
+    describeStep(second.id, second.later),
+  ]);
+  expect([one, other].filter((text) => condition.test(text))).toHaveLength(1);
+  expect([one, other].find((text) => !condition.test(text))).toMatch(/^\*\*(first|second)\*\*\n\n- Next run: /);
+  expect(await describeStep(second.id, second.step)).toMatch(condition);
+  clock += minute;
+  expect(await describeStep(first.id, first.later)).toMatch(condition);
+});
