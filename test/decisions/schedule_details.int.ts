@@ -70,7 +70,9 @@ it('reads no condition while others have just been read, unless a person waits f
     describeStep(second.id, second.later),
   ]);
   expect([one, other].filter((text) => condition.test(text))).toHaveLength(1);
-  expect([one, other].find((text) => !condition.test(text))).toMatch(/^\*\*(first|second)\*\*\n\n- Next run: /);
+  expect([one, other].find((text) => !condition.test(text))).toMatch(
+    /^\*\*(first|second)\*\*\n\n- Next run: /,
+  );
   expect(await describeStep(second.id, second.step)).toMatch(condition);
   clock += minute;
   expect(await describeStep(first.id, first.later)).toMatch(condition);

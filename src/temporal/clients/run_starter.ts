@@ -112,7 +112,10 @@ export function createRunStarter(
   const startFirst = async (run: StartableRun): Promise<boolean> => {
     try {
       const startDelay = startDelayOf(run, settings);
-      await startAs(run, { workflowIdReusePolicy: 'REJECT_DUPLICATE', ...(startDelay > 0 && { startDelay }) });
+      await startAs(run, {
+        workflowIdReusePolicy: 'REJECT_DUPLICATE',
+        ...(startDelay > 0 && { startDelay }),
+      });
       return true;
     } catch (error) {
       if (isInvalidRequest(error)) return true;

@@ -33,9 +33,9 @@ const bytesPerWorkflow = 180_000;
 /** Share of the memory for cached workflows. */
 const memoryShare = 0.1;
 /** The number of concurrent workflow tasks. */
-const minWorkflows = 200;
-/** 320 MB. A schedule that is not cached is replayed: at most 16 steps, for each a millisecond of CPU. */
-const maxWorkflows = 1_800;
+const minWorkflows = 100;
+/** 160 MB. A schedule that is not cached is replayed: at most 16 steps, for each a millisecond of CPU. */
+const maxWorkflows = 900;
 
 /**
  * How many workflow executions a worker caches.
@@ -160,8 +160,8 @@ const activityWorkerSlots = {
   nexusTaskSlotSupplier: { type: 'fixed-size', numSlots: 1 },
 } as const;
 
-/** Many, since a run whose source is slow occupies one for two seconds, and pauses must not wait for it. */
-const maxConcurrentWorkflowTasks = 200;
+/** Many, since a run whose source is slow occupies one for two seconds, and pauses must not wait for it. Each holds memory. */
+const maxConcurrentWorkflowTasks = 100;
 
 /** A worker that uses less of its slots and of its thread is idle. */
 const idleShare = 0.8;

@@ -312,9 +312,9 @@ describe('the workflow cache of a worker', () => {
   const gigabyte = 1024 ** 3;
 
   it.each([
-    [0.25, 200],
-    [2, 1_193],
-    [64, 1_800],
+    [0.125, 100],
+    [1, 596],
+    [64, 900],
   ])('takes a tenth of %f GB of memory, within bounds: %i executions', (gigabytes, expected) => {
     expect(maxCachedWorkflows(gigabytes * gigabyte)).toBe(expected);
   });
