@@ -57,3 +57,28 @@ describe('a Markdown file', () => {
     expect(namedFilesOf(text).filter((named) => !exists(named))).toEqual([]);
   });
 });
+
+describe('the way of a backfill', () => {
+  const steps = [...textOf('src/README.md').matchAll(/^1\. `([\w.]+)` \(`([\w./]+)`\)/gm)].map(
+    ([, name = '', path = '']) => ({ name: name.split('.').at(-1) ?? '', path }),
+  );
+
+  it('has at most fifteen functions', () => {
+    expect(steps.length).toBeGreaterThan(0);
+    expect(steps.length).toBeLessThanOrEqual(15);
+  });
+
+  it.each(steps)('has $name in $path', ({ name, path }) => {
+    const found = files.find((file) => file === path || file === join('src', path)) ?? '';
+    const source = readFileSync(join(root, found), 'utf8');
+    expect(source).toMatch(new RegExp(`(function|const|static|static async) ${name}\\b`));
+  });
+});
+
+it('all Markdown has at most 45,000 words', () => {
+  const words = documents.reduce(
+    (sum, { path }) => sum + readFileSync(join(root, path), 'utf8').split(/\s+/).filter(Boolean).length,
+    0,
+  );
+  expect(words).toBeLessThanOrEqual(45_000);
+});
