@@ -54,7 +54,9 @@ const pacingExports = 60;
 /** Later exports may take longer. */
 const pacingTolerance = 1.25;
 const maxConcurrentRequests = 8;
-/** Between the last export and the time at rest, and again before the mark. */
+/** Between the last export and the time at rest: V8 collects the garbage of creating once nothing has happened for some seconds. */
+const collectMs = 20_000;
+/** Between the time at rest and the mark. */
 const pauseMs = 5_000;
 /** How long the deployment is watched at rest, and the least that remains if creating took long. */
 const restMs = { planned: 60_000, minimum: 5_000 };
@@ -112,15 +114,15 @@ async function measureWorkers(scratch: Scratch, { exports, workers, profileFolde
     const workerPids = [first, ...others].map(({ pid }) => pid);
     const bench = { ...scratch, projects, workerPids };
     const creatingMs = (await measurePace(bench)) * exports * pacingTolerance;
-    const markAt = nextMark(Date.now(), creatingMs + restMs.planned + 2 * pauseMs);
+    const markAt = nextMark(Date.now(), creatingMs + collectMs + restMs.planned + pauseMs);
     report(`The mark is at ${new Date(markAt).toISOString()}`);
     await insertRows(scratch, accounts, markAt);
     const created = await createAll(bench, planExports(exports), markAt);
 
-    const restingMs = Math.min(restMs.planned, markAt - 2 * pauseMs - Date.now());
+    const restingMs = Math.min(restMs.planned, markAt - collectMs - pauseMs - Date.now());
     if (restingMs < restMs.minimum)
       throw new LaunchError('Creating the exports took much longer than the first of them suggested.');
-    await delay(pauseMs, undefined, { signal });
+    await delay(collectMs, undefined, { signal });
     const resting = await watch(bench);
     await delay(restingMs, undefined, { signal });
     const rest = await resting();
