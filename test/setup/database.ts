@@ -26,7 +26,7 @@ export function planTestDatabase(): PlannedDatabase {
   const serverUrl = fromSetUp('EXPORTD_TEST_DATABASE_URL');
   const name = `test_${randomUUID().replaceAll('-', '')}`;
   const url = databaseOf(serverUrl, name);
-  const pool = createPool(url, { max: 10, connectTimeoutMs });
+  const pool = createPool(url, { max: 10, connectTimeoutMs, preparesStatements: true });
   return {
     url,
     pool,
