@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { jest } from '@jest/globals';
 import { runCommandLine } from '../../src/cli/run_command_line.ts';
 import { fromSetUp } from '../setup/environment.ts';
-import { withoutHelpers } from '../setup/v8_options.ts';
+import { v8OfTests } from '../setup/v8_options.ts';
 
 /** The result of a command. */
 export interface CommandResult {
@@ -28,7 +28,7 @@ export const exportdProcess = (
   new Promise((resolve) => {
     execFile(
       process.execPath,
-      [...withoutHelpers, main, ...args],
+      [...v8OfTests, main, ...args],
       { env: { ...isolated(), NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'), ...environment } },
       (error, stdout, stderr) => {
         resolve({ code: typeof error?.code === 'number' ? error.code : error ? -1 : 0, stdout, stderr });

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';
 import { casesOf } from '../setup/effort.ts';
 import { fromSetUp } from '../setup/environment.ts';
-import { withoutHelpers } from '../setup/v8_options.ts';
+import { v8OfTests } from '../setup/v8_options.ts';
 import { waitFor } from '../setup/wait_for.ts';
 
 const main = join(import.meta.dirname, '../../src/cli/main.ts');
@@ -25,7 +25,7 @@ afterAll(async () => {
 /** Starts a process of exportd whose servers accept connections and never respond. */
 function start(part: 'server' | 'worker') {
   const { host } = new URL(silent.endpoint);
-  const child = spawn(process.execPath, [...withoutHelpers, main, part], {
+  const child = spawn(process.execPath, [...v8OfTests, main, part], {
     env: {
       PATH: process.env.PATH ?? '',
       NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),

@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import { join } from 'node:path';
 import { chromium, type Browser, type BrowserContext, type Page } from 'playwright-core';
 import { chromiumPath } from '../setup/programs.ts';
-import { withoutHelpers } from '../setup/v8_options.ts';
+import { v8OfTests } from '../setup/v8_options.ts';
 
 /** The sizes of windows that pages are looked at in. */
 export const devices = {
@@ -39,7 +39,7 @@ export const launchBrowser = async (): Promise<Browser> =>
       // A page that follows another one of its window has its process, and what V8 has compiled of the console.
       '--renderer-process-limit=1',
       '--disable-site-isolation-trials',
-      `--js-flags=${withoutHelpers.join(' ')}`,
+      `--js-flags=${v8OfTests.join(' ')}`,
     ],
   });
 

@@ -12,7 +12,7 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';
 import { generousTimeouts, stableWorkers } from '../setup/timeouts.ts';
-import { withoutHelpers } from '../setup/v8_options.ts';
+import { v8OfTests } from '../setup/v8_options.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createKey } from '../../src/http/accounts/api_keys.ts';
@@ -128,7 +128,7 @@ export async function startStack(
 ): Promise<Stack> {
   const database = options.database ?? (await createTestDatabase());
   const bucket = options.bucket ?? (await createBucket());
-  const { v8Options = withoutHelpers } = options;
+  const { v8Options = v8OfTests } = options;
   const { pool } = database;
   const user = await createUser(pool, { first_name: 'Tess', last_name: 'Ter', email: 'tess@example.com' });
   const project = await createProject(pool, { name: 'Tests', timezone: 'UTC', week_start_day: 'sunday' });

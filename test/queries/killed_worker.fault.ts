@@ -9,7 +9,7 @@ import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_l
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
-import { withoutHelpers } from '../setup/v8_options.ts';
+import { v8OfTests } from '../setup/v8_options.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryHarness } from './query_harness.ts';
 import { statement } from './fake_kind.ts';
@@ -49,7 +49,7 @@ it('a query whose worker is killed is completed by another worker', async () => 
   // The only slot of this process's worker is occupied, so the other process gets the query.
   const occupying = await start('select pg_sleep(600)');
   await harness.running();
-  child = spawn(process.execPath, [...withoutHelpers, join(import.meta.dirname, 'worker_program.ts')], {
+  child = spawn(process.execPath, [...v8OfTests, join(import.meta.dirname, 'worker_program.ts')], {
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),

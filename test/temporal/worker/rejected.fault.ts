@@ -4,7 +4,7 @@ import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { fromSetUp } from '../../setup/environment.ts';
-import { withoutHelpers } from '../../setup/v8_options.ts';
+import { v8OfTests } from '../../setup/v8_options.ts';
 import { createTemporalProxy, permissionDenied, type TemporalProxy } from '../../setup/temporal_proxy.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 
@@ -43,7 +43,7 @@ beforeAll(async () => {
   database = await createTestDatabase();
   proxy = await createTemporalProxy(fromSetUp('EXPORTD_TEST_TEMPORAL_ADDRESS'));
   proxy.check(permissionDenied);
-  worker = spawn(process.execPath, [...withoutHelpers, main, 'worker'], {
+  worker = spawn(process.execPath, [...v8OfTests, main, 'worker'], {
     env: {
       PATH: process.env.PATH,
       NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
