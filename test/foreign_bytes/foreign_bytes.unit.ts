@@ -115,7 +115,7 @@ describe('an object', () => {
   });
 
   it('of a project waits for no other, however many one sends', async () => {
-    const pool = readers({ EXPORTD_READER_TIMEOUT: '2s' });
+    const pool = readers({ EXPORTD_READER_TIMEOUT: '1s' });
     const order: string[] = [];
     const hostile = Array.from({ length: 3 }, () =>
       pool
@@ -181,7 +181,7 @@ describe('a stream', () => {
   it.each([
     // Filling the memory takes seconds on a loaded machine.
     ['needs more memory than its process has', greedyReader, '60s', /64 MiB of memory/],
-    ['takes too long', endlessReader, '2s', /takes longer than 2 s/],
+    ['takes too long', endlessReader, '1s', /takes longer than 1 s/],
   ])('that %s ends its process, and the next one is read', async (_, reader, timeout, message) => {
     const foreign = readers({ EXPORTD_READER_TIMEOUT: timeout }).of(1);
     await expect(allItems(foreign.read(reader, null, chunksOf(1), signal))).rejects.toMatchObject({
