@@ -111,7 +111,9 @@ export function objectStoreProgram(
       ...(attributes === 'files' ? ['--sidecar', attributesFolder] : []),
       objects,
     ],
+    // Its heap is so small that it would collect it after every few requests.
     env: {
+      GOGC: '400',
       ...process.env,
       ROOT_ACCESS_KEY_ID: secrets.s3AccessKeyId,
       ROOT_SECRET_ACCESS_KEY: secrets.s3SecretAccessKey,
