@@ -4,7 +4,7 @@ const firstPollIntervalMs = 20;
 /** With 1.25, a wait of a second was twelve requests, with 1.6 seven, and it ends a twentieth later. */
 const pollIntervalGrowth = 1.6;
 /** Most conditions are a request and a statement: polled every 20 ms, the waits of a run took more CPU than its work. Only waits of seconds reach it. */
-const maxPollIntervalMs = 500;
+const maxPollIntervalMs = 1_000;
 
 /**
  * Polls a condition until it holds, so that no test sleeps. An error that the condition throws fails the test at once.
