@@ -30,7 +30,7 @@ let runs: ReturnType<typeof createSimulatedRuns>;
 
 beforeEach(async () => {
   // All tests share one project.
-  await query('truncate exportd.interval_comparisons');
+  await query('delete from exportd.interval_comparisons');
   commander = createCommander(journal, quickPolicies({ EXPORTD_MAX_BACKFILLS_PER_PROJECT: '100' }));
   runs = createSimulatedRuns(journal, recorder, commander);
   await commander.create();

@@ -14,7 +14,7 @@ beforeAll(async () => {
   maintenance = createMaintenanceHarness(harness);
 });
 afterAll(() => harness.close());
-beforeEach(() => harness.database.pool.query('truncate events; truncate exportd.interval_comparisons'));
+beforeEach(() => harness.database.pool.query('delete from events; delete from exportd.interval_comparisons'));
 
 const query = async <Row extends object>(sql: string, ...values: unknown[]): Promise<Row[]> =>
   (await harness.database.pool.query<Row>(sql, values)).rows;
@@ -173,7 +173,7 @@ describe('a comparison', () => {
     await insertEvents(harness.database.pool, 5, next.start);
     const { batchExportId, run_id } = await publishInterval();
     const { run_id: second } = await maintenance.publish(batchExportId, {}, next);
-    await query('truncate events');
+    await query('delete from events');
     await elapse('1 hour');
     expect(await compare(batchExportId)).toMatchObject({ compared: 2, differing: 0 });
     expect([...(await logOf(run_id)), ...(await logOf(second))]).toEqual([
@@ -282,7 +282,7 @@ describe('the comparisons of an interval', () => {
 });
 
 describe('a comparison of persons', () => {
-  beforeEach(() => query('truncate persons, person_distinct_ids'));
+  beforeEach(() => harness.database.pool.query('delete from persons; delete from person_distinct_ids'));
 
   const secondsIn = (seconds: number): string =>
     new Date(Date.parse(interval.start) + seconds * 1000).toISOString();

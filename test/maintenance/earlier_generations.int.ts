@@ -22,7 +22,9 @@ describe('earlier generations', () => {
   const query = (statement: string, ...values: readonly unknown[]) =>
     harness.database.pool.query(statement, [...values]);
 
-  beforeEach(() => query('truncate events, persons, person_distinct_ids'));
+  beforeEach(() =>
+    harness.database.pool.query('delete from events; delete from persons; delete from person_distinct_ids'),
+  );
 
   /** Inserts persons `p1`, `p2`, … that were updated in the interval. */
   const insertPersons = (count: number) =>

@@ -72,7 +72,7 @@ export async function startEvents(
 ) {
   const { pool, url } = harness.database;
   const batchExportId = randomUUID();
-  await pool.query('truncate exportd.interval_comparisons');
+  await pool.query('delete from exportd.interval_comparisons');
   await maintenance.createExport(batchExportId, 1);
   const open: pg.Client[] = [];
   const hours = intervals.map((interval): Hour => ({
@@ -178,7 +178,7 @@ export async function startEvents(
       `update exportd.interval_comparisons set compared_from = compared_from - interval '400 days',
          next_due_at = next_due_at - interval '400 days', early_at = early_at - interval '400 days'`,
     );
-    await pool.query('truncate exportd.comparison_budget');
+    await pool.query('delete from exportd.comparison_budget');
     const { rows: groups } = await pool.query<ComparisonGroup>(
       'select distinct team_id, selection_hash from exportd.interval_comparisons',
     );

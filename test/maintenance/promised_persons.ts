@@ -55,7 +55,7 @@ export async function startPersons(
 ) {
   const { pool } = harness.database;
   const batchExportId = randomUUID();
-  await pool.query('truncate persons, person_distinct_ids');
+  await pool.query('delete from persons; delete from person_distinct_ids');
   await maintenance.createExport(batchExportId, 1, 'persons');
   const hours = intervals.map((interval): Hour => ({
     interval,

@@ -23,7 +23,9 @@ beforeAll(async () => {
 });
 afterAll(() => harness.close());
 beforeEach(async () => {
-  await harness.database.pool.query('truncate events, persons, person_distinct_ids, exportd.unsettled_runs');
+  await harness.database.pool.query(
+    `delete from events; delete from persons; delete from person_distinct_ids; delete from exportd.unsettled_runs`,
+  );
   await harness.insertEvents(10);
 });
 afterEach(async () => {

@@ -81,7 +81,7 @@ export async function startHistory(
   const { pool: control } = shared.database;
   const { signal } = new AbortController();
   const batchExportId = randomUUID();
-  await control.query('truncate exportd.interval_comparisons, exportd.comparison_budget');
+  await control.query('delete from exportd.interval_comparisons; delete from exportd.comparison_budget');
   await harness.journal.transaction(async (transaction) => {
     const stream = await transaction.lock(batchExportDecider, batchExportId);
     const definition = definitionOf({ model, end_at: hours.at(-1)?.end ?? null });
@@ -214,7 +214,7 @@ export async function startHistory(
        where batch_export_id = $1`,
       [batchExportId],
     );
-    await control.query('truncate exportd.comparison_budget');
+    await control.query('delete from exportd.comparison_budget');
     const { rows: groups } = await control.query<ComparisonGroup>(
       'select distinct team_id, selection_hash from exportd.interval_comparisons where batch_export_id = $1',
       [batchExportId],
