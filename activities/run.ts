@@ -76,6 +76,8 @@ export type RunActivities = ReturnType<typeof createRunActivities>;
 interface EndedRun {
   readonly status: RunStatus | 'Absent';
   readonly latest_error: string | null;
+  /** The rows of its manifest; null if it published none. */
+  readonly rows: number | null;
 }
 
 /** What the Temporal UI says of a run that continues as new: Temporal drops the details that it was started with. */
@@ -109,14 +111,14 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
    */
   const followRun = async (runId: string): Promise<EndedRun> => {
     const end = await readRunEnd(journal, runId);
-    if (!end) return { status: 'Absent', latest_error: null };
-    const { batch_export_id, status, latest_error } = end;
+    if (!end) return { status: 'Absent', latest_error: null, rows: null };
+    const { batch_export_id, status, latest_error, rows } = end;
     if (end.wake_schedule) await schedules.wake(batch_export_id);
     for (const id of end.backfill_ids) {
       const step = await takeBackfillStep(dependencies, id, { run_id: runId, batch_export_id, status });
       if (step.status !== 'Running' || step.blocked_runs > 0) await backfills.wake(id);
     }
-    return { status, latest_error };
+    return { status, latest_error, rows };
   };
   /** Exports and publishes a small run. Undefined when an export worker has to do it. */
   const completeAtOnce = async (runId: string, signal: AbortSignal): Promise<EndedRun | undefined> =>

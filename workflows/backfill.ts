@@ -16,7 +16,7 @@ import type { BackfillActivities, BackfillStepOutcome } from '../activities/back
 /** What the Temporal UI says of a backfill. A repair finds out as it goes how many intervals it has. */
 function progressOf({ runs_created, runs_ended, total_runs, done_at, status }: BackfillStepOutcome): string {
   if (total_runs === 0) return `${runs_created} ${runs_created === 1 ? 'interval' : 'intervals'} started`;
-  const done = `${runs_ended} of ${total_runs} intervals`;
+  const done = `${runs_ended} of ${total_runs} ${total_runs === 1 ? 'interval' : 'intervals'}`;
   if (status === 'Paused') return `${done}, paused`;
   // Not in histories that were recorded before.
   return typeof done_at === 'string'
@@ -30,9 +30,12 @@ const backfillActivities = proxyLocalActivities<BackfillActivities>(journalOptio
  * Starts the first runs of a backfill, as many as its concurrency allows; a run that ends starts the next one itself. Steps
  * that follow a signal, or a minute without one, do the same. Like the schedule it decides nothing and keeps no state.
  * Completes when the backfill has ended.
+ * @returns how far it came, for the Temporal UI
  * @throws ApplicationFailure `InvalidInput`
  */
-export async function batchExportBackfill(input: BackfillInput | undefined): Promise<void> {
+export async function batchExportBackfill(
+  input: BackfillInput | undefined,
+): Promise<Pick<BackfillStepOutcome, 'status' | 'runs_ended' | 'total_runs'>> {
   const backfill_id = input?.backfill_id;
   // A manual start may pass any input.
   if (!isId(backfill_id))
@@ -54,7 +57,8 @@ export async function batchExportBackfill(input: BackfillInput | undefined): Pro
     if (step.status !== currentStatus)
       upsertSearchAttributes([{ key: searchAttributes.status, value: step.status }]);
     currentStatus = step.status;
-    if (step.ended) return;
+    const { status, runs_ended, total_runs } = step;
+    if (step.ended) return { status, runs_ended, total_runs };
     if (workflowInfo().continueAsNewSuggested || steps >= step.continue_after)
       await continueAsNew<typeof batchExportBackfill>({ backfill_id });
     const isBlocked = step.blocked_runs > 0;

@@ -171,9 +171,10 @@ type EndedRun = RunActivityResult<'signalRunEnd'>;
  * each step records. If the run already has a terminal status there, the workflow ends without an error. A failed or
  * cancelled run also fails or cancels its execution, so that the Temporal UI shows the same status as exportd. An export
  * of very many parts continues as new from time to time, each time with a new row in `batch_export_runs`.
+ * @returns how it ended, for the Temporal UI
  * @throws ApplicationFailure `InvalidInput`, or the status of the run; CancelledFailure
  */
-export async function batchExportRun(input: RunInput): Promise<void> {
+export async function batchExportRun(input: RunInput): Promise<EndedRun> {
   // A manual start may pass any input.
   if (!isRunInput(input))
     throw ApplicationFailure.nonRetryable('The input needs a run_id and limits.', 'InvalidInput');
@@ -191,7 +192,7 @@ export async function batchExportRun(input: RunInput): Promise<void> {
     outcome = outcomeOf(error);
     if (outcome === undefined) throw error;
   }
-  const { continued, ended, rows } = exported;
+  const { continued } = exported;
   if (continued && outcome === undefined) return continueAsNewRun(continued, input);
   if (outcome !== undefined && outcome !== 'already_ended') {
     const recorded = await recordOutcome(run_id, outcome);
@@ -199,17 +200,24 @@ export async function batchExportRun(input: RunInput): Promise<void> {
       return continueAsNew<typeof batchExportRun>({ ...input, details: recorded.details });
     outcome = recorded;
   }
-  const { status, latest_error } =
-    ended ?? (await CancellationScope.nonCancellable(() => recording.signalRunEnd({ run_id })));
-  const done = rows === undefined ? status : `${status}: ${rowsText(rows)}`;
-  showStatus(input, status, latest_error === null ? done : `${status}: ${latest_error}`);
+  const ended =
+    exported.ended ?? (await CancellationScope.nonCancellable(() => recording.signalRunEnd({ run_id })));
+  const { status, latest_error } = ended;
+  showStatus(input, status, endText(ended));
   // A step of a run that was cancelled in the meantime fails because the run has ended, or is cancelled, whichever is first.
   if (status === 'Cancelled' && CancellationScope.current().consideredCancelled)
     throw new CancelledFailure(latest_error ?? cancelledInTemporal);
-  if (outcome === undefined || outcome === 'already_ended' || outcome.status !== status) return;
+  if (outcome === undefined || outcome === 'already_ended' || outcome.status !== status) return ended;
   throw status === 'Cancelled'
     ? new CancelledFailure(outcome.latest_error)
     : ApplicationFailure.nonRetryable(outcome.latest_error, status);
+}
+
+/** `Completed: 4,933 rows`, or the error of a run that did not complete. */
+function endText({ status, latest_error, rows }: EndedRun): string {
+  if (latest_error !== null) return `${status}: ${latest_error}`;
+  if (typeof rows === 'number') return `${status}: ${rowsText(rows)}`;
+  return status === 'Completed' ? 'Completed: the bucket has these rows already' : status;
 }
 
 /**
@@ -242,8 +250,6 @@ interface ExportedInterval {
   readonly continued?: RunActivityResult<'continueRun'>;
   /** How a small run has ended; those that wait for it know. */
   readonly ended?: EndedRun;
-  /** The rows of that run, for the Temporal UI. */
-  readonly rows?: number;
 }
 
 /** The calls that check and count the source. */
@@ -284,7 +290,7 @@ async function exportInterval(input: RunInput): Promise<ExportedInterval> {
   if (is_small) {
     showDetails(input, `Exporting ${rowsText(rows)}`);
     const small = await cancellableByJournal(run_id, () => recording.completeSmallRun({ run_id, order }));
-    if (small.ended) return { ...small, rows };
+    if (small.ended) return small;
   }
   if (rows > 0) {
     showStatus(input, 'Running', `Exporting ${rowsText(rows)}${ranges > 1 ? ` in ${ranges} ranges` : ''}`);
@@ -355,9 +361,9 @@ function continueAsNewRun(
 async function countSettledRows(
   source: SettlingSource,
   input: RunInput,
-): Promise<CountedRows | { readonly ended: EndedRun; readonly rows: number }> {
+): Promise<CountedRows | { readonly ended: EndedRun }> {
   const { counted, ended, ...waited } = await waitForTransactions(source, input);
-  if (ended) return { ended, rows: counted?.rows ?? 0 };
+  if (ended) return { ended };
   return counted ?? source.countRows({ run_id: input.run_id, ...waited });
 }
 

@@ -31,6 +31,8 @@ interface RunEnd {
   readonly batch_export_id: string;
   readonly status: RunStatus;
   readonly latest_error: string | null;
+  /** The rows of its manifest; null if it published none. */
+  readonly rows: number | null;
   /** Whether the schedule may create a run now: it waits for a free slot, or a retry is due. */
   readonly wake_schedule: boolean;
   /** The backfill that created it, and those that waited for it. */
@@ -43,11 +45,13 @@ export async function readRunEnd(journal: Journal, runId: string): Promise<RunEn
     batch_export_id: string;
     status: RunStatus;
     latest_error: string | null;
+    rows: number | null;
     has_retries: boolean;
     backfill_id: string | null;
     waiting_backfill_ids: string[];
   }>(
     `select batch_export_id, status, latest_error, backfill_id,
+       case when manifest_key is not null then records_completed end as rows,
        exists (select from exportd.batch_export_runs failed
                where failed.batch_export_id = run.batch_export_id and failed.retry_at is not null) as has_retries,
        array(select waiting.backfill_id::text from exportd.backfill_runs waiting
@@ -57,7 +61,7 @@ export async function readRunEnd(journal: Journal, runId: string): Promise<RunEn
   );
   const [run] = rows;
   if (!run) return undefined;
-  const { batch_export_id, status, latest_error, backfill_id } = run;
+  const { batch_export_id, status, latest_error, rows: published, backfill_id } = run;
   // Usually every due run has started already, and a wake-up costs half as much as a run.
   const mayCreateRun =
     backfill_id === null && (status !== 'Completed' || (await isIntervalDue(journal, batch_export_id)));
@@ -67,6 +71,7 @@ export async function readRunEnd(journal: Journal, runId: string): Promise<RunEn
     batch_export_id,
     status,
     latest_error,
+    rows: published,
     wake_schedule: mayCreateRun || run.has_retries,
     backfill_ids: [...new Set([...own, ...run.waiting_backfill_ids])],
   };

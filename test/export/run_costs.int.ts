@@ -137,7 +137,7 @@ async function backfillHours(first: number) {
     const { ended } = await recorder.inStep('the run', () =>
       activities.exportWhenSettled({ run_id, state: { phase: 'settling' }, order: { project: '1' } }),
     );
-    expect(ended).toEqual({ status: 'Completed', latest_error: null });
+    expect(ended).toEqual({ status: 'Completed', latest_error: null, rows: expect.any(Number) });
     costsOfRuns.push(recorder.take());
   }
   const runs = await readRuns(database.pool, { batch_export_id: batchExportId });

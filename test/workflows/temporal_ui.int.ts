@@ -115,7 +115,9 @@ describe('in the Temporal UI', () => {
     const id = await stack.createExportWithRun();
     const run = await stack.waitForRun(id, 'Completed');
     const workflowId = workflowIds(stack.settings).run(run);
-    await handleOf(workflowId).result();
+    const end = await handleOf(workflowId).result<{ rows: number }>();
+    expect(end).toEqual({ status: 'Completed', latest_error: null, rows: expect.any(Number) });
+    expect(await currentDetailsOf(workflowId)).toMatch(new RegExp(`^Completed: ${end.rows} rows?$`));
     const start = encodeURIComponent(run.data_interval_start);
     expect(await (await handleOf(workflowId).describe()).staticDetails()).toContain(
       `](https://exportd.example.com/exports/${id}/intervals/${start})`,
@@ -186,7 +188,9 @@ describe('in the Temporal UI', () => {
     const { backfill_id } = await stack.waitForRun(id, 'Running');
     const workflowId = workflowIds(stack.settings).backfill(String(backfill_id));
     const start = hourAgo(1).toISOString().slice(0, 16).replace('T', ' ');
-    expect(await (await handleOf(workflowId).describe()).staticDetails()).toContain(`[${start}–`);
+    const description = await handleOf(workflowId).describe();
+    expect(await description.staticSummary()).toMatch(/^Backfill of "Filled", \d{4}-\d\d-\d\d \d\d:\d\d–/);
+    expect(await description.staticDetails()).toContain(`[${start}–`);
     await waitFor(
       async () =>
         (await summariesOf(workflowId)).some((summary) => /^timer: until .* UTC: a run to end/.test(summary)),
@@ -194,7 +198,11 @@ describe('in the Temporal UI', () => {
     );
     await waitFor(() => finish !== undefined, 'the export');
     finish?.();
-    await stack.waitForRun(id, 'Completed');
+    expect(await handleOf(workflowId).result()).toEqual({
+      status: 'Completed',
+      runs_ended: 1,
+      total_runs: 1,
+    });
     stack.resetBehaviour();
   });
 });

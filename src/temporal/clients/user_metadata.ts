@@ -82,12 +82,6 @@ interface DescribedBackfill {
   readonly end_at: string;
 }
 
-/** Summarizes a backfill. */
-const backfillSummary = (
-  { start_at, end_at }: Omit<DescribedBackfill, 'id'>,
-  { name }: Pick<DescribedExport, 'name'>,
-): string => `Backfill of "${truncate(name)}", ${start_at} to ${end_at}`;
-
 /** Describes a backfill of an export, and why the reconciler started it. */
 export const backfillMetadata = (
   backfill: DescribedBackfill,
@@ -95,10 +89,11 @@ export const backfillMetadata = (
   settings: ConsoleSettings,
   reason: string | undefined,
 ): UserMetadata => {
-  const { id, timezone } = described;
-  const range = `${rangeText(backfill.start_at, backfill.end_at, timezone)} ${timezone}`;
+  const { id, name, timezone } = described;
+  const rangeIn = (zone: string): string => rangeText(backfill.start_at, backfill.end_at, zone);
+  const range = `${rangeIn(timezone)} ${timezone}`;
   return {
-    staticSummary: withReason(backfillSummary(backfill, described), reason),
+    staticSummary: withReason(`Backfill of "${truncate(name)}", ${rangeIn('UTC')}`, reason),
     staticDetails: details(
       `This backfill exports intervals of ${exportLink(described, settings)} that a person or a repair has requested, a few at a time.`,
       reason,
