@@ -9,7 +9,6 @@ import { insertEvents } from '../e2e/rows.ts';
 import { type Stack, startStack } from '../e2e/stack.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { launchBrowser, openConsole } from './browser.ts';
-import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 // exportd below a path of a host that has other services too, as nginx serves it: `proxy_pass http://exportd;` leaves the path
 // in, `proxy_pass http://exportd/;` takes it out.
@@ -46,12 +45,7 @@ beforeAll(async () => {
   publicUrl = `http://127.0.0.1:${(proxy.address() as AddressInfo).port}${prefix}`;
   browser = await launchBrowser();
   stack = await startStack('behind-a-proxy', { EXPORTD_BASE_URL: `${publicUrl}/` });
-  const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
-  ({ key } = await createKey(stack.pool, {
-    user_id: rows[0]?.id ?? 0,
-    project_ids: [stack.projectId],
-    scopes: ['batch_export:read', 'batch_export:write', 'query:read', 'audit:read'],
-  }));
+  key = await stack.newKey(['batch_export:read', 'batch_export:write', 'query:read', 'audit:read']);
   await insertEvents(stack.pool, stack.projectId, hourAgo(2), 10);
 });
 afterAll(async () => {

@@ -10,7 +10,6 @@ import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { type ConsolePage, findViolations, launchBrowser, openConsole } from './browser.ts';
-import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 const root = join(import.meta.dirname, '../..');
 const rowsPerHour = 40;
@@ -35,12 +34,7 @@ beforeAll(async () => {
   // One after the other: what has started is known when the other throws.
   browser = await launchBrowser();
   stack = await startStack('console', settings);
-  const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
-  ({ key } = await createKey(stack.pool, {
-    user_id: rows[0]?.id ?? 0,
-    project_ids: [stack.projectId],
-    scopes: ['batch_export:read', 'batch_export:write', 'dashboard:read', 'query:read'],
-  }));
+  key = await stack.newKey(['batch_export:read', 'batch_export:write', 'dashboard:read', 'query:read']);
   for (let hour = 1; hour <= hours; hour += 1)
     await insertEvents(stack.pool, stack.projectId, hourAgo(hour), rowsPerHour);
   own = await openConsole(browser, stack.baseUrl);
@@ -244,13 +238,8 @@ describe('the way through the console', () => {
   });
 
   it('shows a key that may only read nothing else', async () => {
-    const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
-    const narrow = await createKey(stack.pool, {
-      user_id: rows[0]?.id ?? 0,
-      project_ids: [stack.projectId],
-      scopes: ['batch_export:read'],
-    });
-    const reader = await openConsole(browser, stack.baseUrl, { key: narrow.key });
+    const narrow = await stack.newKey(['batch_export:read']);
+    const reader = await openConsole(browser, stack.baseUrl, { key: narrow });
     try {
       await reader.page.goto(exportPath);
       await reader.page.getByRole('heading', { name: 'Events of the console' }).waitFor();

@@ -6,6 +6,7 @@ import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { readLog } from './read_log.ts';
 import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 import { readEvents } from '../journal/read_stream.ts';
@@ -20,9 +21,10 @@ const eventsOf = async (id: string, type: string) =>
 const notificationsOf = (id: string, type: string) =>
   rowsOf('select run_id from exportd.notifications where batch_export_id = $1 and type = $2', id, type);
 const errorLines = (id: string) =>
-  rowsOf(
-    `select message from exportd.log_lines where batch_export_id = $1 and run_id is null and level = 'ERROR'`,
-    id,
+  readLog(
+    database.pool,
+    { batch_export_id: id },
+    ({ level, run_id }) => level === 'ERROR' && run_id === null,
   );
 
 /** Creates an export of every minute, and helpers for its runs, oldest first. */
@@ -98,7 +100,7 @@ describe('an export whose runs fail', () => {
       },
     ]);
     const [line] = await errorLines(one.id);
-    expect(line?.message).toMatch(/last 3 scheduled runs Failed.*FailedError: it went wrong.*unpause/);
+    expect(line).toMatch(/last 3 scheduled runs Failed.*FailedError: it went wrong.*unpause/);
     await one.step();
     expect(await notificationsOf(one.id, 'batch_export.paused')).toHaveLength(1);
     expect(await eventsOf(one.id, 'BatchExportPaused')).toHaveLength(1);
@@ -201,7 +203,7 @@ describe('a backfill whose runs fail', () => {
     expect(await eventsOf(backfillId, 'BackfillPaused')).toMatchObject([
       { data: { reason: 'repeated failures' } },
     ]);
-    expect((await errorLines(one.id))[0]?.message).toContain('unpause the backfill');
+    expect((await errorLines(one.id))[0]).toContain('unpause the backfill');
     await one.command('unpauseBackfill', { backfill_id: backfillId });
     await advanceBackfill(journal, one.policies, backfillId);
     expect([await status(), (await runs()).length]).toEqual(['Running', 4]);

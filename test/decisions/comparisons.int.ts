@@ -16,6 +16,7 @@ import { openJournal, rebuild } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { isWarning, readLog } from './read_log.ts';
 import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 import { readPendingCommands } from '../../src/journal/commands.ts';
@@ -90,13 +91,7 @@ async function advanceRepair(policies = quickPolicies()): Promise<string[]> {
   return start_runs.map(({ run_id }) => run_id);
 }
 
-const logOf = async (runId: string) =>
-  (
-    await query<{ message: string }>(
-      `select message from exportd.log_lines where run_id = $1 and level = 'WARNING' order by id`,
-      runId,
-    )
-  ).map(({ message }) => message);
+const logOf = (runId: string) => readLog(database.pool, { run_id: runId }, isWarning);
 
 describe('due comparisons', () => {
   it('are found without reading the intervals that are not due', async () => {

@@ -16,6 +16,7 @@ import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, definition, minutesAgo, quickPolicies } from './commander.ts';
 import { appendLaggingExport, createLaggingExport } from './lagging_export.ts';
+import { isWarning, readLog } from './read_log.ts';
 import { readRuns } from './read_runs.ts';
 import { recordSameRows } from './replacements.ts';
 import { commandsInWords, readCommands } from '../journal/read_commands.ts';
@@ -379,12 +380,9 @@ describe('a manual signal', () => {
     await create();
     const signal = { name: 'pause', ordinal: 1, chain, input: {}, identity: 'temporal-cli:mallory@laptop' };
     await advanceSchedule(journal, policies, batchExportId, [signal]);
-    const { rows } = await pool.query(
-      `select level, message from exportd.log_lines where batch_export_id = $1 and message like 'Manual signal%'`,
-      [batchExportId],
-    );
-    expect(rows).toEqual([
-      { level: 'INFO', message: 'Manual signal of temporal-cli:mallory@laptop was received: pause' },
+    const log = await readLog(pool, { batch_export_id: batchExportId }, ({ level }) => level === 'INFO');
+    expect(log.filter((message) => message.startsWith('Manual signal'))).toEqual([
+      'Manual signal of temporal-cli:mallory@laptop was received: pause',
     ]);
   });
 
@@ -401,11 +399,7 @@ describe('a manual signal', () => {
     expect(rejected_signals).toEqual([expect.stringContaining('"delete"')]);
     const [created, ...commands] = await readCommands(pool, batchExportId);
     expect(commands).toMatchObject([{ name: 'delete', status: 'rejected' }]);
-    const { rows: lines } = await pool.query<{ message: string }>(
-      `select message from exportd.log_lines where batch_export_id = $1 and level = 'WARNING'`,
-      [batchExportId],
-    );
-    expect(lines.map(({ message }) => message)).toEqual([
+    expect(await readLog(pool, { batch_export_id: batchExportId }, isWarning)).toEqual([
       expect.stringMatching(
         /^Manual signal of temporal-cli:mallory@laptop was rejected: .*EXPORTD_MANUAL_SIGNALS/,
       ),

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import type { Manifest } from '../../src/destination/manifest.ts';
 import { adoptedRun } from '../../src/domain/replaced_generation.ts';
+import { isWarning, readLog } from '../decisions/read_log.ts';
 import { insertEvents } from '../export/export_harness.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { backUpControlDatabase } from '../setup/control_backup.ts';
@@ -41,13 +42,7 @@ async function exportHour(
   }
 }
 
-const logOf = async (runId: string): Promise<string[]> => {
-  const { rows } = await harness.database.pool.query<{ message: string }>(
-    `select message from exportd.log_lines where run_id = $1 and level = 'WARNING' order by id`,
-    [runId],
-  );
-  return rows.map(({ message }) => message);
-};
+const logOf = (runId: string) => readLog(harness.database.pool, { run_id: runId }, isWarning);
 
 describe('a control database that was restored from a backup', () => {
   it('adopts what was exported since, loses no row of it and leaves nothing for verify to find', async () => {

@@ -14,7 +14,6 @@ import { waitFor } from '../setup/wait_for.ts';
 import { createDeltaReader } from '../tables/delta_reader.ts';
 import { keysUnder, readObject } from './rows.ts';
 import { type Stack, startStack } from './stack.ts';
-import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 const page = 'src/guides/person_leaves.md';
 const hours = 4;
@@ -48,12 +47,7 @@ beforeAll(async () => {
     }),
     startDuckDb(),
   ]);
-  const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
-  ({ key } = await createKey(stack.pool, {
-    user_id: rows[0]?.id ?? 0,
-    project_ids: [stack.projectId],
-    scopes: ['batch_export:read', 'batch_export:write', 'query:read'],
-  }));
+  key = await stack.newKey(['batch_export:read', 'batch_export:write', 'query:read']);
 });
 afterAll(async () => {
   duckDb.close();

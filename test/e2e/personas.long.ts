@@ -24,7 +24,6 @@ import { programPath } from '../setup/programs.ts';
 import { queryRoleSettings } from '../setup/query_role.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { type Stack, startStack } from './stack.ts';
-import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 const [hours, rows] = [8, 800];
 const screenshots = process.env.EXPORTD_SCREENSHOTS;
@@ -45,9 +44,7 @@ beforeAll(async () => {
   browser = await launchBrowser();
   // The engineer's view, which does not exist yet.
   stack = await startStack('personas', { EXPORTD_EVENTS_RELATION: 'public.shop_events' });
-  const { rows: users } = await stack.pool.query<{ id: number }>('select id from exportd.users');
-  const access = { user_id: users[0]?.id ?? 0, project_ids: [stack.projectId], scopes };
-  ({ key } = await createKey(stack.pool, access));
+  key = await stack.newKey(scopes);
   await stack.pool.query(
     `create table orders_log (log_no bigint generated always as identity primary key, what text, customer_email text,
        payload jsonb, happened timestamptz, recorded timestamptz not null default clock_timestamp())`,

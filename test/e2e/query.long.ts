@@ -4,7 +4,6 @@ import pg from 'pg';
 import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { type Stack, startStack } from './stack.ts';
-import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 let stack: Stack;
 let headers: Record<string, string>;
@@ -13,12 +12,7 @@ beforeAll(async () => {
     ...failoverWorkers,
     EXPORTD_QUERY_HEARTBEAT_TIMEOUT: failoverWorkers.EXPORTD_HEARTBEAT_TIMEOUT,
   });
-  const { key } = await createKey(stack.pool, {
-    user_id: 1,
-    project_ids: [stack.projectId],
-    scopes: ['query:read'],
-  });
-  headers = { authorization: `Bearer ${key}` };
+  headers = { authorization: `Bearer ${await stack.newKey(['query:read'])}` };
 });
 afterAll(() => stack.stop());
 

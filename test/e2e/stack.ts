@@ -71,6 +71,8 @@ export interface Stack {
   readonly environment: Readonly<Record<string, string>>;
   readonly databaseUrl: string;
   readonly key: string;
+  /** Creates another key of its user, by default for its project. */
+  newKey(scopes: readonly string[], projectId?: number): Promise<string>;
   readonly temporalAddress: string;
   /** Sends a request; `path` is relative to `/api/environments/<project>`. */
   call(method: string, path: string, body?: unknown, headers?: Record<string, string>): Promise<ApiResponse>;
@@ -132,11 +134,9 @@ export async function startStack(
   const { pool } = database;
   const user = await createUser(pool, { first_name: 'Tess', last_name: 'Ter', email: 'tess@example.com' });
   const project = await createProject(pool, { name: 'Tests', timezone: 'UTC', week_start_day: 'sunday' });
-  const { key } = await createKey(pool, {
-    user_id: user.id,
-    project_ids: [project.id],
-    scopes: ['batch_export:read', 'batch_export:write'],
-  });
+  const newKey: Stack['newKey'] = async (scopes, projectId = project.id) =>
+    (await createKey(pool, { user_id: user.id, project_ids: [projectId], scopes })).key;
+  const key = await newKey(['batch_export:read', 'batch_export:write']);
   // A port that the system does not assign to an outgoing connection before the server listens.
   const { server: port } = await assignPorts(
     join(fromSetUp('EXPORTD_TEST_FOLDER'), `${randomUUID()}.ports.json`),
@@ -248,6 +248,7 @@ export async function startStack(
     environment,
     databaseUrl: database.url,
     key,
+    newKey,
     temporalAddress,
     call,
     runs,

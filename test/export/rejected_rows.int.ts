@@ -4,6 +4,7 @@ import type { OpenDestination } from '../../src/destination/open_destination.ts'
 import { bounds } from '../../src/config/bounds.ts';
 import { createMemoryBudget, type MemoryBudget } from '../../src/encoding/memory.ts';
 import { storeTraits } from '../../src/destination/store_traits.ts';
+import { isProblem, readLog } from '../decisions/read_log.ts';
 import type { S3OperationName } from '../e2e/s3_operation.ts';
 import { createS3Proxy, type Interceptor, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
@@ -287,14 +288,10 @@ describe('least permissions', () => {
       if ((error as { type?: unknown }).type !== 'MissingPermission') throw error;
     });
     await cleanUp();
-    const { rows } = await harness.database.pool.query<{ message: string }>(
-      `select message from exportd.log_lines where batch_export_id = $1 and level <> 'INFO' order by id`,
-      [batchExportId],
-    );
     const files = manifest.files.map(({ key }) => key);
     const remaining = await maintenance.keysOf(batchExportId);
     return {
-      warnings: rows.map(({ message }) => message),
+      warnings: await readLog(harness.database.pool, { batch_export_id: batchExportId }, isProblem),
       obsolete: remaining.filter((key) => key !== manifest_key && !files.includes(key)),
     };
   }

@@ -1,6 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
+import { isWarning, readLog } from '../decisions/read_log.ts';
 import { casesOf } from '../setup/effort.ts';
 import { type Interruptions, withCrash, withInterruptions } from './crash_injection.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
@@ -104,11 +105,9 @@ describe('resuming', () => {
       });
       await harness.attempt({ openDestination }).exportInterval({ run_id });
       await publishAndVerify(run_id, batchExportId, 2);
-      const { rows } = await harness.database.pool.query(
-        `select message from exportd.log_lines where run_id = $1 and level = 'WARNING'`,
-        [run_id],
-      );
-      expect(rows).toEqual([{ message: expect.stringContaining('list') }]);
+      expect(await readLog(harness.database.pool, { run_id }, isWarning)).toEqual([
+        expect.stringContaining('list'),
+      ]);
     });
   });
 

@@ -1,5 +1,6 @@
 import { DeleteObjectCommand } from '@aws-sdk/client-s3';
 import { storeTraits, type StoreTraits } from '../../src/destination/store_traits.ts';
+import { isProblem, readLog } from '../decisions/read_log.ts';
 import type { InjectedOutcome, Interceptor, ProxiedRequest, S3Proxy } from '../e2e/s3_proxy.ts';
 import type { ExportHarness } from './export_harness.ts';
 
@@ -57,10 +58,5 @@ export const bytesSent = (proxy: S3Proxy, prefix: string): number =>
     .reduce((sum, { received }) => sum + received, 0);
 
 /** The messages of a run's log that are no information. */
-export async function warningsOf({ database }: ExportHarness, runId: string): Promise<string[]> {
-  const { rows } = await database.pool.query<{ message: string }>(
-    `select message from exportd.log_lines where run_id = $1 and level <> 'INFO' order by id`,
-    [runId],
-  );
-  return rows.map(({ message }) => message);
-}
+export const warningsOf = ({ database }: ExportHarness, runId: string): Promise<string[]> =>
+  readLog(database.pool, { run_id: runId }, isProblem);

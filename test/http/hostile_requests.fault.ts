@@ -13,7 +13,6 @@ import { fromSetUp } from '../setup/environment.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { expectBorne, serverAt } from '../setup/process_watch.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { createKey } from '../../src/http/accounts/api_keys.ts';
 import { createProject } from '../../src/http/accounts/projects.ts';
 
 // One server process. A hostile client sends what is endless, slow, wide or deep, beside other users of the server.
@@ -50,22 +49,13 @@ beforeAll(async () => {
   await insertEvents(stack.pool, stack.projectId, minuteAgo(10), eventRows, 600);
   // A property of 1 MB, in every row.
   await stack.pool.query(`update events set properties = jsonb_build_object('big', repeat('x', 1000000))`);
-  const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
   otherProjectId = (await createProject(stack.pool, { name: 'Others' })).id;
-  otherKey = await keyOf(otherProjectId, rows[0]?.id ?? 0);
-  queryKey = await keyOf(stack.projectId, rows[0]?.id ?? 0, ['query:read']);
+  otherKey = await stack.newKey(['batch_export:read', 'batch_export:write'], otherProjectId);
+  queryKey = await stack.newKey(['query:read']);
   // What a server loads and compiles once is neither growth nor silence.
   await preview(wide(`'a'`));
 });
 afterAll(() => stack.stop());
-
-async function keyOf(
-  project_id: number,
-  user_id: number,
-  scopes = ['batch_export:read', 'batch_export:write'],
-): Promise<string> {
-  return (await createKey(stack.pool, { user_id, project_ids: [project_id], scopes })).key;
-}
 
 /** A response, of which at most 8 MB are read. */
 interface Response {

@@ -10,7 +10,6 @@ import { fromSetUp } from '../setup/environment.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { expectWithinLimits, serverAt, watchProcess } from '../setup/process_watch.ts';
 import { programPath } from '../setup/programs.ts';
-import { createKey } from '../../src/http/accounts/api_keys.ts';
 import { createUser } from '../../src/http/accounts/users.ts';
 
 const run = promisify(execFile);
@@ -32,9 +31,7 @@ let user: string;
 beforeAll(async () => {
   stack = await startStack('schemathesis', { EXPORTD_QUERIES_PER_HOUR: '100000' });
   await insertEvents(stack.pool, stack.projectId, hourAgo(2), 100);
-  const { rows } = await stack.pool.query<{ id: number }>('select id from exportd.users');
-  const owner = { user_id: rows[0]?.id ?? 0, project_ids: [stack.projectId], scopes };
-  ({ key } = await createKey(stack.pool, owner));
+  key = await stack.newKey(scopes);
   const id = await stack.createExport();
   await stack.call('POST', `/batch_exports/${id}/backfill/`, {
     start_at: hourAgo(2).toISOString(),

@@ -16,6 +16,7 @@ import {
   reportVersions,
 } from '../../src/projections/registry.ts';
 import { classifyError } from '../../src/failures/classify_error.ts';
+import { readLog } from '../decisions/read_log.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -117,12 +118,7 @@ describe('the journal', () => {
         });
       const kept = async (id: string) => ({
         events: (await readStream(pool, 'batch_export', id)).length,
-        lines: (
-          await pool.query<{ message: string }>(
-            'select message from exportd.log_lines where batch_export_id = $1 order by id',
-            [id],
-          )
-        ).rows.map(({ message }) => message),
+        lines: await readLog(pool, { batch_export_id: id }),
       });
       return { appendTo, kept, followed };
     };

@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { ComparisonGroup } from '../../src/decisions/comparisons.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import { quickPolicies } from '../decisions/commander.ts';
+import { isWarning, readLog } from '../decisions/read_log.ts';
 import { createExportHarness, insertEvents, interval, type ExportHarness } from '../export/export_harness.ts';
 import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
 import { readEvents } from '../journal/read_stream.ts';
@@ -61,13 +62,7 @@ const deleteRows = (rows: number) =>
 const outcomesOf = async (runId: string) =>
   (await readEvents(harness.database.pool, runId, 'IntervalCompared')).map(({ data }) => ({ data }));
 
-const logOf = async (runId: string): Promise<string[]> =>
-  (
-    await query<{ message: string }>(
-      `select message from exportd.log_lines where run_id = $1 and level = 'WARNING' order by id`,
-      runId,
-    )
-  ).map(({ message }) => message);
+const logOf = (runId: string) => readLog(harness.database.pool, { run_id: runId }, isWarning);
 
 describe('a comparison', () => {
   it('records that an interval is equal, without an event', async () => {

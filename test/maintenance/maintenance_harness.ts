@@ -18,6 +18,7 @@ import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts
 import type { RowRange, Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { definition, quickPolicies } from '../decisions/commander.ts';
+import { readLog } from '../decisions/read_log.ts';
 import type { TestBucket } from '../setup/bucket.ts';
 import { interval, type ExportHarness } from '../export/export_harness.ts';
 import { storeTestCommand } from '../journal/store_test_command.ts';
@@ -177,13 +178,8 @@ export function createMaintenanceHarness(harness: ExportHarness) {
       of.client.destroy();
     },
     /** Log lines of the export, without those of its runs. */
-    logLines: async (batchExportId: string): Promise<string[]> => {
-      const { rows } = await database.pool.query<{ message: string }>(
-        'select message from exportd.log_lines where batch_export_id = $1 and run_id is null order by id',
-        [batchExportId],
-      );
-      return rows.map(({ message }) => message);
-    },
+    logLines: (batchExportId: string): Promise<string[]> =>
+      readLog(database.pool, { batch_export_id: batchExportId }, ({ run_id }) => run_id === null),
     /** Keys of an export's obsolete objects that still have to be deleted. */
     obsoleteKeys: async (batchExportId: string): Promise<string[]> => {
       const { rows } = await database.pool.query<{ key: string }>(

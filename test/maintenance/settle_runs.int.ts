@@ -7,6 +7,7 @@ import { batchExportDecider, type BatchExportEvent, type Model } from '../../src
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';
 import { rebuild } from '../../src/projections/registry.ts';
 import { quickPolicies } from '../decisions/commander.ts';
+import { readLog } from '../decisions/read_log.ts';
 import { createExportHarness, interval, type ExportHarness } from '../export/export_harness.ts';
 import { rollbackPrepared } from '../setup/rollback_prepared.ts';
 import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
@@ -136,14 +137,7 @@ const eventsOf = async (runId: string): Promise<unknown[]> =>
   );
 
 const logOf = async (runId: string): Promise<string> =>
-  (
-    await query<{ message: string }>(
-      'select message from exportd.log_lines where run_id = $1 order by id',
-      runId,
-    )
-  )
-    .map(({ message }) => message)
-    .join('\n');
+  (await readLog(harness.database.pool, { run_id: runId })).join('\n');
 
 const unsettledRuns = () => query<{ run_id: string }>('select run_id from exportd.unsettled_runs');
 

@@ -13,7 +13,6 @@ import { createBucket } from '../setup/bucket.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { type GuideProgram, type GuideShell, openGuideShell, printedPattern, stepsOf } from './guide.ts';
-import { createKey } from '../../src/http/accounts/api_keys.ts';
 
 // The guides as a person follows them, one after another with the same export. test/e2e/person_leaves.e2e.ts runs that of a person who
 // leaves, test/reading the programs that `export reading` prints.
@@ -43,12 +42,7 @@ beforeAll(async () => {
   );
   // Their owner has only the table of the first guide.
   await stack.pool.query('drop table events, persons, person_distinct_ids');
-  const { rows: users } = await stack.pool.query<{ id: number }>('select id from exportd.users');
-  const { key } = await createKey(stack.pool, {
-    user_id: users[0]?.id ?? 0,
-    project_ids: [stack.projectId],
-    scopes,
-  });
+  const key = await stack.newKey(scopes);
   shell = await openGuideShell(
     { npx: runExportd, psql: runFile(stack.pool) },
     {

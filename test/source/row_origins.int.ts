@@ -6,6 +6,7 @@ import { classifyError } from '../../src/failures/classify_error.ts';
 import { checkRowOrigins } from '../../src/source/check/check_columns.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import type { Source } from '../../src/source/source.ts';
+import { isWarning, readLog } from '../decisions/read_log.ts';
 import { createExportHarness, type ExportHarness, interval } from '../export/export_harness.ts';
 import { blocksOf, hourOf, rowsOf, sourceOf } from './rows.ts';
 import { readRowOrigins } from '../../src/source/row_origins.ts';
@@ -250,11 +251,8 @@ describe('a source with rows that no transaction of its server shows', () => {
       settled: false,
       unsettled_barrier: null,
     });
-    const { rows } = await harness.database.pool.query<{ message: string }>(
-      'select message from exportd.log_lines where run_id = $1',
-      [run.run_id],
-    );
-    expect(rows.map(({ message }) => message).join()).toContain('origins.events is a materialized view');
+    const log = await readLog(harness.database.pool, { run_id: run.run_id });
+    expect(log.join()).toContain('origins.events is a materialized view');
   });
 });
 
@@ -263,11 +261,7 @@ describe('rows that no interval has', () => {
     const logged = async () => {
       const run = await harness.createRun();
       await checkRunBarrier(harness, { run_id: run.run_id, state: settling }, new AbortController().signal);
-      const { rows } = await harness.database.pool.query<{ message: string }>(
-        `select message from exportd.log_lines where run_id = $1 and level = 'WARNING'`,
-        [run.run_id],
-      );
-      return rows.map(({ message }) => message);
+      return readLog(harness.database.pool, { run_id: run.run_id }, isWarning);
     };
     await query('truncate events');
     await harness.insertEvents(2);

@@ -11,6 +11,8 @@ import type { FindingKind, VerificationReport } from '../../src/verify/report.ts
 import { createSourceRows } from '../../src/verify/source_rows.ts';
 import { verifyRun } from '../bench/exports/exports_bench.ts';
 import { exportd } from '../cli/command_line.ts';
+import { isProblem, readLog } from '../decisions/read_log.ts';
+import { readRuns } from '../decisions/read_runs.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import { createBucket } from '../setup/bucket.ts';
 import {
@@ -111,17 +113,13 @@ describe('config changes', () => {
         storedRows,
         () => false,
       );
-    const rowsOf = async (statement: string, exported: Exported) =>
-      (await pool().query<Record<string, unknown>>(statement, [exported.batchExportId])).rows;
 
     it('is verified as before, and exported again above its manifests', async () => {
       const exported = await harness.exportHours();
       const before = await exported.verify({ deep: true });
       expect(before).toMatchObject({ ok: true, findings: [] });
       await collapse();
-      expect(
-        await rowsOf('select from exportd.batch_export_runs where batch_export_id = $1', exported),
-      ).toEqual([]);
+      expect(await readRuns(pool(), { batch_export_id: exported.batchExportId })).toEqual([]);
       expect(await exported.verify({ deep: true })).toMatchObject({
         ok: true,
         findings: [],
@@ -132,19 +130,12 @@ describe('config changes', () => {
       const second = await exported.manifest(0);
       expect(second.generation).toBeGreaterThan(first.generation);
       expect(second).toMatchObject({ rows: first.rows, kept: [], earlier: [] });
-      expect(
-        await rowsOf(
-          `select key from exportd.destination_objects where batch_export_id = $1 and obsolete_at is not null`,
-          exported,
-        ),
-      ).toEqual(first.files.map(({ key }) => ({ key })));
-      expect(
-        await rowsOf(
-          `select message from exportd.log_lines
-        where batch_export_id = $1 and level <> 'INFO'`,
-          exported,
-        ),
-      ).toEqual([]);
+      const { rows: obsolete } = await pool().query(
+        `select key from exportd.destination_objects where batch_export_id = $1 and obsolete_at is not null`,
+        [exported.batchExportId],
+      );
+      expect(obsolete).toEqual(first.files.map(({ key }) => ({ key })));
+      expect(await readLog(pool(), { batch_export_id: exported.batchExportId }, isProblem)).toEqual([]);
       expect(await exported.verify({ deep: true })).toMatchObject({ ok: true, totals: before.totals });
     });
 

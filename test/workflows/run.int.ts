@@ -13,6 +13,7 @@ import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { blockedBarrier, checkBarrierSlowly, completingSmallRuns } from '../temporal/fakes.ts';
+import { readLog } from '../decisions/read_log.ts';
 import type { ReadRun } from '../decisions/read_runs.ts';
 import { readEvents } from '../journal/read_stream.ts';
 import { createRunStarter } from '../../src/temporal/clients/run_starter.ts';
@@ -28,15 +29,7 @@ beforeAll(async () => {
 beforeEach(() => stack.resetBehaviour());
 afterAll(() => stack.close());
 
-const logOf = async (id: string) =>
-  (
-    await stack.pool.query<{ message: string }>(
-      'select message from exportd.log_lines where batch_export_id = $1 order by id',
-      [id],
-    )
-  ).rows
-    .map(({ message }) => message)
-    .join('\n');
+const logOf = async (id: string) => (await readLog(stack.pool, { batch_export_id: id })).join('\n');
 
 /** The activities that a run's execution has scheduled, without local ones. */
 async function scheduledActivities(run: ReadRun): Promise<string[]> {

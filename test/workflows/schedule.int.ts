@@ -4,6 +4,7 @@ import { temporal } from '@temporalio/proto';
 import { notificationWorkflow } from '../../src/contract/notification_input.ts';
 import { wakeSignal, workflowIds, workflowTypes } from '../../src/contract/workflow_inputs.ts';
 import { taskQueues } from '../../src/temporal/connections.ts';
+import { readLog } from '../decisions/read_log.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
@@ -117,15 +118,10 @@ describe('the schedule workflow', () => {
     const rejected = async () => (await decidedOf(id)).filter((line) => line.endsWith('rejected')).length;
     await waitFor(async () => (await rejected()) === invalid.length, 'every rejection');
     expect(await decidedOf(id)).toHaveLength(invalid.length + 2);
-    const { rows } = await stack.pool.query<{ message: string }>(
-      `select message from exportd.log_lines where batch_export_id = $1 and message like '%has no command%' order by id`,
-      [id],
-    );
-    expect(rows).toEqual([
-      {
-        message: expect.stringMatching(/^Manual signal was rejected: .* no command "[0-9a-f-]{36}"\.$/),
-      },
-      { message: 'Manual signal was rejected: The batch export has no command "no id".' },
+    const log = await readLog(stack.pool, { batch_export_id: id });
+    expect(log.filter((message) => message.includes('has no command'))).toEqual([
+      expect.stringMatching(/^Manual signal was rejected: .* no command "[0-9a-f-]{36}"\.$/),
+      'Manual signal was rejected: The batch export has no command "no id".',
     ]);
   });
 
