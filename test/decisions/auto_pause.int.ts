@@ -6,6 +6,7 @@ import { openWorkerJournal } from '../setup/worker_journal.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { readBackfills } from './read_backfills.ts';
 import { readLog } from './read_log.ts';
 import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
@@ -186,8 +187,7 @@ describe('a backfill whose runs fail', () => {
     });
     const backfillId = command.outcome?.backfill_id ?? '';
     const runs = () => readRuns(database.pool, { backfill_id: backfillId });
-    const status = async () =>
-      (await rowsOf('select status from exportd.backfills where id = $1', backfillId))[0]?.status;
+    const status = async () => (await readBackfills(database.pool, { id: backfillId }))[0]?.status;
     const fail = async () => {
       const [next] = await one.active();
       await one.end(next, 'Failed');

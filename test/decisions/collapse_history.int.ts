@@ -13,6 +13,7 @@ import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createCommander, quickPolicies } from './commander.ts';
 import { createLaggingExport } from './lagging_export.ts';
+import { readBackfills } from './read_backfills.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 import { storedRows } from '../../src/temporal/capabilities.ts';
 import { readCommands } from '../journal/read_commands.ts';
@@ -63,11 +64,9 @@ describe('collapsing the history', () => {
 
   /** Completes the backfills whose runs have ended. */
   async function stepBackfills(): Promise<void> {
-    const { rows } = await pool.query<{ id: string }>(
-      'select id from exportd.backfills where batch_export_id = $1 and finished_at is null',
-      [commander.batchExportId],
-    );
-    for (const { id } of rows) await advanceBackfill(journal, policies, id);
+    const backfills = await readBackfills(pool, { batch_export_id: commander.batchExportId });
+    for (const { id, finished_at } of backfills)
+      if (finished_at === null) await advanceBackfill(journal, policies, id);
   }
 
   const collapse = (more: Partial<HistoryRetention> = {}, isOver = never) =>

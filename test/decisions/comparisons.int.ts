@@ -16,6 +16,7 @@ import { openJournal, rebuild } from '../../src/projections/registry.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, quickPolicies } from './commander.ts';
+import { readRepairs } from './read_backfills.ts';
 import { isWarning, readLog } from './read_log.ts';
 import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
@@ -78,11 +79,7 @@ async function compare(interval: IntervalComparison & { readonly at: string }, r
 }
 
 /** The repairs of the export, the newest last. */
-const repairs = () =>
-  query<{ id: string; status: string; total_runs: number }>(
-    `select id, status, total_runs from exportd.backfills where batch_export_id = $1 and kind = 'repair' order by position`,
-    commander.batchExportId,
-  );
+const repairs = () => readRepairs(database.pool, commander.batchExportId);
 
 /** Takes a step of the newest repair. @returns the runs to start */
 async function advanceRepair(policies = quickPolicies()): Promise<string[]> {

@@ -16,6 +16,7 @@ import { minuteAgo, withinOneMinute } from '../setup/minutes.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, definition, minutesAgo, quickPolicies } from './commander.ts';
 import { appendLaggingExport, createLaggingExport } from './lagging_export.ts';
+import { readBackfills } from './read_backfills.ts';
 import { isWarning, readLog } from './read_log.ts';
 import { readRuns } from './read_runs.ts';
 import { recordSameRows } from './replacements.ts';
@@ -84,10 +85,7 @@ describe('commands', () => {
     await create();
     await store('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
     await Promise.all([1, 2, 3, 4].map(() => advanceSchedule(journal, policies, batchExportId, [])));
-    const { rows } = await pool.query('select from exportd.backfills where batch_export_id = $1', [
-      batchExportId,
-    ]);
-    expect(rows).toHaveLength(1);
+    expect(await readBackfills(pool, { batch_export_id: batchExportId })).toHaveLength(1);
   });
 
   it('do not change last_updated_at by a no-op pause', async () => {
@@ -348,11 +346,9 @@ describe('a manual signal', () => {
     const signals = [{ name: 'backfill', ordinal: 0, chain, input }];
     await advanceSchedule(journal, policies, batchExportId, signals);
     await advanceSchedule(journal, policies, batchExportId, signals);
-    const { rows } = await pool.query(
-      'select allow_shrink from exportd.backfills where batch_export_id = $1',
-      [batchExportId],
-    );
-    expect(rows).toEqual([{ allow_shrink: true }]);
+    expect(await readBackfills(pool, { batch_export_id: batchExportId })).toMatchObject([
+      { allow_shrink: true },
+    ]);
   });
 
   it.each([

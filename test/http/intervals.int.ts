@@ -6,6 +6,7 @@ import { endRun, type RunOutcome } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { attemptOf, runDecider } from '../../src/domain/run.ts';
 import { quickPolicies } from '../decisions/commander.ts';
+import { readBackfills } from '../decisions/read_backfills.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { batchExportDecider } from '../../src/domain/batch_export.ts';
@@ -212,11 +213,8 @@ describe('the interval ledger', () => {
     const [first = '', second = ''] = runs;
     for (const run of [first, second]) await complete(run);
     const before = await entriesOf(id);
-    const { rows } = await api.journal.pool.query<{ id: string }>(
-      'select id from exportd.backfills where batch_export_id = $1',
-      [id],
-    );
-    await advanceBackfill(api.journal, quickPolicies(), rows[0]?.id ?? '');
+    const [backfill] = await readBackfills(api.journal.pool, { batch_export_id: id });
+    await advanceBackfill(api.journal, quickPolicies(), backfill?.id ?? '');
     const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
     await collapseHistory(api.journal, everything, storedRows, () => false);
     const collapsed = before.map((entry) => ({ ...entry, run_ids: [], history_collapsed: true }));

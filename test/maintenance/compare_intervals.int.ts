@@ -3,6 +3,7 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import type { ComparisonGroup } from '../../src/decisions/comparisons.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import { quickPolicies } from '../decisions/commander.ts';
+import { readRepairs } from '../decisions/read_backfills.ts';
 import { isWarning, readLog } from '../decisions/read_log.ts';
 import { createExportHarness, insertEvents, interval, type ExportHarness } from '../export/export_harness.ts';
 import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
@@ -102,10 +103,7 @@ describe('a comparison', () => {
     await elapse('1 hour');
     expect(await compare(batchExportId)).toEqual({ compared: 1, differing: 1, has_more: false });
     expect(await maintenance.repairsOf(batchExportId)).toEqual([run_id]);
-    const repairs = await query<{ id: string; status: string }>(
-      `select id, status from exportd.backfills where batch_export_id = $1 and kind = 'repair'`,
-      batchExportId,
-    );
+    const repairs = await readRepairs(harness.database.pool, batchExportId);
     expect(repairs).toMatchObject([{ status: 'Running' }]);
     expect(maintenance.startedRepairs).toContain(repairs[0]?.id);
     expect(await query('select from exportd.commands where batch_export_id = $1', batchExportId)).toEqual([]);

@@ -7,6 +7,7 @@ import { batchExportDecider, type BatchExportEvent, type Model } from '../../src
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';
 import { rebuild } from '../../src/projections/registry.ts';
 import { quickPolicies } from '../decisions/commander.ts';
+import { readRepairs } from '../decisions/read_backfills.ts';
 import { readLog } from '../decisions/read_log.ts';
 import { createExportHarness, interval, type ExportHarness } from '../export/export_harness.ts';
 import { rollbackPrepared } from '../setup/rollback_prepared.ts';
@@ -124,12 +125,7 @@ const dueKinds = async (): Promise<string[]> => {
 };
 
 const repairOf = async (batchExportId: string): Promise<string | undefined> =>
-  (
-    await query<{ id: string }>(
-      `select id from exportd.backfills where batch_export_id = $1 and kind = 'repair'`,
-      batchExportId,
-    )
-  )[0]?.id;
+  (await readRepairs(harness.database.pool, batchExportId))[0]?.id;
 
 const eventsOf = async (runId: string): Promise<unknown[]> =>
   (await readEvents(harness.database.pool, runId, 'RunCounted', 'RunBarrierAdvanced', 'RunSettled')).map(

@@ -18,6 +18,7 @@ import { workflowIds } from '../../src/contract/workflow_inputs.ts';
 import { insertEvents } from '../export/export_harness.ts';
 import { createReader } from '../export/reader.ts';
 import { definition } from '../decisions/commander.ts';
+import { readBackfills } from '../decisions/read_backfills.ts';
 import { configOf } from '../destination/bucket_requests.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -158,11 +159,8 @@ describe('an export with more parts than one execution may send', () => {
       ]),
     );
     await waitFor(async () => {
-      const { rows } = await stack.pool.query<{ status: string }>(
-        'select status from exportd.backfills where id = $1',
-        [backfillId],
-      );
-      return rows[0]?.status === 'Completed';
+      const [backfill] = await readBackfills(stack.pool, { id: backfillId });
+      return backfill?.status === 'Completed';
     }, 'the end of the backfill');
     expect(await readEvents(stack.pool, backfillId, 'BackfillRunEnded')).toEqual([
       { type: 'BackfillRunEnded', data: { run_id: last.id, status: 'Completed' } },

@@ -7,6 +7,7 @@ import { NativeConnection, type ReplayHistoriesIterable, Worker } from '@tempora
 import { createQueryActivities } from '../../activities/query.ts';
 import { workflowIds, workflowTypes, type ScheduleInput } from '../../src/contract/workflow_inputs.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
+import { readBackfills } from '../decisions/read_backfills.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {
@@ -162,12 +163,7 @@ describe('the backfill workflow', () => {
   });
   afterAll(() => stack.close());
 
-  const statusOf = async (backfillId: string) =>
-    (
-      await stack.pool.query<{ status: string }>('select status from exportd.backfills where id = $1', [
-        backfillId,
-      ])
-    ).rows[0]?.status;
+  const statusOf = async (id: string) => (await readBackfills(stack.pool, { id }))[0]?.status;
 
   /** Waits until the details of a backfill in the Temporal UI match. Its execution starts after the command's outcome. */
   const waitForDetails = (backfillId: string, pattern: RegExp) =>
@@ -352,11 +348,7 @@ describe('a schedule', () => {
       'the terminated run',
     );
     // Both the backfill and the schedule check all runs that have not started.
-    const [backfill] = (
-      await stack.pool.query<{ id: string }>('select id from exportd.backfills where batch_export_id = $1', [
-        id,
-      ])
-    ).rows;
+    const [backfill] = await readBackfills(stack.pool, { batch_export_id: id });
     await stack.client.workflow
       .getHandle(workflowIds(stack.settings).backfill(backfill?.id ?? ''))
       .signal('wake');
