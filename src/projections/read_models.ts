@@ -150,20 +150,6 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
       return true;
     });
 
-  async function recordVersions(connection: Connection, models: readonly Projection[]): Promise<void> {
-    // `tables`: a later version may have others.
-    await connection.query(
-      `create table if not exists ${versionsTable} (name text primary key, version integer not null);
-       alter table ${versionsTable} add column if not exists tables text[] not null default '{}'`,
-    );
-    for (const { name, version, owns } of models)
-      await connection.query(
-        `insert into ${versionsTable} (name, version, tables) values ($1, $2, $3)
-         on conflict (name) do update set version = excluded.version, tables = excluded.tables`,
-        [name, version, owns],
-      );
-  }
-
   /** The projections of what a schema has; undefined if it does not make the live read models those of this version. */
   async function modelsOf(
     connection: Connection,
@@ -238,47 +224,6 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
         await sleep(retryDelayMs);
       }
     }
-  }
-
-  /** Moves tables between the schemas. */
-  async function swap(
-    connection: Connection,
-    models: readonly Projection[],
-    keepPreviousMs: number,
-  ): Promise<ReadModelVersions> {
-    const names = models.map(({ name }) => name);
-    const { rows } = await connection.query<{ live: string[]; versions: ReadModelVersions | null }>(
-      `select (select jsonb_object_agg(name, version) from ${versionsTable} where name = any($1)) as versions,
-         array(select relname::text from pg_class where relnamespace = 'exportd'::regnamespace and relkind = 'r'
-           and 'exportd.' || relname in (
-             select unnest(tables) from ${versionsTable} where name = any($1) union select unnest($2::text[]))) as live`,
-      [names, models.flatMap(({ owns }) => owns)],
-    );
-    const { live = [], versions } = rows[0] ?? {};
-    if (live.length > 0)
-      await connection.query(
-        `lock table ${live.map((table) => `exportd.${pg.escapeIdentifier(table)}`).join(', ')} in access exclusive mode`,
-      );
-    await connection.query(`create schema exportd_previous; ${createBuildTable('exportd_previous')}`);
-    await connection.query(
-      `insert into exportd_previous.build (versions, tables, position, last_event, drop_after)
-       select $1, $2, position, last_event, clock_timestamp() + make_interval(secs => $3) from exportd_next.build`,
-      [JSON.stringify(versions ?? {}), live, keepPreviousMs / 1_000],
-    );
-    const { rows: built } = await connection.query<{ versions: ReadModelVersions; tables: string[] }>(
-      'select versions, tables from exportd_next.build',
-    );
-    const move = (table: string, from: string, to: string) =>
-      `alter table ${from}.${pg.escapeIdentifier(table)} set schema ${to}`;
-    await connection.query(
-      [
-        ...live.map((table) => move(table, 'exportd', 'exportd_previous')),
-        ...(built[0]?.tables ?? []).map((table) => move(table, 'exportd_next', 'exportd')),
-        'drop schema exportd_next cascade',
-      ].join('; '),
-    );
-    await recordVersions(connection, models);
-    return built[0]?.versions ?? {};
   }
 
   /** Brings back what a switch has left, if it is of this version. It becomes what is built next. */
@@ -356,59 +301,119 @@ export function createReadModels(projections: readonly Projection[], upcasts: Up
       }),
 
     /** Reads which versions there are, and how far a rebuild is. */
-    status: async (pool: Pool): Promise<ReadModelsStatus> => {
-      const live = await readStoredVersions(pool);
-      const next = await readSideModels(pool, 'exportd_next');
-      const previous = await readSideModels(pool, 'exportd_previous');
-      const { rows } = await pool.query<{ position: number; building: boolean }>(
-        `select (select coalesce(max(global_position), 0) from exportd.journal_events) as position,
-           ${isBuilding} as building`,
-      );
-      const { position: journal_position = 0, building = false } = rows[0] ?? {};
-      const names = [...new Set([...all, ...Object.keys(live)])];
-      return {
-        models: names.map((name) => ({
-          name,
-          known: known[name] ?? 0,
-          live: live[name] ?? null,
-          next: next?.versions[name] ?? null,
-          previous: previous?.versions[name] ?? null,
-        })),
-        journal_position,
-        next: next
-          ? {
-              position: next.position,
-              events: next.events,
-              events_per_second: next.events_per_second,
-              started_at: next.started_at,
-              updated_at: next.updated_at,
-              is_running: building,
-              remaining_seconds: remainingSeconds(next, journal_position),
-            }
-          : null,
-        previous: previous ? { position: previous.position, drop_after: previous.drop_after } : null,
-      };
-    },
+    status: (pool: Pool): Promise<ReadModelsStatus> => readStatus(pool, known),
   };
+}
 
-  async function describeSides(connection: Connection): Promise<string> {
-    const next = await readSideModels(connection, 'exportd_next');
-    const previous = await readSideModels(connection, 'exportd_previous');
-    const lines = Object.entries({ exportd_next: next, exportd_previous: previous }).flatMap(
-      ([schema, side]) =>
-        side
-          ? [
-              `${schema} has ${Object.entries(side.versions)
-                .map(([name, version]) => `${name} ${version}`)
-                .join(', ')}`,
-            ]
-          : [],
+/** Stores which versions are live. */
+async function recordVersions(connection: Connection, models: readonly Projection[]): Promise<void> {
+  // `tables`: a later version may have others.
+  await connection.query(
+    `create table if not exists ${versionsTable} (name text primary key, version integer not null);
+     alter table ${versionsTable} add column if not exists tables text[] not null default '{}'`,
+  );
+  for (const { name, version, owns } of models)
+    await connection.query(
+      `insert into ${versionsTable} (name, version, tables) values ($1, $2, $3)
+       on conflict (name) do update set version = excluded.version, tables = excluded.tables`,
+      [name, version, owns],
     );
-    return (
-      `This version of exportd has no read models to switch to: ${lines.length > 0 ? lines.join('; ') : 'none were built, and none are left of a switch'}. ` +
-      'Run "exportd projections rebuild" of the version that is to be live, or "exportd projections switch" of the one they are of.'
+}
+
+/** Moves tables between the schemas. */
+async function swap(
+  connection: Connection,
+  models: readonly Projection[],
+  keepPreviousMs: number,
+): Promise<ReadModelVersions> {
+  const names = models.map(({ name }) => name);
+  const { rows } = await connection.query<{ live: string[]; versions: ReadModelVersions | null }>(
+    `select (select jsonb_object_agg(name, version) from ${versionsTable} where name = any($1)) as versions,
+       array(select relname::text from pg_class where relnamespace = 'exportd'::regnamespace and relkind = 'r'
+         and 'exportd.' || relname in (
+           select unnest(tables) from ${versionsTable} where name = any($1) union select unnest($2::text[]))) as live`,
+    [names, models.flatMap(({ owns }) => owns)],
+  );
+  const { live = [], versions } = rows[0] ?? {};
+  if (live.length > 0)
+    await connection.query(
+      `lock table ${live.map((table) => `exportd.${pg.escapeIdentifier(table)}`).join(', ')} in access exclusive mode`,
     );
-  }
+  await connection.query(`create schema exportd_previous; ${createBuildTable('exportd_previous')}`);
+  await connection.query(
+    `insert into exportd_previous.build (versions, tables, position, last_event, drop_after)
+     select $1, $2, position, last_event, clock_timestamp() + make_interval(secs => $3) from exportd_next.build`,
+    [JSON.stringify(versions ?? {}), live, keepPreviousMs / 1_000],
+  );
+  const { rows: built } = await connection.query<{ versions: ReadModelVersions; tables: string[] }>(
+    'select versions, tables from exportd_next.build',
+  );
+  const move = (table: string, from: string, to: string) =>
+    `alter table ${from}.${pg.escapeIdentifier(table)} set schema ${to}`;
+  await connection.query(
+    [
+      ...live.map((table) => move(table, 'exportd', 'exportd_previous')),
+      ...(built[0]?.tables ?? []).map((table) => move(table, 'exportd_next', 'exportd')),
+      'drop schema exportd_next cascade',
+    ].join('; '),
+  );
+  await recordVersions(connection, models);
+  return built[0]?.versions ?? {};
+}
+
+/** Why nothing can be made live. */
+async function describeSides(connection: Connection): Promise<string> {
+  const next = await readSideModels(connection, 'exportd_next');
+  const previous = await readSideModels(connection, 'exportd_previous');
+  const lines = Object.entries({ exportd_next: next, exportd_previous: previous }).flatMap(
+    ([schema, side]) =>
+      side
+        ? [
+            `${schema} has ${Object.entries(side.versions)
+              .map(([name, version]) => `${name} ${version}`)
+              .join(', ')}`,
+          ]
+        : [],
+  );
+  return (
+    `This version of exportd has no read models to switch to: ${lines.length > 0 ? lines.join('; ') : 'none were built, and none are left of a switch'}. ` +
+    'Run "exportd projections rebuild" of the version that is to be live, or "exportd projections switch" of the one they are of.'
+  );
+}
+
+/** Reads which versions there are, and how far a rebuild is. @param known those of this version */
+async function readStatus(pool: Pool, known: ReadModelVersions): Promise<ReadModelsStatus> {
+  const live = await readStoredVersions(pool);
+  const next = await readSideModels(pool, 'exportd_next');
+  const previous = await readSideModels(pool, 'exportd_previous');
+  const { rows } = await pool.query<{ position: number; building: boolean }>(
+    `select (select coalesce(max(global_position), 0) from exportd.journal_events) as position,
+       ${isBuilding} as building`,
+  );
+  const { position: journal_position = 0, building = false } = rows[0] ?? {};
+  const names = [...new Set([...Object.keys(known), ...Object.keys(live)])];
+  return {
+    models: names.map((name) => ({
+      name,
+      known: known[name] ?? 0,
+      live: live[name] ?? null,
+      next: next?.versions[name] ?? null,
+      previous: previous?.versions[name] ?? null,
+    })),
+    journal_position,
+    next: next
+      ? {
+          position: next.position,
+          events: next.events,
+          events_per_second: next.events_per_second,
+          started_at: next.started_at,
+          updated_at: next.updated_at,
+          is_running: building,
+          remaining_seconds: remainingSeconds(next, journal_position),
+        }
+      : null,
+    previous: previous ? { position: previous.position, drop_after: previous.drop_after } : null,
+  };
 }
 
 /** Null before the first rate is known. */
