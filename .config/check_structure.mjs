@@ -27,7 +27,7 @@ const capabilities = {
     own: /^src\/(tables|table_commits|http\/tables|console|http\/console)\/|^src\/cli\/commands\/tables\.ts/,
     words:
       // Not the field `table_format` of a destination, nor `table_changed`, a cause of the condition: these are data.
-      /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?|fault)\w*|delta|deltalake|tables\/routes\.ts)\b|(?:\.\.|src)\/tables\/\w+\.ts/,
+      /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder|Store)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?|fault|store)\w*|delta|deltalake|tables\/routes\.ts)\b|(?:\.\.|src)\/tables\/\w+\.ts/,
     settings: /\bEXPORTD_TABLE_\w+/,
   },
   webhooks: {

@@ -2,7 +2,6 @@ import { BoundedMap } from '../concurrency/bounded_map.ts';
 import { bounds, boundText } from '../config/bounds.ts';
 import type { KeyRing } from '../config/key_ring.ts';
 import type { Settings } from '../config/settings.ts';
-import type { Model } from '../domain/batch_export.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import type { Pool } from '../journal/database.ts';
@@ -29,11 +28,9 @@ import {
   locationOf,
   manifestKey,
   rejectedKey,
-  tableLocationOf,
-  tableRoot,
 } from './keys.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
-import { openTableStore, type TableStore } from './table_store.ts';
+import { type FolderStore, openFolderStore } from './folder_store.ts';
 import { deleteFile, deleteHeldVersion, deleteIfUnchanged, deleteObject } from './delete_object.ts';
 import { getManifestObject, hasOwnManifest, putManifestObject } from './manifest_object.ts';
 import { findFile, isFromUpload, isTaken } from './object_headers.ts';
@@ -62,7 +59,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
     testsConditions: traits.conditional_put === null,
   };
   const folder = fileFolder(config);
-  const tables = new Map<string, TableStore>();
+  const folders = new Map<string, FolderStore>();
   let takenKeys = 0;
   /** Counts keys that others have: a server that has an object for every key would use up generations without an end. */
   const countTaken = (key: string): void => {
@@ -161,21 +158,18 @@ export function openS3(config: S3Config, context: DestinationContext) {
     /** Deletes a manifest that was read before, unless it has been replaced since. */
     deleteManifest: (key: string, found: PresentManifest, signal: AbortSignal) =>
       deleteIfUnchanged(requests, key, found, signal),
-    /** The store of the table that the files of a model belong to; null without a table. */
-    table: (model: Model): TableStore | null => {
-      const location = tableLocationOf(config, model);
-      if (location === null) return null;
-      const known = tables.get(location);
-      if (known) return known;
-      const place = {
-        location,
-        root: tableRoot(config.prefix, model),
-        partitionColumns: config.partition_by,
-        settings: context.settings,
-      };
-      const table = openTableStore(requests, place, encryption, traits.conditional_put);
-      tables.set(location, table);
-      return table;
+    /** Server and bucket. */
+    location: locationOf(config),
+    prefix: config.prefix,
+    /** What the files are besides, by its name in the config; null for nothing. */
+    table_format: config.table_format,
+    settings: context.settings,
+    /** The store of a folder, without a slash at its end: of what the files are besides. */
+    folder: (root: string): FolderStore => {
+      const store =
+        folders.get(root) ?? openFolderStore(requests, root, encryption, traits.conditional_put);
+      folders.set(root, store);
+      return store;
     },
     close: requests.close,
   };

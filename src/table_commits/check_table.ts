@@ -4,7 +4,7 @@ import { readConfig, selectionOfConfig } from '../destination/config_versions.ts
 import { DestinationError } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { openS3 } from '../destination/open_destination.ts';
-import type { TableStore } from '../destination/table_store.ts';
+import { tableOf, type TableStore } from '../tables/table_store.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { writesParquet } from '../encoding/parquet/file.ts';
 import type { Pool } from '../journal/database.ts';
@@ -43,7 +43,7 @@ async function openTable(
 ): Promise<OpenTable | null> {
   const { config } = await readConfig(pool, keyRing, batch_export_id, config_version);
   const destination = openS3(parseS3Config(config, settings), { settings, team_id, onError });
-  const table = destination.table(model);
+  const table = tableOf(destination, model);
   if (table) return { table, close: destination.close };
   destination.close();
   return null;

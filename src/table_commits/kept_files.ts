@@ -1,12 +1,13 @@
 import type { FileKeeper } from '../export/publish_target.ts';
 import { filesOf } from '../tables/files.ts';
 import { readSnapshot } from '../tables/log.ts';
+import { tableOf } from '../tables/table_store.ts';
 
 /** A file that a table has stays: its export may write to another place now. Each table is read once. */
 export function createTableKeeper(signal: AbortSignal): FileKeeper {
   const tables = new Map<string, Promise<ReadonlySet<string>>>();
   return async ({ model, key }, location) => {
-    const store = location.table(model);
+    const store = tableOf(location, model);
     if (!store) return null;
     const read = async (): Promise<ReadonlySet<string>> => {
       const snapshot = await readSnapshot(store, signal);

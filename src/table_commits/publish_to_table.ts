@@ -2,7 +2,7 @@ import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { listedFingerprint } from '../destination/manifest.ts';
-import type { TableStore } from '../destination/table_store.ts';
+import { tableOf, type TableStore } from '../tables/table_store.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { requireGeneration, withBase } from '../domain/run.ts';
 import {
@@ -46,8 +46,8 @@ export const createTableTarget = (dependencies: TableDependencies): PublishTarge
   },
 });
 
-const tableOf = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): TableStore | null =>
-  destination.table(run.spec.model);
+const tableOfRun = ({ destination, run }: Pick<TableRun, 'destination' | 'run'>): TableStore | null =>
+  tableOf(destination, run.spec.model);
 
 /** Whether a run neither adds nor removes files: an interval without rows. */
 const isNothing = ({ files, replaced }: TableRun): boolean => files.length === 0 && replaced === null;
@@ -72,7 +72,7 @@ interface CheckedTable {
  * @throws DestinationError
  */
 async function checkTable(call: TableRun): Promise<CheckedTable | null> {
-  const table = tableOf(call);
+  const table = tableOfRun(call);
   return table && !isNothing(call) ? reportingErrors(call, () => check(call, table)) : null;
 }
 
@@ -112,7 +112,7 @@ const maxQuickRounds = 4;
  * @throws DestinationError, RunEnded, GenerationSuperseded
  */
 async function commitToTable(call: TableRun, checked: CheckedTable | null): Promise<void> {
-  const table = tableOf(call);
+  const table = tableOfRun(call);
   if (table && !isNothing(call)) await reportingErrors(call, () => commit(call, table, checked));
 }
 

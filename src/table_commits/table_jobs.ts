@@ -1,7 +1,7 @@
 /** What people ask of the table of an export, the target. A worker answers, since only workers decrypt what that requires. */
 import { bounds } from '../config/bounds.ts';
 import type { Settings } from '../config/settings.ts';
-import type { TableStore } from '../destination/table_store.ts';
+import type { TableStore } from '../tables/table_store.ts';
 import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
 import type { TableDescription, TableVersion } from '../tables/describe.ts';
 import type { TableRepairOutcome } from '../tables/repair.ts';

@@ -1,5 +1,5 @@
 /** Commits of runs to a Delta table: which files they add and remove, and the lines that say so. */
-import type { TableStore } from '../destination/table_store.ts';
+import type { TableStore } from './table_store.ts';
 import type { CompletedFile, EarlierFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';

@@ -1,7 +1,8 @@
 /** A table and its versions, for people. */
 import { bounds } from '../config/bounds.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { type ReadingBudget, readingBudget, type TableStore } from '../destination/table_store.ts';
+import { type ReadingBudget, readingBudget } from '../destination/folder_store.ts';
+import type { TableStore } from './table_store.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { foreignParser } from '../foreign_bytes/foreign_bytes.ts';
 import { isShortLog, listLog, parseLog, readCommit, readLogBytes } from './log.ts';

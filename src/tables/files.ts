@@ -1,6 +1,6 @@
 /** The files of a table as exportd knows them: keys of the bucket, and the intervals that they were added for. */
 import { type PartitionColumn, partitionOf } from '../destination/keys.ts';
-import type { TableStore } from '../destination/table_store.ts';
+import type { TableStore } from './table_store.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { type AddAction, encodePath } from './actions.ts';

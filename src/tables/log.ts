@@ -5,11 +5,11 @@
 import { bounds } from '../config/bounds.ts';
 import type { DestinationError } from '../destination/destination.ts';
 import {
-  type ListedTableObject,
+  type ListedObject,
   type ReadingBudget,
   readingBudget,
-  type TableStore,
-} from '../destination/table_store.ts';
+} from '../destination/folder_store.ts';
+import type { TableStore } from './table_store.ts';
 import {
   ForeignBytesRefused,
   ForeignBytesTooCostly,
@@ -159,9 +159,9 @@ async function readHint(store: TableStore, signal: AbortSignal): Promise<number 
 
 /** The objects of a list that match, with their versions, in ascending order. */
 const versionsIn = (
-  listed: readonly ListedTableObject[],
+  listed: readonly ListedObject[],
   pattern: RegExp,
-): { readonly version: number; readonly object: ListedTableObject }[] =>
+): { readonly version: number; readonly object: ListedObject }[] =>
   listed
     .flatMap((object) => {
       const [, digits] = pattern.exec(object.name) ?? [];

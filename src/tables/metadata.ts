@@ -1,6 +1,6 @@
 /** What a table is, beside its files: its protocol, its owner, its columns and partitions. */
 import { safeText } from '../config/bounds.ts';
-import type { TableStore } from '../destination/table_store.ts';
+import type { TableStore } from './table_store.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import type { Action, ProtocolAction } from './actions.ts';
 import { statisticsColumn, withColumns, withPartitions } from './schema.ts';

@@ -1,5 +1,5 @@
 /** Repairs of a table: one version more, which makes it what the current manifests say. */
-import type { TableStore } from '../destination/table_store.ts';
+import type { TableStore } from './table_store.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { type NewCommit, newCommit } from './commit.ts';
 import { addOf, type TableFile, type WantedFile } from './files.ts';

@@ -1,5 +1,5 @@
 /** What a table forgets: the log before its last checkpoints, and in a checkpoint the files that were removed long ago. */
-import type { TableStore } from '../destination/table_store.ts';
+import type { TableStore } from './table_store.ts';
 import { listLog, readSnapshot, type Snapshot, writeCheckpoint } from './log.ts';
 import { logRetentionMs, requireProtocol } from './metadata.ts';
 

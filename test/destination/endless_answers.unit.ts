@@ -80,8 +80,8 @@ it('a list of empty pages ends after a few hundred of them', async () => {
       `<ListBucketResult><Name>bucket</Name><IsTruncated>true</IsTruncated><NextContinuationToken>${pages}</NextContinuationToken></ListBucketResult>`,
     );
   });
-  const table = destination.table('events');
-  await expect(table?.list('_delta_log/', '', signal)).rejects.toMatchObject({ type: 'ListTooLong' });
+  const folder = destination.folder('events');
+  await expect(folder.list('_delta_log/', '', signal)).rejects.toMatchObject({ type: 'ListTooLong' });
   expect(pages).toBeLessThan(500);
 });
 

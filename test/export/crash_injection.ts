@@ -70,19 +70,17 @@ export function withInterruptions(
         await interruptions.written?.();
         return written;
       },
-      table: (model) => {
-        const store = real.table(model);
-        return (
-          store && {
-            ...store,
-            create: async (...input) => {
-              await interruptions.commit?.();
-              const etag = await store.create(...input);
-              await interruptions.committed?.();
-              return etag;
-            },
-          }
-        );
+      folder: (root) => {
+        const store = real.folder(root);
+        return {
+          ...store,
+          create: async (...input) => {
+            await interruptions.commit?.();
+            const etag = await store.create(...input);
+            await interruptions.committed?.();
+            return etag;
+          },
+        };
       },
       putManifest: async (...input) => {
         await interruptions.putManifest?.();

@@ -2,7 +2,7 @@
 import type { ServerResponse } from 'node:http';
 import { afterEach, describe, expect, it } from '@jest/globals';
 import { bounds } from '../../src/config/bounds.ts';
-import type { TableStore } from '../../src/destination/table_store.ts';
+import { type TableStore, tableOf as openTable } from '../../src/tables/table_store.ts';
 import { describeTable, readHistory } from '../../src/tables/describe.ts';
 import { readCommit, readSnapshot } from '../../src/tables/log.ts';
 import { bucketAt, openBucket } from '../destination/bucket_requests.ts';
@@ -62,7 +62,7 @@ async function tableOf(objects: Readonly<Record<string, Content>>): Promise<Tabl
     else send(response, content);
   });
   const config = { file_format: 'Parquet', table_format: 'delta', prefix: 'table/{year}' };
-  const table = openBucket(bucketAt(server.endpoint), config).table('events');
+  const table = openTable(openBucket(bucketAt(server.endpoint), config), 'events');
   if (!table) throw new Error('The destination has no table.');
   return table;
 }

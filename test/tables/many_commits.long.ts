@@ -1,7 +1,8 @@
 import { setFlagsFromString } from 'node:v8';
 import { runInNewContext } from 'node:vm';
 import { describe, expect, it } from '@jest/globals';
-import type { ListedTableObject, TableStore } from '../../src/destination/table_store.ts';
+import type { ListedObject } from '../../src/destination/folder_store.ts';
+import type { TableStore } from '../../src/tables/table_store.ts';
 import { additionOf, commitOf, type TablePublication } from '../../src/tables/commit.ts';
 import { foreignBytesOf } from '../../src/foreign_bytes/foreign_bytes.ts';
 import { readSnapshot, writeCommit } from '../../src/tables/log.ts';
@@ -50,7 +51,7 @@ function createStore() {
     },
     list: (folder, after) => {
       requests.push('LIST');
-      const found: ListedTableObject[] = [...objects]
+      const found: ListedObject[] = [...objects]
         .filter(([name]) => name.startsWith(folder) && name > `${folder}${after}`)
         .map(([name, { etag }]) => ({ name, etag, modified_at: new Date() }))
         .sort((one, other) => (one.name < other.name ? -1 : 1));

@@ -1,45 +1,33 @@
 /**
- * The objects of a table's log. What tables rely on: an object is created once, by one of several writers, which needs a store with
- * conditional writes.
+ * Objects below a folder of a bucket, such as the log of a table. What their writers rely on: an object is created once, by one of
+ * several, which needs a store with conditional writes.
  */
 import { setTimeout as wait } from 'node:timers/promises';
 import { randomUUID } from 'node:crypto';
 import { ListObjectsV2Command, type ListObjectsV2CommandOutput, PutObjectCommand } from '@aws-sdk/client-s3';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
-import type { Settings } from '../config/settings.ts';
 import { provesBytes, requireField, unprovenBytes } from './answers.ts';
 import { DestinationError } from './destination.ts';
 import { conditionFailureCodes, isErrorType } from './errors.ts';
-import { type PartitionColumn, reservedFolders } from './keys.ts';
+import { reservedFolders } from './keys.ts';
 import { type S3Requests, sendCommand } from './requests.ts';
 import { listProgress, nextToken } from './bucket_reader.ts';
 import { deleteObject } from './delete_object.ts';
 import { openObject } from './read_object.ts';
 import type { ObjectOptions } from './write_object.ts';
 
-/** An object of a table that was read. */
-interface TableObject {
+/** An object that was read. */
+interface FolderObject {
   readonly bytes: Buffer;
   readonly etag: string;
 }
 
-/** An object of a table as the store lists it. */
-export interface ListedTableObject {
-  /** Its key below the folder of the table. */
+/** An object as the store lists it. */
+export interface ListedObject {
+  /** Its key below the folder. */
   readonly name: string;
   readonly etag: string;
   readonly modified_at: Date;
-}
-
-/** Where the store of a table is, and the settings of what writes there. */
-interface TablePlace {
-  readonly settings: Settings;
-  /** Identifies the table: server, bucket and folder. */
-  readonly location: string;
-  /** The folder of the table, without a slash at its end. */
-  readonly root: string;
-  /** The columns that its files are partitioned by. */
-  readonly partitionColumns: readonly PartitionColumn[];
 }
 
 /** What is left of the bytes of objects that are read together. */
@@ -51,16 +39,20 @@ export interface ReadingBudget {
 
 export const readingBudget = (bound: Bound): ReadingBudget => ({ left: bound.max, bound: boundText(bound) });
 
-/** The store of a table; names are below its folder. All methods throw DestinationError. */
-export type TableStore = ReturnType<typeof openTableStore>;
+/** The store of a folder; names are below it. All methods throw DestinationError. */
+export type FolderStore = ReturnType<typeof openFolderStore>;
 
 /** How often a request that conflicts with another one is repeated, and the wait in between in milliseconds. */
 const [maxConflicts, conflictPauseMs] = [10, 200];
 
-/** @param refusesOverwrites whether the store was seen to refuse overwrites; null is unknown */
-export function openTableStore(
+/**
+ * Opens the store of a folder.
+ * @param root the folder, without a slash at its end
+ * @param refusesOverwrites whether the store was seen to refuse overwrites; null is unknown
+ */
+export function openFolderStore(
   requests: S3Requests,
-  { location, root, partitionColumns, settings }: TablePlace,
+  root: string,
   options: ObjectOptions,
   refusesOverwrites: boolean | null,
 ) {
@@ -69,7 +61,7 @@ export function openTableStore(
     name: string,
     signal: AbortSignal,
     budget: ReadingBudget,
-  ): Promise<TableObject | null> => {
+  ): Promise<FolderObject | null> => {
     const object = await openObject(requests, keyOf(name), signal);
     if (!object) return null;
     // Before anything is read, so that objects that are read at the same time share it.
@@ -118,11 +110,8 @@ export function openTableStore(
   };
   let isProven = refusesOverwrites === true;
   return {
-    location,
     root,
-    partitionColumns,
-    settings,
-    /** The folder of the table for messages. */
+    /** The folder for messages. */
     name: `s3://${requests.bucket}/${root}`,
     /** The name of an object for messages. */
     nameOf: (name: string): string => `s3://${requests.bucket}/${keyOf(name)}`,
@@ -155,9 +144,9 @@ export function openTableStore(
     /** Reads what the objects are. */
     foreign: requests.foreign,
     /** Lists the objects below a folder in the order of their names, after a name. */
-    list: async (folder: string, after: string, signal: AbortSignal): Promise<ListedTableObject[]> => {
+    list: async (folder: string, after: string, signal: AbortSignal): Promise<ListedObject[]> => {
       const advance = listProgress('ListObjectsV2', bounds.tableLog);
-      const found: ListedTableObject[] = [];
+      const found: ListedObject[] = [];
       let token: string | undefined;
       do {
         const input = {
