@@ -166,8 +166,7 @@ export function openS3(config: S3Config, context: DestinationContext) {
     settings: context.settings,
     /** The store of a folder, without a slash at its end: of what the files are besides. */
     folder: (root: string): FolderStore => {
-      const store =
-        folders.get(root) ?? openFolderStore(requests, root, encryption, traits.conditional_put);
+      const store = folders.get(root) ?? openFolderStore(requests, root, encryption, traits.conditional_put);
       folders.set(root, store);
       return store;
     },

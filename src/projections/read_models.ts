@@ -365,15 +365,14 @@ async function swap(
 async function describeSides(connection: Connection): Promise<string> {
   const next = await readSideModels(connection, 'exportd_next');
   const previous = await readSideModels(connection, 'exportd_previous');
-  const lines = Object.entries({ exportd_next: next, exportd_previous: previous }).flatMap(
-    ([schema, side]) =>
-      side
-        ? [
-            `${schema} has ${Object.entries(side.versions)
-              .map(([name, version]) => `${name} ${version}`)
-              .join(', ')}`,
-          ]
-        : [],
+  const lines = Object.entries({ exportd_next: next, exportd_previous: previous }).flatMap(([schema, side]) =>
+    side
+      ? [
+          `${schema} has ${Object.entries(side.versions)
+            .map(([name, version]) => `${name} ${version}`)
+            .join(', ')}`,
+        ]
+      : [],
   );
   return (
     `This version of exportd has no read models to switch to: ${lines.length > 0 ? lines.join('; ') : 'none were built, and none are left of a switch'}. ` +

@@ -4,11 +4,7 @@
  */
 import { bounds } from '../config/bounds.ts';
 import type { DestinationError } from '../destination/destination.ts';
-import {
-  type ListedObject,
-  type ReadingBudget,
-  readingBudget,
-} from '../destination/folder_store.ts';
+import { type ListedObject, type ReadingBudget, readingBudget } from '../destination/folder_store.ts';
 import type { TableStore } from './table_store.ts';
 import {
   ForeignBytesRefused,

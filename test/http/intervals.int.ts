@@ -213,8 +213,8 @@ describe('the interval ledger', () => {
     const [first = '', second = ''] = runs;
     for (const run of [first, second]) await complete(run);
     const before = await entriesOf(id);
-    const [backfill] = await readBackfills(api.journal.pool, { batch_export_id: id });
-    await advanceBackfill(api.journal, quickPolicies(), backfill?.id ?? '');
+    const [running] = await readBackfills(api.journal.pool, { batch_export_id: id });
+    await advanceBackfill(api.journal, quickPolicies(), running?.id ?? '');
     const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
     await collapseHistory(api.journal, everything, storedRows, () => false);
     const collapsed = before.map((entry) => ({ ...entry, run_ids: [], history_collapsed: true }));
