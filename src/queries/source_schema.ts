@@ -35,7 +35,7 @@ const cohortColumns = ['team_id', 'cohort_id', 'person_id'];
 /** The relations that queries read. */
 export interface QueryRelations extends Relations {
   /** Whether queries run under a role of their own, which cannot read the catalog. */
-  readonly hasQueryRole?: boolean;
+  readonly hasQueryRole: boolean;
 }
 
 /** The tables and property types that a project defines. */

@@ -4,8 +4,8 @@ import { revenueQuery } from '../../src/local_stack/demo/demo_file.ts';
 import { seedDemo, startEventGenerator } from '../../src/local_stack/demo/seed.ts';
 import { ensureDemoTables } from '../../src/local_stack/demo/demo.ts';
 import { readQueryProject } from '../../src/queries/postgres_warehouse.ts';
+import { queryRelationsOf } from '../../src/queries/query_source.ts';
 import { readSourceSchema } from '../../src/queries/source_schema.ts';
-import { relationsOf } from '../../src/source/relations.ts';
 import { rowsOf } from '../../src/dialect/test/rows_of.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
@@ -101,7 +101,7 @@ describe('the demo data', () => {
     const { project: settings } = await readQueryProject(pool, project.id);
     const schema = await readSourceSchema(
       pool,
-      relationsOf(readSettings({ DATABASE_URL: database.url })),
+      queryRelationsOf(readSettings({ DATABASE_URL: database.url })),
       settings,
     );
     const rows = await rowsOf(pool, revenueQuery, {

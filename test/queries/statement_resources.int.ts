@@ -1,9 +1,13 @@
 import { randomUUID } from 'node:crypto';
 import { afterEach, expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { connectQueriesToSource, queryTransaction, workMemOf } from '../../src/queries/query_source.ts';
+import {
+  connectQueriesToSource,
+  queryRelationsOf,
+  queryTransaction,
+  workMemOf,
+} from '../../src/queries/query_source.ts';
 import { postgresWarehouse } from '../../src/queries/postgres_warehouse.ts';
-import { relationsOf } from '../../src/source/relations.ts';
 import { otherRoles } from '../../src/queries/query_role/set_up_query_role.ts';
 import { toQueryError } from '../../src/queries/query_errors.ts';
 import type { SourceConnections } from '../../src/source/source_connection.ts';
@@ -66,7 +70,7 @@ it('many sorts of a statement share the memory of eight', async () => {
   opened.push(source);
   const workMems = await source.read(queryTransaction(60_000, 1), undefined, async ({ connection }) => {
     const statements = postgresWarehouse(connection, {
-      relations: relationsOf(settings),
+      relations: queryRelationsOf(settings),
       project: { warehouse_tables: [], property_definitions: [] },
       workMemOf: (operations) => workMemOf(settings, operations),
     });

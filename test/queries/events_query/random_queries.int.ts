@@ -5,7 +5,8 @@ import { eventsQueryKind } from '../../../src/queries/events_query/index.ts';
 import { postgresWarehouse } from '../../../src/queries/postgres_warehouse.ts';
 import type { QueryOutput } from '../../../src/queries/query_kind.ts';
 import { eventsQuerySchema, type EventsQuery } from '../../../src/queries/events_query/schema.ts';
-import { type Relations, relationsOf } from '../../../src/source/relations.ts';
+import { queryRelationsOf } from '../../../src/queries/query_source.ts';
+import type { QueryRelations } from '../../../src/queries/source_schema.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { contextOf } from '../dates/context.ts';
@@ -24,9 +25,9 @@ const now = new Date('2026-11-21T12:00:00Z');
 const events = randomEvents(now, 60);
 const { project } = contextOf('UTC', now);
 const database = useTestDatabase();
-let relations: Relations;
+let relations: QueryRelations;
 beforeAll(async () => {
-  relations = relationsOf(readSettings({ DATABASE_URL: database.url }));
+  relations = queryRelationsOf(readSettings({ DATABASE_URL: database.url }));
   await insertEvents(database.pool, project.team_id, events);
 });
 

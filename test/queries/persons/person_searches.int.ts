@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { insertEventRows } from '../../bench/events.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
-import { relationsOf } from '../../../src/source/relations.ts';
+import { queryRelationsOf } from '../../../src/queries/query_source.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { now, projectOf } from '../actors_query/run_actors_query.ts';
 import { asQuery } from '../trends_query/run_trends_query.ts';
@@ -11,7 +11,7 @@ const [ada, bob, gone, old] = [person('ad'), person('b0'), person('90'), person(
 const [small, large, other] = [7, 8, 9];
 
 const database = useTestDatabase();
-const relations = relationsOf({
+const relations = queryRelationsOf({
   EXPORTD_EVENTS_RELATION: 'public.events',
   EXPORTD_PERSONS_RELATION: 'public.persons',
   EXPORTD_PERSON_DISTINCT_IDS_RELATION: 'public.person_distinct_ids',

@@ -1,7 +1,7 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import { insertEventRows } from '../../bench/events.ts';
 import { openDialectReader } from '../../../src/queries/dialect_reader.ts';
-import { relationsOf } from '../../../src/source/relations.ts';
+import { queryRelationsOf } from '../../../src/queries/query_source.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { now, projectOf } from '../actors_query/run_actors_query.ts';
 import { asQuery } from '../trends_query/run_trends_query.ts';
@@ -12,7 +12,7 @@ const [team, otherTeam] = [7, 8];
 
 const database = useTestDatabase();
 const relationsWith = (persons: string, mappings: string) =>
-  relationsOf({
+  queryRelationsOf({
     EXPORTD_EVENTS_RELATION: 'public.events',
     EXPORTD_PERSONS_RELATION: persons,
     EXPORTD_PERSON_DISTINCT_IDS_RELATION: mappings,

@@ -6,8 +6,11 @@ import { plansOf } from '../../bench/query/plans.ts';
 import { readSettings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { postgresWarehouse } from '../../../src/queries/postgres_warehouse.ts';
-import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
-import { relationsOf } from '../../../src/source/relations.ts';
+import {
+  connectQueriesToSource,
+  queryRelationsOf,
+  queryTransaction,
+} from '../../../src/queries/query_source.ts';
 import { queryRoleSettings } from '../../setup/query_role.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 
@@ -59,7 +62,7 @@ async function plansNamed(name: string): Promise<readonly string[]> {
         byte_limit: 10_000_000,
         variables: {},
         progress: () => undefined,
-        warehouse: postgresWarehouse(connection, { relations: relationsOf(settings), project }),
+        warehouse: postgresWarehouse(connection, { relations: queryRelationsOf(settings), project }),
         project,
         now: range.now,
       }),

@@ -6,8 +6,11 @@ import { plansOf } from '../../bench/query/plans.ts';
 import { readSettings, type Settings } from '../../../src/config/settings.ts';
 import { builtInQueryKinds } from '../../../src/queries/built_in_kinds.ts';
 import { postgresWarehouse } from '../../../src/queries/postgres_warehouse.ts';
-import { relationsOf } from '../../../src/source/relations.ts';
-import { connectQueriesToSource, queryTransaction } from '../../../src/queries/query_source.ts';
+import {
+  connectQueriesToSource,
+  queryRelationsOf,
+  queryTransaction,
+} from '../../../src/queries/query_source.ts';
 import { queryRoleSettings } from '../../setup/query_role.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 
@@ -45,7 +48,7 @@ const bounds = { row_limit: 10_000, byte_limit: 10_000_000, variables: {}, progr
 
 /** The plans of all statements of the insights. */
 async function plansOver(client: pg.PoolClient, settings: Settings): Promise<ReadonlyMap<string, string>> {
-  const warehouse = postgresWarehouse(client, { relations: relationsOf(settings), project });
+  const warehouse = postgresWarehouse(client, { relations: queryRelationsOf(settings), project });
   const found = new Map<string, string>();
   for (const insight of insights) {
     const plans = await plansOf(insight, range, builtInQueryKinds, {

@@ -5,10 +5,10 @@ import type { QueryContext, QueryProject } from '../../../src/queries/query_kind
 import { trendsActors, type TrendsPoint } from '../../../src/queries/trends_query/actors.ts';
 import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
 import type { TrendsQuery } from '../../../src/queries/trends_query/schema.ts';
-import { relationsOf } from '../../../src/source/relations.ts';
+import { queryRelationsOf } from '../../../src/queries/query_source.ts';
 
 /** The relations that the migrations create. */
-const ofMigrations = relationsOf({
+const ofMigrations = queryRelationsOf({
   EXPORTD_EVENTS_RELATION: 'public.events',
   EXPORTD_PERSONS_RELATION: 'public.persons',
   EXPORTD_PERSON_DISTINCT_IDS_RELATION: 'public.person_distinct_ids',
