@@ -127,7 +127,7 @@ describe('a measurement', () => {
       'Workers 2: A worker had 601 MB, more than 600.',
     ]);
     expect(findFailures(3_000, { ...good, ratio_to_noop: 0.1 })).toEqual([
-      'Workers 2: The mark had 0.1 of the rate of no-op workflows, less than 0.2.',
+      'Workers 2: The mark had 0.1 of the rate of no-op workflows, less than 0.35.',
     ]);
   });
 
