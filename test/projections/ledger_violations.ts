@@ -8,12 +8,14 @@ const violations = {
       order by batch_export_id, data_interval_start, data_interval_end, position desc) newest
     left join exportd.intervals interval using (batch_export_id, data_interval_start, data_interval_end)
     where interval.run_id is distinct from newest.id`,
-  'another manifest than that of the newest Completed run': `
+  // A run that found its rows unchanged has Completed, and published none.
+  'another manifest than that of the newest run that published one': `
     select interval.data_interval_start from exportd.intervals interval where collapsed_generation is null
       and manifest_run_id is distinct from (
       select run.id from exportd.batch_export_runs run where run.batch_export_id = interval.batch_export_id
         and run.data_interval_start = interval.data_interval_start
         and run.data_interval_end = interval.data_interval_end and run.status = 'Completed'
+        and run.manifest_key is not null
       order by run.position desc limit 1)`,
   'running without an active run': `
     select interval.data_interval_start from exportd.intervals interval
