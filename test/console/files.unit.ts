@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from 'node:fs';
+import { readdirSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 import { brotliCompressSync } from 'node:zlib';
 import { describe, expect, it } from '@jest/globals';
@@ -27,6 +27,15 @@ function contrastOf(one: string, other: string): number {
   return (lighter + 0.05) / (darker + 0.05);
 }
 
+/** A file of /proc, empty once its thread or process has ended: that may happen between its listing and its reading. */
+function textOf(path: string): string {
+  try {
+    return readFileSync(path, 'utf8');
+  } catch {
+    return '';
+  }
+}
+
 describe('the files of the console', () => {
   const { contents, files } = bundleConsole();
 
@@ -44,10 +53,9 @@ describe('the files of the console', () => {
   it('leave no process of esbuild', async () => {
     const children = () =>
       readdirSync('/proc/self/task').flatMap((thread) =>
-        readFileSync(`/proc/self/task/${thread}/children`, 'utf8').split(' ').filter(Boolean),
+        textOf(`/proc/self/task/${thread}/children`).split(' ').filter(Boolean),
       );
-    const isEsbuild = (id: string) =>
-      existsSync(`/proc/${id}/cmdline`) && readFileSync(`/proc/${id}/cmdline`, 'utf8').includes('esbuild');
+    const isEsbuild = (id: string) => textOf(`/proc/${id}/cmdline`).includes('esbuild');
     await waitFor(() => !children().some(isEsbuild), 'the end of esbuild', 3_000);
   });
 

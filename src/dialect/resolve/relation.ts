@@ -114,6 +114,11 @@ export const column = (sql: Sql, type: Type, propertiesOf?: PropertyScope): Colu
   ...(propertiesOf === undefined ? {} : { propertiesOf }),
 });
 
+/** A column whose value other SQL has, where the rows that it is stored in cannot be read. */
+export function replacedColumn({ stored: _, ...column }: Column, replacement: Sql): Column {
+  return { ...column, sql: replacement };
+}
+
 interface ProjectedColumn {
   readonly name: Sql;
   readonly column: Column;
@@ -136,8 +141,7 @@ export class Projection {
     const identity = columnIdentity(column);
     const known = this.#columns.get(identity) ?? { name: identifier(`p${this.#columns.size + 1}`), column };
     this.#columns.set(identity, known);
-    const { stored: _, ...projected } = column;
-    return { ...projected, sql: sql`${alias}.${known.name}` };
+    return replacedColumn(column, sql`${alias}.${known.name}`);
   }
 
   /** In the order of first use. */

@@ -9,6 +9,15 @@ export const goldenQueries: readonly Golden[] = [
     'SELECT uniq(event, person_id), uniq(person_id), count(DISTINCT person_id, event), uniqIf(event, person_id, true) FROM events',
     [[3, 2, 3, 3]],
   ],
+  // What an event stores cannot be read where another query has its rows.
+  [
+    "SELECT count() FROM events AS e LEFT ANTI JOIN events AS t ON t.event = e.distinct_id WHERE t.$session_id = 's1' OR e.$session_id = 's2'",
+    [[1]],
+  ],
+  [
+    "SELECT count() FROM events AS t RIGHT ANTI JOIN events AS e ON t.event = e.distinct_id WHERE t.$session_id IN ('s1', 's2') OR e.distinct_id = 'a'",
+    [[2]],
+  ],
   // Names that the compiler uses itself, and one that looks numbered.
   [
     "SELECT arrayMap(x -> concat(x0_0.event, '/', x), ['v']), arrayCount(x -> x = fold0.event, [x0_0.event]) FROM events AS x0_0 JOIN events AS fold0 ON fold0.uuid = x0_0.uuid WHERE x0_0.distinct_id = 'c'",

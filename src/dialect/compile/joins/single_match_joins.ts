@@ -1,5 +1,5 @@
 import type { Join } from '../../ast.ts';
-import { type Column, optionalColumn, Projection } from '../../resolve/relation.ts';
+import { type Column, optionalColumn, Projection, replacedColumn } from '../../resolve/relation.ts';
 import type { Scope } from '../../resolve/scope.ts';
 import type { Value } from '../../resolve/value.ts';
 import { commaList, identifier, joinSql, rawSql, type Sql, sql } from '../../sql.ts';
@@ -214,8 +214,7 @@ function rowsWithoutMatch({ kept, searched, on }: MatchSides, { statement }: Sco
   return {
     keptColumn: rows.column,
     searchedColumn: (column) => ({
-      ...column,
-      sql: sql`null::${postgresType(column.type)}`,
+      ...replacedColumn(column, sql`null::${postgresType(column.type)}`),
       type: withNull(column.type),
     }),
     sql: () => {
