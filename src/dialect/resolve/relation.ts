@@ -115,8 +115,9 @@ export const column = (sql: Sql, type: Type, propertiesOf?: PropertyScope): Colu
 });
 
 /** A column whose value other SQL has, where the rows that it is stored in cannot be read. */
-export function replacedColumn({ stored: _, ...column }: Column, replacement: Sql): Column {
-  return { ...column, sql: replacement };
+export function replacedColumn(column: Column, replacement: Sql): Column {
+  const { stored: _, ...replaced } = column;
+  return { ...replaced, sql: replacement };
 }
 
 interface ProjectedColumn {
