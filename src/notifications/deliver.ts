@@ -1,13 +1,8 @@
 import { type KeyRing, SecretUnreadable } from '../config/key_ring.ts';
 import type { Pool } from '../journal/database.ts';
 import { type Delivery, type DeliveryPolicy, nextDeliveryAction, recordAttempt } from './deliveries.ts';
-import {
-  describeNotification,
-  messageBody,
-  type Notification,
-  type NotifiedCondition,
-  type PayloadSettings,
-} from './notification.ts';
+import { describeNotification, type Notification, type NotifiedCondition } from './notification.ts';
+import { messageBody, type PayloadSettings } from './message_body.ts';
 import { type Attempt, sendWebhook, type WebhookSettings } from './send_webhook.ts';
 import { openWebhookSecret, openWebhookUrl } from './webhooks.ts';
 

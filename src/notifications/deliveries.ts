@@ -1,7 +1,8 @@
 import type { Settings } from '../config/settings.ts';
 import { type Connection, inTransaction, type Pool } from '../journal/database.ts';
 import { writeLogLine } from '../journal/journal.ts';
-import { describeNotification, type Notification, type PayloadFormat } from './notification.ts';
+import { describeNotification, type Notification } from './notification.ts';
+import type { PayloadFormat } from './message_body.ts';
 import type { Attempt } from './send_webhook.ts';
 import { showAttempt } from './webhooks.ts';
 

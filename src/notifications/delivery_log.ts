@@ -1,5 +1,6 @@
 import type { Pool } from '../journal/database.ts';
-import type { Notification, NotificationData, NotificationType, PayloadFormat } from './notification.ts';
+import type { Notification, NotificationData, NotificationType } from './notification.ts';
+import type { PayloadFormat } from './message_body.ts';
 
 export const deliveryStatuses = ['pending', 'delivered', 'failed', 'dropped'] as const;
 type DeliveryStatus = (typeof deliveryStatuses)[number];

@@ -1,4 +1,3 @@
-import type { Settings } from '../config/settings.ts';
 import { concernOf, type Condition, notifiedCauses } from '../domain/condition.ts';
 
 /** Types of events that webhooks can subscribe to. */
@@ -217,190 +216,19 @@ function describeBackfill({ intervals, exported, unchanged, failed, rows }: Comp
     .join(', ');
 }
 
-/** A message of Slack's incoming webhooks. */
-export interface SlackMessage {
-  /** What a client shows that has no blocks, such as a push notification. */
-  readonly text: string;
-  readonly blocks: readonly SlackBlock[];
-}
-
-interface SlackText {
-  readonly type: 'mrkdwn';
-  readonly text: string;
-}
-
-type SlackBlock =
-  | { readonly type: 'section'; readonly text: SlackText }
-  | { readonly type: 'context'; readonly elements: readonly SlackText[] };
-
-/** Slack rejects a block with more than 3,000 characters, of which an escaped one has up to five. */
-const maxErrorLength = 500;
-
 /** Whether a message is about what several exports need, and not about one of them. */
-const isAboutOutage = ({ incident }: NotificationData): boolean => (incident?.subject ?? null) !== null;
+export const isAboutOutage = ({ incident }: NotificationData): boolean =>
+  (incident?.subject ?? null) !== null;
 
-/** What a message says, in a sentence that stands alone. */
-function sentenceOf(notification: Notification): string {
+/** What a message says of its export, as a sentence. */
+export function sentenceOf(notification: Notification): string {
+  const clause = describeNotification(notification);
+  return `${clause.charAt(0).toUpperCase()}${clause.slice(1)}.`;
+}
+
+/** What a message says, in a sentence that stands alone: it names the export. */
+export function sentenceWithName(notification: Notification): string {
   const { data } = notification;
-  const description = `${capitalize(describeNotification(notification))}.`;
   const name = isAboutOutage(data) ? null : data.batch_export_name;
-  return name === null ? description : `${name}: ${description}`;
-}
-
-/**
- * Formats a notification for Slack: an outage in one line.
- * @param url the page of the export, or of all; null without one
- */
-function slackMessage(notification: Notification, url: string | null): SlackMessage {
-  const { type, data } = notification;
-  const isOutage = isAboutOutage(data);
-  const description = `${capitalize(describeNotification(notification))}.`;
-  const title = escapeMarkup(isOutage ? description : (data.batch_export_name ?? 'exportd'));
-  const heading = `*${url === null ? title : `<${url}|${title}>`}*`;
-  const context = [type, `project ${data.project_id}`, data.incident && `incident ${data.incident.id}`];
-  return {
-    text: escapeMarkup(sentenceOf(notification)),
-    blocks: [
-      section(isOutage ? heading : `${heading}\n${escapeMarkup(description)}`),
-      ...(data.latest_error === null ? [] : [section(code(data.latest_error))]),
-      ...(data.condition === null || isOutage
-        ? []
-        : [section(`Now: ${escapeMarkup(data.condition.summary)}`)]),
-      ...(data.manifest_key === null ? [] : [section(`Manifest: \`${escapeMarkup(data.manifest_key)}\``)]),
-      { type: 'context', elements: [markdown(context.filter((part) => part !== null).join(' · '))] },
-    ],
-  };
-}
-
-/** An event of PagerDuty's Events API v2. */
-export interface PagerDutyEvent {
-  readonly routing_key: string;
-  readonly event_action: 'trigger' | 'resolve';
-  readonly dedup_key: string;
-  readonly client: 'exportd';
-  readonly client_url?: string;
-  readonly payload: {
-    readonly summary: string;
-    readonly source: string;
-    readonly severity: 'error';
-    readonly timestamp: string;
-    readonly custom_details: unknown;
-  };
-}
-
-/** PagerDuty rejects a longer summary. */
-const maxSummaryLength = 1_024;
-
-/**
- * Formats an event of an incident for PagerDuty, which alerts until the event that resolves it. It comes from the address of the
- * webhook, whose `routing_key` is the integration's.
- */
-export const pagerDutyEvent = (
-  address: string | null,
-  incident: { readonly id: string; readonly isOpen: boolean; readonly source: string; readonly at: string },
-  {
-    summary,
-    details,
-    url,
-  }: { readonly summary: string; readonly details: unknown; readonly url: string | null },
-): PagerDutyEvent => ({
-  routing_key: address === null ? '…' : (new URL(address).searchParams.get('routing_key') ?? ''),
-  event_action: incident.isOpen ? 'trigger' : 'resolve',
-  dedup_key: incident.id,
-  client: 'exportd',
-  ...(url !== null && { client_url: url }),
-  payload: {
-    summary: summary.slice(0, maxSummaryLength).toWellFormed(),
-    source: incident.source,
-    severity: 'error',
-    timestamp: incident.at,
-    custom_details: details,
-  },
-});
-
-/** A message without an incident, such as a test, resolves what was never open: nothing would end its alert. */
-function pagerDutyMessage(
-  notification: Notification,
-  address: string | null,
-  url: string | null,
-): PagerDutyEvent {
-  const { id, data, created_at } = notification;
-  const { incident } = data;
-  return pagerDutyEvent(
-    address,
-    {
-      id: incident?.id ?? id,
-      isOpen: incident?.closed_at === null,
-      source: incident?.subject ?? data.batch_export_name ?? 'exportd',
-      at: created_at,
-    },
-    { summary: sentenceOf(notification), details: data, url },
-  );
-}
-
-/** Formats a plain message for Slack: what happened, and details of it. */
-export const plainSlackMessage = (title: string, details: string): SlackMessage => ({
-  text: escapeMarkup(title),
-  blocks: [section(`*${escapeMarkup(title)}*`), section(code(details))],
-});
-
-const markdown = (text: string): SlackText => ({ type: 'mrkdwn', text });
-const section = (text: string): SlackBlock => ({ type: 'section', text: markdown(text) });
-
-/** Backticks would end the code. */
-function code(text: string): string {
-  const shown = text.length > maxErrorLength ? `${text.slice(0, maxErrorLength).toWellFormed()}…` : text;
-  return `\`\`\`${escapeMarkup(shown.replaceAll('`', "'"))}\`\`\``;
-}
-
-/** The characters that Slack interprets, such as `<!channel>`. */
-const escapeMarkup = (text: string): string =>
-  text.replaceAll('&', '&amp;').replaceAll('<', '&lt;').replaceAll('>', '&gt;');
-
-const capitalize = (text: string): string => text.charAt(0).toUpperCase() + text.slice(1);
-
-/**
- * The forms of a message. `json`: the notification's id, type, time and data. `slack`: a message of Slack's incoming
- * webhooks, which other chats accept too. `pagerduty`: an event of PagerDuty.
- */
-export const payloadFormats = ['json', 'slack', 'pagerduty'] as const;
-export type PayloadFormat = (typeof payloadFormats)[number];
-
-/** The settings that messages link with. */
-export type PayloadSettings = Pick<Settings, 'EXPORTD_BASE_URL' | 'EXPORTD_CONSOLE'>;
-
-/**
- * The JSON body of a notification's message.
- * @param address the URL of the webhook; null to show the message without the key in it
- */
-export function messageBody(
-  format: PayloadFormat,
-  notification: Notification,
-  settings: PayloadSettings,
-  address: string | null,
-): string {
-  const { id, type, data, created_at } = notification;
-  switch (format) {
-    case 'json':
-      return JSON.stringify({ id, type, timestamp: created_at, data });
-    case 'slack':
-      return JSON.stringify(slackMessage(notification, pageOf(data, settings)));
-    case 'pagerduty':
-      return JSON.stringify(pagerDutyMessage(notification, address, pageOf(data, settings)));
-  }
-}
-
-/**
- * The page of the console for a message: of the export, or of all exports for an outage or a deletion; null for a test, without a console, and when
- * the public URL is not set.
- */
-function pageOf(
-  data: NotificationData,
-  { EXPORTD_BASE_URL: baseUrl, EXPORTD_CONSOLE: hasConsole }: PayloadSettings,
-): string | null {
-  const { batch_export_id } = data;
-  if (batch_export_id === null || baseUrl === undefined || !hasConsole) return null;
-  const console = `${baseUrl.replace(/\/+$/, '')}/`;
-  const hasNoPage = isAboutOutage(data) || data.incident?.closed_by === 'deletion';
-  return hasNoPage ? console : `${console}exports/${batch_export_id}`;
+  return name === null ? sentenceOf(notification) : `${name}: ${sentenceOf(notification)}`;
 }

@@ -1,5 +1,6 @@
 import type { Settings } from '../config/settings.ts';
-import { pagerDutyEvent, plainSlackMessage } from './notification.ts';
+import { pagerDutyEvent } from './pagerduty_event.ts';
+import { plainSlackMessage } from './slack_message.ts';
 import { type Attempt, sendWebhook } from './send_webhook.ts';
 
 type OperatorWebhookSettings = Pick<

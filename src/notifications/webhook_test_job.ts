@@ -1,5 +1,6 @@
 import { handlerOf, type JobHandler, type JobKind, type JobDependencies } from '../jobs/jobs.ts';
-import { messageBody, testNotificationData } from './notification.ts';
+import { testNotificationData } from './notification.ts';
+import { messageBody } from './message_body.ts';
 import { type Attempt, sendWebhook } from './send_webhook.ts';
 import { openWebhookSecret, openWebhookUrl, readWebhookToTest, showAttempt } from './webhooks.ts';
 

@@ -1,7 +1,8 @@
 import { randomUUID } from 'node:crypto';
 import { type KeyRing, SecretUnreadable, type StoredSecret } from '../config/key_ring.ts';
 import type { Connection, Pool } from '../journal/database.ts';
-import type { NotificationType, PayloadFormat } from './notification.ts';
+import type { NotificationType } from './notification.ts';
+import type { PayloadFormat } from './message_body.ts';
 import type { Attempt } from './send_webhook.ts';
 
 /** Binds a sealed secret to its webhook, so that it cannot be used for another one. */

@@ -12,7 +12,8 @@ import {
 } from '../../src/domain/condition.ts';
 import { coverageReasons, coverageStates } from '../../src/domain/coverage.ts';
 import { conditionSchema } from '../../src/http/batch_exports/schema.ts';
-import { messageBody, testNotificationData } from '../../src/notifications/notification.ts';
+import { testNotificationData } from '../../src/notifications/notification.ts';
+import { messageBody } from '../../src/notifications/message_body.ts';
 import { randomCases } from '../setup/effort.ts';
 import type { AffectedIntervals, ConditionFacts } from '../../src/domain/condition_facts.ts';
 

@@ -5,14 +5,14 @@ import { createPolicies } from '../../src/decisions/policies.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import type { Overview } from '../../src/http/console/pages/schema.ts';
 import { notifyConditionChanges } from '../../src/notifications/condition_changes.ts';
-import {
-  messageBody,
-  type Notification,
-  type NotificationData,
-  type NotifiedIncident,
-  type PagerDutyEvent,
-  type SlackMessage,
+import type {
+  Notification,
+  NotificationData,
+  NotifiedIncident,
 } from '../../src/notifications/notification.ts';
+import { messageBody } from '../../src/notifications/message_body.ts';
+import type { PagerDutyEvent } from '../../src/notifications/pagerduty_event.ts';
+import type { SlackMessage } from '../../src/notifications/slack_message.ts';
 import { configRules } from '../../src/temporal/capabilities.ts';
 import { exportd } from '../cli/command_line.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';

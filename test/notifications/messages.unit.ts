@@ -1,12 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
-import {
-  messageBody,
-  noManifest,
-  type Notification,
-  plainSlackMessage,
-  type SlackMessage,
-  testNotificationData,
-} from '../../src/notifications/notification.ts';
+import { noManifest, type Notification, testNotificationData } from '../../src/notifications/notification.ts';
+import { messageBody } from '../../src/notifications/message_body.ts';
+import { plainSlackMessage, type SlackMessage } from '../../src/notifications/slack_message.ts';
 import { createWebhookSecret, isWebhookSecret, signedHeaders } from '../../src/notifications/send_webhook.ts';
 
 const batchExportId = '0193a1c0-5b7e-4d0a-9c55-3f1f8d2b6a10';

@@ -9,7 +9,8 @@ import {
   listDeliveries,
   type LoggedDelivery,
 } from '../../notifications/delivery_log.ts';
-import { incidentTypes, messageBody, notificationTypes } from '../../notifications/notification.ts';
+import { incidentTypes, notificationTypes } from '../../notifications/notification.ts';
+import { messageBody } from '../../notifications/message_body.ts';
 import { type Attempt, createWebhookSecret } from '../../notifications/send_webhook.ts';
 import { webhookTestJob } from '../../notifications/webhook_test_job.ts';
 import {

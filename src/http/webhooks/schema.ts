@@ -1,11 +1,7 @@
 import * as z from 'zod';
 import { deliveryStatuses } from '../../notifications/delivery_log.ts';
-import {
-  incidentCauses,
-  incidentEnds,
-  notificationTypes,
-  payloadFormats,
-} from '../../notifications/notification.ts';
+import { incidentCauses, incidentEnds, notificationTypes } from '../../notifications/notification.ts';
+import { payloadFormats } from '../../notifications/message_body.ts';
 import { isWebhookSecret } from '../../notifications/send_webhook.ts';
 import { conditionSchema } from '../batch_exports/schema.ts';
 import {
