@@ -1,7 +1,7 @@
 import { isUtf8 } from 'node:buffer';
 import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
-import { type ExportedColumn } from '../source/row_selection.ts';
-import { fieldOf, fileColumns } from '../source/sort_key.ts';
+import { type ExportedColumn, fileColumns } from '../source/row_selection.ts';
+import { fieldOf } from '../source/binary_tuple.ts';
 import type { FingerprintPlan } from '../source/source.ts';
 import { replacedValue } from '../source/replaced_values.ts';
 import {

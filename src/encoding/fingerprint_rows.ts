@@ -1,5 +1,5 @@
 import { encodeBuckets, maxFingerprintBuckets, type Fingerprint } from '../domain/fingerprint.ts';
-import { hashBytes, type Hash64 } from '../source/sort_key.ts';
+import { hashBytes, type Hash64 } from '../source/hash_bytes.ts';
 import type { FingerprintPlan } from '../source/source.ts';
 import { MalformedBlock } from './rows.ts';
 

@@ -1,6 +1,6 @@
 import { isUtf8 } from 'node:buffer';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
-import { fieldOf, formatUuid } from '../source/sort_key.ts';
+import { fieldOf, formatUuid } from '../source/binary_tuple.ts';
 import { replacedValue } from '../source/replaced_values.ts';
 
 /** Size of a value in a block in bytes; -1 for types without a fixed size. */

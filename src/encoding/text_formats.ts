@@ -1,7 +1,7 @@
-import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
+import { type ColumnType, type ExportedColumn, fileColumns } from '../source/row_selection.ts';
 import { replacedValue } from '../source/replaced_values.ts';
 import type { TextFileFormat } from './encoder.ts';
-import { dayLength, fileColumns, timestampLength, writeDate, writeTimestamp } from '../source/sort_key.ts';
+import { dayLength, timestampLength, writeDate, writeTimestamp } from '../source/write_timestamp.ts';
 import {
   appendBytes,
   appendFixed,

@@ -8,7 +8,7 @@ import type { DataInterval } from '../domain/intervals.ts';
 import { type CompletedFile, fileSequences, type SortKey } from '../domain/exported_files.ts';
 import { earlierGenerationsOf, type ExistingRun } from '../domain/run_state.ts';
 import type { RowKey, RowRange, Source } from '../source/source.ts';
-import { type Hash64, hashBytes } from '../source/sort_key.ts';
+import { type Hash64, hashBytes } from '../source/hash_bytes.ts';
 import { readForeignRows, readRejectedKeys } from '../readers/foreign_rows.ts';
 import { mergedByKey } from '../readers/merge_rows.ts';
 import type { DescribedFile } from '../readers/read_rows.ts';

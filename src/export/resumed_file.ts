@@ -5,7 +5,7 @@ import type { Destination } from '../destination/open_destination.ts';
 import type { OpenUpload, PlannedPart } from '../domain/exported_files.ts';
 import { formatCrc32 } from '../encoding/compression.ts';
 import type { EncodedBlock, EncoderState, FileEncoder } from '../encoding/encoder.ts';
-import { endOfTuple } from '../source/sort_key.ts';
+import { endOfTuple } from '../source/binary_tuple.ts';
 import type { ReadOptions, RowBlock, RowRange, Source } from '../source/source.ts';
 
 /** A file that an earlier attempt started, with its confirmed parts. */

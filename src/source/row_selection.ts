@@ -21,6 +21,10 @@ export interface ExportedColumn {
   readonly hidden?: true;
 }
 
+/** The columns that files contain. */
+export const fileColumns = (columns: readonly ExportedColumn[]): readonly ExportedColumn[] =>
+  columns.filter(({ hidden }) => hidden !== true);
+
 /** A column that an export's query selects. */
 interface RowQueryField {
   readonly name: string;

@@ -1,7 +1,7 @@
 import { bucketsOf, encodeBuckets, type Fingerprint, type FingerprintHash } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { RowKey } from '../readers/row.ts';
-import { hashBytes, type Hash64 } from '../source/sort_key.ts';
+import { hashBytes, type Hash64 } from '../source/hash_bytes.ts';
 
 /** The number of rows of a bucket of insertion time, and the sum of their hashes modulo 2^64. */
 interface BucketSum {

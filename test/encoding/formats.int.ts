@@ -12,8 +12,12 @@ import {
   textCompressions,
 } from '../../src/encoding/encoder.ts';
 import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
-import { allRows, type ExportedColumn, type RowSelection } from '../../src/source/row_selection.ts';
-import { fileColumns } from '../../src/source/sort_key.ts';
+import {
+  allRows,
+  type ExportedColumn,
+  type RowSelection,
+  fileColumns,
+} from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { casesOf } from '../setup/effort.ts';

@@ -10,7 +10,7 @@ import {
   statementSettings,
 } from '../../src/source/model_query.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
-import { hashBytes } from '../../src/source/sort_key.ts';
+import { hashBytes } from '../../src/source/hash_bytes.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import type { PropertyFilter } from '../../src/filters/schema.ts';
 import { allRows, type RowSelection } from '../../src/source/row_selection.ts';

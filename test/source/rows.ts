@@ -2,7 +2,8 @@ import { readSettings, type Settings } from '../../src/config/settings.ts';
 import type { SortKey } from '../../src/domain/exported_files.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { allRows, type ColumnType } from '../../src/source/row_selection.ts';
-import { fieldOf, formatUuid, dayLength, formatTimestamp, writeDate } from '../../src/source/sort_key.ts';
+import { fieldOf, formatUuid } from '../../src/source/binary_tuple.ts';
+import { dayLength, formatTimestamp, writeDate } from '../../src/source/write_timestamp.ts';
 import type { SourceMonitor } from '../../src/source/source_connection.ts';
 import type { KeyBounds, RowBlock, RowRange, Source } from '../../src/source/source.ts';
 

@@ -10,7 +10,7 @@ import { sourceContract } from '../../src/source/contract.ts';
 import { SourceBusy, type SourceConnections } from '../../src/source/source_connection.ts';
 import { InvalidRelationName, quoteRelation } from '../../src/source/relations.ts';
 import { compileRowQuery } from '../../src/source/row_query/compile_row_query.ts';
-import { dayLength, formatTimestamp, writeDate } from '../../src/source/sort_key.ts';
+import { dayLength, formatTimestamp, writeDate } from '../../src/source/write_timestamp.ts';
 import { int64 } from '../encoding/copy_block.ts';
 import { randomCases } from '../setup/effort.ts';
 import {

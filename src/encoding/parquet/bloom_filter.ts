@@ -1,6 +1,6 @@
 import { ByteWriter } from 'hyparquet-writer';
 import { serializeTCompactProtocol } from 'hyparquet-writer/src/thrift.js';
-import type { Hash64 } from '../../source/sort_key.ts';
+import type { Hash64 } from '../../source/hash_bytes.ts';
 import type { FileColumn } from './file_columns.ts';
 
 /** The primes of xxHash64 as two halves. */

@@ -1,6 +1,6 @@
 import type { ExportedColumn } from '../../source/row_selection.ts';
 import { replacedValue } from '../../source/replaced_values.ts';
-import { firstDay, lastDay, microsecondsPerDay } from '../../source/sort_key.ts';
+import { firstDay, lastDay, microsecondsPerDay } from '../../source/write_timestamp.ts';
 import {
   InvalidText,
   MalformedBlock,

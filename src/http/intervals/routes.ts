@@ -3,7 +3,7 @@ import type { Pool } from '../../journal/database.ts';
 import { selectionOfConfig } from '../../destination/config_versions.ts';
 import { manifestFolder } from '../../destination/keys.ts';
 import { readingRecipes } from '../../reading/reading_recipes.ts';
-import { fileColumns } from '../../source/sort_key.ts';
+import { fileColumns } from '../../source/row_selection.ts';
 import { type LogLevel, logLevels } from '../../journal/journal.ts';
 import { invalid } from '../api_error.ts';
 import { backfillsPath } from '../backfills/schema.ts';

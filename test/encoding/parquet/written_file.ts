@@ -13,8 +13,7 @@ import {
   type EncodedFragment,
   type PageOptions,
 } from '../../../src/encoding/parquet/row_group.ts';
-import { type ExportedColumn } from '../../../src/source/row_selection.ts';
-import { fileColumns } from '../../../src/source/sort_key.ts';
+import { type ExportedColumn, fileColumns } from '../../../src/source/row_selection.ts';
 import { copyBlock } from '../copy_block.ts';
 import { startDuckDb, type IndependentReader, type RowTexts } from '../duckdb.ts';
 import { bytesOf, type SampleRow } from './samples.ts';
