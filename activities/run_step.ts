@@ -1,6 +1,6 @@
 import { Context, type Info } from '@temporalio/activity';
 import { ApplicationFailure, ApplicationFailureCategory, CancelledFailure } from '@temporalio/common';
-import { budgetExceededDetails, isOperatorFault, tooSlowDetails } from '../src/contract/workflow_inputs.ts';
+import { budgetExceededDetails, isOperatorFault, tooSlowDetails } from '../src/contract/failure_details.ts';
 import type { RunRecorder } from '../src/decisions/run_recorder.ts';
 import type { DestinationError } from '../src/destination/destination.ts';
 import { destinationUnavailable } from '../src/domain/circuit.ts';

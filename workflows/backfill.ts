@@ -8,7 +8,8 @@ import {
   upsertSearchAttributes,
   workflowInfo,
 } from '@temporalio/workflow';
-import { type BackfillInput, isId } from '../src/contract/workflow_inputs.ts';
+import type { BackfillInput } from '../src/contract/workflow_inputs.ts';
+import { isId } from '../src/contract/workflow_ids.ts';
 import { blockedRunRetryMs, journalOptions, maxSleepMs, searchAttributes } from './activity_options.ts';
 import { until, withDetails } from './summaries.ts';
 import type { BackfillActivities, BackfillStepOutcome } from '../activities/backfill.ts';

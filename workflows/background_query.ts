@@ -7,7 +7,7 @@ import {
 } from '@temporalio/workflow';
 import type { QueryActivities, QueryOutcomeActivities } from '../activities/query.ts';
 import type { BackgroundQueryInput } from '../src/contract/background_query_input.ts';
-import { isId } from '../src/contract/workflow_inputs.ts';
+import { isId } from '../src/contract/workflow_ids.ts';
 import { journalOptions } from './activity_options.ts';
 import { queryOptions } from './background_query_options.ts';
 

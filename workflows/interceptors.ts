@@ -11,7 +11,7 @@ import {
 } from '@temporalio/workflow';
 import type { SerializableSpan } from '@temporalio/interceptors-opentelemetry';
 import type { ScheduleActivities } from '../activities/schedule.ts';
-import { workflowTypes } from '../src/contract/workflow_inputs.ts';
+import { workflowTypes } from '../src/contract/workflow_ids.ts';
 import { stackTraces } from './stack_traces.ts';
 
 /** The header in which `@temporalio/interceptors-opentelemetry` passes the W3C `traceparent`. */

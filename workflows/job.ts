@@ -1,6 +1,7 @@
 import { ApplicationFailure, proxyActivities } from '@temporalio/workflow';
 import type { JobActivities } from '../activities/jobs.ts';
-import { isId, type JobInput } from '../src/contract/workflow_inputs.ts';
+import type { JobInput } from '../src/contract/workflow_inputs.ts';
+import { isId } from '../src/contract/workflow_ids.ts';
 import { jobOptions } from './activity_options.ts';
 
 /**

@@ -7,7 +7,7 @@ import {
 } from '@temporalio/workflow';
 import type { NotificationActivities } from '../activities/notification.ts';
 import type { NotificationInput } from '../src/contract/notification_input.ts';
-import { isId } from '../src/contract/workflow_inputs.ts';
+import { isId } from '../src/contract/workflow_ids.ts';
 import type { DeliveryOutcome } from '../src/notifications/deliver.ts';
 import { searchAttributes } from './activity_options.ts';
 import { deliveryOptions } from './delivery_options.ts';

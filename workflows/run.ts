@@ -17,13 +17,8 @@ import {
   workflowInfo,
 } from '@temporalio/workflow';
 import type { createExportActivities, RunActivities } from '../activities/run.ts';
-import {
-  isBudgetExceeded,
-  isOperatorFault,
-  isRunInput,
-  isTooSlow,
-  type RunInput,
-} from '../src/contract/workflow_inputs.ts';
+import { isRunInput, type RunInput } from '../src/contract/workflow_inputs.ts';
+import { isBudgetExceeded, isOperatorFault, isTooSlow } from '../src/contract/failure_details.ts';
 import type { FailedOutcome } from '../src/decisions/run_outcomes.ts';
 import type { CountedRows, CountInput } from '../src/export/count.ts';
 import {

@@ -1,4 +1,4 @@
-import { type DeploymentSettings, isId, workflowIdPrefix } from './workflow_inputs.ts';
+import { type DeploymentSettings, isId, workflowIdPrefix } from './workflow_ids.ts';
 
 /** The name under which the workflow of deliveries is registered. */
 export const notificationWorkflow = 'batchExportNotification';

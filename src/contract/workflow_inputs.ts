@@ -1,59 +1,4 @@
-/** Names under which the workflows are registered, as the Temporal UI shows them. */
-export const workflowTypes = {
-  schedule: 'batchExportSchedule',
-  run: 'batchExportRun',
-  backfill: 'batchExportBackfill',
-  maintenance: 'batchExportMaintenance',
-  backgroundQuery: 'backgroundQuery',
-} as const;
-
-/** Whether a value is a UUID, as all ids of exportd are. Checks the input of manually started workflows. */
-export const isId = (value: unknown): value is string =>
-  typeof value === 'string' && /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i.test(value);
-
-/** The setting that distinguishes the deployments in a Temporal namespace. */
-export interface DeploymentSettings {
-  readonly EXPORTD_TASK_QUEUE_PREFIX: string;
-}
-
-/** What identifies the workflow of a run. */
-export interface RunInterval {
-  readonly batch_export_id: string;
-  readonly data_interval_start: string;
-  readonly data_interval_end: string;
-}
-
-/** Its workflow ids have no prefix, so that a person can type them: `batch-export-<id>`. */
-const defaultDeployment = 'exportd';
-
-/**
- * What every workflow id of a deployment starts with. Ids are unique within a namespace, so it is the task queue prefix, unless
- * that is the default.
- */
-export const workflowIdPrefix = ({ EXPORTD_TASK_QUEUE_PREFIX: deployment }: DeploymentSettings): string =>
-  deployment === defaultDeployment ? '' : `${deployment}-`;
-
-/** The workflow ids of a deployment. */
-export function workflowIds(settings: DeploymentSettings) {
-  const prefix = workflowIdPrefix(settings);
-  return {
-    schedule: (batchExportId: string): string => `${prefix}batch-export-${batchExportId}`,
-    backfill: (backfillId: string): string => `${prefix}batch-export-backfill-${backfillId}`,
-    /** One per interval of an export, so Temporal also runs only one at a time. */
-    run: ({ batch_export_id, data_interval_start, data_interval_end }: RunInterval): string =>
-      `${prefix}batch-export-run-${batch_export_id}-${compactTime(data_interval_start)}-${compactTime(data_interval_end)}`,
-    /** Users choose the ids of queries. */
-    query: ({ team_id, id }: { readonly team_id: number; readonly id: string }): string =>
-      `${prefix}query-${team_id}-${id}`,
-    /** Begins with the name of its workflow: `batch-export-verification-<id>`. */
-    job: (workflowType: string, jobId: string): string =>
-      `${prefix}${workflowType.replaceAll(/[A-Z]/g, (letter) => `-${letter.toLowerCase()}`)}-${jobId}`,
-    maintenance: (): string => `${prefix}batch-export-maintenance`,
-  };
-}
-
-/** Formats `2026-11-01T10:00:00.000Z` as `20261101T100000Z`, as file keys do. */
-const compactTime = (time: string): string => time.replace(/[-:]|\.\d+/g, '');
+import { isId } from './workflow_ids.ts';
 
 /** Whether a value has fields. Arrays have, too. */
 const isObject = (value: unknown): value is Record<string, unknown> =>
@@ -184,30 +129,4 @@ export function isRunInput(value: unknown): value is RunInput {
   if (!isObject(value) || !isId(value.run_id) || !isObject(value.limits)) return false;
   const { limits } = value;
   return runLimits.every((name) => typeof limits[name] === 'number');
-}
-
-/** The details of an activity's failure, by which src/failures tells the workflow why it was not retried. */
-type Details = readonly unknown[] | null | undefined;
-
-/** The details of a failure that only the operator can fix. */
-export const operatorFaultDetails = { owner: 'operator' } as const;
-
-/** Whether the details of a failure say that it is an operator's fault. */
-export const isOperatorFault = (details: Details): boolean => hasField(details, 'owner', 'operator');
-
-/** The details of the failure of a local activity that took too long for one. */
-export const tooSlowDetails = { local: 'too slow' } as const;
-
-/** Whether the details of a failure say that its activity took too long for a local one. */
-export const isTooSlow = (details: Details): boolean => hasField(details, 'local', 'too slow');
-
-/** The details of the failure of an activity that used up its retry budget. */
-export const budgetExceededDetails = { retry_budget: 'exceeded' } as const;
-
-/** Whether the details of a failure say that it was retried for as long as it may be. */
-export const isBudgetExceeded = (details: Details): boolean => hasField(details, 'retry_budget', 'exceeded');
-
-function hasField(details: Details, field: string, value: string): boolean {
-  const [first] = details ?? [];
-  return typeof first === 'object' && first !== null && Reflect.get(first, field) === value;
 }

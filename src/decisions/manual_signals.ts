@@ -1,4 +1,5 @@
-import { commandIdOf, isId, type ReceivedSignal } from '../contract/workflow_inputs.ts';
+import { commandIdOf, type ReceivedSignal } from '../contract/workflow_inputs.ts';
+import { isId } from '../contract/workflow_ids.ts';
 import { commandBodySchemas, recordCommandOutcome } from '../journal/commands.ts';
 import type { Pool } from '../journal/database.ts';
 import { deterministicId, type Journal, writeLogLine } from '../journal/journal.ts';

@@ -1,4 +1,4 @@
-import type { RunInterval } from '../contract/workflow_inputs.ts';
+import type { RunInterval } from '../contract/workflow_ids.ts';
 import { areInSameBucket, createMayShrink } from '../destination/config_versions.ts';
 import type { EarlierGenerations } from '../domain/exported_files.ts';
 import {

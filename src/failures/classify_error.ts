@@ -1,7 +1,7 @@
 import { ApplicationFailure, ApplicationFailureCategory } from '@temporalio/common';
 import pg from 'pg';
 import { safeText } from '../config/bounds.ts';
-import { isOperatorFault, operatorFaultDetails } from '../contract/workflow_inputs.ts';
+import { isOperatorFault, operatorFaultDetails } from '../contract/failure_details.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { CommandRejected, type ErrorOwner } from '../domain/errors.ts';
 import { connectionErrorCode, isConnectionLost } from '../journal/database.ts';

@@ -1,6 +1,6 @@
 import { searchAttributes } from '../../workflows/activity_options.ts';
 import type { Settings } from '../config/settings.ts';
-import { type DeploymentSettings, workflowIds } from '../contract/workflow_inputs.ts';
+import { type DeploymentSettings, workflowIds } from '../contract/workflow_ids.ts';
 import type { ExportLink, RunLink } from './runs/read_model.ts';
 
 /** Each returns a URL, or null when no UI is configured. */

@@ -1,7 +1,7 @@
 import { ClientDisconnected } from '../concurrency/client_disconnected.ts';
 import { randomUUID } from 'node:crypto';
 import type { Settings } from '../config/settings.ts';
-import { type DeploymentSettings, workflowIds } from '../contract/workflow_inputs.ts';
+import { type DeploymentSettings, workflowIds } from '../contract/workflow_ids.ts';
 import { inTransaction, type Pool } from '../journal/database.ts';
 import {
   disconnectedCode,

@@ -1,6 +1,6 @@
 import { buffer } from 'node:stream/consumers';
 import { type Bound, bounds, boundText } from '../config/bounds.ts';
-import { isId } from '../contract/workflow_inputs.ts';
+import { isId } from '../contract/workflow_ids.ts';
 import { DestinationError } from '../destination/destination.ts';
 import { parseStoredManifest } from '../destination/stored_manifest.ts';
 import type { Manifest } from '../destination/manifest.ts';

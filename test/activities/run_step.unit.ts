@@ -6,7 +6,7 @@ import {
   type StepOptions,
   wrapActivities,
 } from '../../activities/run_step.ts';
-import { isBudgetExceeded, isTooSlow, operatorFaultDetails } from '../../src/contract/workflow_inputs.ts';
+import { isBudgetExceeded, isTooSlow, operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { DestinationError } from '../../src/destination/destination.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { waitFor } from '../setup/wait_for.ts';

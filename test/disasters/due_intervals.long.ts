@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { makeMinutesDue } from '../e2e/due_minutes.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verifyExport } from '../e2e/verify_export.ts';

@@ -1,7 +1,7 @@
 import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { createLaggingExport } from '../isolation/lagging_export.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 import { waitFor } from '../setup/wait_for.ts';

@@ -1,7 +1,7 @@
 import { randomBytes } from 'node:crypto';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { startStack, type ApiResponse, type Stack } from './stack.ts';
 
 const canary = `canary${randomBytes(18).toString('hex')}`;

@@ -3,7 +3,7 @@ import { Client, Connection } from '@temporalio/client';
 import { waitFor } from '../setup/wait_for.ts';
 import { exportedUuids, insertEvents, keysUnder, readManifest, sourceUuids } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { startStack, type RunResponse, type Stack } from './stack.ts';
 
 const start = hourAgo(1);

@@ -2,7 +2,7 @@ import { execFile } from 'node:child_process';
 import { promisify } from 'node:util';
 import { Client, Connection } from '@temporalio/client';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { projections, rebuild } from '../../src/projections/registry.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 import { waitFor } from '../setup/wait_for.ts';

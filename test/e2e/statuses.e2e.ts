@@ -4,7 +4,7 @@ import pg from 'pg';
 import { createBucket } from '../setup/bucket.ts';
 import { casesOf } from '../setup/effort.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { insertLargeEvents } from './large_events.ts';
 import { outageAfterFirstPart } from './outage.ts';
 import { blockRequests, type RequestGate } from './request_gate.ts';

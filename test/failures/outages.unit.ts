@@ -1,6 +1,6 @@
 import { describe, expect, it, jest } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
-import { operatorFaultDetails } from '../../src/contract/workflow_inputs.ts';
+import { operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { circuitRetryDelayMs, describeOpenCircuit } from '../../src/domain/circuit.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

@@ -1,7 +1,7 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import { describe, expect, it } from '@jest/globals';
 import { ApplicationFailure } from '@temporalio/common';
-import { isBudgetExceeded, operatorFaultDetails } from '../../src/contract/workflow_inputs.ts';
+import { isBudgetExceeded, operatorFaultDetails } from '../../src/contract/failure_details.ts';
 import { openRetryBudget, type BudgetContext, type RetryBudget } from '../../activities/run_step.ts';
 
 const budgetMs = 100_000;

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {

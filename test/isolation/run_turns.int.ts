@@ -1,5 +1,5 @@
 import { afterAll, afterEach, beforeAll, beforeEach, expect, it } from '@jest/globals';
-import { workflowIds, workflowTypes } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../src/contract/workflow_ids.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createRunTurns, type RunOrder, type RunTurns } from '../../src/export/run_turns.ts';
 import { runInput } from '../../src/temporal/clients/run_input.ts';

@@ -8,7 +8,7 @@ import { createQuerySlots, backgroundLimits } from '../../src/queries/query_slot
 import { createRunningQueries, type RunningQueries } from '../../src/queries/handle_query.ts';
 import { registerQuery, requestCancel } from '../../src/queries/statuses.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryServer, type QueryHarness } from './query_harness.ts';
 import { fakeKinds, statement } from './fake_kind.ts';

@@ -6,7 +6,7 @@ import { registerQuery } from '../../src/queries/statuses.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';
 import { createQueryReconcilers } from '../../src/temporal/reconcilers/queries.ts';
 import { createReconcileLoops } from '../../src/temporal/reconcilers/reconcile_loops.ts';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
 import { v8OfTests } from '../setup/v8_options.ts';

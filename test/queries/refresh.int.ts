@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { openQueryHarness, type QueryResponse, type QueryHarness } from './query_harness.ts';
 import { statement } from './fake_kind.ts';

@@ -8,7 +8,8 @@ import { createQueryActivities, createQueryOutcomeActivities } from '../../activ
 import { createMaintenancePlanner } from '../../activities/maintenance.ts';
 import { createKeyRing, type KeyRing } from '../../src/config/key_ring.ts';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
-import { wakeSignal, workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { wakeSignal } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { createPolicies, type Policies } from '../../src/decisions/policies.ts';
 import { createRunRecorder, type RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createWaitingRuns } from '../../src/decisions/waiting_runs.ts';

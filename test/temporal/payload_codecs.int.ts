@@ -1,7 +1,7 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings, SettingsError } from '../../src/config/settings.ts';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { createExecutionLists } from '../../src/temporal/clients/executions.ts';
 import { loadPayloadCodecs } from '../../src/temporal/connections.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';

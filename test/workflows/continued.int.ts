@@ -14,7 +14,7 @@ import { inTransaction } from '../../src/journal/database.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { createExportSlots } from '../../src/temporal/worker/activity_slots.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { insertEvents } from '../export/export_harness.ts';
 import { createReader } from '../export/reader.ts';
 import { definition } from '../decisions/commander.ts';

@@ -5,7 +5,8 @@ import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/glo
 import { ApplicationFailure } from '@temporalio/common';
 import { NativeConnection, type ReplayHistoriesIterable, Worker } from '@temporalio/worker';
 import { createQueryActivities } from '../../activities/query.ts';
-import { workflowIds, workflowTypes, type ScheduleInput } from '../../src/contract/workflow_inputs.ts';
+import type { ScheduleInput } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../src/contract/workflow_ids.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { readBackfills } from '../decisions/read_backfills.ts';
 import { sharedBundle } from '../setup/shared_bundle.ts';

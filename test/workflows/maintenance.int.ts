@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { DestinationError } from '../../src/destination/destination.ts';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { createUntidyExport } from '../temporal/untidy_export.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {

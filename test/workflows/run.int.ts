@@ -11,7 +11,7 @@ import {
 import { startableRun } from '../temporal/startable_run.ts';
 import type { BarrierState } from '../../src/domain/barrier.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { blockedBarrier, checkBarrierSlowly, completingSmallRuns } from '../temporal/fakes.ts';
 import { readLog } from '../decisions/read_log.ts';
 import type { ReadRun } from '../decisions/read_runs.ts';

@@ -1,6 +1,6 @@
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { bundleWorkflows } from '../../src/temporal/worker/bundle.ts';
 import { startsPerInterval } from '../disasters/run_starts.ts';
 import { waitFor } from '../setup/wait_for.ts';

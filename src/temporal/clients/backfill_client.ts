@@ -1,11 +1,7 @@
 import type { Client } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
-import {
-  type BackfillInput,
-  wakeSignal,
-  workflowIds,
-  workflowTypes,
-} from '../../contract/workflow_inputs.ts';
+import { type BackfillInput, wakeSignal } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import { type DescribedExport, destinationUri } from '../../decisions/described_export.ts';
 import { backfillTraceParent } from '../../decisions/startable_runs.ts';
 import type { Pool } from '../../journal/database.ts';

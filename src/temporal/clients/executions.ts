@@ -6,7 +6,7 @@ import { type Client, type WorkflowExecutionStatusName, WorkflowNotFoundError } 
 import { defaultPayloadConverter } from '@temporalio/common';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
-import { type DeploymentSettings, type RunInterval, workflowIds } from '../../contract/workflow_inputs.ts';
+import { type DeploymentSettings, type RunInterval, workflowIds } from '../../contract/workflow_ids.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';

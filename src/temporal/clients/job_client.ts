@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
-import { type JobInput, workflowIds } from '../../contract/workflow_inputs.ts';
+import type { JobInput } from '../../contract/workflow_inputs.ts';
+import { workflowIds } from '../../contract/workflow_ids.ts';
 import { type JobKind, jobTimeoutMs } from '../../jobs/jobs.ts';
 import type { Pool } from '../../journal/database.ts';
 import { taskQueues } from '../connections.ts';

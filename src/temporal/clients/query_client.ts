@@ -2,7 +2,7 @@ import type { Client } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { BackgroundQueryInput } from '../../contract/background_query_input.ts';
-import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';

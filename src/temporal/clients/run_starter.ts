@@ -3,7 +3,7 @@ import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { BoundedMap } from '../../concurrency/bounded_map.ts';
 import { forEachConcurrently } from '../../concurrency/keyed_semaphore.ts';
 import type { Settings } from '../../config/settings.ts';
-import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import type { StartableRun } from '../../decisions/startable_runs.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { inNewTrace, inTraceOf } from '../../tracing/spans.ts';

@@ -1,12 +1,8 @@
 import type { Client } from '@temporalio/client';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import type { Settings } from '../../config/settings.ts';
-import {
-  type ScheduleInput,
-  wakeSignal,
-  workflowIds,
-  workflowTypes,
-} from '../../contract/workflow_inputs.ts';
+import { type ScheduleInput, wakeSignal } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import { readDescribedExport } from '../../decisions/described_export.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import type { Pool } from '../../journal/database.ts';

@@ -1,6 +1,7 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
-import { type MaintenanceInput, workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
+import type { MaintenanceInput } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import type { Pool } from '../../journal/database.ts';
 import { type ExecutionSettings, taskQueues } from '../connections.ts';
 import { maintenanceMetadata } from './user_metadata.ts';

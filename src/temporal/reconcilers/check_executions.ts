@@ -1,6 +1,6 @@
 import type { Client } from '@temporalio/client';
 import type { Settings } from '../../config/settings.ts';
-import { isId, type RunInterval } from '../../contract/workflow_inputs.ts';
+import { isId, type RunInterval } from '../../contract/workflow_ids.ts';
 import type { Policies } from '../../decisions/policies.ts';
 import type { OpenLocation } from '../../destination/open_destination.ts';
 import { activeRunStatuses } from '../../domain/run_state.ts';

@@ -1,4 +1,4 @@
-import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { deleteExpiredQueries } from '../../queries/results.ts';
 import { finishQuery, listUnfinished } from '../../queries/statuses.ts';

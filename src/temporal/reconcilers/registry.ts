@@ -1,4 +1,4 @@
-import { workflowIds, workflowTypes } from '../../contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import { readStartableRun, type StartableRun } from '../../decisions/startable_runs.ts';
 import { collapseHistory } from '../../decisions/collapse_history.ts';
 import { cleanUpTimeOf, removeSecrets } from '../../decisions/remove_secrets.ts';

@@ -2,12 +2,8 @@ import type { Client } from '@temporalio/client';
 import { defaultPayloadConverter } from '@temporalio/common';
 import type { temporal } from '@temporalio/proto';
 import { normalizeIdentity, normalizeSignal } from '../../../workflows/interceptors.ts';
-import {
-  isScheduleInput,
-  type ReceivedSignal,
-  type ScheduleInput,
-  workflowTypes,
-} from '../../contract/workflow_inputs.ts';
+import { isScheduleInput, type ReceivedSignal, type ScheduleInput } from '../../contract/workflow_inputs.ts';
+import { workflowTypes } from '../../contract/workflow_ids.ts';
 import { storeManualSignal } from '../../decisions/manual_signals.ts';
 import type { Policies } from '../../decisions/policies.ts';
 import type { Journal } from '../../journal/journal.ts';

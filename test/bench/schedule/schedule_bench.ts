@@ -1,5 +1,5 @@
 import type { Client } from '@temporalio/client';
-import { workflowIds, type RunInterval } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds, type RunInterval } from '../../../src/contract/workflow_ids.ts';
 import type { Report } from '../../../src/local_stack/report.ts';
 import { createClient } from '../../../src/temporal/connections.ts';
 import { startOfHour } from '../events.ts';

@@ -1,5 +1,5 @@
 import { ApplicationFailure } from '@temporalio/common';
-import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import {
   type ControlPlaneHarness,

@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { readStatus, registerQuery } from '../../../src/queries/statuses.ts';
 import { createQueryClient } from '../../../src/temporal/clients/query_client.ts';
 import { fakeKinds, statement } from '../../queries/fake_kind.ts';

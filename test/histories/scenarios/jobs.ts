@@ -1,5 +1,5 @@
 import { randomUUID } from 'node:crypto';
-import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { destinationTestJob } from '../../../src/destination/destination_test_job.ts';
 import { roleCheckJob } from '../../../src/destination/role_check_job.ts';
 import { findJob, type JobKind, requestJob } from '../../../src/jobs/jobs.ts';

@@ -1,4 +1,4 @@
-import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { DestinationError } from '../../../src/destination/destination.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';

@@ -1,6 +1,6 @@
 import { Context } from '@temporalio/activity';
 import { ApplicationFailure } from '@temporalio/common';
-import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import type { RunStatus } from '../../../src/domain/run_state.ts';
 import { waitFor } from '../../setup/wait_for.ts';

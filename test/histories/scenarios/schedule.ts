@@ -1,4 +1,5 @@
-import { wakeSignal, workflowIds, type ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
+import { wakeSignal, type ScheduleInput } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { readChain, waitUntilIdle, type Scenario } from './scenario.ts';

@@ -1,6 +1,6 @@
 import { ServiceError } from '@temporalio/client';
 import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jest/globals';
-import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { reconcileCommands, reconcileSchedules } from '../../../src/temporal/reconcilers/registry.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
 import type {

@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, beforeEach, describe, expect, it, jest } from '@jest/globals';
 import { Context } from '@temporalio/activity';
 import { randomUUID } from 'node:crypto';
-import { workflowIds, workflowTypes } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../../src/contract/workflow_ids.ts';
 import { continueRun } from '../../../src/decisions/continue_run.ts';
 import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { readStartableRun } from '../../../src/decisions/startable_runs.ts';

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds, workflowTypes } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds, workflowTypes } from '../../../src/contract/workflow_ids.ts';
 import { createExecutionLists } from '../../../src/temporal/clients/executions.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
 import { taskQueues } from '../../../src/temporal/connections.ts';

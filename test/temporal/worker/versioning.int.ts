@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { workflowIds } from '../../../src/contract/workflow_inputs.ts';
+import { workflowIds } from '../../../src/contract/workflow_ids.ts';
 import { countPollers, describeIdlePollers } from '../../../src/temporal/clients/executions.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { type ControlPlaneHarness, createControlPlaneHarness } from '../control_plane_harness.ts';
