@@ -1,8 +1,6 @@
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { X509Certificate } from 'node:crypto';
-import { isAbsolute, resolve } from 'node:path';
 import { createSecureContext } from 'node:tls';
-import { pathToFileURL } from 'node:url';
 import { InterceptingCall, type Interceptor } from '@grpc/grpc-js';
 import {
   Client,
@@ -11,13 +9,11 @@ import {
   defaultGrpcRetryOptions,
   makeGrpcRetryInterceptor,
 } from '@temporalio/client';
-import type { Payload, PayloadCodec } from '@temporalio/common';
 import { toClientOptions } from '@temporalio/envconfig';
-import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry';
-import type { ActivityInterceptorsFactory, InjectedSinks, NativeConnection } from '@temporalio/worker';
+import type { NativeConnection } from '@temporalio/worker';
 import { type Settings, SettingsError } from '../config/settings.ts';
-import type { Tracing } from '../telemetry/trace_provider.ts';
 import { sendsTraces, type TracingSettings } from '../telemetry/tracing.ts';
+import { loadPayloadCodecs } from './payload_codecs.ts';
 
 /** The settings of a connection. */
 export type ConnectionSettings = Pick<
@@ -69,51 +65,6 @@ export function describeConnection(settings: ConnectionSettings): string {
   return [settings.TEMPORAL_ADDRESS, `namespace ${settings.TEMPORAL_NAMESPACE}`, ...how].join(', ');
 }
 
-/**
- * Loads the operator's payload codecs, which encode what Temporal stores of workflows: inputs, results, memos, summaries
- * and signals. Search attributes stay readable, since the server indexes them.
- * @throws SettingsError when the module cannot be loaded or exports something else
- */
-export async function loadPayloadCodecs({
-  EXPORTD_PAYLOAD_CODEC_MODULE: name,
-}: Pick<Settings, 'EXPORTD_PAYLOAD_CODEC_MODULE'>): Promise<PayloadCodec[]> {
-  if (name === undefined) return [];
-  const isPath = name.startsWith('.') || isAbsolute(name);
-  let exported: unknown;
-  try {
-    // A path is relative to the working folder, as in other settings.
-    const imported = (await import(isPath ? pathToFileURL(resolve(name)).href : name)) as object;
-    exported = 'payloadCodecs' in imported ? imported.payloadCodecs : undefined;
-  } catch (error) {
-    const reason = error instanceof Error ? error.message : String(error);
-    throw new SettingsError(`EXPORTD_PAYLOAD_CODEC_MODULE cannot be loaded: ${reason}`);
-  }
-  if (!Array.isArray(exported) || !exported.every(isCodec))
-    throw new SettingsError(
-      "EXPORTD_PAYLOAD_CODEC_MODULE must export `payloadCodecs`, an array of objects with the methods `encode` and `decode` of Temporal's PayloadCodec.",
-    );
-  return exported;
-}
-
-/** Decodes payloads that were read from a history, as the SDK decodes the others. */
-export async function decodePayloads(
-  { options }: Pick<Client, 'options'>,
-  payloads: readonly Payload[],
-): Promise<Payload[]> {
-  let decoded = [...payloads];
-  for (const codec of options.loadedDataConverter.payloadCodecs.toReversed())
-    decoded = await codec.decode(decoded);
-  return decoded;
-}
-
-const isCodec = (value: unknown): value is PayloadCodec =>
-  typeof value === 'object' &&
-  value !== null &&
-  'encode' in value &&
-  'decode' in value &&
-  typeof value.encode === 'function' &&
-  typeof value.decode === 'function';
-
 /** Counts requests to Temporal. */
 interface RequestCounter {
   requests: number;
@@ -139,22 +90,6 @@ async function clientInterceptors(settings: TracingSettings): Promise<ClientInte
   if (!sendsTraces(settings)) return {};
   const { TracedClient } = await import('./workflow_spans.ts');
   return { workflow: [new TracedClient()] };
-}
-
-/** The interceptors of activities: a span for each attempt. */
-export async function activitySpans(tracing: Tracing | undefined): Promise<ActivityInterceptorsFactory[]> {
-  if (!tracing) return [];
-  const { OpenTelemetryActivityInboundInterceptor } = await import('@temporalio/interceptors-opentelemetry');
-  return [(activity) => ({ inbound: new OpenTelemetryActivityInboundInterceptor(activity) })];
-}
-
-/** The sink for spans of workflows. Without tracing it ignores them: a workflow can have started in a process that traces. */
-export async function workflowSinks(
-  tracing: Tracing | undefined,
-): Promise<InjectedSinks<OpenTelemetrySinks>> {
-  if (!tracing) return { exporter: { export: { fn: () => undefined } } };
-  const { workflowSpanSink } = await import('./workflow_spans.ts');
-  return workflowSpanSink(tracing);
 }
 
 type ClientSettings = ConnectionSettings &
@@ -230,25 +165,3 @@ export const clientOfWorkers = async (
     dataConverter: { payloadCodecs: await loadPayloadCodecs(settings) },
     interceptors: await clientInterceptors(settings),
   });
-
-/**
- * The task queues of a deployment. Decisions are separate from exports, so that a pause never waits for rows; maintenance
- * is separate, so that buckets that hang delay no export; and jobs and queries, because people wait for their results.
- */
-export const taskQueues = ({ EXPORTD_TASK_QUEUE_PREFIX }: Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX'>) => ({
-  control: `${EXPORTD_TASK_QUEUE_PREFIX}-control`,
-  export: `${EXPORTD_TASK_QUEUE_PREFIX}-export`,
-  maintenance: `${EXPORTD_TASK_QUEUE_PREFIX}-maintenance`,
-  query: `${EXPORTD_TASK_QUEUE_PREFIX}-query`,
-  jobs: `${EXPORTD_TASK_QUEUE_PREFIX}-jobs`,
-});
-
-/**
- * Temporal's priority keys of workflows, whose activities inherit them; other workflows have its default of 3. Within a
- * priority, projects take turns. Schedules come first, or those outside the cache would start their runs after the next mark.
- * A server without this feature (`matching.useNewMatcher`, `matching.enableFairness`) serves tasks in order of arrival.
- */
-export const taskPriorities = { schedule: 1, scheduled: 2, backfill: 4 } as const;
-
-/** The settings of every execution: its task queue and its workflow task timeout. */
-export type ExecutionSettings = Pick<Settings, 'EXPORTD_TASK_QUEUE_PREFIX' | 'EXPORTD_WORKFLOW_TASK_TIMEOUT'>;

@@ -4,7 +4,8 @@ import proto from '@temporalio/proto';
 import { searchAttributes } from '../../workflows/activity_options.ts';
 import type { Settings } from '../config/settings.ts';
 import { isForbidden, isInvalidRequest } from '../failures/grpc_errors.ts';
-import { type ClientConnection, taskQueues } from './connections.ts';
+import type { ClientConnection } from './connections.ts';
+import { taskQueues } from './task_queues.ts';
 
 /** The names of exportd's search attributes. All have the type Keyword. */
 export const searchAttributeNames: readonly string[] = Object.values(searchAttributes).map(

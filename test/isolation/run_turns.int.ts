@@ -3,7 +3,7 @@ import { workflowIds, workflowTypes } from '../../src/contract/workflow_ids.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
 import { createRunTurns, type RunOrder, type RunTurns } from '../../src/export/run_turns.ts';
 import { runInput } from '../../src/temporal/clients/run_input.ts';
-import { taskQueues } from '../../src/temporal/connections.ts';
+import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { readCondition } from '../../src/projections/export_conditions.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import {

@@ -7,7 +7,7 @@ import { createLogger } from '../../src/telemetry/logger.ts';
 import { createMetrics } from '../../src/telemetry/metrics.ts';
 import { createQueryActivityDependencies } from '../../src/temporal/worker/query_worker.ts';
 import { installRuntime } from '../../src/temporal/worker/worker_process.ts';
-import { taskQueues } from '../../src/temporal/connections.ts';
+import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { fakeKinds } from './fake_kind.ts';
 
 /** A process that runs queries of the fake kind, for tests that kill it. Configured by its environment. */

@@ -3,7 +3,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { readSettings, SettingsError } from '../../src/config/settings.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { createExecutionLists } from '../../src/temporal/clients/executions.ts';
-import { loadPayloadCodecs } from '../../src/temporal/connections.ts';
+import { loadPayloadCodecs } from '../../src/temporal/payload_codecs.ts';
 import { createSignalRecovery } from '../../src/temporal/reconcilers/signal_recovery.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from './control_plane_harness.ts';

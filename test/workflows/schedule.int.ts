@@ -4,7 +4,7 @@ import { temporal } from '@temporalio/proto';
 import { notificationWorkflow } from '../../src/contract/notification_input.ts';
 import { wakeSignal } from '../../src/contract/workflow_inputs.ts';
 import { workflowIds, workflowTypes } from '../../src/contract/workflow_ids.ts';
-import { taskQueues } from '../../src/temporal/connections.ts';
+import { taskQueues } from '../../src/temporal/task_queues.ts';
 import { readLog } from '../decisions/read_log.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { waitFor } from '../setup/wait_for.ts';

@@ -221,17 +221,12 @@ async function describeRelations(settings: Settings): Promise<string> {
 }
 
 async function describeWorkers(settings: Settings): Promise<string> {
-  const [
-    { createClient },
-    { countPollers, describeIdlePollers },
-    { describeConnection },
-    { describeProblem },
-  ] = await Promise.all([
-    import('../../temporal/connections.ts'),
-    import('../../temporal/clients/executions.ts'),
-    import('../../temporal/connections.ts'),
-    import('../../temporal/problems.ts'),
-  ]);
+  const [{ createClient, describeConnection }, { countPollers, describeIdlePollers }, { describeProblem }] =
+    await Promise.all([
+      import('../../temporal/connections.ts'),
+      import('../../temporal/clients/executions.ts'),
+      import('../../temporal/problems.ts'),
+    ]);
   const connection = describeConnection(settings);
   const temporal = await createClient(settings);
   try {

@@ -172,11 +172,10 @@ export function addTemporalCommands(program: Command): void {
 
 /** Registers the missing search attributes and returns their names. */
 async function register(settings: Settings): Promise<string[]> {
-  const [{ createClient }, { registerSearchAttributes }, { describeConnection }, { describeProblem }] =
+  const [{ createClient, describeConnection }, { registerSearchAttributes }, { describeProblem }] =
     await Promise.all([
       import('../../temporal/connections.ts'),
       import('../../temporal/search_attributes.ts'),
-      import('../../temporal/connections.ts'),
       import('../../temporal/problems.ts'),
     ]);
   const temporal = await createClient(settings);

@@ -6,7 +6,7 @@ import { type DescribedExport, destinationUri } from '../../decisions/described_
 import { backfillTraceParent } from '../../decisions/startable_runs.ts';
 import type { Pool } from '../../journal/database.ts';
 import { inTraceOf } from '../../tracing/spans.ts';
-import { taskQueues } from '../connections.ts';
+import { taskQueues } from '../task_queues.ts';
 import { ignoreNotFound, type StartSettings } from './executions.ts';
 import { backfillMetadata } from './user_metadata.ts';
 

@@ -9,7 +9,7 @@ import type { Settings } from '../../config/settings.ts';
 import { type DeploymentSettings, type RunInterval, workflowIds } from '../../contract/workflow_ids.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { deterministicId } from '../../journal/journal.ts';
-import { type ExecutionSettings, taskQueues } from '../connections.ts';
+import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
 
 /** The latest execution of a workflow id. */
 export interface Execution {

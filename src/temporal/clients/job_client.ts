@@ -4,7 +4,7 @@ import type { JobInput } from '../../contract/workflow_inputs.ts';
 import { workflowIds } from '../../contract/workflow_ids.ts';
 import { type JobKind, jobTimeoutMs } from '../../jobs/jobs.ts';
 import type { Pool } from '../../journal/database.ts';
-import { taskQueues } from '../connections.ts';
+import { taskQueues } from '../task_queues.ts';
 import { jobMetadata } from './user_metadata.ts';
 
 /** What starting a job needs to know of its kind. */

@@ -11,7 +11,7 @@ import { codeOf } from '../../contract/markdown.ts';
 import type { Pool } from '../../journal/database.ts';
 import { newDeliveries } from '../../notifications/deliveries.ts';
 import type { NotificationType } from '../../notifications/notification.ts';
-import { type ExecutionSettings, taskQueues } from '../connections.ts';
+import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
 import {
   type ConsoleSettings,
   details,

@@ -5,7 +5,7 @@ import type { BackgroundQueryInput } from '../../contract/background_query_input
 import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import type { BackgroundQueries } from '../../queries/handle_query.ts';
 import { backgroundQueueTimeoutMs } from '../../queries/query_slots.ts';
-import { type ExecutionSettings, taskQueues } from '../connections.ts';
+import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
 import { queryMetadata } from './user_metadata.ts';
 import { ignoreNotFound } from './executions.ts';
 

@@ -2,7 +2,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { RunInput } from '../../contract/workflow_inputs.ts';
 import type { StartableRun } from '../../decisions/startable_runs.ts';
 import { nominalLengthMs } from '../../domain/intervals.ts';
-import { taskQueues } from '../connections.ts';
+import { taskQueues } from '../task_queues.ts';
 
 /** The settings that limit a run. */
 export type RunSettings = Pick<

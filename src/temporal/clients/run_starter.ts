@@ -7,7 +7,7 @@ import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import type { StartableRun } from '../../decisions/startable_runs.ts';
 import { isInvalidRequest } from '../../failures/grpc_errors.ts';
 import { inNewTrace, inTraceOf } from '../../tracing/spans.ts';
-import { taskPriorities, taskQueues } from '../connections.ts';
+import { taskPriorities, taskQueues } from '../task_queues.ts';
 import { describeExecution, ignoreNotFound, isExecutionOf, type StartSettings } from './executions.ts';
 import { runInput, type RunSettings, startDelayOf } from './run_input.ts';
 import { runMetadata } from './user_metadata.ts';

@@ -3,7 +3,7 @@ import type { Settings } from '../../config/settings.ts';
 import type { MaintenanceInput } from '../../contract/workflow_inputs.ts';
 import { workflowIds, workflowTypes } from '../../contract/workflow_ids.ts';
 import type { Pool } from '../../journal/database.ts';
-import { type ExecutionSettings, taskQueues } from '../connections.ts';
+import { type ExecutionSettings, taskQueues } from '../task_queues.ts';
 import { maintenanceMetadata } from './user_metadata.ts';
 import { createBackfillClient } from './backfill_client.ts';
 import { createRunStarter } from './run_starter.ts';

@@ -8,7 +8,7 @@ import { storeManualSignal } from '../../decisions/manual_signals.ts';
 import type { Policies } from '../../decisions/policies.ts';
 import type { Journal } from '../../journal/journal.ts';
 import type { ExecutionLists, ListedExecution } from '../clients/executions.ts';
-import { decodePayloads } from '../connections.ts';
+import { decodePayloads } from '../payload_codecs.ts';
 import { createSignalCounter } from '../../../workflows/signal_counter.ts';
 
 /** Stores the manual signals of schedules that ended before they stored them. */

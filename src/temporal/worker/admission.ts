@@ -4,7 +4,7 @@ import type { ActivityInterceptors } from '@temporalio/worker';
 import { heartbeatIntervalMs } from '../../../activities/run_step.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { WaitingRuns } from '../../decisions/waiting_runs.ts';
-import { taskPriorities } from '../connections.ts';
+import { taskPriorities } from '../task_queues.ts';
 import { type FairActivitySlots, returned, slotsTakenType } from './activity_slots.ts';
 
 /** What admission reads of an attempt. */

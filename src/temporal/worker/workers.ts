@@ -1,7 +1,9 @@
 import { totalmem } from 'node:os';
 import { performance } from 'node:perf_hooks';
+import type { OpenTelemetrySinks } from '@temporalio/interceptors-opentelemetry';
 import {
   type ActivityInterceptorsFactory,
+  type InjectedSinks,
   type NativeConnection,
   Worker,
   type WorkerOptions,
@@ -19,7 +21,8 @@ import type { WaitingRuns } from '../../decisions/waiting_runs.ts';
 import { withLogFields } from '../../telemetry/logger.ts';
 import type { Tracing } from '../../telemetry/trace_provider.ts';
 import { version } from '../../telemetry/version.ts';
-import { activitySpans, loadPayloadCodecs, taskQueues, workflowSinks } from '../connections.ts';
+import { loadPayloadCodecs } from '../payload_codecs.ts';
+import { taskQueues } from '../task_queues.ts';
 import type { ActivitySlots, FairActivitySlots } from './activity_slots.ts';
 import { WorkflowWorker } from './workflow_worker.ts';
 import type { BackfillActivities } from '../../../activities/backfill.ts';
@@ -72,6 +75,22 @@ function idsOf(input: unknown): Record<string, string> {
     (field): field is [string, string] => field[0].endsWith('_id') && typeof field[1] === 'string',
   );
   return Object.fromEntries(ids);
+}
+
+// The packages load the SDK of OpenTelemetry, so processes that do not trace do not import them.
+
+/** The interceptors of activities: a span for each attempt. */
+async function activitySpans(tracing: Tracing | undefined): Promise<ActivityInterceptorsFactory[]> {
+  if (!tracing) return [];
+  const { OpenTelemetryActivityInboundInterceptor } = await import('@temporalio/interceptors-opentelemetry');
+  return [(activity) => ({ inbound: new OpenTelemetryActivityInboundInterceptor(activity) })];
+}
+
+/** The sink for spans of workflows. Without tracing it ignores them: a workflow can have started in a process that traces. */
+async function workflowSinks(tracing: Tracing | undefined): Promise<InjectedSinks<OpenTelemetrySinks>> {
+  if (!tracing) return { exporter: { export: { fn: () => undefined } } };
+  const { workflowSpanSink } = await import('../workflow_spans.ts');
+  return workflowSpanSink(tracing);
 }
 
 /** Activities by the worker that runs them. */

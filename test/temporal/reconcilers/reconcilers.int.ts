@@ -7,7 +7,7 @@ import { endRun } from '../../../src/decisions/run_outcomes.ts';
 import { readStartableRun } from '../../../src/decisions/startable_runs.ts';
 import { readCommand } from '../../../src/journal/commands.ts';
 import { createReconcileLoops } from '../../../src/temporal/reconcilers/reconcile_loops.ts';
-import { taskQueues } from '../../../src/temporal/connections.ts';
+import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { searchAttributes } from '../../../workflows/activity_options.ts';
 import { createLaggingExport } from '../../decisions/lagging_export.ts';
 import { waitFor } from '../../setup/wait_for.ts';

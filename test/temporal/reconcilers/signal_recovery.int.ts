@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { workflowIds, workflowTypes } from '../../../src/contract/workflow_ids.ts';
 import { createExecutionLists } from '../../../src/temporal/clients/executions.ts';
 import { createSignalRecovery } from '../../../src/temporal/reconcilers/signal_recovery.ts';
-import { taskQueues } from '../../../src/temporal/connections.ts';
+import { taskQueues } from '../../../src/temporal/task_queues.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../control_plane_harness.ts';
 import { readCommands } from '../../journal/read_commands.ts';

@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import type { WaitingRuns } from '../../../src/decisions/waiting_runs.ts';
-import { taskPriorities } from '../../../src/temporal/connections.ts';
+import { taskPriorities } from '../../../src/temporal/task_queues.ts';
 import {
   createActivitySlots,
   createFairActivitySlots,
