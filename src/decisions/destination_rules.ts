@@ -1,5 +1,6 @@
-import { configAttribute } from '../destination/formats.ts';
-import { keysCollide, locationOf } from '../destination/keys.ts';
+import { configAttribute } from '../destination/config_fields.ts';
+import { keysCollide } from '../destination/key_collisions.ts';
+import { locationOf } from '../destination/bucket_location.ts';
 import type { BatchExportDefinition, LiveBatchExport } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { canShareIntervals } from '../domain/intervals.ts';

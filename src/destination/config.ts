@@ -2,25 +2,17 @@ import * as z from 'zod';
 import type { Settings } from '../config/settings.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import type { AllowedPrivateAddresses } from '../network/outgoing_url.ts';
+import { type FileFormat, fileFormatOf, fileFormats } from './formats.ts';
+import { configAttribute, formatNames, givenFields, parseFields, rejectField } from './config_fields.ts';
+import { keyLengthProblem } from './keys.ts';
 import {
-  configAttribute,
-  type FileFormat,
-  fileFormatOf,
-  fileFormats,
-  formatNames,
-  givenFields,
-  parseFields,
-  rejectField,
-} from './formats.ts';
-import {
+  tablePrefixProblem,
   fileFolder,
-  keyLengthProblem,
-  partitionColumns,
   partitionProblem,
   prefixProblem,
   prefixVariables,
-  tablePrefixProblem,
-} from './keys.ts';
+} from './prefix.ts';
+import { partitionColumns } from './partitions.ts';
 import { endpointProblem } from './endpoint.ts';
 import { rowSelectionFields } from './selection_config.ts';
 

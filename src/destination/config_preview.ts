@@ -10,8 +10,10 @@ import {
   type DestinationSettings,
   maxFileBytesOf,
 } from './config.ts';
-import { encodingOf, fileFormatOf, givenFields, parseFields } from './formats.ts';
-import { fileFolder, fileKey, type KeySpec, manifestKey } from './keys.ts';
+import { encodingOf, fileFormatOf } from './formats.ts';
+import { givenFields, parseFields } from './config_fields.ts';
+import { fileKey, type KeySpec, manifestKey } from './keys.ts';
+import { fileFolder } from './prefix.ts';
 
 /** What an export will write, as far as its config alone determines it. */
 export interface DestinationPreview {

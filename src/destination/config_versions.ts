@@ -7,7 +7,9 @@ import type { Connection, Pool } from '../journal/database.ts';
 import type { RowQuery, RowSelection } from '../source/row_selection.ts';
 import { defaultFields, followsSource, secretFields } from './config.ts';
 import { DestinationError } from './destination.ts';
-import { fileFolder, locationOf, partitionColumnsOf } from './keys.ts';
+import { fileFolder } from './prefix.ts';
+import { locationOf } from './bucket_location.ts';
+import { partitionColumnsOf } from './partitions.ts';
 import { circuitOf } from './requests.ts';
 import { selectionOf } from './selection_config.ts';
 import {

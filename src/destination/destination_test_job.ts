@@ -1,7 +1,7 @@
 import { handlerOf, type JobDependencies, type JobHandler, type JobKind } from '../jobs/jobs.ts';
 import { testS3, type TestStep } from './bucket_test.ts';
 import { parseS3Config } from './config.ts';
-import { locationOf } from './keys.ts';
+import { locationOf } from './bucket_location.ts';
 import { storeTraits } from './store_traits.ts';
 import { openSealed, type SealedConfig } from './sealed_config.ts';
 

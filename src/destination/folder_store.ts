@@ -9,7 +9,7 @@ import { type Bound, bounds, boundText } from '../config/bounds.ts';
 import { provesBytes, requireField, unprovenBytes } from './answers.ts';
 import { DestinationError } from './destination.ts';
 import { conditionFailureCodes, isErrorType } from './errors.ts';
-import { reservedFolders } from './keys.ts';
+import { reservedFolders } from './prefix.ts';
 import { type S3Requests, sendCommand } from './requests.ts';
 import { listProgress, nextToken } from './bucket_reader.ts';
 import { deleteObject } from './delete_object.ts';

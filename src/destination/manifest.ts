@@ -12,7 +12,7 @@ import {
 } from '../domain/run_state.ts';
 import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
-import { type PartitionColumn, partitionColumns, partitionIn } from './keys.ts';
+import { type PartitionColumn, partitionColumns, partitionIn } from './partitions.ts';
 
 /** Ids, times, numbers and names. A run that adopts a manifest stores its texts in the journal. */
 const maxShortText = 200;

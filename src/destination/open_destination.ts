@@ -20,15 +20,15 @@ import { circuitOf, createS3Requests, type DestinationContext, probeS3 } from '.
 import { maxFileBytesOf, parseS3Config, type S3Config } from './config.ts';
 import { encodingOf } from './formats.ts';
 import {
-  fileFolder,
   type FileIdentity,
   fileKey,
   fileKeyPattern,
   type KeySpec,
-  locationOf,
   manifestKey,
   rejectedKey,
 } from './keys.ts';
+import { fileFolder } from './prefix.ts';
+import { locationOf } from './bucket_location.ts';
 import { readTraits, storeTraits, unknownTraits } from './store_traits.ts';
 import { type FolderStore, openFolderStore } from './folder_store.ts';
 import { deleteFile, deleteHeldVersion, deleteIfUnchanged, deleteObject } from './delete_object.ts';

@@ -5,7 +5,9 @@
 import { type Model, models } from '../domain/batch_export.ts';
 import { fileExtension } from '../encoding/encode_block.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
-import { fileFolder, fileKey, type FileIdentity, type KeySpec, locationOf, rejectedKey } from './keys.ts';
+import { fileKey, type FileIdentity, type KeySpec, rejectedKey } from './keys.ts';
+import { fileFolder } from './prefix.ts';
+import { locationOf } from './bucket_location.ts';
 import type { Manifest } from './manifest.ts';
 
 /** The fields of a stored config that decide about keys. */

@@ -1,9 +1,38 @@
-/** Which partitions suit an export. */
+/** The partitions of files: their columns and values, and which suit an export. */
 import { CommandRejected } from '../domain/errors.ts';
 import { nominalLengthMs } from '../domain/intervals.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
-import { rejectField } from './formats.ts';
-import { partitionColumnsOf } from './keys.ts';
+import { rejectField } from './config_fields.ts';
+
+/** The columns that files can be partitioned by, in the order of their folders. They depend on the interval alone. */
+export const partitionColumns = ['date', 'hour'] as const;
+export type PartitionColumn = (typeof partitionColumns)[number];
+
+/** The values of partitions, as keys and manifests have them: `{date: '2026-11-01', hour: '07'}`. */
+type Partition = Readonly<Partial<Record<PartitionColumn, string>>>;
+
+/** Their values in the template of a folder: the start of the interval in UTC. */
+export const partitionTemplates = { date: '{year}-{month}-{day}', hour: '{hour}' };
+
+/** The partitions of a stored config, or of one of a request that was validated. Those of former versions have none. */
+export const partitionColumnsOf = (config: Readonly<Record<string, unknown>>): readonly PartitionColumn[] =>
+  (config as { partition_by?: readonly PartitionColumn[] | null }).partition_by ?? [];
+
+/** The values of the partitions of an interval. @param start its start, ISO 8601 */
+export function partitionOf(start: string, columns: readonly PartitionColumn[]): Partition {
+  const time = new Date(start).toISOString();
+  const values = { date: time.slice(0, 10), hour: time.slice(11, 13) };
+  return Object.fromEntries(columns.map((column) => [column, values[column]]));
+}
+
+/** The values of partitions that a key of a file has; none for a file from before its export had them. */
+export const partitionIn = (key: string, columns: readonly PartitionColumn[]): Partition =>
+  Object.fromEntries(
+    columns.flatMap((column) => {
+      const segment = key.split('/').find((part) => part.startsWith(`${column}=`));
+      return segment === undefined ? [] : [[column, segment.slice(column.length + 1)]];
+    }),
+  );
 
 /** The longest interval that a partition can tell from others, in milliseconds, and its name. */
 const longestIntervals = { date: [86_400_000, 'a day'], hour: [3_600_000, 'an hour'] } as const;

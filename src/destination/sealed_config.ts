@@ -7,8 +7,8 @@ import {
   requireDestinationType,
   secretFields,
 } from './config.ts';
-import { rejectField } from './formats.ts';
-import { serverOf } from './keys.ts';
+import { rejectField } from './config_fields.ts';
+import { serverOf } from './bucket_location.ts';
 
 export type Fields = Readonly<Record<string, unknown>>;
 type SealedSecrets = Readonly<Record<string, string>>;

@@ -6,7 +6,7 @@ import { FilterError } from '../filters/operand.ts';
 import { type FilterOperator, filterOperators, type PropertyFilter } from '../filters/schema.ts';
 import { checkFilters } from '../source/row_query/selected_rows.ts';
 import type { RowSelection } from '../source/row_selection.ts';
-import { rejectField } from './formats.ts';
+import { rejectField } from './config_fields.ts';
 
 const filterTypes = ['event', 'person', 'event_metadata', 'hogql', 'dialect'] as const;
 const runFields = ['data_interval_start', 'data_interval_end'];

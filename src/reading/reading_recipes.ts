@@ -1,7 +1,9 @@
 import type { Model } from '../domain/batch_export.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import type { FileFormat } from '../destination/formats.ts';
-import { constantPrefix, manifestFolder, type PartitionColumn, tableRoot } from '../destination/keys.ts';
+import { manifestFolder } from '../destination/keys.ts';
+import { constantPrefix, tableRoot } from '../destination/prefix.ts';
+import type { PartitionColumn } from '../destination/partitions.ts';
 
 /** What decides how the files of an export are read. */
 interface ReadableExport {

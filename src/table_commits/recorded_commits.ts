@@ -1,7 +1,8 @@
 /** What exportd knows of the commits to tables, and what is wrong with a table. */
 import { createRunSteps } from '../decisions/run_steps.ts';
 import { createConfigReader } from '../destination/config_versions.ts';
-import { type PartitionColumn, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
+import { tableLocationOf } from '../tables/table_store.ts';
+import { type PartitionColumn, partitionColumnsOf } from '../destination/partitions.ts';
 import type { Model } from '../domain/batch_export.ts';
 import { requireGeneration } from '../domain/run.ts';
 import type { ExistingRun, RunSpec, RunState } from '../domain/run_state.ts';

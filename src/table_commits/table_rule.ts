@@ -1,6 +1,8 @@
 import { DestinationError } from '../destination/destination.ts';
-import { formatNames, rejectField } from '../destination/formats.ts';
-import { locationOf, partitionColumnsOf, tableLocationOf } from '../destination/keys.ts';
+import { formatNames, rejectField } from '../destination/config_fields.ts';
+import { tableLocationOf } from '../tables/table_store.ts';
+import { locationOf } from '../destination/bucket_location.ts';
+import { partitionColumnsOf } from '../destination/partitions.ts';
 import type { ConfigRule } from '../decisions/config_rule.ts';
 import type { ExportWithConfig } from '../decisions/exports_with_config.ts';
 import type { Model } from '../domain/batch_export.ts';

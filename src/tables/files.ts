@@ -1,5 +1,5 @@
 /** The files of a table as exportd knows them: keys of the bucket, and the intervals that they were added for. */
-import { type PartitionColumn, partitionOf } from '../destination/keys.ts';
+import { type PartitionColumn, partitionOf } from '../destination/partitions.ts';
 import type { TableStore } from './table_store.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import type { DataInterval } from '../domain/intervals.ts';

@@ -1,6 +1,6 @@
 /** The columns of a Delta table: those of its files, and those of its partitions. */
 import * as z from 'zod';
-import type { PartitionColumn } from '../destination/keys.ts';
+import type { PartitionColumn } from '../destination/partitions.ts';
 import { hasFewValues } from '../destination/manifest.ts';
 import type { ColumnType, ExportedColumn } from '../source/row_selection.ts';
 import { tableError } from './table_error.ts';

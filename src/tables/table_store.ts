@@ -1,6 +1,8 @@
 import type { Settings } from '../config/settings.ts';
+import { locationOf } from '../destination/bucket_location.ts';
 import type { FolderStore } from '../destination/folder_store.ts';
-import { type PartitionColumn, tableRoot } from '../destination/keys.ts';
+import type { PartitionColumn } from '../destination/partitions.ts';
+import { tableRoot } from '../destination/prefix.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import type { Model } from '../domain/batch_export.ts';
 
@@ -26,4 +28,11 @@ export function tableOf(
   const root = tableRoot(prefix, model);
   const location = `${destination.location}/${root}`;
   return { ...destination.folder(root), location, partitionColumns, settings };
+}
+
+/** Identifies the table of a stored config: server, bucket and folder; null without a table. */
+export function tableLocationOf(config: Readonly<Record<string, unknown>>, model: Model): string | null {
+  const { table_format, prefix } = config;
+  if (typeof table_format !== 'string' || typeof prefix !== 'string') return null;
+  return `${locationOf(config)}/${tableRoot(prefix, model)}`;
 }

@@ -1,5 +1,5 @@
 import { hash } from 'node:crypto';
-import { partitionColumns, partitionIn, partitionOf } from '../destination/keys.ts';
+import { partitionColumns, partitionIn, partitionOf } from '../destination/partitions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { expectedRows } from '../domain/difference.ts';
 import { fileSequences } from '../domain/exported_files.ts';

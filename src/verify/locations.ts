@@ -8,7 +8,8 @@ import {
   selectionOfConfig,
 } from '../destination/config_versions.ts';
 import { DestinationError } from '../destination/destination.ts';
-import { constantPrefix, locationOf } from '../destination/keys.ts';
+import { constantPrefix } from '../destination/prefix.ts';
+import { locationOf } from '../destination/bucket_location.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { foreignBecause } from '../destination/own_keys.ts';
 import type { DestinationContext } from '../destination/requests.ts';

@@ -1,20 +1,11 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { parseS3Config } from '../../src/destination/config.ts';
-import {
-  fileFolder,
-  fileKey,
-  keyLengthProblem,
-  keysCollide,
-  type KeySource,
-  locationOf,
-  manifestKey,
-  partitionIn,
-  partitionOf,
-  prefixesOverlap,
-  prefixProblem,
-  rejectedKey,
-} from '../../src/destination/keys.ts';
+import { fileKey, keyLengthProblem, manifestKey, rejectedKey } from '../../src/destination/keys.ts';
+import { fileFolder, prefixProblem } from '../../src/destination/prefix.ts';
+import { keysCollide, type KeySource, prefixesOverlap } from '../../src/destination/key_collisions.ts';
+import { locationOf } from '../../src/destination/bucket_location.ts';
+import { partitionIn, partitionOf } from '../../src/destination/partitions.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { randomCases } from '../setup/effort.ts';
 import { previewOf } from '../../src/destination/config_preview.ts';

@@ -1,7 +1,7 @@
 import type { Settings } from '../../config/settings.ts';
 import { type RangeFile, readFiles, type StoredFile } from '../../decisions/read_files.ts';
 import { inDestination, readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
-import { partitionColumnsOf } from '../../destination/keys.ts';
+import { partitionColumnsOf } from '../../destination/partitions.ts';
 import { manifestOf } from '../../destination/manifest.ts';
 import {
   areComparable,
