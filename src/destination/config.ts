@@ -5,13 +5,7 @@ import type { AllowedPrivateAddresses } from '../network/outgoing_url.ts';
 import { type FileFormat, fileFormatOf, fileFormats } from './formats.ts';
 import { configAttribute, formatNames, givenFields, parseFields, rejectField } from './config_fields.ts';
 import { keyLengthProblem } from './keys.ts';
-import {
-  tablePrefixProblem,
-  fileFolder,
-  partitionProblem,
-  prefixProblem,
-  prefixVariables,
-} from './prefix.ts';
+import { fileFolder, partitionProblem, prefixProblem, prefixVariables } from './prefix.ts';
 import { partitionColumns } from './partitions.ts';
 import { endpointProblem } from './endpoint.ts';
 import { rowSelectionFields } from './selection_config.ts';
@@ -46,8 +40,8 @@ export type DestinationSettings = Pick<
    * assume the role of another. Stored configs have theirs.
    */
   readonly external_id?: string;
-  /** For configs of requests: what their files can be besides, by the values of `table_format`. */
-  readonly tableFormats?: readonly string[];
+  /** For configs of requests: checks that a target can get their files. @throws CommandRejected */
+  readonly checkTarget?: (fields: TargetFields) => void;
 };
 
 /** The only type of destination. The API and stored configs name it. */
@@ -211,9 +205,12 @@ const fields = {
 export const configSchema = z.strictObject(fields);
 type Fields = Readonly<z.infer<typeof configSchema>>;
 
+/** The fields that decide whether a target gets the files, besides their manifests. */
+export type TargetFields = Pick<Fields, 'table_format' | 'file_format' | 'prefix'>;
+
 /**
  * JSON Schema of the configs that requests may send, for the OpenAPI document. Null stands for the default of a field.
- * @param tableFormats as of `DestinationSettings`
+ * @param tableFormats the values of `table_format`
  */
 export function configDocument(tableFormats: readonly string[]): Readonly<Record<string, unknown>> {
   const schema = z.toJSONSchema(
@@ -254,9 +251,9 @@ export function parseS3Config(config: unknown, settings: DestinationSettings): S
   const given = givenFields(config);
   requireNonEmpty(given);
   const parsed = parseFields(configSchema, given);
-  checkTableFormat(parsed, settings.tableFormats);
   const format = fileFormatOf(parsed);
   checkPrefix(parsed);
+  settings.checkTarget?.(parsed);
   checkEndpoint(parsed, settings.EXPORTD_ALLOW_PRIVATE_ENDPOINTS);
   const external_id = externalIdOf(parsed, settings.external_id);
   checkPairs({ ...parsed, external_id });
@@ -270,25 +267,10 @@ function requireNonEmpty(given: Readonly<Record<string, unknown>>): void {
   if (empty[0] !== undefined) throw rejectField(empty[0], emptyInputs(empty));
 }
 
-export function checkTableFormat(
-  { table_format }: Pick<Fields, 'table_format'>,
-  supported: DestinationSettings['tableFormats'],
-): void {
-  if (table_format === null || !supported || supported.includes(table_format)) return;
-  throw rejectField(
-    'table_format',
-    `This table format is not supported. Supported table formats are ${formatNames(supported)}.`,
-  );
-}
-
 /** @throws CommandRejected when keys below the prefix would be invalid or too long */
-export function checkPrefix(config: Pick<Fields, 'prefix' | 'table_format' | 'partition_by'>): void {
-  const { prefix, table_format } = config;
-  const problem =
-    prefixProblem(prefix) ??
-    partitionProblem(config) ??
-    keyLengthProblem(fileFolder(config)) ??
-    (table_format && tablePrefixProblem(prefix));
+export function checkPrefix(config: Pick<Fields, 'prefix' | 'partition_by'>): void {
+  const { prefix } = config;
+  const problem = prefixProblem(prefix) ?? partitionProblem(config) ?? keyLengthProblem(fileFolder(config));
   if (problem !== null) throw rejectField('prefix', problem);
 }
 

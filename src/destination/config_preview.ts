@@ -3,13 +3,7 @@ import { textEncoder } from '../encoding/encode_block.ts';
 import type { EncodingOptions } from '../encoding/encoder.ts';
 import { parquetEncoder } from '../encoding/parquet_encoder.ts';
 import type { RowSelection } from '../source/row_selection.ts';
-import {
-  checkPrefix,
-  checkTableFormat,
-  configSchema,
-  type DestinationSettings,
-  maxFileBytesOf,
-} from './config.ts';
+import { checkPrefix, configSchema, type DestinationSettings, maxFileBytesOf } from './config.ts';
 import { encodingOf, fileFormatOf } from './formats.ts';
 import { givenFields, parseFields } from './config_fields.ts';
 import { fileKey, type KeySpec, manifestKey } from './keys.ts';
@@ -51,7 +45,7 @@ const previewFields = configSchema
  */
 export function previewOf(
   config: unknown,
-  { tableFormats }: Pick<DestinationSettings, 'tableFormats'> = {},
+  { checkTarget }: Pick<DestinationSettings, 'checkTarget'> = {},
 ): DestinationPreview {
   const given = Object.entries(givenFields(config)).filter(
     ([field, value]) => field in previewFields.shape && value !== '',
@@ -64,12 +58,11 @@ export function previewOf(
     include_events,
     exclude_events,
     filters,
-    table_format,
     partition_by,
   } = parsed;
-  checkTableFormat(parsed, tableFormats);
-  checkPrefix({ prefix, table_format, partition_by });
+  checkPrefix({ prefix, partition_by });
   const encoding = encodingOf({ ...parsed, ...fileFormatOf(parsed) });
+  checkTarget?.({ ...parsed, prefix });
   const nameOf = (key: string): string => `s3://${bucket_name}/${key}`;
   const file = { generation: 1, range: null, file: max_file_size_mb === null ? null : 0, mark: null };
   return {

@@ -14,7 +14,7 @@ const allCompressions: readonly string[] = [...textCompressions, ...parquetCompr
 
 /**
  * A file format with a compression that it supports, and the level of the compression; null is its usual one. Only Parquet
- * has bloom filters, and can be the files of a table.
+ * has bloom filters.
  */
 export type FileFormat = (
   | { readonly file_format: TextFileFormat; readonly compression: TextCompression | null }
@@ -22,7 +22,6 @@ export type FileFormat = (
 ) & {
   readonly compression_level: number | null;
   readonly bloom_filters: boolean;
-  readonly table_format: string | null;
 };
 
 /** The file formats; the first is the default. */
@@ -32,30 +31,26 @@ export const fileFormats = [...textFileFormats, 'Parquet'] as const;
  * Checks that a file format supports a compression, and the compression its level.
  * @throws CommandRejected with `compression`; the message repeats its value only if another format supports it
  * @throws CommandRejected with `compression_level`
- * @throws CommandRejected with `bloom_filters` or `table_format`
+ * @throws CommandRejected with `bloom_filters`
  */
 export function fileFormatOf({
   file_format,
   compression,
   compression_level,
   bloom_filters,
-  table_format,
 }: {
   readonly file_format: FileFormat['file_format'];
   readonly compression: string | null;
   readonly compression_level: number | null;
   readonly bloom_filters: boolean;
-  readonly table_format: string | null;
 }): FileFormat {
-  const options = { compression_level, bloom_filters, table_format };
+  const options = { compression_level, bloom_filters };
   const format =
     file_format === 'Parquet'
       ? { file_format, compression: supported(file_format, parquetCompressions, compression), ...options }
       : { file_format, compression: supported(file_format, textCompressions, compression), ...options };
   if (bloom_filters && file_format !== 'Parquet')
     throw rejectField('bloom_filters', "The field 'bloom_filters' requires 'file_format' to be 'Parquet'.");
-  if (table_format !== null && file_format !== 'Parquet')
-    throw rejectField('table_format', "The field 'table_format' requires 'file_format' to be 'Parquet'.");
   checkLevel(format);
   return format;
 }

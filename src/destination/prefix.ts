@@ -97,13 +97,6 @@ export function constantPrefix(template: string): string {
 export const tableRoot = (template: string, model: Model): string =>
   constantPrefix(template.replaceAll('{table}', model));
 
-/** Returns why a valid prefix cannot be that of a table; null if it can. */
-export function tablePrefixProblem(template: string): string | null {
-  if (tableRoot(template, 'events') === '')
-    return 'The first segment of the prefix of a table must have no time in it, such as events/{year}: the table is in that folder.';
-  return null;
-}
-
 /** Joins the parts of a key, without those that are empty. */
 export const joinSegments = (...segments: readonly string[]): string =>
   segments.filter((segment) => segment !== '').join('/');

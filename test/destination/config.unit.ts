@@ -7,6 +7,7 @@ import { manifestSchema } from '../../src/destination/manifest.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { type FilterOperator, filterOperators } from '../../src/filters/schema.ts';
 import { defaultConfig } from './default_config.ts';
+import { checkTable } from '../../src/tables/table_formats.ts';
 import { rejectPartitions } from '../../src/destination/partitions.ts';
 import { propertyFilters, rejectSelectionForModel } from '../../src/destination/selection_config.ts';
 
@@ -16,7 +17,7 @@ describe('the config of an S3 destination', () => {
   const strict = {
     EXPORTD_ALLOW_PRIVATE_ENDPOINTS: false,
     EXPORTD_ALLOW_AWS_CREDENTIAL_CHAIN: true,
-    tableFormats: ['delta'],
+    checkTarget: checkTable,
   };
 
   function rejectionOf(config: unknown): { detail: string; attr: string | null } {

@@ -6,6 +6,7 @@ import { fileFolder, prefixProblem } from '../../src/destination/prefix.ts';
 import { keysCollide, type KeySource, prefixesOverlap } from '../../src/destination/key_collisions.ts';
 import { locationOf } from '../../src/destination/bucket_location.ts';
 import { partitionIn, partitionOf } from '../../src/destination/partitions.ts';
+import { checkTable } from '../../src/tables/table_formats.ts';
 import { CommandRejected } from '../../src/domain/errors.ts';
 import { randomCases } from '../setup/effort.ts';
 import { previewOf } from '../../src/destination/config_preview.ts';
@@ -438,8 +439,8 @@ describe('the preview of an S3 config', () => {
     ['bucket_name', { bucket_name: '-' }],
     ['table_format', { file_format: 'Parquet', prefix: 'events', table_format: 'hudi' }],
   ])('rejects an invalid %s', (field, config) => {
-    expect(() => previewOf(config, { tableFormats: ['delta'] })).toThrow(CommandRejected);
-    expect(() => previewOf(config, { tableFormats: ['delta'] })).toThrow(
+    expect(() => previewOf(config, { checkTarget: checkTable })).toThrow(CommandRejected);
+    expect(() => previewOf(config, { checkTarget: checkTable })).toThrow(
       expect.objectContaining({ attr: `destination__config__${field}` }),
     );
   });

@@ -27,7 +27,7 @@ import type { RowQuery } from '../../source/row_selection.ts';
 import { ApiError, invalid, notFound } from '../api_error.ts';
 import type { RouteContext } from '../route_context.ts';
 import { type BatchExportRow, requireBatchExport, toUtc } from './read_model.ts';
-import { type CreateBody, requestChoices, type UpdateBody } from './schema.ts';
+import { type CreateBody, configChecks, type UpdateBody } from './schema.ts';
 import type { ConfigStore } from '../../destination/sealed_config.ts';
 
 /** The fields of a definition that a body sets directly; destination configs are stored in versions instead. */
@@ -96,7 +96,7 @@ export async function configStoreOf(
   );
   const [project] = rows;
   if (!project) throw notFound();
-  return { keyRing, settings: { ...settings, ...requestChoices, external_id: project.external_id } };
+  return { keyRing, settings: { ...settings, ...configChecks, external_id: project.external_id } };
 }
 
 /**

@@ -2,7 +2,7 @@ import * as z from 'zod';
 import { bounds } from '../../config/bounds.ts';
 import { testSteps } from '../../destination/bucket_test.ts';
 import { configDocument } from '../../destination/config.ts';
-import { tableFormats } from '../../tables/table_formats.ts';
+import { checkTable, tableFormats } from '../../tables/table_formats.ts';
 import { models } from '../../domain/batch_export.ts';
 import { coverageReasons, coverageStates } from '../../domain/coverage.ts';
 import { isTimeZone, parseInterval } from '../../domain/intervals.ts';
@@ -247,8 +247,8 @@ const interval = z
 const offset = (max: number) =>
   z.number().int().min(0, 'Must be at least 0.').max(max, `Must be at most ${max}.`);
 
-/** What configs of requests may have besides what every destination has. */
-export const requestChoices = { tableFormats };
+/** What optional capabilities check of the configs of requests. */
+export const configChecks = { checkTarget: checkTable };
 
 const documentOfConfig = withPosthogFields(configDocument(tableFormats));
 

@@ -21,7 +21,7 @@ import {
   type WritableDefinition,
 } from '../batch_exports/changes.ts';
 import { type BatchExportRow, requireBatchExport } from '../batch_exports/read_model.ts';
-import { requestChoices, type UpdateBody } from '../batch_exports/schema.ts';
+import { configChecks, type UpdateBody } from '../batch_exports/schema.ts';
 import { sourceError } from '../plugins/errors.ts';
 import type { EstimateResponse, PreviewResponse } from './schema.ts';
 import { type DestinationPreview, previewOf } from '../../destination/config_preview.ts';
@@ -237,7 +237,7 @@ export async function previewedExport(
   const type = body.destination?.type;
   if (type !== undefined) requireDestinationType(type);
   const config = { ...current?.config, ...body.destination?.config };
-  const destination = previewOf(config, requestChoices);
+  const destination = previewOf(config, configChecks);
   rejectSelectionForModel(destination.selection, definition.model);
   const { include_events, exclude_events, filters } = destination.selection;
   const selected = { include_events, exclude_events, filters };
