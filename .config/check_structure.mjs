@@ -26,8 +26,8 @@ const capabilities = {
   table: {
     own: /^src\/(tables|table_commits|http\/tables|console|http\/console)\/|^src\/cli\/commands\/tables\.ts/,
     words:
-      // Not the field `table_format` of a destination, nor `table_changed`, a cause of the condition: these are data.
-      /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder|Store)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?|fault|store)\w*|delta|deltalake|tables\/routes\.ts)\b|(?:\.\.|src)\/tables\/\w+\.ts/,
+      // The field `table_format` of a destination is data while nothing compares it, and so is `table_changed`, a cause of the condition.
+      /\b(?:\w*Table(?:Commit|Repair|Version|Health|Folder|Store)\w*|table_(?:commit|repair|location|version|etag|adds|removes|requests?|fault|store)\w*|delta|deltalake|tables\/routes\.ts)\b|\btable_format\s*[!=]==|(?:\.\.|src)\/tables\/\w+\.ts/,
     settings: /\bEXPORTD_TABLE_\w+/,
   },
   webhooks: {
