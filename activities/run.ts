@@ -5,7 +5,7 @@ import { readRunEnd } from '../src/decisions/run_end.ts';
 import { cancelUnlessPublishing, endRun, type RunOutcome } from '../src/decisions/run_outcomes.ts';
 import { readRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
 import type { BarrierState } from '../src/domain/barrier.ts';
-import type { ReplacementOutcome } from '../src/domain/exported_files.ts';
+import type { ReplacementOutcome } from '../src/domain/replacement_check.ts';
 import { RunEnded } from '../src/domain/run.ts';
 import type { RunStatus } from '../src/domain/run_state.ts';
 import {

@@ -6,7 +6,7 @@ import {
 } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { configsOfBucket, foreignBecause } from '../destination/own_keys.ts';
-import type { AdoptedManifest } from '../domain/exported_files.ts';
+import type { AdoptedManifest } from '../domain/adopted_manifest.ts';
 import type { RunSpec } from '../domain/run_state.ts';
 import type { Pool } from '../journal/database.ts';
 

@@ -1,6 +1,6 @@
 import { bounds } from '../config/bounds.ts';
 import type { DecidedDifference } from '../domain/difference.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import type { JobKind } from '../jobs/jobs.ts';
 
 export interface DifferenceParameters {

@@ -1,12 +1,11 @@
 import {
-  adoptedFiles,
-  type AdoptedManifest,
   type CompletedFile,
   type FileTotals,
   inKeyOrder,
   type RecordedFile,
-  type SortKey,
 } from '../domain/exported_files.ts';
+import { adoptedFiles, type AdoptedManifest } from '../domain/adopted_manifest.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import { type Fingerprint, rowsOfFingerprint, subtractFingerprint } from '../domain/fingerprint.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';
 import { type ExistingRun, filesOf } from '../domain/run_state.ts';

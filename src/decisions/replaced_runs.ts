@@ -1,6 +1,6 @@
 import type { RunInterval } from '../contract/workflow_ids.ts';
 import { areInSameBucket, createMayShrink } from '../destination/config_versions.ts';
-import type { EarlierGenerations } from '../domain/exported_files.ts';
+import type { EarlierGenerations } from '../domain/earlier_generations.ts';
 import {
   adoptedRun,
   decideEarlierGenerations,

@@ -1,5 +1,5 @@
 import { batchExportDecider } from '../domain/batch_export.ts';
-import type { MissingRows } from '../domain/exported_files.ts';
+import type { MissingRows } from '../domain/replacement_check.ts';
 import { decideCancel, runDecider } from '../domain/run.ts';
 import { type ExistingRun, isActiveStatus, mayBePublished, type RunState } from '../domain/run_state.ts';
 import type { Connection } from '../journal/database.ts';

@@ -2,7 +2,7 @@ import { BoundedMap } from '../concurrency/bounded_map.ts';
 import { areInSameBucket } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { backfillDecider, rangeOfPlan } from '../domain/backfill.ts';
-import { nothingEarlier } from '../domain/exported_files.ts';
+import { nothingEarlier } from '../domain/earlier_generations.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';

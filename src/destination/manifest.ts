@@ -10,7 +10,8 @@ import {
   finishedOf,
   sourceBefore,
 } from '../domain/run_state.ts';
-import type { CompletedFile, SortKey } from '../domain/exported_files.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { type PartitionColumn, partitionColumns, partitionIn } from './partitions.ts';
 

@@ -178,8 +178,7 @@ export const rowsOfFingerprint = (fingerprint: Pick<Fingerprint, 'encoded_bucket
  */
 export function differingBuckets(one: Fingerprint, other: Fingerprint) {
   if (!areComparable(one, other)) throw new RangeError('The fingerprints are not comparable.');
-  const ones = new Map(bucketsOf(one).map((bucket) => [bucket.index, bucket]));
-  const others = new Map(bucketsOf(other).map((bucket) => [bucket.index, bucket]));
+  const [ones, others] = [bucketsByIndex(one), bucketsByIndex(other)];
   return [...new Set([...ones.keys(), ...others.keys()])]
     .toSorted((left, right) => left - right)
     .map((index) => ({ index, one: ones.get(index) ?? null, other: others.get(index) ?? null }))
@@ -228,3 +227,51 @@ export const totalOf = (
     fingerprints.flatMap(decodeBits).reduce((sum, { bits }) => sum + bits, 0n),
   ).toString(),
 });
+
+/** The indexes of the buckets with published rows in which the source differs from them. */
+export const bucketsToCompare = (published: Fingerprint, source: Fingerprint): number[] =>
+  differingBuckets(published, source).flatMap(({ index, one }) => (one ? [index] : []));
+
+/** How many published rows the buckets of the source lack, in total. A bucket with more rows makes up for no other. */
+export function countFewerRows(published: Fingerprint, source: Fingerprint): number {
+  const found = bucketsByIndex(source);
+  return bucketsOf(published).reduce(
+    (sum, { index, rows }) => sum + Math.max(0, rows - (found.get(index)?.rows ?? 0)),
+    0,
+  );
+}
+
+/**
+ * Whether exported rows contain every published row: each bucket has the published rows, or the rows that the source had
+ * when it was known to contain the published ones.
+ */
+export function containsPublishedRows(
+  exported: Fingerprint,
+  published: Fingerprint,
+  source: Fingerprint,
+): boolean {
+  if (!areComparable(exported, published) || !areComparable(exported, source)) return false;
+  const [read, proven] = [bucketsByIndex(exported), bucketsByIndex(source)];
+  return bucketsOf(published).every(
+    (bucket) =>
+      isSame(bucket, read.get(bucket.index)) ||
+      isSame(read.get(bucket.index) ?? emptyBucket(bucket.index), proven.get(bucket.index)),
+  );
+}
+
+/** Replaces buckets of a fingerprint; those without rows are removed. */
+export const withBuckets = (
+  fingerprint: Fingerprint,
+  replacements: ReadonlyMap<number, FingerprintBucket>,
+): Fingerprint => ({
+  ...fingerprint,
+  encoded_buckets: encodeBuckets([...new Map([...bucketsByIndex(fingerprint), ...replacements]).values()]),
+});
+
+const bucketsByIndex = (fingerprint: Fingerprint): ReadonlyMap<number, FingerprintBucket> =>
+  new Map(bucketsOf(fingerprint).map((bucket) => [bucket.index, bucket]));
+
+const emptyBucket = (index: number): FingerprintBucket => ({ index, rows: 0, sum: '0' });
+
+const isSame = (one: FingerprintBucket, other: FingerprintBucket | undefined): boolean =>
+  one.rows === other?.rows && one.sum === other.sum;

@@ -1,11 +1,6 @@
-import {
-  type CompletedFile,
-  coversReplaced,
-  type EarlierFile,
-  type EarlierGenerations,
-  type ExportedFile,
-  nothingEarlier,
-} from './exported_files.ts';
+import type { CompletedFile, ExportedFile } from './exported_files.ts';
+import { coversReplaced } from './replacement_check.ts';
+import { type EarlierFile, type EarlierGenerations, nothingEarlier } from './earlier_generations.ts';
 import { createdState, openRange } from './run.ts';
 import { earlierGenerationsOf, type ExistingRun, type RunSpec } from './run_state.ts';
 

@@ -3,16 +3,16 @@ import { CommandRejected } from './errors.ts';
 import type { Decider, Recorded } from './event.ts';
 import {
   addFiles,
-  adoptedFiles,
   type CompletedFile,
-  type EarlierGenerations,
   type ExportRange,
   noFiles,
   type OpenUpload,
   type PlannedPart,
-  type SortKey,
   totalsOf,
 } from './exported_files.ts';
+import { adoptedFiles } from './adopted_manifest.ts';
+import type { EarlierGenerations } from './earlier_generations.ts';
+import type { SortKey } from './sort_key.ts';
 import { addFingerprints, type Fingerprint, haveSameRows } from './fingerprint.ts';
 import {
   type ExistingRun,

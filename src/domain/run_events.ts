@@ -1,16 +1,11 @@
 /** The events of a run's stream. */
 import type { UnsettledBarrier } from './barrier.ts';
 import type { RunMaintenanceEvent } from './comparison.ts';
-import type {
-  AdoptedManifest,
-  EarlierGenerations,
-  ExportedFile,
-  MissingRows,
-  PlannedPart,
-  RecordedFile,
-  ReplacementCheck,
-  SortKey,
-} from './exported_files.ts';
+import type { ExportedFile, PlannedPart, RecordedFile } from './exported_files.ts';
+import type { AdoptedManifest } from './adopted_manifest.ts';
+import type { EarlierGenerations } from './earlier_generations.ts';
+import type { MissingRows, ReplacementCheck } from './replacement_check.ts';
+import type { SortKey } from './sort_key.ts';
 import type { Fingerprint } from './fingerprint.ts';
 import type { InheritedProgress, RangeStep, RunSpec, TargetCommit } from './run_state.ts';
 

@@ -1,15 +1,9 @@
 import type { OpenBarrier, UnsettledBarrier } from './barrier.ts';
 import type { Model } from './batch_export.ts';
-import {
-  addFiles,
-  type AdoptedManifest,
-  type EarlierGenerations,
-  type ExportedFile,
-  type ExportRange,
-  type FileTotals,
-  nothingEarlier,
-  type ReplacementCheck,
-} from './exported_files.ts';
+import { addFiles, type ExportedFile, type ExportRange, type FileTotals } from './exported_files.ts';
+import type { AdoptedManifest } from './adopted_manifest.ts';
+import { type EarlierGenerations, nothingEarlier } from './earlier_generations.ts';
+import type { ReplacementCheck } from './replacement_check.ts';
 import { addFingerprints, emptyFingerprint, type Fingerprint, fingerprintHashOf } from './fingerprint.ts';
 
 /** The recorded failures of a run's attempts by type of error: how many, and when the latest was recorded (ISO 8601). */

@@ -1,4 +1,4 @@
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { JsonValue } from '../domain/event.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';

@@ -9,18 +9,16 @@ import { DestinationError } from '../destination/destination.ts';
 import { parseStoredManifest } from '../destination/stored_manifest.ts';
 import {
   type BaseFiles,
-  bucketsToCompare,
-  containsPublishedRows,
-  countFewerRows,
   coversReplaced,
   type ReplacementCheck,
   type ReplacementOutcome,
   RowsMissingInSource,
-  type SortKey,
-  withBuckets,
-} from '../domain/exported_files.ts';
-import { counted } from '../domain/in_words.ts';
+} from '../domain/replacement_check.ts';
 import {
+  bucketsToCompare,
+  containsPublishedRows,
+  countFewerRows,
+  withBuckets,
   areComparable,
   bucketIntervals,
   bucketsOf,
@@ -29,6 +27,8 @@ import {
   rowsOfFingerprint,
   subtractFingerprint,
 } from '../domain/fingerprint.ts';
+import type { SortKey } from '../domain/sort_key.ts';
+import { counted } from '../domain/in_words.ts';
 import { type DifferenceDecision, expectedRows, netMissingRows } from '../domain/difference.ts';
 import { keptRows } from '../domain/kept_rows.ts';
 import type { ReplacedRun } from '../domain/replaced_generation.ts';

@@ -10,7 +10,7 @@ import {
   type FingerprintHash,
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import { describeStrayRows } from '../source/stray_rows.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';

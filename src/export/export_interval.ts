@@ -14,8 +14,8 @@
  */
 import { DeferredSteps, finishStep } from '../decisions/deferred_steps.ts';
 import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
-import { type CompletedFile, countFewerRows } from '../domain/exported_files.ts';
-import { type Fingerprint, haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
+import { countFewerRows, type Fingerprint, haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
 import {
   type ExistingRun,
   exportedFingerprint,

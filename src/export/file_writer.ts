@@ -1,7 +1,8 @@
 /** Writes one file: joins the bytes of encoded blocks to parts, and sends them while more are encoded. */
 import type { FileUpload } from '../destination/destination.ts';
 import type { Destination } from '../destination/open_destination.ts';
-import type { CompletedFile, PlannedPart, SortKey } from '../domain/exported_files.ts';
+import type { CompletedFile, PlannedPart } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { ReservedBlock } from '../encoding/encode_blocks.ts';
 import type { FileEncoder } from '../encoding/encoder.ts';

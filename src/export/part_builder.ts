@@ -1,6 +1,7 @@
 /** Cuts the bytes of a file into parts, and knows which rows end in which part. */
 import { crc32 } from 'node:zlib';
-import type { BlockCut, PlannedPart, SortKey } from '../domain/exported_files.ts';
+import type { BlockCut, PlannedPart } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import { addFingerprints, type Fingerprint } from '../domain/fingerprint.ts';
 import { formatCrc32 } from '../encoding/compression.ts';
 import type { EncodedBlock, FileAssembly } from '../encoding/encoder.ts';

@@ -18,8 +18,8 @@ import { readFiles } from '../decisions/read_files.ts';
 import type { Destination } from '../destination/open_destination.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
 import { expectedRows } from '../domain/difference.ts';
-import { countFewerRows, type SortKey } from '../domain/exported_files.ts';
 import {
+  countFewerRows,
   areComparable,
   bucketInterval,
   bucketIntervals,
@@ -29,6 +29,7 @@ import {
   haveSameRows,
   rowsOfFingerprint,
 } from '../domain/fingerprint.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { keptRows } from '../domain/kept_rows.ts';
 import { runDecider } from '../domain/run.ts';

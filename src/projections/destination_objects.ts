@@ -1,4 +1,5 @@
-import type { AdoptedManifest, RecordedFile } from '../domain/exported_files.ts';
+import type { RecordedFile } from '../domain/exported_files.ts';
+import type { AdoptedManifest } from '../domain/adopted_manifest.ts';
 import { earlierGenerationsOf, type ExistingRun, type RunSpec } from '../domain/run_state.ts';
 import type { FoldedEvent, StoredStreamEvent } from '../journal/journal.ts';
 import { existingRun, type Projection } from './projection.ts';

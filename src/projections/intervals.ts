@@ -1,6 +1,6 @@
 import type { HistoryDigest, SkippedRange } from '../domain/batch_export.ts';
 import type { StoredDecision } from '../domain/difference.ts';
-import type { MissingRows } from '../domain/exported_files.ts';
+import type { MissingRows } from '../domain/replacement_check.ts';
 import { fingerprintHashOf, totalOf } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import {

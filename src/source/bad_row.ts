@@ -1,5 +1,5 @@
 import pg from 'pg';
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import { safeMessage } from './check/report.ts';
 import { everyRow, type ModelQuery, statementSettings } from './model_query.ts';
 import { unreadableValue } from './replaced_values.ts';

@@ -4,7 +4,7 @@ import { beginStatementSpan, failSpan } from '../tracing/spans.ts';
 import type { ModelQuery } from './model_query.ts';
 import { sameKey, sortKeyAt } from './sort_key.ts';
 import { endOfTuple } from './binary_tuple.ts';
-import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
+import type { RowOfKey, SortKey } from '../domain/sort_key.ts';
 import type { CopiedBlock, CopiedBlocks } from './source.ts';
 import { type NarrowedTuple, narrowTuple } from './replaced_values.ts';
 import { type CopyDataSink, tapCopyData } from './copy_data.ts';

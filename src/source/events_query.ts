@@ -1,4 +1,4 @@
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import {
   fingerprintByScans,
   type TimeBounds,

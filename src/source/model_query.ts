@@ -1,5 +1,5 @@
 import { encodeBuckets, type Fingerprint, type FingerprintHash } from '../domain/fingerprint.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import type { ExportedColumn } from './row_selection.ts';
 import type { RowRange } from './source.ts';
 

@@ -2,7 +2,7 @@ import pg from 'pg';
 import { createKeptValues } from '../concurrency/kept_values.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import { checkBarrier, checkBarriers, openBarrier } from './barrier.ts';
 import { findColumnProblems, readSourceRole } from './check/check_columns.ts';
 import { checkSource } from './check/check_source.ts';

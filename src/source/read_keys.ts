@@ -1,5 +1,5 @@
 /** Reads the keys of rows, without their columns. */
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import { everyRow, type ModelQuery, statementSettings } from './model_query.ts';
 import { defaultPageRows } from './read_ranges.ts';
 import type { RowKey, RowRange } from './source.ts';

@@ -1,4 +1,4 @@
-import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
+import type { RowOfKey, SortKey } from '../domain/sort_key.ts';
 import { inStatementSpan } from '../tracing/spans.ts';
 import type { BadRow, BadRowReader } from './bad_row.ts';
 import { type BlockMemory, copyOut, copyStatement, newMemory } from './copy_out.ts';

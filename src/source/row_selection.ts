@@ -1,4 +1,4 @@
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import type { PropertyFilter } from '../filters/schema.ts';
 
 /** The binary COPY representation of a column, which an encoder reads. */

@@ -1,4 +1,4 @@
-import type { SortKey } from '../domain/exported_files.ts';
+import type { SortKey } from '../domain/sort_key.ts';
 import { fieldOf, formatUuid } from './binary_tuple.ts';
 import type { ModelQuery } from './model_query.ts';
 import { formatTimestamp } from './write_timestamp.ts';

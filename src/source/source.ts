@@ -2,7 +2,7 @@ import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
-import type { RowOfKey, SortKey } from '../domain/exported_files.ts';
+import type { RowOfKey, SortKey } from '../domain/sort_key.ts';
 import type { ListedMapping, SourceReport } from './check/report.ts';
 import type { ExportedColumn, RowSelection } from './row_selection.ts';
 import type { SourceConnectionOptions } from './source_connection.ts';

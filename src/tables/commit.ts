@@ -1,6 +1,7 @@
 /** Commits of runs to a Delta table: which files they add and remove, and the lines that say so. */
 import type { TableStore } from './table_store.ts';
-import type { CompletedFile, EarlierFile } from '../domain/exported_files.ts';
+import type { CompletedFile } from '../domain/exported_files.ts';
+import type { EarlierFile } from '../domain/earlier_generations.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import type { ExportedColumn } from '../source/row_selection.ts';
 import { type Action, type AddAction, formatCommit } from './actions.ts';

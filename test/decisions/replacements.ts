@@ -1,5 +1,5 @@
 import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
-import type { ReplacementOutcome } from '../../src/domain/exported_files.ts';
+import type { ReplacementOutcome } from '../../src/domain/replacement_check.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 
 /** Records that the source has the same rows as the manifest that a run replaces, if it replaces one. */

@@ -3,7 +3,7 @@ import { advanceBackfill } from '../../src/decisions/advance_backfill.ts';
 import { continueRun } from '../../src/decisions/continue_run.ts';
 import { cancelUnlessPublishing, endRun } from '../../src/decisions/run_outcomes.ts';
 import { createRunRecorder } from '../../src/decisions/run_recorder.ts';
-import type { SortKey } from '../../src/domain/exported_files.ts';
+import type { SortKey } from '../../src/domain/sort_key.ts';
 import { encodeBuckets, maxFingerprintBuckets } from '../../src/domain/fingerprint.ts';
 import { attemptOf, GenerationSuperseded, runDecider, RunEnded } from '../../src/domain/run.ts';
 import { type ExistingRun, filesOf } from '../../src/domain/run_state.ts';

@@ -1,14 +1,16 @@
 import { describe, expect, it } from '@jest/globals';
 import type { Model } from '../../src/domain/batch_export.ts';
+import { totalsOf } from '../../src/domain/exported_files.ts';
 import {
   type EarlierFile,
   type EarlierGenerations,
-  type MissingRows,
   nothingEarlier,
+} from '../../src/domain/earlier_generations.ts';
+import {
+  type MissingRows,
   type ReplacementOutcome,
   RowsMissingInSource,
-  totalsOf,
-} from '../../src/domain/exported_files.ts';
+} from '../../src/domain/replacement_check.ts';
 import {
   adoptedRun,
   decideEarlierGenerations,

@@ -1,12 +1,14 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { bucketsToCompare, containsPublishedRows, type SortKey } from '../../src/domain/exported_files.ts';
 import {
+  bucketsToCompare,
+  containsPublishedRows,
   emptyFingerprint,
   encodeBuckets,
   type Fingerprint,
   type FingerprintBucket,
 } from '../../src/domain/fingerprint.ts';
+import type { SortKey } from '../../src/domain/sort_key.ts';
 import { planCuts, rangeSizeOf, splitInterval } from '../../src/export/count.ts';
 import { createBucketSums, mergeKeys } from '../../src/export/exported_keys.ts';
 import { compareKeys } from '../../src/readers/row.ts';

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
-import type { ReplacementCheck } from '../../src/domain/exported_files.ts';
+import type { ReplacementCheck } from '../../src/domain/replacement_check.ts';
 import type { ExistingRun } from '../../src/domain/run_state.ts';
 import { countRows } from '../../src/export/count.ts';
 import { toApplicationFailure } from '../../src/failures/classify_error.ts';

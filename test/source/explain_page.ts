@@ -1,4 +1,4 @@
-import type { SortKey } from '../../src/domain/exported_files.ts';
+import type { SortKey } from '../../src/domain/sort_key.ts';
 import { inTransaction, type Connection, type Pool } from '../../src/journal/database.ts';
 import { type ModelQuery, statementSettings } from '../../src/source/model_query.ts';
 import type { RowRange } from '../../src/source/source.ts';

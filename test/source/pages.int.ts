@@ -1,6 +1,6 @@
 import { beforeAll, describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import type { SortKey } from '../../src/domain/exported_files.ts';
+import type { SortKey } from '../../src/domain/sort_key.ts';
 import { connectToSource } from '../../src/source/source_connection.ts';
 import { eventColumnTypes, eventsQuery } from '../../src/source/events_query.ts';
 import { RelationNotFound, relationsOf } from '../../src/source/relations.ts';

@@ -1,5 +1,5 @@
 import { readSettings, type Settings } from '../../src/config/settings.ts';
-import type { SortKey } from '../../src/domain/exported_files.ts';
+import type { SortKey } from '../../src/domain/sort_key.ts';
 import { createSource } from '../../src/source/postgres_source.ts';
 import { allRows, type ColumnType } from '../../src/source/row_selection.ts';
 import { fieldOf, formatUuid } from '../../src/source/binary_tuple.ts';

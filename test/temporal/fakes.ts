@@ -6,7 +6,7 @@ import type { RunRecorder } from '../../src/decisions/run_recorder.ts';
 import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint, encodeBuckets } from '../../src/domain/fingerprint.ts';
 import { attemptOf } from '../../src/domain/run.ts';
-import type { SortKey } from '../../src/domain/exported_files.ts';
+import type { SortKey } from '../../src/domain/sort_key.ts';
 import { createRunTurns, type RunTurns } from '../../src/export/run_turns.ts';
 import type { YieldableSlots } from '../../src/export/yieldable_slots.ts';
 import { openBarrier } from '../../src/source/barrier.ts';

@@ -17,7 +17,7 @@ import {
 import type { VerificationReport } from '../../src/verify/report.ts';
 import { verifyBatchExport, type VerifyOptions } from '../../src/verify/verify_batch_export.ts';
 import { encodeBuckets, type Fingerprint, type FingerprintBucket } from '../../src/domain/fingerprint.ts';
-import type { SortKey } from '../../src/domain/exported_files.ts';
+import type { SortKey } from '../../src/domain/sort_key.ts';
 import { definitionOf } from '../domain/definition.ts';
 import { createExportHarness, insertEvents } from '../export/export_harness.ts';
 

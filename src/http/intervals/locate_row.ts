@@ -1,5 +1,5 @@
 import { readPublicConfig, selectionOfConfig } from '../../destination/config_versions.ts';
-import type { SortKey } from '../../domain/exported_files.ts';
+import type { SortKey } from '../../domain/sort_key.ts';
 import type { ExistingRun } from '../../domain/run_state.ts';
 import type { Pool } from '../../journal/database.ts';
 import type { RowFinder } from '../../source/source.ts';

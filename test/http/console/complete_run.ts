@@ -1,6 +1,6 @@
 import { createRunRecorder } from '../../../src/decisions/run_recorder.ts';
 import { attemptOf } from '../../../src/domain/run.ts';
-import type { SortKey } from '../../../src/domain/exported_files.ts';
+import type { SortKey } from '../../../src/domain/sort_key.ts';
 import type { Journal } from '../../../src/journal/journal.ts';
 import { recordSameRows } from '../../decisions/replacements.ts';
 import { fileOf } from '../../decisions/simulated_runs.ts';
