@@ -1,6 +1,6 @@
 import pg from 'pg';
 import { SourceBusy, SourceIsStandby } from './source_connection.ts';
-import { MissingSortKey } from './sort_key.ts';
+import { MissingSortKey } from './binary_tuple.ts';
 import { ProtocolError } from './copy_data.ts';
 
 /** An error of a read as plain data, for another thread: a clone of an error loses its class, name and fields. */
