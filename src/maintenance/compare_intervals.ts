@@ -14,208 +14,18 @@ import {
   recordUnchanged,
 } from '../decisions/comparisons.ts';
 import { readDecision } from '../decisions/interval_decisions.ts';
-import { readFiles } from '../decisions/read_files.ts';
-import type { Destination } from '../destination/open_destination.ts';
 import { compareFingerprints, type Comparison, rowsToCompare } from '../domain/comparison.ts';
 import { expectedRows } from '../domain/difference.ts';
-import {
-  countFewerRows,
-  areComparable,
-  bucketInterval,
-  bucketIntervals,
-  bucketsOf,
-  differingBuckets,
-  type Fingerprint,
-  haveSameRows,
-  rowsOfFingerprint,
-} from '../domain/fingerprint.ts';
-import type { SortKey } from '../domain/sort_key.ts';
-import type { DataInterval } from '../domain/intervals.ts';
+import { type Fingerprint, haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
 import { keptRows } from '../domain/kept_rows.ts';
 import { runDecider } from '../domain/run.ts';
 import { type ExistingRun, exportedFingerprint } from '../domain/run_state.ts';
 import { intervalOf } from '../export/run_interval.ts';
-import {
-  areKeysUnreadable,
-  createSourceRowReader,
-  keysNotPublished,
-  KeysUnreadable,
-  mergeKeys,
-  readEarlierKeys,
-  readExportedKeys,
-} from '../export/exported_keys.ts';
+import { createSourceRowReader } from '../export/exported_keys.ts';
 import { readState } from '../journal/journal.ts';
-import type { RowKey } from '../source/source.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
-import { filesHaveKeys } from '../source/read_fingerprints.ts';
-
-/** How many rows are only in the source, and only in the bucket; those that are kept are not counted. */
-interface DifferingKeys {
-  readonly added_rows: number;
-  readonly missing_rows: number;
-}
-
-/** An interval with more rows is not merged: that takes longer than a call may. */
-const maxRows = 5_000_000;
-
-/**
- * Merges the keys of the buckets in which the source and the files of a manifest differ. A bucket with fewer rows can
- * have late ones, which its fingerprint does not show.
- * @returns null if keys cannot be read
- */
-export async function findDifferingKeys(
-  dependencies: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
-  { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
-  { published, now }: { readonly published: Fingerprint; readonly now: Fingerprint },
-  { signal, onMissing }: { readonly signal: AbortSignal; readonly onMissing?: (key: SortKey) => void },
-): Promise<DifferingKeys | null> {
-  const { source, readSelection } = dependencies;
-  const selection = await readSelection(interval);
-  // All events of the project say nothing about the files, which have only the selected ones.
-  const rows = { model: run.spec.model, team_id: interval.team_id, selection };
-  if (now.all_events || !filesHaveKeys(rows)) return null;
-  const differing = differingBuckets(published, now);
-  const ranges = differing.map(({ index }) => bucketInterval(intervalOf(run.spec), now, index));
-  const counts = { published: 0, source: 0 };
-  async function* publishedKeys(keys: AsyncIterable<SortKey>): AsyncGenerator<SortKey> {
-    for await (const key of keys) {
-      counts.published += 1;
-      yield key;
-    }
-  }
-  async function* sourceKeys(): AsyncGenerator<SortKey> {
-    for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
-  }
-  return withExportedKeys(dependencies, { run, interval }, { ranges, signal }, async (files) => {
-    const missing_rows = await mergeKeys(publishedKeys(files), sourceKeys(), {
-      key: () => {
-        counts.source += 1;
-      },
-      missing: onMissing,
-    });
-    const kept = rowsIn(interval.kept_rows, new Set(differing.map(({ index }) => index)));
-    return {
-      added_rows: counts.source - (counts.published - missing_rows),
-      missing_rows: missing_rows - kept,
-    };
-  });
-}
-
-/** How many rows a fingerprint has in some buckets. */
-const rowsIn = (rows: Fingerprint | null, indexes: ReadonlySet<number>): number =>
-  rows === null
-    ? 0
-    : bucketsOf(rows).reduce((sum, bucket) => sum + (indexes.has(bucket.index) ? bucket.rows : 0), 0);
-
-/**
- * Reads the keys that the files of a manifest have in some ranges.
- * @returns null if they cannot be read for good
- */
-async function withExportedKeys<Result>(
-  { journal, openLocation }: Pick<MaintenanceDependencies, 'journal' | 'openLocation'>,
-  { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
-  { ranges, signal }: { readonly ranges: readonly DataInterval[]; readonly signal: AbortSignal },
-  use: (keys: AsyncGenerator<RowKey>, location: Destination) => Promise<Result>,
-): Promise<Result | null> {
-  try {
-    const location = await openLocation(interval);
-    try {
-      const keys = readExportedKeys(run, await readFiles(journal.pool, interval.run_id, run), {
-        location,
-        ranges,
-        onRow: () => undefined,
-        // The rows of the source would pass for late ones.
-        onAbsent: (key) => Promise.reject(new KeysUnreadable(`${key} no longer exists`)),
-        signal,
-      });
-      return await use(keys, location);
-    } finally {
-      location.close();
-    }
-  } catch (error) {
-    if (areKeysUnreadable(error)) return null;
-    throw error;
-  }
-}
-
-/** The late persons of an interval. */
-interface LatePersons {
-  readonly added_rows: number;
-  /** Whether keys were compared, so that there are no others. */
-  readonly is_exact: boolean;
-}
-
-/** More late keys are not looked up in the files of earlier generations: the interval is exported again. */
-const maxLateKeys = 100_000;
-
-/**
- * Finds persons that the source has in an interval and no file of its manifest has. Persons only leave an interval, because
- * each change moves them to a later one. So the keys that are left are read, and compared with those of the files. Buckets
- * that were complete when they were compared before are not read again.
- */
-async function findLatePersons(
-  dependencies: Pick<MaintenanceDependencies, 'journal' | 'source' | 'readSelection' | 'openLocation'>,
-  { run, interval }: { readonly run: ExistingRun; readonly interval: IntervalComparison },
-  { published, now }: { readonly published: Fingerprint; readonly now: Fingerprint },
-  signal: AbortSignal,
-): Promise<LatePersons> {
-  const { examined } = interval;
-  const buckets =
-    examined && areComparable(examined, now)
-      ? differingBuckets(examined, now).filter(({ other }) => other !== null)
-      : bucketsOf(now);
-  const indexes = buckets.map(({ index }) => index);
-  if (indexes.length === 0) return { added_rows: 0, is_exact: true };
-  const byCount = { added_rows: countFewerRows(now, published), is_exact: false };
-  const { source, readSelection } = dependencies;
-  const selection = await readSelection(interval);
-  const rows = { model: run.spec.model, team_id: interval.team_id, selection };
-  if (interval.bucket_rows > maxRows || !filesHaveKeys(rows)) return byCount;
-  const ranges = bucketIntervals(intervalOf(run.spec), now, indexes);
-  async function* sourceKeys(): AsyncGenerator<RowKey> {
-    for (const range of ranges) yield* source.keys({ ...rows, interval: range }, signal);
-  }
-  const compared = await withExportedKeys(
-    dependencies,
-    { run, interval },
-    { ranges, signal },
-    async (files, location) => {
-      const late = new Set<string>();
-      for await (const key of keysNotPublished(sourceKeys(), files)) {
-        late.add(stateText(key));
-        if (late.size > maxLateKeys) break;
-      }
-      if (late.size > 0 && late.size <= maxLateKeys)
-        for await (const key of readEarlierKeys(run, { location, signal })) late.delete(stateText(key));
-      return { added_rows: late.size, is_exact: true };
-    },
-  );
-  return compared ?? byCount;
-}
-
-/** A state of a distinct id as text. */
-const stateText = ({ inserted_at, id, version }: RowKey): string =>
-  JSON.stringify([inserted_at, id, version]);
-
-/** Compares the manifest of an interval of persons with the states that the source has left. */
-async function comparePersons(
-  dependencies: MaintenanceDependencies,
-  { interval, source }: Pick<DoneComparison, 'interval' | 'source'>,
-  run: ExistingRun,
-  signal: AbortSignal,
-): Promise<RowsCompared> {
-  const published = exportedFingerprint(run);
-  const late = await findLatePersons(dependencies, { run, interval }, { published, now: source }, signal);
-  const { added_rows, is_exact } = late;
-  if (added_rows === 0 && !is_exact) return notComparable;
-  const numbers = { bucket_rows: rowsOfFingerprint(published), source_rows: rowsOfFingerprint(source) };
-  const outcome = added_rows > 0 ? 'rows_added' : 'equal';
-  return {
-    comparison: { outcome, ...numbers, added_rows, missing_rows: 0 },
-    keys_compared: is_exact,
-    is_complete: added_rows === 0,
-  };
-}
+import { findDifferingKeys, findLatePersons, maxMergedRows } from './differing_keys.ts';
+import { startBackfill } from './start_backfill.ts';
 
 /** The result of comparisons, which is stored in the workflow's history. */
 export interface ComparisonsOutcome {
@@ -405,7 +215,7 @@ async function compareRows(
   const published = expectedRows(files, kept_rows);
   const comparison = { ...compareFingerprints(published, source), bucket_rows: rowsOfFingerprint(files) };
   const keys =
-    comparison.outcome === 'rows_missing' && interval.bucket_rows <= maxRows
+    comparison.outcome === 'rows_missing' && interval.bucket_rows <= maxMergedRows
       ? await findDifferingKeys(
           dependencies,
           { run, interval: { ...interval, kept_rows } },
@@ -416,6 +226,26 @@ async function compareRows(
   if (!keys) return { ...notComparable, comparison };
   const outcome = keys.added_rows > 0 ? 'both' : 'rows_missing';
   return { comparison: { ...comparison, ...keys, outcome }, keys_compared: true, is_complete: false };
+}
+
+/** Compares the manifest of an interval of persons with the states that the source has left. */
+async function comparePersons(
+  dependencies: MaintenanceDependencies,
+  { interval, source }: Pick<DoneComparison, 'interval' | 'source'>,
+  run: ExistingRun,
+  signal: AbortSignal,
+): Promise<RowsCompared> {
+  const published = exportedFingerprint(run);
+  const late = await findLatePersons(dependencies, { run, interval }, { published, now: source }, signal);
+  const { added_rows, is_exact } = late;
+  if (added_rows === 0 && !is_exact) return notComparable;
+  const numbers = { bucket_rows: rowsOfFingerprint(published), source_rows: rowsOfFingerprint(source) };
+  const outcome = added_rows > 0 ? 'rows_added' : 'equal';
+  return {
+    comparison: { outcome, ...numbers, added_rows, missing_rows: 0 },
+    keys_compared: is_exact,
+    is_complete: added_rows === 0,
+  };
 }
 
 /** The rows that a person has kept and the source still lacks. */
@@ -432,7 +262,7 @@ async function findKeptRows(
   return keptRows(kept, rows, {
     hashes: async () => {
       // Keys of larger intervals are not read, as when they are merged.
-      if (interval.bucket_rows > maxRows) return null;
+      if (interval.bucket_rows > maxMergedRows) return null;
       const decision = await readDecision(journal.pool, { batch_export_id, ...dataInterval });
       // Another decision may have followed.
       return decision?.missing && haveSameRows(decision.missing, kept) ? decision.missing_hashes : null;
@@ -450,17 +280,4 @@ async function recordChange(
   const recorded = await recordComparison(journal, policies.maintenance.comparisons, done);
   if (recorded.result === 'exported again') await startBackfill(dependencies, recorded.repair_id);
   return recorded.result;
-}
-
-/** Starts the workflow of a backfill, such as a repair, or wakes it. One that cannot be reached is logged. */
-export async function startBackfill(
-  { backfills, logger }: Pick<MaintenanceDependencies, 'backfills' | 'logger'>,
-  backfillId: string,
-): Promise<void> {
-  await backfills.start(backfillId).catch((error: unknown) => {
-    logger.warn(
-      { err: error, backfill_id: backfillId },
-      'The workflow of a backfill could not be started. The reconciler will start it.',
-    );
-  });
 }

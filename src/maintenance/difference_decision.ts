@@ -4,8 +4,9 @@ import type { Policies } from '../decisions/policies.ts';
 import { batchExportDecider } from '../domain/batch_export.ts';
 import { CommandRejected } from '../domain/errors.ts';
 import { finishJob, handlerOf, type JobHandler } from '../jobs/jobs.ts';
-import { startBackfill } from './compare_intervals.ts';
-import { type DifferenceDependencies, findDifference } from './find_difference.ts';
+import { startBackfill } from './start_backfill.ts';
+import { findDifference } from './find_difference.ts';
+import type { DifferenceDependencies } from './differing_keys.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** Decides about the rows that the source lacks now. Rejections are for the person who has decided. */

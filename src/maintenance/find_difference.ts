@@ -11,8 +11,8 @@ import { createBucketSums, createRowHasher } from '../export/exported_keys.ts';
 import { intervalOf } from '../export/run_interval.ts';
 import { handlerOf, type JobHandler } from '../jobs/jobs.ts';
 import { readState } from '../journal/journal.ts';
-import { findDifferingKeys, readSource } from './compare_intervals.ts';
-import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
+import { readSource } from './compare_intervals.ts';
+import { type DifferenceDependencies, findDifferingKeys } from './differing_keys.ts';
 
 /** The rows of an answer. */
 const maxRows = 100;
@@ -24,12 +24,6 @@ interface FoundDifference extends Pick<DecidedDifference, 'missing' | 'missing_h
 
 const unknownRows: Difference = { missing_rows: 0, is_exact: false, rows: [], last_inserted_at: null };
 const notComparable: FoundDifference = { difference: unknownRows, missing: null, missing_hashes: null };
-
-/** What comparing an interval requires. */
-export type DifferenceDependencies = Pick<
-  MaintenanceDependencies,
-  'journal' | 'source' | 'readSelection' | 'openLocation'
->;
 
 export const createDifferenceHandler = (dependencies: DifferenceDependencies): JobHandler =>
   handlerOf(differenceJob, async ({ parameters: { run_id } }, signal) => {

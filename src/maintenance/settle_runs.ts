@@ -9,7 +9,8 @@ import {
   type UnsettledRun,
 } from '../decisions/unsettled_runs.ts';
 import { isDatabaseUnavailable, isTransient } from '../journal/database.ts';
-import { compareInterval, startBackfill } from './compare_intervals.ts';
+import { compareInterval } from './compare_intervals.ts';
+import { startBackfill } from './start_backfill.ts';
 import type { MaintenanceDependencies } from './maintenance_dependencies.ts';
 
 /** The result of a check, which is stored in the workflow's history. */
