@@ -31,19 +31,9 @@ import type { QueryProgress, QueryProject } from './query_kind.ts';
 import type { QuerySlots, SlotOwner } from './query_slots.ts';
 import { readWarehouse, type WarehouseSettings } from './query_source.ts';
 import { inferTypes } from './sample_properties.ts';
+import { findCached, loadOutput, type QueryResult, type QueryResultOutput, storeResult } from './results.ts';
 import {
-  findCached,
-  loadOutput,
   outcomeOfError,
-  type QueryResponse,
-  type QueryResult,
-  type QueryResultOutput,
-  type StatusResponse,
-  storeResult,
-  toQueryResponse,
-  toStatusResponse,
-} from './results.ts';
-import {
   cancelledCode,
   cancelledMessage,
   claimQuery,
@@ -59,6 +49,7 @@ import {
   registerQuery,
   requestCancel,
 } from './statuses.ts';
+import { type QueryResponse, type StatusResponse, toQueryResponse, toStatusResponse } from './responses.ts';
 
 /** What a running query is given. */
 interface RunningQuery {

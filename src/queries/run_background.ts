@@ -2,7 +2,15 @@ import type { Settings } from '../config/settings.ts';
 import { isTransient } from '../journal/database.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { readQueryProject } from './postgres_warehouse.ts';
-import { outcomeOfError, storeResult } from './results.ts';
+import { storeResult } from './results.ts';
+import {
+  outcomeOfError,
+  claimQuery,
+  finishQuery,
+  readTeamOfUnfinished,
+  type QueryJob,
+  type QueryOutcome,
+} from './statuses.ts';
 import { QueryInterrupted } from './query_errors.ts';
 import {
   type QueryExecution,
@@ -10,13 +18,6 @@ import {
   type RunningQueries,
   runQuery,
 } from './handle_query.ts';
-import {
-  claimQuery,
-  finishQuery,
-  readTeamOfUnfinished,
-  type QueryJob,
-  type QueryOutcome,
-} from './statuses.ts';
 
 /** The dependencies of background queries. */
 interface BackgroundQueryDependencies extends QueryRunnerDependencies {

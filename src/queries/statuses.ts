@@ -1,6 +1,16 @@
 import { randomUUID } from 'node:crypto';
+import { ClientDisconnected } from '../concurrency/client_disconnected.ts';
 import type { JsonValue } from '../domain/event.ts';
 import type { Pool } from '../journal/database.ts';
+import {
+  disconnectedCode,
+  QueryCancelled,
+  QueryError,
+  QueryInterrupted,
+  QueryNotStarted,
+  QuerySlotsBusy,
+  slotsBusyCode,
+} from './query_errors.ts';
 import type { QueryProgress } from './query_kind.ts';
 
 /** The state of a query. The last three are final. */
@@ -42,6 +52,20 @@ export type QueryOutcome =
   | { readonly status: 'completed'; readonly result_id: string }
   | { readonly status: 'failed'; readonly error_code: string; readonly error_message: string }
   | { readonly status: 'cancelled' };
+
+/** The outcome of a query whose run threw `error`. Internal errors are reported without details. */
+export function outcomeOfError(error: unknown): Exclude<QueryOutcome, { status: 'completed' }> {
+  if (error instanceof QueryCancelled) return { status: 'cancelled' };
+  if (error instanceof QueryError)
+    return { status: 'failed', error_code: error.code, error_message: error.message };
+  if (error instanceof ClientDisconnected)
+    return { status: 'failed', error_code: disconnectedCode, error_message: error.message };
+  if (error instanceof QuerySlotsBusy)
+    return { status: 'failed', error_code: slotsBusyCode, error_message: error.message };
+  if (error instanceof QueryInterrupted || error instanceof QueryNotStarted)
+    return { status: 'failed', error_code: 'query_interrupted', error_message: error.message };
+  return { status: 'failed', error_code: 'error', error_message: 'A server error occurred.' };
+}
 
 /** Code and message of a cancelled query, in its status and for waiting requests. */
 export const cancelledCode = 'query_cancelled';

@@ -3,7 +3,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { draftSql } from '../../queries/draft_sql/draft_sql.ts';
 import type { RefreshMode } from '../../queries/query_executor.ts';
 import { cancelQuery, handleQuery, type QueryService } from '../../queries/handle_query.ts';
-import { serializeQueryResponse, serializeStatus } from '../../queries/results.ts';
+import { serializeQueryResponse, serializeStatus } from '../../queries/responses.ts';
 import type { QueryRateLimiter } from '../../queries/query_slots.ts';
 import { readStatus } from '../../queries/statuses.ts';
 import { ApiError, notFound, retryAfter } from '../api_error.ts';
