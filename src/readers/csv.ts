@@ -1,16 +1,8 @@
 import { pipeline } from 'node:stream';
 import { CsvError, parse } from 'csv-parse';
 import { bounds } from '../config/bounds.ts';
-import {
-  digestJson,
-  digestText,
-  FileUnreadable,
-  KeysMissing,
-  type RowShape,
-  type ValueDigest,
-  type ComparedRow,
-  withoutKey,
-} from './row.ts';
+import { FileUnreadable, KeysMissing, type RowShape, type ComparedRow, withoutKey } from './row.ts';
+import { digestJson, digestText, type ValueDigest } from './value_digest.ts';
 import { lineTooLong } from './json_lines.ts';
 
 type Fields = readonly (string | null)[];

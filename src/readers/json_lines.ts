@@ -1,15 +1,6 @@
 import { bounds, boundText } from '../config/bounds.ts';
-import {
-  digestBytes,
-  digestJson,
-  digestText,
-  FileUnreadable,
-  KeysMissing,
-  type RowShape,
-  type ValueDigest,
-  type ComparedRow,
-  withoutKey,
-} from './row.ts';
+import { FileUnreadable, KeysMissing, type RowShape, type ComparedRow, withoutKey } from './row.ts';
+import { digestBytes, digestJson, digestText, type ValueDigest } from './value_digest.ts';
 
 const quotationMark = 0x22;
 const backslash = 0x5c;

@@ -11,15 +11,13 @@ import { bounds, boundText } from '../config/bounds.ts';
 import { checkFooter, InvalidParquet, unpackPages } from '../encoding/parquet/check_pages.ts';
 import {
   type ComparedColumn,
-  digestJson,
-  digestText,
   FileUnreadable,
   KeysMissing,
   type RowShape,
-  type ValueDigest,
   type ComparedRow,
   withoutKey,
 } from './row.ts';
+import { digestJson, digestText, type ValueDigest } from './value_digest.ts';
 import { openTemporaryFile } from './temporary_file.ts';
 
 /**

@@ -26,18 +26,16 @@ import { findKeptRows, type KeptDifferences, noteKeptRows } from './kept_finding
 import { intervalOf, type RangeContext, rangeOfManifest } from './locations.ts';
 import type { LoadedManifest } from './manifests.ts';
 import { createFindingCollector, type FindingCollector } from './report.ts';
+import { compareKeys, type RowShape, type ComparedRow } from '../readers/row.ts';
 import {
-  compareKeys,
   inOrder,
   maxSortableRows,
   observeRows,
   OutOfOrder,
   readAll,
-  type RowShape,
   sorted,
-  type ComparedRow,
   within,
-} from '../readers/row.ts';
+} from './ordered_rows.ts';
 import {
   addSums,
   createRowFingerprint,

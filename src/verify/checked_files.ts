@@ -14,10 +14,9 @@ import {
   FileUnreadable,
   KeysMissing,
   keyText,
-  maxSortableRows,
-  readAll,
   type RowShape,
 } from '../readers/row.ts';
+import { maxSortableRows, readAll } from './ordered_rows.ts';
 import { differingIndexes, type RowFingerprint, sumsOf } from './row_fingerprint.ts';
 import type { BucketReader } from '../destination/bucket_reader.ts';
 import { isErrorType } from '../destination/errors.ts';

@@ -1,11 +1,6 @@
-import {
-  type ComparedColumn,
-  compareKeys,
-  maxSortableRows,
-  OutOfOrder,
-  type ValueDigest,
-  type ComparedRow,
-} from '../readers/row.ts';
+import { type ComparedColumn, compareKeys, type ComparedRow } from '../readers/row.ts';
+import { maxSortableRows, OutOfOrder } from './ordered_rows.ts';
+import type { ValueDigest } from '../readers/value_digest.ts';
 
 /** A difference between a file and the source. */
 export type Difference =

@@ -3,7 +3,8 @@ import { intervalOf } from './locations.ts';
 import { rowsInBoth } from './compare_rows.ts';
 import { overlappingPairs } from './gaps.ts';
 import { createFindingCollector, type Finding } from './report.ts';
-import { formatMicroseconds, inOrder, keyText, sorted, type ComparedRow, within } from '../readers/row.ts';
+import { keyText, type ComparedRow } from '../readers/row.ts';
+import { formatMicroseconds, inOrder, sorted, within } from './ordered_rows.ts';
 
 /** Finds time that two manifests cover, and rows that are in both. */
 export async function findOverlaps(

@@ -7,7 +7,8 @@ import type { Fingerprint } from '../domain/fingerprint.ts';
 import type { DataInterval } from '../domain/intervals.ts';
 import { isOfValue, rowByRow } from '../source/bad_row.ts';
 import { addSums, type BucketSums, type HashIds, sumsOfRows } from './row_fingerprint.ts';
-import type { ComparedColumn, ComparedRow, RowKey, RowShape, ValueDigest } from '../readers/row.ts';
+import type { ComparedColumn, ComparedRow, RowKey, RowShape } from '../readers/row.ts';
+import type { ValueDigest } from '../readers/value_digest.ts';
 import { CannotVerify } from './report.ts';
 import {
   hashesOf,

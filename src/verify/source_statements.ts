@@ -11,7 +11,8 @@ import {
   selectionConditions,
 } from '../source/row_query/selected_rows.ts';
 import type { RowRange } from '../source/source.ts';
-import { type ComparedColumn, digestSql, jsonDigestSql, type RowKey } from '../readers/row.ts';
+import type { ComparedColumn, RowKey } from '../readers/row.ts';
+import { digestSql, jsonDigestSql } from '../readers/value_digest.ts';
 import type { HashedId } from './row_fingerprint.ts';
 
 /** The digest of a string of any length, as SQL. */
