@@ -8,7 +8,7 @@ import { readQueryProject } from './postgres_warehouse.ts';
 import { QueryNotStarted, toQueryError } from './query_errors.ts';
 import type { QueryExecutor } from './query_executor.ts';
 import { readWarehouse } from './query_source.ts';
-import type { RunningQueries } from './handle_query.ts';
+import type { RunningQueries } from './running_queries.ts';
 
 /** The dependencies of editors of queries. */
 export interface EditorService {

@@ -1,10 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { setTimeout as wait } from 'node:timers/promises';
-import { Counter, type Registry } from 'prom-client';
 import type { Settings } from '../config/settings.ts';
-import type { JsonValue } from '../domain/event.ts';
-import { isReadOnly, type Pool } from '../journal/database.ts';
-import { isErrorOfSource, SourceBusy, type SourceConnections } from '../source/source_connection.ts';
+import { SourceBusy } from '../source/source_connection.ts';
 import type { Logger } from '../telemetry/logger.ts';
 import { jobOf, type PreparedQuery, prepareQuery, type QueryRequest } from './prepared_query.ts';
 import {
@@ -17,20 +14,8 @@ import {
   QueryInterrupted,
   QueryNotStarted,
   slotsBusyCode,
-  toQueryError,
 } from './query_errors.ts';
-import {
-  type ComputedOutput,
-  isFresh,
-  type QueryExecutor,
-  type QueryForm,
-  refreshModes,
-} from './query_executor.ts';
-import { withNumberPosition } from './dialect_query/number_position.ts';
-import type { QueryProgress, QueryProject } from './query_kind.ts';
-import type { QuerySlots, SlotOwner } from './query_slots.ts';
-import { readWarehouse, type WarehouseSettings } from './query_source.ts';
-import { inferTypes } from './sample_properties.ts';
+import { isFresh, refreshModes } from './freshness.ts';
 import { findCached, loadOutput, type QueryResult, type QueryResultOutput, storeResult } from './results.ts';
 import {
   outcomeOfError,
@@ -45,222 +30,12 @@ import {
   type QueryStatus,
   readStatus,
   recordCacheHit,
-  recordHeartbeats,
   registerQuery,
   requestCancel,
 } from './statuses.ts';
 import { type QueryResponse, type StatusResponse, toQueryResponse, toStatusResponse } from './responses.ts';
-
-/** What a running query is given. */
-interface RunningQuery {
-  /**
-   * Aborted with QueryCancelled when the query is cancelled, with QueryInterrupted when its process shuts down, and with
-   * its caller's signal.
-   */
-  readonly signal: AbortSignal;
-  readonly progress: (progress: QueryProgress) => void;
-}
-
-/** A query that waits for a slot and then runs. */
-export interface QueryExecution extends SlotOwner {
-  /** Null for a query without a status. */
-  readonly execution_id: string | null;
-  /** Aborted when its caller no longer needs it. */
-  readonly signal: AbortSignal;
-  /**
-   * Yields what would start other queries, while this one waits although slots are free, because none of them is for it.
-   * @returns a function that reclaims it
-   */
-  readonly yieldSlot?: () => (() => void) | undefined;
-}
-
-/** What is done with slow queries, besides a line of the log. Neither has the text of a query, which can hold anything. */
-interface SlowQueries {
-  readonly thresholdMs: number;
-  /** Counts a slow query of a project. */
-  readonly count: (teamId: number) => void;
-}
-
-/** Counts slow queries in the metrics of a process. */
-export function countSlowQueries(
-  metrics: Registry,
-  { EXPORTD_QUERY_SLOW_TIME: thresholdMs }: Pick<Settings, 'EXPORTD_QUERY_SLOW_TIME'>,
-): SlowQueries {
-  const counter = new Counter({
-    name: 'exportd_slow_queries_total',
-    help: 'Queries that took longer than EXPORTD_QUERY_SLOW_TIME.',
-    labelNames: ['project'],
-    registers: [metrics],
-  });
-  return { thresholdMs, count: (teamId) => counter.inc({ project: String(teamId) }) };
-}
-
-/** The queries that this process runs; any process can cancel them. */
-export interface RunningQueries {
-  /**
-   * Runs a query as soon as it has a slot.
-   * @throws QuerySlotsBusy, the reason of the query's signal, the errors of `work`
-   */
-  run<Result>(query: QueryExecution, work: (query: RunningQuery) => Promise<Result>): Promise<Result>;
-  /** Aborts all running and waiting queries and rejects new ones. */
-  interrupt(): void;
-  readonly interrupted: () => boolean;
-}
-
-/** How often a process checks whether its queries were cancelled, and records their heartbeat, in milliseconds. */
-const pollMs = 250;
-
-/**
- * Runs queries in `slots`. Polls the control database with one statement for all of them, also those that wait, which
- * records their heartbeats and progress and finds cancelled ones. A failed poll is followed by the next one.
- */
-export function createRunningQueries({
-  pool,
-  slots,
-  logger,
-  slow,
-}: {
-  readonly pool: Pool;
-  readonly slots: QuerySlots;
-  readonly logger: Logger;
-  readonly slow?: SlowQueries;
-}): RunningQueries {
-  const running = new Map<string, { readonly stop: AbortController; progress: QueryProgress }>();
-  const shutdown = new AbortController();
-  let polling = false;
-
-  const poll = async (): Promise<void> => {
-    const heartbeats = [...running].map(([execution_id, { progress }]) => ({ execution_id, progress }));
-    for (const id of await recordHeartbeats(pool, heartbeats))
-      running.get(id)?.stop.abort(new QueryCancelled());
-  };
-  const pollWhileRunning = (): void => {
-    if (polling || running.size === 0) return;
-    polling = true;
-    setTimeout(() => {
-      void poll()
-        .catch((error: unknown) =>
-          logger.warn({ err: error }, 'Could not record the heartbeats of running queries.'),
-        )
-        .finally(() => {
-          polling = false;
-          pollWhileRunning();
-        });
-    }, pollMs);
-  };
-
-  const reportIfSlow = (query: QueryExecution, ms: number, progress: QueryProgress): void => {
-    if (slow === undefined || ms < slow.thresholdMs) return;
-    slow.count(query.team_id);
-    logger.warn(
-      { project: query.team_id, query_id: query.execution_id, seconds: ms / 1_000, ...progress },
-      'A query was slow.',
-    );
-  };
-
-  return {
-    run: async (query, work) => {
-      shutdown.signal.throwIfAborted();
-      const { execution_id: executionId } = query;
-      const stop = new AbortController();
-      const entry: { stop: AbortController; progress: QueryProgress } = { stop, progress: {} };
-      if (executionId !== null) running.set(executionId, entry);
-      pollWhileRunning();
-      let reclaim: (() => void) | undefined;
-      let release: (() => void) | undefined;
-      let startedAt: number | undefined;
-      try {
-        const signal = AbortSignal.any([stop.signal, shutdown.signal, query.signal]);
-        release = await slots
-          .acquire(query, signal, () => (reclaim = query.yieldSlot?.()))
-          .finally(() => reclaim?.());
-        signal.throwIfAborted();
-        startedAt = performance.now();
-        return await work({
-          signal,
-          progress: (progress) => (entry.progress = { ...entry.progress, ...progress }),
-        });
-      } finally {
-        release?.();
-        if (startedAt !== undefined) reportIfSlow(query, performance.now() - startedAt, entry.progress);
-        // An attempt that lost its heartbeats can end after the next one started, which has replaced its entry.
-        if (executionId !== null && running.get(executionId) === entry) running.delete(executionId);
-      }
-    },
-    interrupt: () => shutdown.abort(new QueryInterrupted()),
-    interrupted: () => shutdown.signal.aborted,
-  };
-}
-
-/** The dependencies of a query run. */
-export interface QueryRunnerDependencies {
-  readonly pool: Pool;
-  readonly source: SourceConnections;
-  readonly executor: QueryExecutor;
-  readonly settings: WarehouseSettings &
-    Pick<Settings, 'EXPORTD_QUERY_MAX_ROWS' | 'EXPORTD_QUERY_MAX_RESULT_SIZE'>;
-}
-
-/** One run of a query. */
-interface QueryRun {
-  readonly form: Pick<QueryForm, 'kind' | 'query'>;
-  readonly variables: Readonly<Record<string, JsonValue>>;
-  readonly project: QueryProject;
-  readonly now: Date;
-  readonly timeoutMs: number;
-}
-
-/** A query exceeded its timeout. */
-class QueryTimeout extends Error {
-  override readonly name = 'QueryTimeout';
-}
-
-/**
- * Runs a query in one READ ONLY transaction within its limits on time, rows and bytes.
- * @throws QueryError, the reason of the signal, or the error of an unreachable database
- */
-export async function runQuery(
-  { pool, source, executor, settings }: QueryRunnerDependencies,
-  { form, variables, project, now, timeoutMs }: QueryRun,
-  { signal, progress }: RunningQuery,
-): Promise<ComputedOutput> {
-  const limits = {
-    row_limit: settings.EXPORTD_QUERY_MAX_ROWS,
-    byte_limit: settings.EXPORTD_QUERY_MAX_RESULT_SIZE,
-  };
-  const late = new AbortController();
-  const timer = setTimeout(() => late.abort(new QueryTimeout()), timeoutMs);
-  try {
-    const ending = AbortSignal.any([signal, late.signal]);
-    return await readWarehouse(source, settings, { project, timeoutMs, signal: ending }, (warehouse) => {
-      const context = { warehouse, variables, project, now, progress, ...limits };
-      return executor.run(
-        { kind: form.kind, query: form.query, variables, project, now, ...limits },
-        {
-          warehouse,
-          inferTypes: (properties) => inferTypes(pool, context, properties),
-          progress,
-          signal: ending,
-        },
-      );
-    });
-  } catch (error) {
-    if (error instanceof Error && error.name === 'QueryTimeout')
-      throw new QueryError(
-        'query_timeout',
-        `The query took longer than ${timeoutMs / 1_000} s (EXPORTD_QUERY_TIMEOUT; EXPORTD_QUERY_ASYNC_TIMEOUT in the background). Narrow its date range, run it in the background, or use a batch export.`,
-      );
-    if (!isErrorOfSource(error)) throw error;
-    // Not an outage, as the same error of the control database is: a statement of ours must never write.
-    if (isReadOnly(error))
-      throw new Error('A query was compiled to a statement that writes.', { cause: error });
-    const failed = toQueryError(error);
-    if (failed === undefined) throw error;
-    throw form.kind === 'DialectQuery' ? withNumberPosition(failed, String(form.query.query)) : failed;
-  } finally {
-    clearTimeout(timer);
-  }
-}
+import { type QueryRunnerDependencies, runQuery } from './run_query.ts';
+import type { RunningQueries, RunningQuery } from './running_queries.ts';
 
 /** Starts and cancels background queries in Temporal. Both methods reject if Temporal is unreachable. */
 export interface BackgroundQueries {
@@ -283,6 +58,59 @@ export interface QueryService extends QueryRunnerDependencies {
       | 'EXPORTD_QUERY_PROJECT_QUEUE_SIZE'
       | 'EXPORTD_QUERY_TIMEOUT'
     >;
+}
+
+/**
+ * Handles a request: returns a cached result, runs the query, or starts it and returns its status.
+ * @throws QueryError, QuerySchemaError, QueryIdInUse, QuerySlotsBusy, BackgroundQueueFull, BackgroundUnavailable,
+ * QueryInterrupted, ClientDisconnected
+ */
+export async function handleQuery(service: QueryService, request: QueryRequest): Promise<QueryResponse> {
+  const prepared = await prepareQuery(service, request);
+  const { cache_key } = prepared;
+  const { otherwise } = refreshModes[request.refresh];
+  const cached = await cachedFor(service, request, prepared);
+  if (cached && isAccepted(request, prepared, cached)) {
+    const response = await respondFromCache(service, request, prepared, cached);
+    if (response) return response;
+  }
+  if (otherwise === 'miss')
+    return {
+      fields: { cache_key, query_status: await runningStatus(service, request, prepared) },
+      json: null,
+    };
+  if (otherwise === 'run') return runForeground(service, request, prepared);
+  const query_status = toStatusResponse(await startBackground(service, request, prepared), service.settings);
+  if (request.refresh === 'force_async') return { fields: { query_status }, json: null };
+  return (
+    (cached && (await loadCached(service, prepared, cached, query_status))) ?? {
+      fields: { cache_key, query_status },
+      json: null,
+    }
+  );
+}
+
+async function cachedFor(
+  { pool, settings }: QueryService,
+  { refresh }: QueryRequest,
+  { project, cache_key }: PreparedQuery,
+): Promise<QueryResult | undefined> {
+  if (refreshModes[refresh].accepts === 'nothing') return undefined;
+  return findCached(pool, {
+    team_id: project.team_id,
+    cache_key,
+    maxAgeMs: settings.EXPORTD_QUERY_CACHE_TTL,
+  });
+}
+
+function isAccepted(
+  { refresh }: QueryRequest,
+  { form, now }: PreparedQuery,
+  { computed_at }: QueryResult,
+): boolean {
+  const { accepts } = refreshModes[refresh];
+  if (accepts === 'anything' || accepts === 'nothing') return accepts === 'anything';
+  return isFresh(computed_at, form.freshness, now, accepts);
 }
 
 /** `Retry-After` of a background query that exceeds the limit; when one of the others ends is unknown. */
@@ -401,6 +229,9 @@ async function runRegistered(
   }
 }
 
+/** How often a request looks whether the query of another one has ended, in milliseconds. */
+const otherRequestPollMs = 250;
+
 /** Waits for the end of a query that another request started with the same id. */
 async function waitForOtherRequest(
   service: QueryService,
@@ -409,7 +240,7 @@ async function waitForOtherRequest(
 ): Promise<QueryStatus> {
   if (hasEnded(status)) return status;
   if (service.running.interrupted()) throw new QueryInterrupted();
-  await wait(pollMs);
+  await wait(otherRequestPollMs);
   signal.throwIfAborted();
   const next = await readStatus(service.pool, status.team_id, status.id);
   if (next?.execution_id !== status.execution_id) throw new QueryError(cancelledCode, cancelledMessage);
@@ -425,59 +256,6 @@ async function responseOfOther(service: QueryService, status: QueryStatus): Prom
   if (status.error_code === 'error')
     throw new Error('The query of the other request failed with an internal error.');
   throw new QueryError(status.error_code ?? 'query_failed', status.error_message ?? 'The query failed.');
-}
-
-/**
- * Handles a request: returns a cached result, runs the query, or starts it and returns its status.
- * @throws QueryError, QuerySchemaError, QueryIdInUse, QuerySlotsBusy, BackgroundQueueFull, BackgroundUnavailable,
- * QueryInterrupted, ClientDisconnected
- */
-export async function handleQuery(service: QueryService, request: QueryRequest): Promise<QueryResponse> {
-  const prepared = await prepareQuery(service, request);
-  const { cache_key } = prepared;
-  const { otherwise } = refreshModes[request.refresh];
-  const cached = await cachedFor(service, request, prepared);
-  if (cached && isAccepted(request, prepared, cached)) {
-    const response = await respondFromCache(service, request, prepared, cached);
-    if (response) return response;
-  }
-  if (otherwise === 'miss')
-    return {
-      fields: { cache_key, query_status: await runningStatus(service, request, prepared) },
-      json: null,
-    };
-  if (otherwise === 'run') return runForeground(service, request, prepared);
-  const query_status = toStatusResponse(await startBackground(service, request, prepared), service.settings);
-  if (request.refresh === 'force_async') return { fields: { query_status }, json: null };
-  return (
-    (cached && (await loadCached(service, prepared, cached, query_status))) ?? {
-      fields: { cache_key, query_status },
-      json: null,
-    }
-  );
-}
-
-async function cachedFor(
-  { pool, settings }: QueryService,
-  { refresh }: QueryRequest,
-  { project, cache_key }: PreparedQuery,
-): Promise<QueryResult | undefined> {
-  if (refreshModes[refresh].accepts === 'nothing') return undefined;
-  return findCached(pool, {
-    team_id: project.team_id,
-    cache_key,
-    maxAgeMs: settings.EXPORTD_QUERY_CACHE_TTL,
-  });
-}
-
-function isAccepted(
-  { refresh }: QueryRequest,
-  { form, now }: PreparedQuery,
-  { computed_at }: QueryResult,
-): boolean {
-  const { accepts } = refreshModes[refresh];
-  if (accepts === 'anything' || accepts === 'nothing') return accepts === 'anything';
-  return isFresh(computed_at, form.freshness, now, accepts);
 }
 
 /** The response from the cache. If the client gave an id, the result is recorded under it as well. */
@@ -515,6 +293,9 @@ async function runningStatus(
   return status ? toStatusResponse(status, settings) : null;
 }
 
+/** How often a cancellation looks whether the query has ended, in milliseconds. */
+const cancelPollMs = 50;
+
 /**
  * Cancels a query in whichever process runs it and waits until its statement has ended in PostgreSQL. A query that has
  * ended is left unchanged.
@@ -539,7 +320,7 @@ export async function cancelQuery(
   ) {
     const now = await readStatus(pool, teamId, id);
     if (now?.execution_id !== found.execution_id || hasEnded(now)) return true;
-    await wait(pollMs / 5);
+    await wait(cancelPollMs);
   }
   await finishQuery(pool, found.execution_id, { status: 'cancelled' });
   return true;

@@ -1,7 +1,9 @@
 import type { Settings } from '../config/settings.ts';
 import type { JsonValue } from '../domain/event.ts';
 import type { Pool } from '../journal/database.ts';
-import { type RefreshMode, cacheKeyOf, type QueryExecutor, type QueryForm } from './query_executor.ts';
+import type { QueryExecutor, QueryForm } from './query_executor.ts';
+import type { RefreshMode } from './freshness.ts';
+import { cacheKeyOf } from './cache_key.ts';
 import { QueryError } from './query_errors.ts';
 import { readQueryProject } from './postgres_warehouse.ts';
 import type { FiltersOverride, QueryProject, UsedVariable } from './query_kind.ts';

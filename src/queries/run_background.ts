@@ -12,12 +12,8 @@ import {
   type QueryOutcome,
 } from './statuses.ts';
 import { QueryInterrupted } from './query_errors.ts';
-import {
-  type QueryExecution,
-  type QueryRunnerDependencies,
-  type RunningQueries,
-  runQuery,
-} from './handle_query.ts';
+import type { QueryExecution, RunningQueries } from './running_queries.ts';
+import { type QueryRunnerDependencies, runQuery } from './run_query.ts';
 
 /** The dependencies of background queries. */
 interface BackgroundQueryDependencies extends QueryRunnerDependencies {

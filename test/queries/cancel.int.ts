@@ -5,7 +5,7 @@ import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { runBackgroundQuery } from '../../src/queries/run_background.ts';
 import { createInlineExecutor } from './inline_executor.ts';
 import { createQuerySlots, backgroundLimits } from '../../src/queries/query_slots.ts';
-import { createRunningQueries, type RunningQueries } from '../../src/queries/handle_query.ts';
+import { createRunningQueries, type RunningQueries } from '../../src/queries/running_queries.ts';
 import { registerQuery, requestCancel } from '../../src/queries/statuses.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';

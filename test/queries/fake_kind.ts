@@ -3,7 +3,7 @@ import * as z from 'zod';
 import { QueryError } from '../../src/queries/query_errors.ts';
 import type { QueryKind } from '../../src/queries/query_kind.ts';
 import { readRows } from '../../src/queries/dialect_reader.ts';
-import { bindQueryKind, createQueryKinds } from '../../src/queries/query_executor.ts';
+import { bindQueryKind, createQueryKinds } from '../../src/queries/parse_query.ts';
 
 const schema = z.strictObject({
   kind: z.literal('StatementQuery'),

@@ -1,5 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
-import { cacheKeyOf, digestOf, isFresh } from '../../src/queries/query_executor.ts';
+import { cacheKeyOf, digestOf } from '../../src/queries/cache_key.ts';
+import { isFresh } from '../../src/queries/freshness.ts';
 import type { QueryInterval } from '../../src/queries/query_kind.ts';
 
 const now = new Date('2026-11-21T12:00:00Z');

@@ -9,7 +9,7 @@ import { createPool, type Pool } from '../../src/journal/database.ts';
 import { createInlineExecutor } from './inline_executor.ts';
 import { connectQueriesToSource } from '../../src/queries/query_source.ts';
 import { createQuerySlots, foregroundLimits } from '../../src/queries/query_slots.ts';
-import { createRunningQueries } from '../../src/queries/handle_query.ts';
+import { createRunningQueries } from '../../src/queries/running_queries.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { createClient } from '../../src/temporal/connections.ts';
 import { createQueryClient } from '../../src/temporal/clients/query_client.ts';

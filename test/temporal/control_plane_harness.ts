@@ -23,7 +23,7 @@ import { openJournal } from '../../src/projections/registry.ts';
 import { builtInQueryKinds } from '../../src/queries/built_in_kinds.ts';
 import { createInlineExecutor } from '../queries/inline_executor.ts';
 import type { RunTurns } from '../../src/export/run_turns.ts';
-import type { QueryKinds } from '../../src/queries/query_executor.ts';
+import type { QueryKinds } from '../../src/queries/parse_query.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import type { Source } from '../../src/source/source.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';

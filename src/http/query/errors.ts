@@ -8,7 +8,7 @@ import {
   QueryNotStarted,
   QuerySlotsBusy,
 } from '../../queries/query_errors.ts';
-import { QuerySchemaError } from '../../queries/query_executor.ts';
+import { QuerySchemaError } from '../../queries/parse_query.ts';
 import { ApiError, retryAfter } from '../api_error.ts';
 import { invalidRequest } from '../plugins/errors.ts';
 

@@ -1,7 +1,7 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { draftSql } from '../../queries/draft_sql/draft_sql.ts';
-import type { RefreshMode } from '../../queries/query_executor.ts';
+import type { RefreshMode } from '../../queries/freshness.ts';
 import { cancelQuery, handleQuery, type QueryService } from '../../queries/handle_query.ts';
 import { serializeQueryResponse, serializeStatus } from '../../queries/responses.ts';
 import type { QueryRateLimiter } from '../../queries/query_slots.ts';

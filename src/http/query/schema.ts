@@ -1,6 +1,6 @@
 import * as z from 'zod';
 import type { JsonValue } from '../../domain/event.ts';
-import { refreshNames } from '../../queries/query_executor.ts';
+import { refreshNames } from '../../queries/freshness.ts';
 import { responseTimestampSchema } from '../schemas.ts';
 
 /** Paths below `/query/` that cannot be ids. */

@@ -1,4 +1,4 @@
-import { countSlowQueries, createRunningQueries } from '../../queries/handle_query.ts';
+import { countSlowQueries, createRunningQueries } from '../../queries/running_queries.ts';
 import { createQuerySlots, foregroundLimits } from '../../queries/query_slots.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';
 import { createThreadExecutor } from '../../queries/threads/thread_executor.ts';

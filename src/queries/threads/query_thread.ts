@@ -1,7 +1,9 @@
 import { parentPort } from 'node:worker_threads';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { createNameCache } from '../name_notice.ts';
-import { checkQuery, computeOutput, parseForm } from '../query_executor.ts';
+import { checkQuery } from '../dialect_query/check_query.ts';
+import { computeOutput } from '../compute_output.ts';
+import { parseForm } from '../parse_query.ts';
 import type { InferTypes } from '../inferred_types.ts';
 import type { RowReceiver, Warehouse } from '../warehouse.ts';
 import {

@@ -5,13 +5,8 @@ import { installedPath } from '../../config/installation.ts';
 import type { Settings } from '../../config/settings.ts';
 import { builtInQueryKinds } from '../built_in_kinds.ts';
 import { QueryError } from '../query_errors.ts';
-import {
-  type ComputedOutput,
-  parseForm,
-  type QueryExecutor,
-  type QueryForm,
-  type RunEnvironment,
-} from '../query_executor.ts';
+import type { ComputedOutput, QueryExecutor, QueryForm, RunEnvironment } from '../query_executor.ts';
+import { parseForm } from '../parse_query.ts';
 import { createQuerySlots, type SlotLimits } from '../query_slots.ts';
 import {
   type FromThread,

@@ -1,13 +1,7 @@
 import * as z from 'zod';
 import { QueryError, type QueryPosition } from '../query_errors.ts';
-import {
-  type CheckTask,
-  type ComputedOutput,
-  type ParseTask,
-  type QueryForm,
-  type RunTask,
-  QuerySchemaError,
-} from '../query_executor.ts';
+import type { CheckTask, ComputedOutput, ParseTask, QueryForm, RunTask } from '../query_executor.ts';
+import { QuerySchemaError } from '../parse_query.ts';
 import type { Property } from '@exportd/dialect/types';
 import type { InferredType } from '../inferred_types.ts';
 import type { QueryStatement, ReadColumns, TextRow, WarehouseSchema } from '../warehouse.ts';

@@ -2,7 +2,7 @@ import type { Registry } from 'prom-client';
 import type { QueryActivityDependencies } from '../../../activities/query.ts';
 import type { Settings } from '../../config/settings.ts';
 import type { Pool } from '../../journal/database.ts';
-import { countSlowQueries, createRunningQueries } from '../../queries/handle_query.ts';
+import { countSlowQueries, createRunningQueries } from '../../queries/running_queries.ts';
 import type { QueryExecutor } from '../../queries/query_executor.ts';
 import { backgroundLimits, createQuerySlots } from '../../queries/query_slots.ts';
 import { connectQueriesToSource } from '../../queries/query_source.ts';

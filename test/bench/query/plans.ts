@@ -3,7 +3,7 @@ import { join } from 'node:path';
 import { readRows } from '../../../src/queries/dialect_reader.ts';
 import type { QueryContext } from '../../../src/queries/query_kind.ts';
 import type { QueryStatement, Warehouse } from '../../../src/queries/warehouse.ts';
-import type { QueryKinds } from '../../../src/queries/query_executor.ts';
+import type { QueryKinds } from '../../../src/queries/parse_query.ts';
 import type { Insight, InsightRange } from './insights.ts';
 
 /** A statement of exportd with its query plan. */

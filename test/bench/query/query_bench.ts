@@ -16,7 +16,7 @@ import {
   queryRelationsOf,
   queryTransaction,
 } from '../../../src/queries/query_source.ts';
-import type { QueryKinds } from '../../../src/queries/query_executor.ts';
+import type { QueryKinds } from '../../../src/queries/parse_query.ts';
 import type { QueryRelations } from '../../../src/queries/source_schema.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
 import { connectToScratch, insertEvents, personProperties, startOfHour } from '../events.ts';

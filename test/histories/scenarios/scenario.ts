@@ -1,4 +1,4 @@
-import type { QueryKinds } from '../../../src/queries/query_executor.ts';
+import type { QueryKinds } from '../../../src/queries/parse_query.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import type { ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 

@@ -7,7 +7,7 @@ import type { QueryProgress } from '../../../src/queries/query_kind.ts';
 import { createProject } from '../../../src/http/accounts/projects.ts';
 import { listProperties } from '../../../src/queries/property_definitions.ts';
 import { connectQueriesToSource } from '../../../src/queries/query_source.ts';
-import { runQuery } from '../../../src/queries/handle_query.ts';
+import { runQuery } from '../../../src/queries/run_query.ts';
 import { createThreadExecutor } from '../../../src/queries/threads/thread_executor.ts';
 import { RelationNotFound } from '../../../src/source/relations.ts';
 import type { SourceConnections } from '../../../src/source/source_connection.ts';
