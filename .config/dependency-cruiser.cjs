@@ -43,6 +43,12 @@ const layerRules = layers.flatMap((layer, number) =>
   }),
 );
 
+/** Files of src/queries: the warehouse over PostgreSQL and what a project keeps for it, and the endpoint. */
+const servesQueries =
+  'postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions|stored_actions|sample_properties|saved_queries';
+const answersQueries =
+  'handle_query|prepared_query|variables|running_queries|run_query|run_background|statuses|results|responses|query_slots|rate_limiter|editor';
+
 /** @type {import('dependency-cruiser').IConfiguration} */
 module.exports = {
   forbidden: [
@@ -74,19 +80,15 @@ module.exports = {
       from: {
         path: '^src/queries/',
         pathNot: [
-          // The warehouse over PostgreSQL, and what a project keeps for it.
-          '^src/queries/(postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions|stored_actions|sample_properties|saved_queries)\\.ts$',
-          '^src/queries/query_role/',
-          // The endpoint.
-          '^src/queries/(handle_query|prepared_query|statuses|results|run_background|query_slots|editor)\\.ts$',
-          '^src/queries/draft_sql/',
+          `^src/queries/(${servesQueries}|${answersQueries})\\.ts$`,
+          '^src/queries/(query_role|draft_sql)/',
           '^src/queries/threads/thread_executor\\.ts$',
         ],
       },
       to: {
         path: [
           '^(src|activities|workflows)/(?!queries/|dialect/|filters/|client/exact_numbers\\.ts)',
-          '^src/queries/(postgres_warehouse|query_source|source_schema|registrable_relation|warehouse_tables|property_definitions|stored_actions|sample_properties|saved_queries|handle_query|prepared_query|statuses|results|run_background|query_slots|editor)\\.ts$',
+          `^src/queries/(${servesQueries}|${answersQueries})\\.ts$`,
           '^src/queries/(query_role|draft_sql)/',
         ],
       },

@@ -4,9 +4,10 @@ import { DialectError, QueryText } from '@exportd/dialect/query_text';
 import type { SourceRelation } from '@exportd/dialect/schema';
 import { cohortIn, cohortsOf, isOfCohort } from '../filters/condition.ts';
 import type { FilterScalar, PropertyFilter } from '../filters/schema.ts';
-import { type DialectReader, withFieldPath } from './dialect_reader.ts';
+import type { DialectReader } from './dialect_reader.ts';
+import { withFieldPath } from './expressions.ts';
 import { asQueryError, QueryError } from './query_errors.ts';
-import { type BreakdownFilter, cohortBreakdownOf } from './query_fields.ts';
+import { type BreakdownFilter, cohortBreakdownOf } from './breakdowns.ts';
 import { dialectTexts, treeOf } from './query_texts.ts';
 
 /** A cohort that has persons. */

@@ -4,7 +4,7 @@ import { buildExpression, combineConditions } from '@exportd/dialect/ast_builder
 import { type PropertyFilters, propertyFiltersSchema } from '../filters/schema.ts';
 import { actionIdSchema, type ProjectAction } from './actions.ts';
 import { QueryError } from './query_errors.ts';
-import { filtersCondition } from './query_fields.ts';
+import { filtersCondition } from './property_filters.ts';
 import type { QueryProject } from './query_kind.ts';
 
 /** Fields of nodes of all kinds. */

@@ -6,7 +6,7 @@ import {
   parseSelectItem,
 } from '@exportd/dialect/parser/queries';
 import { DialectError } from '@exportd/dialect/query_text';
-import { withoutLabel } from './dialect_reader.ts';
+import { withoutLabel } from './expressions.ts';
 
 /** A text of the dialect in a field of a query. */
 interface DialectText {

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
-import { setVariable } from '../../src/queries/prepared_query.ts';
+import { setVariable } from '../../src/queries/variables.ts';
 import { openQueryHarness, type QueryHarness } from './query_harness.ts';
 import { statement } from './fake_kind.ts';
 

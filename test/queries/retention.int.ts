@@ -1,7 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import { expect, it } from '@jest/globals';
 import { readSettings } from '../../src/config/settings.ts';
-import { admitQueryRequest } from '../../src/queries/query_slots.ts';
+import { admitQueryRequest } from '../../src/queries/rate_limiter.ts';
 import { deleteExpiredQueries, storeResult } from '../../src/queries/results.ts';
 import { recordCacheHit } from '../../src/queries/statuses.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';

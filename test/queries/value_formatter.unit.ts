@@ -1,7 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import { DateTime } from 'luxon';
 import { arrayOf, mapOf, scalarType, timeIn, tupleOf } from '@exportd/dialect/types';
-import { valueFormatter } from '../../src/queries/dialect_reader.ts';
+import { valueFormatter } from '../../src/queries/value_formatter.ts';
 
 const time = scalarType('datetime');
 const berlin = 'Europe/Berlin';

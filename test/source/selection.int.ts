@@ -5,7 +5,7 @@ import { printQuery } from '@exportd/dialect/print';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { classifyError, toApplicationFailure } from '../../src/failures/classify_error.ts';
 import type { FilterOperator, PropertyFilter } from '../../src/filters/schema.ts';
-import { filtersCondition } from '../../src/queries/query_fields.ts';
+import { filtersCondition } from '../../src/queries/property_filters.ts';
 import { readRowQuery } from '../../src/source/row_query/selected_rows.ts';
 import { allRows, type RowQuery, type RowSelection } from '../../src/source/row_selection.ts';
 import type { RowRange, Source } from '../../src/source/source.ts';

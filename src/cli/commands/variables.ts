@@ -1,6 +1,6 @@
 import { type Command, Option } from 'commander';
 import type { JsonValue } from '../../domain/event.ts';
-import type { Variable } from '../../queries/prepared_query.ts';
+import type { Variable } from '../../queries/variables.ts';
 import { parseId } from '../arguments.ts';
 import { CliError } from '../cli_error.ts';
 import { printer, table } from '../output.ts';
@@ -39,7 +39,7 @@ export function addVariableCommands(program: Command): void {
       const { project: team_id, codeName: code_name, name } = options;
       const default_value = valueOf(options.default, options.type);
       const change = { action: 'variable.set', team_id, object: `variables/${code_name}` };
-      const { setVariable } = await import('../../queries/prepared_query.ts');
+      const { setVariable } = await import('../../queries/variables.ts');
       const stored = await withAudit(change, (pool) =>
         setVariable(pool, { team_id, code_name, default_value, name }),
       );
@@ -49,7 +49,7 @@ export function addVariableCommands(program: Command): void {
   addListCommand(
     variable,
     'list all variables',
-    async (pool, project) => (await import('../../queries/prepared_query.ts')).listVariables(pool, project),
+    async (pool, project) => (await import('../../queries/variables.ts')).listVariables(pool, project),
     variableTable,
   );
 }

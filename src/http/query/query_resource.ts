@@ -1,5 +1,5 @@
 import type { QueryService } from '../../queries/handle_query.ts';
-import { createQueryRateLimiter } from '../../queries/query_slots.ts';
+import { createQueryRateLimiter } from '../../queries/rate_limiter.ts';
 import { queryEditorRoutes } from '../console/pages/query_editor.ts';
 import type { Resource } from '../resource.ts';
 import { actionRoutes } from './action_routes.ts';

@@ -4,7 +4,7 @@ import { draftSql } from '../../queries/draft_sql/draft_sql.ts';
 import type { RefreshMode } from '../../queries/freshness.ts';
 import { cancelQuery, handleQuery, type QueryService } from '../../queries/handle_query.ts';
 import { serializeQueryResponse, serializeStatus } from '../../queries/responses.ts';
-import type { QueryRateLimiter } from '../../queries/query_slots.ts';
+import type { QueryRateLimiter } from '../../queries/rate_limiter.ts';
 import { readStatus } from '../../queries/statuses.ts';
 import { ApiError, notFound, retryAfter } from '../api_error.ts';
 import { callerOf } from '../plugins/authentication.ts';

@@ -1,6 +1,6 @@
 import { dialectQueryKind } from '../dialect_query/index.ts';
 import { usedVariables } from '../dialect_query/placeholders.ts';
-import { withOverride } from '../query_fields.ts';
+import { withOverride } from '../property_filters.ts';
 import { funnelsQueryKind } from '../funnels_query/index.ts';
 import type { FiltersOverride, QueryFreshness, QueryKind } from '../query_kind.ts';
 import { trendsQueryKind } from '../trends_query/index.ts';

@@ -8,19 +8,17 @@ import {
 } from '@exportd/dialect/ast_builders';
 import type { FilterTarget } from '../../filters/operand.ts';
 import { checkCohorts } from '../cohorts.ts';
+import { type DialectReader, openDialectReader } from '../dialect_reader.ts';
+import { readWithItemErrors, type SelectWithItems } from '../item_errors.ts';
 import {
-  type DialectReader,
-  openDialectReader,
-  readWithItemErrors,
-  type SelectWithItems,
   hasAggregate,
   isConstant,
   parseOrderItemAt,
   parseSelectItemAt,
   withoutLabel,
   withoutName,
-} from '../dialect_reader.ts';
-import { fallibleConditions, filtersCondition } from '../query_fields.ts';
+} from '../expressions.ts';
+import { fallibleConditions, filtersCondition } from '../property_filters.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, QueryOutput } from '../query_kind.ts';
 import { type ActorEntry, type ActorKind, personActors } from './actor_kinds.ts';

@@ -1,5 +1,6 @@
 import { compileQuery } from '@exportd/dialect/compile/compile_query';
-import { compilerProject, withFieldPath } from '../dialect_reader.ts';
+import { compilerProject } from '../dialect_reader.ts';
+import { withFieldPath } from '../expressions.ts';
 import { anyType } from '../inferred_types.ts';
 import type { CheckTask } from '../query_executor.ts';
 import { placeholdersOf, usedVariables } from './placeholders.ts';

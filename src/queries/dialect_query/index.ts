@@ -1,7 +1,7 @@
 import { checkCohorts } from '../cohorts.ts';
 import { withOverriddenDates } from '../dates.ts';
 import { openDialectReader } from '../dialect_reader.ts';
-import { withOverride } from '../query_fields.ts';
+import { withOverride } from '../property_filters.ts';
 import type { QueryKind } from '../query_kind.ts';
 import { placeholdersOf, usedVariables, withFilterPath } from './placeholders.ts';
 import { dialectQuerySchema, type DialectQuery } from './schema.ts';

@@ -10,13 +10,8 @@ import type {
 import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import { filterBounds } from '../dates.ts';
 import type { DialectReader } from '../dialect_reader.ts';
-import {
-  breakdownsOf,
-  cohortBreakdownOf,
-  fallibleFilters,
-  filtersCondition,
-  testAccountsCondition,
-} from '../query_fields.ts';
+import { breakdownsOf, cohortBreakdownOf } from '../breakdowns.ts';
+import { fallibleFilters, filtersCondition, testAccountsCondition } from '../property_filters.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, UsedVariable } from '../query_kind.ts';
 import type { DialectQuery } from './schema.ts';

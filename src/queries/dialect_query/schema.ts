@@ -2,7 +2,7 @@ import * as z from 'zod';
 import type { JsonValue } from '@exportd/dialect/resolve/placeholders';
 import { dateRangeSchema } from '../dates.ts';
 import { propertyFiltersSchema } from '../../filters/schema.ts';
-import { breakdownFilterSchema } from '../query_fields.ts';
+import { breakdownFilterSchema } from '../breakdowns.ts';
 
 const json: z.ZodType<JsonValue> = z.json();
 

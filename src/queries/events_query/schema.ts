@@ -7,7 +7,8 @@ import { propertyFiltersSchema } from '../../filters/schema.ts';
 import { insightActorsSchema } from '../actors_query/schema.ts';
 import { actionIdSchema } from '../actions.ts';
 import { momentOfDate, checkedDate, momentLiteral, momentLiteralIn } from '../dates.ts';
-import { withOverride, ignoredFields } from '../query_fields.ts';
+import { ignoredFields } from '../query_fields.ts';
+import { withOverride } from '../property_filters.ts';
 import type { FiltersOverride, QueryContext, QueryFreshness, QueryProject } from '../query_kind.ts';
 
 const filters = propertyFiltersSchema.nullish();

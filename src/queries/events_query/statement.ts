@@ -6,18 +6,17 @@ import {
   buildSelect,
   combineConditions,
 } from '@exportd/dialect/ast_builders';
+import type { RequestedCondition, SelectWithItems } from '../item_errors.ts';
 import {
-  type RequestedCondition,
-  type SelectWithItems,
   hasAggregate,
   isConstant,
   parseExpressionAt,
   parseOrderItemAt,
   parseSelectItemAt,
   withoutName,
-} from '../dialect_reader.ts';
+} from '../expressions.ts';
 import { findAction, matchesAction } from '../nodes.ts';
-import { fallibleConditions, filtersCondition, testAccountsCondition } from '../query_fields.ts';
+import { fallibleConditions, filtersCondition, testAccountsCondition } from '../property_filters.ts';
 import { displayProperties } from '../persons.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryContext, QueryProject } from '../query_kind.ts';

@@ -3,7 +3,7 @@ import { parseAbsoluteDate } from '../../filters/condition.ts';
 import { resolveRange, momentOfDate } from '../dates.ts';
 import { cohortOfPoint } from '../cohorts.ts';
 import { QueryError } from '../query_errors.ts';
-import { cohortBreakdownOf } from '../query_fields.ts';
+import { cohortBreakdownOf } from '../breakdowns.ts';
 import {
   checkFunnel,
   type FunnelContext,

@@ -1,5 +1,5 @@
 import { isDeepStrictEqual } from 'node:util';
-import { type Breakdown, breakdownsOf } from '../query_fields.ts';
+import { type Breakdown, breakdownsOf } from '../breakdowns.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import type { FunnelExclusion, FunnelsQuery, FunnelStep } from './schema.ts';

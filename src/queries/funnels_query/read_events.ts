@@ -9,16 +9,16 @@ import {
   withFrom,
 } from '@exportd/dialect/ast_builders';
 import { eventNames, seriesCondition } from '../nodes.ts';
+import { breakdownExpression, normalizedUrl } from '../breakdowns.ts';
 import {
-  breakdownExpression,
-  normalizedUrl,
   checkFilters,
   checkTestAccounts,
   filtersCondition,
   testAccountsCondition,
-} from '../query_fields.ts';
+} from '../property_filters.ts';
 import { rangeCondition, resolveRange } from '../dates.ts';
-import { type DialectReader, parseExpressionAt } from '../dialect_reader.ts';
+import type { DialectReader } from '../dialect_reader.ts';
+import { parseExpressionAt } from '../expressions.ts';
 import { QueryError } from '../query_errors.ts';
 import type { QueryProject } from '../query_kind.ts';
 import type { FunnelContext, FunnelPlan, PlannedExclusion } from './plan.ts';

@@ -1,6 +1,7 @@
 import { DateTime } from 'luxon';
 import type { Select } from '@exportd/dialect/ast';
-import { resolveRange, dayOf, labelOf } from '../dates.ts';
+import { resolveRange } from '../dates.ts';
+import { dayOf, labelOf } from '../buckets.ts';
 import { seriesName } from '../nodes.ts';
 import { countOfAll } from '../query_fields.ts';
 import { formatValue, type FunnelContext, type FunnelPlan, numbersBetween, valueLimit } from './plan.ts';

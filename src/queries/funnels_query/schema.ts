@@ -1,6 +1,7 @@
 import * as z from 'zod';
 import { actionsNodeFields, eventsNodeFields, nodeSchema } from '../nodes.ts';
-import { breakdownFilterSchema, ignoredFieldNames, ignoredFields, insightFields } from '../query_fields.ts';
+import { ignoredFieldNames, ignoredFields, insightFields } from '../query_fields.ts';
+import { breakdownFilterSchema } from '../breakdowns.ts';
 
 const stepFields = {
   /** An optional step can be skipped: the next step can then follow the one before it. */

@@ -5,7 +5,7 @@ import { lastOfDay } from '../../filters/moments.ts';
 import { type ResolvedRange, momentOfDate, rangeCondition } from '../dates.ts';
 import { cohortOfPoint } from '../cohorts.ts';
 import { QueryError } from '../query_errors.ts';
-import { cohortBreakdownOf } from '../query_fields.ts';
+import { cohortBreakdownOf } from '../breakdowns.ts';
 import { eventsOfWindow } from './active_users.ts';
 import { nullValue, otherValue } from './breakdown.ts';
 import { checkExpressions } from './check_expressions.ts';

@@ -1,7 +1,7 @@
 import type { Expression } from '@exportd/dialect/ast';
 import { buildExpression } from '@exportd/dialect/ast_builders';
 import type { DialectReader } from '../dialect_reader.ts';
-import { type Breakdown, breakdownExpression, breakdownsOf, normalizedUrl } from '../query_fields.ts';
+import { type Breakdown, breakdownExpression, breakdownsOf, normalizedUrl } from '../breakdowns.ts';
 import { buildNamedSelect } from './named_select.ts';
 import type { TrendsQuery } from './schema.ts';
 import type { SeriesEvents } from './series.ts';

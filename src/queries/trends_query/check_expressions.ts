@@ -3,11 +3,13 @@ import { buildExpression, buildTable } from '@exportd/dialect/ast_builders';
 import type { DialectReader } from '../dialect_reader.ts';
 import { QueryError } from '../query_errors.ts';
 import { seriesCondition } from '../nodes.ts';
-import { breakdownExpression, breakdownsOf, checkFilters, checkTestAccounts } from '../query_fields.ts';
+import { breakdownExpression, breakdownsOf } from '../breakdowns.ts';
+import { checkFilters, checkTestAccounts } from '../property_filters.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { measureOf } from './measure.ts';
 import { buildNamedSelect } from './named_select.ts';
 import type { TrendsQuery } from './schema.ts';
+import { attrOf } from './series.ts';
 
 /**
  * Compiles each expression of a query separately, so that an error names its field rather than a generated statement.
@@ -34,7 +36,7 @@ export function checkExpressions(query: TrendsQuery, project: QueryProject, read
   for (const breakdown of breakdownsOf(query.breakdownFilter))
     kindOf(breakdownExpression(breakdown), breakdown.attr);
   for (const [index, series] of query.series.entries()) {
-    const attr = `query__series__${index}`;
+    const attr = attrOf({ index });
     seriesCondition(series, attr, project);
     checkFilters(series.properties, `${attr}__properties`, reader);
     checkFilters(series.fixedProperties, `${attr}__fixedProperties`, reader);

@@ -1,6 +1,6 @@
 import type { Expression } from '@exportd/dialect/ast';
 import { buildExpression, buildField } from '@exportd/dialect/ast_builders';
-import { parseExpressionAt } from '../dialect_reader.ts';
+import { parseExpressionAt } from '../expressions.ts';
 import { QueryError } from '../query_errors.ts';
 import {
   type PropertyMath,

@@ -1,11 +1,12 @@
 import type { Expression, From, Select } from '@exportd/dialect/ast';
 import { buildDerivedTable, buildExpression } from '@exportd/dialect/ast_builders';
 import type { DateTime } from 'luxon';
-import type { Interval, ResolvedRange } from '../dates.ts';
+import type { ResolvedRange } from '../dates.ts';
+import type { Interval } from '../buckets.ts';
 import { type LineKeys, actorColumn, bucketColumn, keyNames, resultColumn } from './line_keys.ts';
 import type { PartialMeasure } from './measure.ts';
 import { buildNamedSelect, fieldsNamed } from './named_select.ts';
-import { type SeriesEvents, type SeriesPosition, seriesEvents } from './series.ts';
+import { type SeriesEvents, type SeriesPosition, seriesEvents, seriesEventsSince } from './series.ts';
 
 /** What is asked of a series over a range, apart from what is counted: which intervals have a number, of which events. */
 export interface Question {
@@ -38,6 +39,27 @@ export function numberOfEachInterval(position: SeriesPosition, range: ResolvedRa
     dataOf: (results) => keys.map((key) => results.get(key) ?? 0),
   };
 }
+
+/**
+ * One number for the whole range.
+ * @param windowDays of active users, who are those of the window at the end of the range; else null
+ */
+export const numberOfRange = (
+  position: SeriesPosition,
+  range: ResolvedRange,
+  windowDays: number | null,
+): Question => ({
+  events:
+    windowDays === null
+      ? seriesEvents(position, range)
+      : seriesEventsSince(position, range.to.plus(1).minus({ days: windowDays }), range),
+  bucket: null,
+  resultsOf: measureResults,
+  total: sumOfResults,
+  rowsPerLine: range.buckets.length + 1,
+  length: 1,
+  dataOf: (results) => [results.get('') ?? 0],
+});
 
 /** Aggregates rows, with one per actor, to the keys and `result`. */
 export function measureResults(rows: From, keys: LineKeys, measure: PartialMeasure): Select {

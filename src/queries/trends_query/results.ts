@@ -1,5 +1,5 @@
 import { type BreakdownCohort, everyone } from '../cohorts.ts';
-import { dayOf, labelOf } from '../dates.ts';
+import { dayOf, labelOf } from '../buckets.ts';
 import { seriesName } from '../nodes.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { breakdownLabel } from './breakdown.ts';

@@ -1,7 +1,8 @@
 import * as z from 'zod';
-import type { Interval } from '../dates.ts';
+import type { Interval } from '../buckets.ts';
 import { actionsNodeFields, eventsNodeFields, nodeSchema } from '../nodes.ts';
-import { breakdownFilterSchema, ignoredFields, insightFields } from '../query_fields.ts';
+import { ignoredFields, insightFields } from '../query_fields.ts';
+import { breakdownFilterSchema } from '../breakdowns.ts';
 
 /** Counts of events, or of actors and sessions. */
 const countKinds = ['total', 'dau', 'weekly_active', 'monthly_active', 'unique_session'] as const;

@@ -13,7 +13,7 @@ import { printExpression } from '@exportd/dialect/print';
 import type { DateTime } from 'luxon';
 import { type ResolvedRange, rangeCondition } from '../dates.ts';
 import { seriesCondition } from '../nodes.ts';
-import { filtersCondition, testAccountsCondition } from '../query_fields.ts';
+import { filtersCondition, testAccountsCondition } from '../property_filters.ts';
 import type { QueryProject } from '../query_kind.ts';
 import { buildNamedSelect } from './named_select.ts';
 import { type TrendsQuery, type TrendsSeries, isFirstTimeMath } from './schema.ts';

@@ -4,10 +4,9 @@ import { activeUsersOfEachInterval } from './active_users.ts';
 import { breakdownLimit, breakdownValues } from './breakdown.ts';
 import type { LineKeys } from './line_keys.ts';
 import { type Measure, measureOf } from './measure.ts';
-import { type Question, newActorsOfEachInterval, numberOfEachInterval } from './question.ts';
+import { type Question, newActorsOfEachInterval, numberOfEachInterval, numberOfRange } from './question.ts';
 import { displayFormOf, windowDays, windowDaysWithin } from './schema.ts';
 import { type SeriesEvents, type SeriesPosition, attrOf, firstEventTimes } from './series.ts';
-import { numberOfRange } from './totals.ts';
 
 /** How a series is computed. */
 export interface SeriesPlan {

@@ -1,14 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import type { DateTime } from 'luxon';
-import {
-  closedEnd,
-  type DateRange,
-  previousRange,
-  resolveRange,
-  dayOf,
-  type Interval,
-  labelOf,
-} from '../../../src/queries/dates.ts';
+import { closedEnd, type DateRange, previousRange, resolveRange } from '../../../src/queries/dates.ts';
+import { dayOf, type Interval, labelOf } from '../../../src/queries/buckets.ts';
 import { contextOf } from './context.ts';
 
 // A Saturday at 16:00 in Berlin; daylight saving time ended on 25 October.

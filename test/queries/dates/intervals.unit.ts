@@ -1,7 +1,8 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
 import { DateTime } from 'luxon';
-import { resolveRange, type Interval } from '../../../src/queries/dates.ts';
+import { resolveRange } from '../../../src/queries/dates.ts';
+import type { Interval } from '../../../src/queries/buckets.ts';
 import { contextOf } from './context.ts';
 import { startOfInterval } from './start_of_interval.ts';
 import { randomCases } from '../../setup/effort.ts';

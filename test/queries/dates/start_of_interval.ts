@@ -1,5 +1,5 @@
 import type { DateTime } from 'luxon';
-import { bucketsOf, type Interval } from '../../../src/queries/dates.ts';
+import { bucketsOf, type Interval } from '../../../src/queries/buckets.ts';
 
 /** The start of the interval of a point in time: the only bucket of the range with just this time. */
 export function startOfInterval(

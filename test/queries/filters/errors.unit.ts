@@ -3,7 +3,11 @@ import fc from 'fast-check';
 import { buildField } from '@exportd/dialect/ast_builders';
 import { printExpression } from '@exportd/dialect/print';
 import { eventNames, seriesCondition, seriesName } from '../../../src/queries/nodes.ts';
-import { filtersCondition, testAccountsCondition, withOverride } from '../../../src/queries/query_fields.ts';
+import {
+  filtersCondition,
+  testAccountsCondition,
+  withOverride,
+} from '../../../src/queries/property_filters.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/filters/schema.ts';
 import { contextOf } from '../dates/context.ts';
 import { randomFilters } from './random_filters.ts';

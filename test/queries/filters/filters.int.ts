@@ -4,7 +4,7 @@ import { DateTime } from 'luxon';
 import { buildSelect } from '@exportd/dialect/ast_builders';
 import { printQuery } from '@exportd/dialect/print';
 import type { Schema } from '@exportd/dialect/schema';
-import { filtersCondition } from '../../../src/queries/query_fields.ts';
+import { filtersCondition } from '../../../src/queries/property_filters.ts';
 import { propertyFiltersSchema, type PropertyFilters } from '../../../src/filters/schema.ts';
 import { berlin } from '../../../src/dialect/test/project.ts';
 import { rowsOf } from '../../../src/dialect/test/rows_of.ts';

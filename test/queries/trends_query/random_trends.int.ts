@@ -1,6 +1,7 @@
 import { describe, expect, it } from '@jest/globals';
 import fc from 'fast-check';
-import { previousRange, resolveRange, type Interval } from '../../../src/queries/dates.ts';
+import { previousRange, resolveRange } from '../../../src/queries/dates.ts';
+import type { Interval } from '../../../src/queries/buckets.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
 import { actorsOf, sampledIds, runTrendsQuery, type Result } from './run_trends_query.ts';
