@@ -26,15 +26,19 @@ const ageLimits: Readonly<Record<NonNullable<QueryInterval> | 'none', AgeLimits>
 /** A date range is closed if it ended this long before its result was computed. */
 const closedForMs = 10_000;
 
-/** Whether a result computed at `computedAt` is still fresh enough. Results of closed ranges stay fresh. */
-export function isFresh(
+/** Which results a request accepts, by their age. */
+type Accepted = keyof AgeLimits | 'anything' | 'nothing';
+
+/** Whether a request accepts a result computed at `computedAt`. Results of closed ranges stay fresh. */
+export function isAccepted(
   computedAt: Date,
   { interval, date_to }: Pick<QueryFreshness, 'interval' | 'date_to'>,
   now: Date,
-  limit: keyof AgeLimits,
+  accepts: Accepted,
 ): boolean {
+  if (accepts === 'anything' || accepts === 'nothing') return accepts === 'anything';
   if (date_to !== null && date_to.getTime() < computedAt.getTime() - closedForMs) return true;
-  return now.getTime() - computedAt.getTime() < ageLimits[interval ?? 'none'][limit];
+  return now.getTime() - computedAt.getTime() < ageLimits[interval ?? 'none'][accepts];
 }
 
 /** The values of the field `refresh`. */
@@ -50,13 +54,7 @@ export type RefreshMode = (typeof refreshNames)[number];
 
 /** Which cached results each mode accepts, and what it does without one. */
 export const refreshModes: Readonly<
-  Record<
-    RefreshMode,
-    {
-      readonly accepts: keyof AgeLimits | 'anything' | 'nothing';
-      readonly otherwise: 'run' | 'start' | 'miss';
-    }
-  >
+  Record<RefreshMode, { readonly accepts: Accepted; readonly otherwise: 'run' | 'start' | 'miss' }>
 > = {
   blocking: { accepts: 'very_fresh', otherwise: 'run' },
   async: { accepts: 'very_fresh', otherwise: 'start' },

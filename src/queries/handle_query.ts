@@ -15,7 +15,7 @@ import {
   QueryNotStarted,
   slotsBusyCode,
 } from './query_errors.ts';
-import { isFresh, refreshModes } from './freshness.ts';
+import { isAccepted, refreshModes } from './freshness.ts';
 import { findCached, loadOutput, type QueryResult, type QueryResultOutput, storeResult } from './results.ts';
 import {
   outcomeOfError,
@@ -66,11 +66,13 @@ export interface QueryService extends QueryRunnerDependencies {
  * QueryInterrupted, ClientDisconnected
  */
 export async function handleQuery(service: QueryService, request: QueryRequest): Promise<QueryResponse> {
+  const { pool, settings } = service;
   const prepared = await prepareQuery(service, request);
-  const { cache_key } = prepared;
-  const { otherwise } = refreshModes[request.refresh];
-  const cached = await cachedFor(service, request, prepared);
-  if (cached && isAccepted(request, prepared, cached)) {
+  const { cache_key, form, project, now } = prepared;
+  const { accepts, otherwise } = refreshModes[request.refresh];
+  const key = { team_id: project.team_id, cache_key, maxAgeMs: settings.EXPORTD_QUERY_CACHE_TTL };
+  const cached = accepts === 'nothing' ? undefined : await findCached(pool, key);
+  if (cached && isAccepted(cached.computed_at, form.freshness, now, accepts)) {
     const response = await respondFromCache(service, request, prepared, cached);
     if (response) return response;
   }
@@ -80,7 +82,7 @@ export async function handleQuery(service: QueryService, request: QueryRequest):
       json: null,
     };
   if (otherwise === 'run') return runForeground(service, request, prepared);
-  const query_status = toStatusResponse(await startBackground(service, request, prepared), service.settings);
+  const query_status = toStatusResponse(await startBackground(service, request, prepared), settings);
   if (request.refresh === 'force_async') return { fields: { query_status }, json: null };
   return (
     (cached && (await loadCached(service, prepared, cached, query_status))) ?? {
@@ -88,29 +90,6 @@ export async function handleQuery(service: QueryService, request: QueryRequest):
       json: null,
     }
   );
-}
-
-async function cachedFor(
-  { pool, settings }: QueryService,
-  { refresh }: QueryRequest,
-  { project, cache_key }: PreparedQuery,
-): Promise<QueryResult | undefined> {
-  if (refreshModes[refresh].accepts === 'nothing') return undefined;
-  return findCached(pool, {
-    team_id: project.team_id,
-    cache_key,
-    maxAgeMs: settings.EXPORTD_QUERY_CACHE_TTL,
-  });
-}
-
-function isAccepted(
-  { refresh }: QueryRequest,
-  { form, now }: PreparedQuery,
-  { computed_at }: QueryResult,
-): boolean {
-  const { accepts } = refreshModes[refresh];
-  if (accepts === 'anything' || accepts === 'nothing') return accepts === 'anything';
-  return isFresh(computed_at, form.freshness, now, accepts);
 }
 
 /** `Retry-After` of a background query that exceeds the limit; when one of the others ends is unknown. */

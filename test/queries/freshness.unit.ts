@@ -1,6 +1,6 @@
 import { describe, expect, it } from '@jest/globals';
 import { cacheKeyOf, digestOf } from '../../src/queries/cache_key.ts';
-import { isFresh } from '../../src/queries/freshness.ts';
+import { isAccepted } from '../../src/queries/freshness.ts';
 import type { QueryInterval } from '../../src/queries/query_kind.ts';
 
 const now = new Date('2026-11-21T12:00:00Z');
@@ -18,7 +18,7 @@ describe('the maximum age of a result', () => {
     'is for interval %s %i and %i minutes',
     (interval, very, somewhat) => {
       const freshFor = (limit: 'very_fresh' | 'somewhat_fresh', minutes: number) =>
-        isFresh(minutesAgo(minutes), { interval, date_to: null }, now, limit);
+        isAccepted(minutesAgo(minutes), { interval, date_to: null }, now, limit);
       expect([freshFor('very_fresh', very - 0.01), freshFor('very_fresh', very)]).toEqual([true, false]);
       expect([freshFor('somewhat_fresh', somewhat - 0.01), freshFor('somewhat_fresh', somewhat)]).toEqual([
         true,
@@ -30,7 +30,7 @@ describe('the maximum age of a result', () => {
   it('is unlimited if the range had ended ten seconds before', () => {
     const computed = minutesAgo(100_000);
     const endedBefore = (seconds: number) => new Date(computed.getTime() - seconds * 1_000);
-    const fresh = (date_to: Date) => isFresh(computed, { interval: 'minute', date_to }, now, 'very_fresh');
+    const fresh = (date_to: Date) => isAccepted(computed, { interval: 'minute', date_to }, now, 'very_fresh');
     expect([fresh(endedBefore(11)), fresh(endedBefore(10)), fresh(endedBefore(-60))]).toEqual([
       true,
       false,

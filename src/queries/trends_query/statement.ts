@@ -24,18 +24,14 @@ import {
  * A query of the keys and `result` of all lines of a series.
  * @param topValuesQuery of the values with a separate line, unless they are the largest of this series alone
  */
-export const seriesStatement = (plan: SeriesPlan, topValuesQuery: Query | null): Query =>
-  plan.measure.form === 'whole'
-    ? wholeStatement(plan, plan.measure, topValuesQuery)
-    : partialStatement(plan, plan.measure, topValuesQuery);
-
-/** Computes the measure over events; with a breakdown, over those of each top value and of all others. */
-function wholeStatement(plan: SeriesPlan, measure: WholeMeasure, topValuesQuery: Query | null): Select {
-  const { values } = plan.keys;
-  if (values.length === 0) return wholeResults(plan, measure, []);
-  return wholeResults(plan, measure, withOtherValue(values, topValuesQuery ?? topValuesOfSeries(plan)));
+export function seriesStatement(plan: SeriesPlan, topValuesQuery: Query | null): Query {
+  const { measure, keys } = plan;
+  if (measure.form === 'partial') return partialStatement(plan, measure, topValuesQuery);
+  if (keys.values.length === 0) return wholeResults(plan, measure, []);
+  return wholeResults(plan, measure, withOtherValue(keys.values, topValuesQuery ?? topValuesOfSeries(plan)));
 }
 
+/** Computes the measure over events; with a breakdown, over those of each top value and of all others. */
 function wholeResults(
   { keys, events }: SeriesPlan,
   { direct }: WholeMeasure,
