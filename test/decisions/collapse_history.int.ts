@@ -17,6 +17,7 @@ import { readBackfills } from './read_backfills.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
 import { storedRows } from '../../src/temporal/capabilities.ts';
 import { readCommands } from '../journal/read_commands.ts';
+import { readRuns } from './read_runs.ts';
 
 /** Everything that has ended is old. */
 const everything: HistoryRetention = {
@@ -270,11 +271,8 @@ describe('collapsing the history', () => {
             start_at: minuteBefore(6).start_at,
             end_at: minuteBefore(5).end_at,
           });
-          const { rows } = await pool.query<{ id: string }>(
-            'select id from exportd.batch_export_runs where batch_export_id = $1 order by position limit 1',
-            [commander.batchExportId],
-          );
-          await publish(rows[0]?.id ?? '');
+          const [first] = await readRuns(pool, { batch_export_id: commander.batchExportId });
+          await publish(first?.id ?? '');
         },
       ],
       [

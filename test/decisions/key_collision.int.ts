@@ -16,6 +16,7 @@ import { useTestDatabase } from '../setup/use_test_database.ts';
 import { createCommander, definition, quickPolicies } from './commander.ts';
 import { createSimulatedRuns } from './simulated_runs.ts';
 import { changeStored } from '../setup/change_stored.ts';
+import { readRun, readRuns } from './read_runs.ts';
 
 describe('the definition that a run exports:', () => {
   const database = useTestDatabase();
@@ -50,11 +51,7 @@ describe('the definition that a run exports:', () => {
 
   /** The definition of the newest run. */
   async function newest() {
-    const { rows } = await database.pool.query<{ id: string; model: string; config_version: number }>(
-      'select id, model, config_version from exportd.batch_export_runs where batch_export_id = $1 order by position desc limit 1',
-      [commander.batchExportId],
-    );
-    const [found] = rows;
+    const found = (await readRuns(database.pool, { batch_export_id: commander.batchExportId })).at(-1);
     if (!found) throw new Error('There is no run.');
     return found;
   }
@@ -72,16 +69,15 @@ describe('the definition that a run exports:', () => {
     expect(command.status).toBe('applied');
   };
   const automatic = async (): Promise<void> => {
+    const { data_interval_start: start, data_interval_end: end } = await readRun(database.pool, exported);
     const repair = await journal.transaction(async (transaction) => {
       await transaction.lock(batchExportDecider, commander.batchExportId);
-      const { rows } = await transaction.connection.query<{ start: string; end: string }>(
-        'select data_interval_start as start, data_interval_end as "end" from exportd.batch_export_runs where id = $1',
-        [exported],
-      );
-      const [interval] = rows;
-      if (!interval) throw new Error('The run does not exist.');
-      const request = { team_id: 1, run_id: exported, ...interval };
-      return requestRepair(transaction, commander.batchExportId, request);
+      return requestRepair(transaction, commander.batchExportId, {
+        team_id: 1,
+        run_id: exported,
+        start,
+        end,
+      });
     });
     await advanceBackfill(journal, policies, repair);
   };

@@ -16,6 +16,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { createCommander, minutesAgo, quickPolicies } from './commander.ts';
 import { readRuns } from './read_runs.ts';
 import { createSimulatedRuns, minuteBefore } from './simulated_runs.ts';
+import { readNotifications, readDeliveries } from '../notifications/read_notifications.ts';
 
 const database = useTestDatabase();
 const journal = openWorkerJournal(database.pool);
@@ -72,28 +73,13 @@ async function createExport(more: Record<string, string> = {}) {
     return () => simulatedRuns.publish(runId ?? '', run, `file of ${runId ?? ''}`);
   };
   const notifications = async () =>
-    (
-      await database.pool.query<{ type: string; run_id: string | null }>(
-        'select type, run_id from exportd.notifications where batch_export_id = $1 order by created_at',
-        [id],
-      )
-    ).rows;
+    (await readNotifications(database.pool, id)).map(({ type, run_id }) => ({ type, run_id }));
   /** The owners that recovered, in the order of the notifications: a backfill, or null for the schedule. */
   const recovered = async () =>
-    (
-      await database.pool.query<{ backfill_id: string | null }>(
-        `select data->>'backfill_id' as backfill_id from exportd.notifications
-         where batch_export_id = $1 and type = 'batch_export.recovered' order by created_at`,
-        [id],
-      )
-    ).rows.map((row) => row.backfill_id);
-  const receivers = async () =>
-    (
-      await database.pool.query<{ webhook_id: string }>(
-        'select webhook_id from exportd.webhook_deliveries where batch_export_id = $1',
-        [id],
-      )
-    ).rows.map((row) => row.webhook_id);
+    (await readNotifications(database.pool, id, 'batch_export.recovered')).map(
+      ({ data }) => data.backfill_id,
+    );
+  const receivers = async () => (await readDeliveries(database.pool, id)).map(({ webhook_id }) => webhook_id);
   return { ...commander, id, active, backfill, end, complete, news: notifications, recovered, receivers };
 }
 
@@ -130,14 +116,9 @@ describe('notifications', () => {
       adopted_by: null,
     });
     await advanceBackfill(journal, quickPolicies(), backfillId);
-    const { rows } = await database.pool.query<{ data: Record<string, unknown>; webhook_id: string }>(
-      `select data, webhook_id from exportd.notifications notification
-       join exportd.webhook_deliveries delivery on delivery.notification_id = notification.id
-       where notification.batch_export_id = $1 and type = 'backfill.completed'`,
-      [one.id],
-    );
+    const deliveries = await readDeliveries(database.pool, one.id);
     const minute = minuteBefore(20).end_at;
-    expect(rows).toEqual([
+    expect(deliveries.filter(({ type }) => type === 'backfill.completed')).toMatchObject([
       {
         webhook_id: subscribed.id,
         data: expect.objectContaining({
@@ -388,13 +369,7 @@ describe('notifications', () => {
       await one.complete(first)
     )();
     await one.end(second, 'Failed');
-    const { rows } = await database.pool.query(
-      `select notification.type, delivery.status, delivery.detail from exportd.webhook_deliveries delivery
-       join exportd.notifications notification on notification.id = notification_id
-       where delivery.batch_export_id = $1 order by delivery.created_at`,
-      [one.id],
-    );
-    expect(rows).toEqual([
+    expect(await readDeliveries(database.pool, one.id)).toMatchObject([
       {
         type: 'interval.published',
         status: 'dropped',
@@ -411,13 +386,12 @@ describe('notifications', () => {
     const [run] = await one.active();
     await one.end(run, 'Failed');
     await one.command('delete');
-    const { rows } = await database.pool.query(
-      'select webhook_id as id, status from exportd.webhook_deliveries where batch_export_id = $1',
-      [one.id],
-    );
+    const dropped = (await readDeliveries(database.pool, one.id)).map(({ webhook_id, status }) => [
+      webhook_id,
+      status,
+    ]);
     // Its own webhook stays until it has been told that the incident is over.
-    expect(rows).toHaveLength(webhooks.length);
-    expect(rows).toEqual(expect.arrayContaining(webhooks.map(({ id }) => ({ id, status: 'dropped' }))));
+    expect(dropped.sort()).toEqual(webhooks.map(({ id }) => [id, 'dropped']).sort());
     await database.pool.query('delete from exportd.webhooks');
   });
 });

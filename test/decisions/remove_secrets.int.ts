@@ -10,6 +10,7 @@ import { storeTestCommand } from '../journal/store_test_command.ts';
 import { createMaintenanceHarness, type MaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { createBucket } from '../setup/bucket.ts';
 import { storedRows } from '../../src/temporal/capabilities.ts';
+import { readRuns } from './read_runs.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -130,11 +131,7 @@ describe('the secrets of a replaced version', () => {
     await maintenance.createExport(id, 2);
     const everything = { historyMs: 0, deletedExportMs: undefined, idempotencyKeyMs: 0, newestRuns: 0 };
     await collapseHistory(harness.journal, everything, storedRows, () => false);
-    const { rows } = await harness.database.pool.query(
-      'select from exportd.batch_export_runs where batch_export_id = $1',
-      [id],
-    );
-    expect(rows).toEqual([]);
+    expect(await readRuns(harness.database.pool, { batch_export_id: id })).toEqual([]);
     await remove();
     expect(await versionsWithSecrets(id)).toEqual([1, 2]);
   });

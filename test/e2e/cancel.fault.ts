@@ -12,6 +12,7 @@ import { createS3Proxy, type ProxiedRequest, type S3Proxy } from './s3_proxy.ts'
 import { startStack, type RunResponse, type Stack } from './stack.ts';
 import { verifyExport } from './verify_export.ts';
 import { readEvents } from '../journal/read_stream.ts';
+import { readRun } from '../decisions/read_runs.ts';
 
 const rows = 1_950;
 /** An hour with so many rows that most are not read yet when the first part is complete and its upload is created. */
@@ -105,12 +106,8 @@ async function expectNoObject(prefix: string): Promise<void> {
 }
 
 /** The status of a run in the journal's read model, also of a deleted export. */
-async function statusOf(runId = ''): Promise<string | undefined> {
-  const { rows: found } = await stack.pool.query<{ status: string }>(
-    'select status from exportd.batch_export_runs where id = $1',
-    [runId],
-  );
-  return found[0]?.status;
+async function statusOf(runId = ''): Promise<string> {
+  return (await readRun(stack.pool, runId)).status;
 }
 
 describe('after the response to a cancellation, nothing of the run continues:', () => {

@@ -5,6 +5,7 @@ import { exportedUuids, insertEvents, keysUnder, readManifest, sourceUuids } fro
 import { hourAgo } from '../setup/hours.ts';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { startStack, type RunResponse, type Stack } from './stack.ts';
+import { readComparisons } from '../maintenance/read_comparisons.ts';
 
 const start = hourAgo(1);
 const end = new Date(start.getTime() + 3_600_000);
@@ -97,12 +98,7 @@ describe('late rows', () => {
     );
     // Further comparisons order no further retry, and nothing leaves the bucket.
     const comparisons = async (): Promise<number> =>
-      (
-        await stack.pool.query<{ comparisons: number }>(
-          'select comparisons from exportd.interval_comparisons where batch_export_id = $1 and run_id = $2',
-          [id, third.id],
-        )
-      ).rows[0]?.comparisons ?? 0;
+      (await readComparisons(stack.pool, { run_id: third.id }))[0]?.comparisons ?? 0;
     const done = await comparisons();
     await waitFor(async () => (await comparisons()) >= done + 3, 'three more comparisons', timeoutMs);
     const ofInterval = (await stack.runs(id)).filter(

@@ -10,6 +10,7 @@ import { createS3Proxy, type S3Proxy } from '../e2e/s3_proxy.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createExportHarness, type ExportHarness } from './export_harness.ts';
 import { errorResponse, warningsOf } from './stores.ts';
+import { readRun } from '../decisions/read_runs.ts';
 
 describe('attempts', () => {
   let harness: ExportHarness;
@@ -239,13 +240,8 @@ describe('failed attempts', () => {
     await harness.close();
   });
 
-  const latestErrorOf = async (runId: string): Promise<string | null> => {
-    const { rows } = await harness.database.pool.query<{ latest_error: string | null }>(
-      'select latest_error from exportd.batch_export_runs where id = $1',
-      [runId],
-    );
-    return rows[0]?.latest_error ?? null;
-  };
+  const latestErrorOf = async (runId: string): Promise<string | null> =>
+    (await readRun(harness.database.pool, runId)).latest_error;
 
   /** The lines of the export's log that say what the run is retried after. */
   const delaysOf = async (runId: string): Promise<string[]> =>

@@ -7,6 +7,7 @@ import { createSimulatedRuns } from '../decisions/simulated_runs.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
+import { readRuns } from '../decisions/read_runs.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
@@ -22,12 +23,9 @@ async function startBackfill(minutes: number) {
   const path = `batch_exports/${id}/backfills/${String(body.id)}`;
   const progress = async () => (await api.call('GET', path)).body.progress;
   const active = async () =>
-    (
-      await api.database.pool.query<{ id: string }>(
-        `select id from exportd.batch_export_runs where batch_export_id = $1 and finished_at is null order by position`,
-        [id],
-      )
-    ).rows.map((run) => run.id);
+    (await readRuns(api.database.pool, { batch_export_id: id }))
+      .filter(({ finished_at }) => finished_at === null)
+      .map((run) => run.id);
   return { id, path, progress, active };
 }
 

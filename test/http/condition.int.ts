@@ -34,6 +34,7 @@ import { createLaggingExport } from './lagging_export.ts';
 import type { ConditionCause } from '../../src/domain/condition_causes.ts';
 import { createFaultAlarm } from '../../src/failures/fault_alarm.ts';
 import { createServerAlarm } from '../../src/failures/server_alarm.ts';
+import { readNotifications } from '../notifications/read_notifications.ts';
 
 let api: ApiHarness;
 let receiver: Receiver;
@@ -126,11 +127,8 @@ async function notifiedCondition(id: string): Promise<unknown> {
 /** The events of an export without those that this file sends itself, after conditions were compared once more. */
 async function eventsSince(id: string): Promise<string[]> {
   await notifyConditionChanges(api.database.pool);
-  const { rows } = await api.database.pool.query<{ type: string }>(
-    `select type from exportd.notifications where batch_export_id = $1 and type <> 'run.failed' order by created_at`,
-    [id],
-  );
-  return rows.map(({ type }) => type);
+  const types = (await readNotifications(api.database.pool, id)).map(({ type }) => type);
+  return types.filter((type) => type !== 'run.failed');
 }
 
 /** What every surface says of an export. */

@@ -7,6 +7,7 @@ import {
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
 import { createLaggingExport } from './lagging_export.ts';
+import { readRun } from '../decisions/read_runs.ts';
 
 let stack: ControlPlaneHarness;
 beforeAll(async () => {
@@ -35,11 +36,7 @@ it('a scheduled run has priority over runs of a backfill that have waited longer
     return pending.filter((activities) => activities > 0).length;
   };
   stack.behaviour.duringExport = async (runId) => {
-    const { rows } = await stack.pool.query<{ batch_export_id: string }>(
-      'select batch_export_id from exportd.batch_export_runs where id = $1',
-      [runId],
-    );
-    const isFirst = order.push(rows[0]?.batch_export_id ?? '') === 1;
+    const isFirst = order.push((await readRun(stack.pool, runId)).batch_export_id) === 1;
     await released;
     // A pending activity reaches its task queue a moment after Temporal reports it. Some requests fill that time.
     if (isFirst) for (let requests = 0; requests < 20; requests += 1) await waiting(backlog);

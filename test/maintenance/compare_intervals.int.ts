@@ -1,6 +1,5 @@
 import { randomUUID } from 'node:crypto';
 import { afterAll, beforeAll, beforeEach, describe, expect, it } from '@jest/globals';
-import type { ComparisonGroup } from '../../src/decisions/comparisons.ts';
 import { readDueMaintenance } from '../../src/decisions/due_maintenance.ts';
 import { quickPolicies } from '../decisions/commander.ts';
 import { readRepairs } from '../decisions/read_backfills.ts';
@@ -8,6 +7,8 @@ import { isWarning, readLog } from '../decisions/read_log.ts';
 import { createExportHarness, insertEvents, interval, type ExportHarness } from '../export/export_harness.ts';
 import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
 import { readEvents } from '../journal/read_stream.ts';
+import { readComparisonGroups, readComparisons } from './read_comparisons.ts';
+import { readNotifications } from '../notifications/read_notifications.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -40,10 +41,7 @@ const elapse = (time: string) =>
 
 /** Compares what is due of an export's group. */
 async function compare(batchExportId: string, policy: Record<string, string> = {}) {
-  const [group] = await query<ComparisonGroup>(
-    'select team_id, selection_hash from exportd.interval_comparisons where batch_export_id = $1',
-    batchExportId,
-  );
+  const [group] = await readComparisonGroups(harness.database.pool, batchExportId);
   if (!group) throw new Error('The export has no comparisons.');
   return maintenance.activities(policy).compareIntervals(group);
 }
@@ -63,6 +61,8 @@ const deleteRows = (rows: number) =>
 const outcomesOf = async (runId: string) =>
   (await readEvents(harness.database.pool, runId, 'IntervalCompared')).map(({ data }) => ({ data }));
 
+const comparisonsOf = (of: Parameters<typeof readComparisons>[1]) =>
+  readComparisons(harness.database.pool, of);
 const logOf = (runId: string) => readLog(harness.database.pool, { run_id: runId }, isWarning);
 
 describe('a comparison', () => {
@@ -74,12 +74,9 @@ describe('a comparison', () => {
     expect(await compare(batchExportId)).toEqual({ compared: 1, differing: 0, has_more: false });
     expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
     expect(await outcomesOf(run_id)).toEqual([]);
-    expect(
-      await query(
-        `select outcome, comparisons, source_rows from exportd.interval_comparisons where run_id = $1`,
-        run_id,
-      ),
-    ).toEqual([{ outcome: 'equal', comparisons: 1, source_rows: 10 }]);
+    expect(await comparisonsOf({ run_id })).toMatchObject([
+      { outcome: 'equal', comparisons: 1, source_rows: 10 },
+    ]);
   });
 
   it('is not made once the rules of the bucket have deleted the objects', async () => {
@@ -90,7 +87,7 @@ describe('a comparison', () => {
     await expire(harness, batchExportId);
     expect(await compare(batchExportId)).toEqual({ compared: 0, differing: 0, has_more: false });
     await readDueMaintenance(harness.database.pool, quickPolicies().maintenance, []);
-    expect(await query('select next_due_at, early_at from exportd.interval_comparisons')).toEqual([
+    expect(await comparisonsOf({ batch_export_id: batchExportId })).toMatchObject([
       { next_due_at: null, early_at: null },
     ]);
     expect(await maintenance.repairsOf(batchExportId)).toEqual([]);
@@ -173,11 +170,9 @@ describe('a comparison', () => {
       expect.stringContaining('The source has no rows left for'),
     ]);
     expect(await outcomesOf(second)).toMatchObject([{ data: { outcome: 'source_expired' } }]);
-    const notifications = await query(
-      'select type, run_id from exportd.notifications where batch_export_id = $1',
-      batchExportId,
-    );
-    expect(notifications).toEqual([{ type: 'interval.expired', run_id }]);
+    expect(await readNotifications(harness.database.pool, batchExportId)).toMatchObject([
+      { type: 'interval.expired', run_id },
+    ]);
     await elapse('10 years');
     expect(await compare(batchExportId)).toMatchObject({ compared: 0 });
   });
@@ -320,9 +315,6 @@ describe('a comparison of persons', () => {
     return compare(batchExportId);
   };
 
-  const readOutcome = (runId: string) =>
-    query(`select outcome, added_rows::int from exportd.interval_comparisons where run_id = $1`, runId);
-
   it('exports the interval again when one was committed late', async () => {
     await insertPersons(10, 'a', 'b');
     const { batchExportId, run_id } = await publishPersons();
@@ -333,7 +325,9 @@ describe('a comparison of persons', () => {
     expect(await logOf(run_id)).toEqual([expect.stringContaining('1 persons of')]);
     const again = await republish(batchExportId);
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
-    expect(await readOutcome(again.run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+    expect(await comparisonsOf({ run_id: again.run_id })).toMatchObject([
+      { outcome: 'equal', added_rows: 0 },
+    ]);
   });
 
   it('finds no difference in persons that moved to a later interval', async () => {
@@ -346,11 +340,9 @@ describe('a comparison of persons', () => {
     ] as const) {
       await setTime(distinctId, 4_000);
       expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
-      expect(await query('select source_rows::int from exportd.interval_comparisons')).toEqual([
-        { source_rows: ids },
-      ]);
+      expect(await comparisonsOf({ run_id })).toMatchObject([{ source_rows: ids }]);
     }
-    expect(await readOutcome(run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+    expect(await comparisonsOf({ run_id })).toMatchObject([{ outcome: 'equal', added_rows: 0 }]);
     expect(await outcomesOf(run_id)).toEqual([]);
     expect(await logOf(run_id)).toEqual([]);
   });
@@ -373,7 +365,7 @@ describe('a comparison of persons', () => {
       secondsIn(9),
     );
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
-    expect(await readOutcome(run_id)).toEqual([{ outcome: 'rows_added', added_rows: 1 }]);
+    expect(await comparisonsOf({ run_id })).toMatchObject([{ outcome: 'rows_added', added_rows: 1 }]);
     await republish(batchExportId);
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
   });
@@ -384,7 +376,7 @@ describe('a comparison of persons', () => {
     await setTime('a', 4_000);
     await insertPersons(10, 'late');
     expect(await compareNext(batchExportId)).toMatchObject({ differing: 1 });
-    expect(await readOutcome(run_id)).toEqual([{ outcome: 'rows_added', added_rows: 1 }]);
+    expect(await comparisonsOf({ run_id })).toMatchObject([{ outcome: 'rows_added', added_rows: 1 }]);
   });
 
   it('finds persons in the files of earlier generations', async () => {
@@ -395,7 +387,7 @@ describe('a comparison of persons', () => {
     // The source is restored from a backup.
     await setTime('a', 10);
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
-    expect(await readOutcome(run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+    expect(await comparisonsOf({ run_id })).toMatchObject([{ outcome: 'equal', added_rows: 0 }]);
   });
 
   it.each([
@@ -406,7 +398,7 @@ describe('a comparison of persons', () => {
     await insertPersons(10, '\ufffd', '😀', 'ä', 'Z', 'a', '_');
     const { batchExportId, run_id } = await publishPersons(config);
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
-    expect(await readOutcome(run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+    expect(await comparisonsOf({ run_id })).toMatchObject([{ outcome: 'equal', added_rows: 0 }]);
     await insertPersons(10, '😁');
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
   });
@@ -416,7 +408,7 @@ describe('a comparison of persons', () => {
     const { batchExportId, run_id } = await publishPersons({}, 'select properties from persons');
     await setTime('a', 11);
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
-    expect(await readOutcome(run_id)).toEqual([{ outcome: null, added_rows: null }]);
+    expect(await comparisonsOf({ run_id })).toMatchObject([{ outcome: null, added_rows: null }]);
     await insertPersons(12, 'c');
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 1 });
   });
@@ -431,7 +423,7 @@ describe('a comparison of persons', () => {
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
     await setTime('a', 10);
     expect(await compareNext(batchExportId)).toMatchObject({ compared: 1, differing: 0 });
-    expect(await readOutcome(run_id)).toEqual([{ outcome: 'equal', added_rows: 0 }]);
+    expect(await comparisonsOf({ run_id })).toMatchObject([{ outcome: 'equal', added_rows: 0 }]);
   });
 
   it('is made apart from that of events with the same selection', async () => {

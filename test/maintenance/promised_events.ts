@@ -1,11 +1,11 @@
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import pg from 'pg';
-import type { ComparisonGroup } from '../../src/decisions/comparisons.ts';
 import type { ExportHarness } from '../export/export_harness.ts';
 import { createReruns } from '../export/rerun.ts';
 import { readIntervalEntry, sumOfIds } from './interval_entry.ts';
 import type { MaintenanceHarness } from './maintenance_harness.ts';
+import { readComparisonGroups } from './read_comparisons.ts';
 
 /** How many rows have each uuid. A client that retries inserts a row twice. */
 type Rows = ReadonlyMap<string, number>;
@@ -179,10 +179,8 @@ export async function startEvents(
          next_due_at = next_due_at - interval '400 days', early_at = early_at - interval '400 days'`,
     );
     await pool.query('delete from exportd.comparison_budget');
-    const { rows: groups } = await pool.query<ComparisonGroup>(
-      'select distinct team_id, selection_hash from exportd.interval_comparisons',
-    );
-    for (const group of groups) await maintenance.activities().compareIntervals(group);
+    for (const group of await readComparisonGroups(pool, batchExportId))
+      await maintenance.activities().compareIntervals(group);
     const { rows } = await pool.query<{ start: string }>(
       `delete from exportd.interval_repairs where batch_export_id = $1 returning data_interval_start as start`,
       [batchExportId],

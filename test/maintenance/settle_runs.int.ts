@@ -13,6 +13,7 @@ import { createExportHarness, interval, type ExportHarness } from '../export/exp
 import { rollbackPrepared } from '../setup/rollback_prepared.ts';
 import { createMaintenanceHarness, expire, type MaintenanceHarness } from './maintenance_harness.ts';
 import { readEvents } from '../journal/read_stream.ts';
+import { readComparisons } from './read_comparisons.ts';
 
 let harness: ExportHarness;
 let maintenance: MaintenanceHarness;
@@ -256,11 +257,11 @@ describe('a run that was exported while a transaction was open', () => {
       }
     };
     const { batchExportId, run_id } = await publishWithoutPersons();
-    const lastComparison = () =>
-      query<object>(
-        'select outcome, last_compared_at from exportd.interval_comparisons where run_id = $1',
-        run_id,
-      );
+    const lastComparison = async () =>
+      (await readComparisons(harness.database.pool, { run_id })).map(({ outcome, last_compared_at }) => ({
+        outcome,
+        last_compared_at,
+      }));
     const equal = await lastComparison();
     await writer.query('commit');
     await checkBarriers();

@@ -75,7 +75,7 @@ export function unexpectedOutcomes(commands: readonly DecidedCommand[], paused: 
 }
 
 /** A run as returned by GET. */
-export interface CreatedRun {
+interface CreatedRun {
   readonly id: string;
   readonly backfill_id: string | null;
   readonly created_at: string;

@@ -12,7 +12,6 @@ import { type ControlPlaneHarness, createControlPlaneHarness } from '../temporal
 import { type ApiAddress, type RequestResult, runClients } from './clients.ts';
 import {
   brokenIdempotencyKeys,
-  type CreatedRun,
   type DecidedCommand,
   notCancelledRuns,
   runsAfterPause,
@@ -31,6 +30,7 @@ import { randomCases } from '../setup/effort.ts';
 import { createKey } from '../../src/http/accounts/api_keys.ts';
 import { createProject } from '../../src/http/accounts/projects.ts';
 import { createUser } from '../../src/http/accounts/users.ts';
+import { readRuns } from '../decisions/read_runs.ts';
 
 const clientCount = 4;
 const requestsPerClient = 14;
@@ -182,10 +182,7 @@ async function readCommands(id: string): Promise<DecidedCommand[]> {
 async function findViolations(id: string, results: readonly RequestResult[]): Promise<string[]> {
   const journal = await readJournal(id);
   const commands = await readCommands(id);
-  const { rows: runs } = await stack.pool.query<CreatedRun>(
-    'select id, backfill_id, created_at, status from exportd.batch_export_runs where batch_export_id = $1',
-    [id],
-  );
+  const runs = await readRuns(stack.pool, { batch_export_id: id });
   return [
     ...illegalTransitions(journal),
     ...exceededLimits(journal, limit),

@@ -2,7 +2,6 @@ import { targetChecks as targets } from '../../src/temporal/capabilities.ts';
 import { randomUUID } from 'node:crypto';
 import { expect } from '@jest/globals';
 import type pg from 'pg';
-import type { ComparisonGroup } from '../../src/decisions/comparisons.ts';
 import { endRun } from '../../src/decisions/run_outcomes.ts';
 import { batchExportDecider, type Model } from '../../src/domain/batch_export.ts';
 import { checkRunBarrier, countRows } from '../../src/export/count.ts';
@@ -16,6 +15,7 @@ import type { ExportHarness } from '../export/export_harness.ts';
 import { createMaintenanceHarness } from '../maintenance/maintenance_harness.ts';
 import { readBucket, type ReadInterval, type ReadRow } from './bucket_reader.ts';
 import { createSourceDatabase } from './source_database.ts';
+import { readComparisonGroups } from '../maintenance/read_comparisons.ts';
 
 const hourMs = 3_600_000;
 const firstHour = Date.parse('2026-01-01T10:00:00.000Z');
@@ -215,11 +215,8 @@ export async function startHistory(
       [batchExportId],
     );
     await control.query('delete from exportd.comparison_budget');
-    const { rows: groups } = await control.query<ComparisonGroup>(
-      'select distinct team_id, selection_hash from exportd.interval_comparisons where batch_export_id = $1',
-      [batchExportId],
-    );
-    for (const group of groups) await activities.compareIntervals(group);
+    for (const group of await readComparisonGroups(control, batchExportId))
+      await activities.compareIntervals(group);
     const { rows: ordered } = await control.query<{ start: string }>(
       'delete from exportd.interval_repairs where batch_export_id = $1 returning data_interval_start as start',
       [batchExportId],

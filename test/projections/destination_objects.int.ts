@@ -20,6 +20,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { ledgerViolations } from './ledger_violations.ts';
 import { projectionContents, projectionTables } from './projection_contents.ts';
 import { anyLifecycle, startLifecycle } from './random_lifecycle.ts';
+import { readRun, readRuns } from '../decisions/read_runs.ts';
 
 describe('the objects of destinations', () => {
   const policies = quickPolicies({ EXPORTD_RUN_RETRY_INITIAL: '0s', EXPORTD_RUN_RETRY_LIMIT: '1' });
@@ -161,11 +162,9 @@ describe('the objects of destinations', () => {
     await commander.command('pause');
     await end(id, 'FailedRetryable');
     expect(await objects()).toEqual({ a: ['file', 'needed', id] });
-    const { rows } = await database.pool.query<{ backfill_id: string }>(
-      'select backfill_id from exportd.batch_export_runs where id = $1 and retry_at is not null',
-      [id],
-    );
-    await commander.command('cancelBackfill', { backfill_id: rows[0]?.backfill_id });
+    const { backfill_id, retry_at } = await readRun(database.pool, id);
+    expect(retry_at).not.toBeNull();
+    await commander.command('cancelBackfill', { backfill_id });
     expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
     await commander.command('unpause');
     expect(await objects()).toEqual({ a: ['file', 'obsolete', id] });
@@ -271,10 +270,7 @@ describe('the projections', () => {
     await command('pause');
     await command('update', { changes: { name: 'Renamed' }, paused: false });
     await command('backfill', { start_at: minutesAgo(5), end_at: minutesAgo(2) });
-    const { rows } = await pool.query<{ id: string }>(
-      'select id from exportd.batch_export_runs where batch_export_id = $1 order by position',
-      [batchExportId],
-    );
+    const rows = await readRuns(pool, { batch_export_id: batchExportId });
     const recorder = createRunRecorder(journal);
     const id = rows[0]?.id ?? '';
     await recorder.recordCount(id, {

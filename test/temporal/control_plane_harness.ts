@@ -42,7 +42,7 @@ import { createQueryActivityDependencies } from '../../src/temporal/worker/query
 import { installRuntime } from '../../src/temporal/worker/worker_process.ts';
 import { ensureSearchAttributes } from '../../src/temporal/search_attributes.ts';
 import { definition } from '../decisions/commander.ts';
-import { type ReadRun, readRuns } from '../decisions/read_runs.ts';
+import { type ReadRun, readRuns, readRun } from '../decisions/read_runs.ts';
 import { storeTestCommand } from '../journal/store_test_command.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
@@ -236,13 +236,7 @@ export async function createControlPlaneHarness(
     return decided;
   };
   const runsOf = (batch_export_id: string) => readRuns(pool, { batch_export_id });
-  const projectOf = async (runId: string) => {
-    const { rows } = await pool.query<{ team_id: number }>(
-      'select team_id from exportd.batch_export_runs where id = $1',
-      [runId],
-    );
-    return rows[0]?.team_id;
-  };
+  const projectOf = async (runId: string) => (await readRun(pool, runId)).team_id;
   const createExport = async (fields: object = {}, projectId?: number) => {
     const id = randomUUID();
     const body = {
@@ -380,11 +374,8 @@ export async function createControlPlaneHarness(
 export const wakingBackfills =
   ({ pool, client, settings }: ControlPlaneHarness): Behaviour['duringExport'] =>
   async (runId) => {
-    const { rows } = await pool.query<{ backfill_id: string }>(
-      'select backfill_id from exportd.batch_export_runs where id = $1',
-      [runId],
-    );
-    const workflowId = workflowIds(settings).backfill(rows[0]?.backfill_id ?? '');
+    const { backfill_id } = await readRun(pool, runId);
+    const workflowId = workflowIds(settings).backfill(backfill_id ?? '');
     await client.workflow.getHandle(workflowId).signal(wakeSignal);
   };
 

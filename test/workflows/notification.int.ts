@@ -13,6 +13,7 @@ import {
   lastHours,
   type ControlPlaneHarness,
 } from '../temporal/control_plane_harness.ts';
+import { readDeliveries } from '../notifications/read_notifications.ts';
 
 const teamId = 1;
 const secret = createWebhookSecret();
@@ -58,13 +59,7 @@ async function createWatchedExport(events: readonly NotificationType[] = inciden
         [id],
       )
     ).rows;
-  const deliveries = async () =>
-    (
-      await stack.pool.query<{ id: string; status: string; attempts: number }>(
-        'select id, status, attempts from exportd.webhook_deliveries where batch_export_id = $1 order by created_at',
-        [id],
-      )
-    ).rows;
+  const deliveries = () => readDeliveries(stack.pool, id);
   /** Starts a backfill. */
   const run = async (hours: number) => {
     const { outcome } = await stack.command(id, 'backfill', lastHours(hours));

@@ -7,6 +7,7 @@ import { startReceiver, type Receiver } from '../../notifications/receiver.ts';
 import { waitFor } from '../../setup/wait_for.ts';
 import { lastHours, type ControlPlaneHarness } from '../../temporal/control_plane_harness.ts';
 import { waitUntilIdle, type Scenario } from './scenario.ts';
+import { readDeliveries } from '../../notifications/read_notifications.ts';
 
 const teamId = 1;
 const secret = createWebhookSecret();
@@ -40,11 +41,8 @@ async function startDelivery(stack: ControlPlaneHarness, receiver: Receiver) {
   const webhookId = await storeWebhook(stack, receiver, id);
   await stack.command(id, 'backfill', lastHours(1));
   const [delivery] = await stack.waitForReconciled(async () => {
-    const { rows } = await stack.pool.query<{ id: string }>(
-      'select id from exportd.webhook_deliveries where batch_export_id = $1 and attempts > 0',
-      [id],
-    );
-    return rows.length > 0 && rows;
+    const attempted = (await readDeliveries(stack.pool, id)).filter(({ attempts }) => attempts > 0);
+    return attempted.length > 0 && attempted;
   }, 'a delivery');
   return { webhookId, workflowId: deliveryIds(stack.settings).workflowId(delivery?.id ?? '') };
 }
