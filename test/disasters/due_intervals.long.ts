@@ -1,16 +1,13 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { makeMinutesDue } from '../e2e/due_minutes.ts';
 import { startStack, type Stack } from '../e2e/stack.ts';
 import { verifyExport } from '../e2e/verify_export.ts';
-import { temporalCommand } from '../setup/temporal_command.ts';
 import { failoverWorkers } from '../setup/timeouts.ts';
 import { waitFor } from '../setup/wait_for.ts';
+import { resetToFirstTask } from './reset_workflow.ts';
 import { startsPerInterval } from './run_starts.ts';
 
-const run = promisify(execFile);
 const minutes = 4;
 let stack: Stack;
 let id: string;
@@ -52,19 +49,7 @@ describe('an export after all workers were down for some intervals', () => {
   });
 
   it('continues after its schedule was reset to the first task, and runs no interval again', async () => {
-    const workflowId = workflowIds(stack.settings).schedule(id);
-    await run(await temporalCommand(), [
-      'workflow',
-      'reset',
-      '--type',
-      'FirstWorkflowTask',
-      '--reason',
-      'a test',
-      '--workflow-id',
-      workflowId,
-      '--address',
-      stack.temporalAddress,
-    ]);
+    await resetToFirstTask(stack.temporalAddress, workflowIds(stack.settings).schedule(id));
     const { status } = await stack.call('POST', `/batch_exports/${id}/pause/`);
     expect(status).toBe(200);
     await waitFor(allCompleted, 'every interval that became due is Completed');

@@ -1,11 +1,9 @@
-import { execFile } from 'node:child_process';
-import { promisify } from 'node:util';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { workflowIds } from '../../src/contract/workflow_ids.ts';
 import { createLaggingExport } from '../isolation/lagging_export.ts';
-import { temporalCommand } from '../setup/temporal_command.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { createControlPlaneHarness, type ControlPlaneHarness } from '../temporal/control_plane_harness.ts';
+import { resetToFirstTask } from './reset_workflow.ts';
 import { startsPerInterval } from './run_starts.ts';
 import { readEvents } from '../journal/read_stream.ts';
 import { readCommands } from '../journal/read_commands.ts';
@@ -20,8 +18,6 @@ beforeAll(async () => {
   });
 });
 afterAll(() => stack.close());
-
-const run = promisify(execFile);
 
 describe('after all workers were down for several intervals', () => {
   it('each runs, oldest first, within the concurrency limit', async () => {
@@ -83,18 +79,7 @@ describe('a schedule that is reset to its first task after a hundred signals', (
       }, `${count} outcomes`);
     await decided(100);
     const before = { commands: await commands(), events: await journalOf(id) };
-    await run(await temporalCommand(), [
-      'workflow',
-      'reset',
-      '--type',
-      'FirstWorkflowTask',
-      '--reason',
-      'a test',
-      '--workflow-id',
-      workflowIds(stack.settings).schedule(id),
-      '--address',
-      stack.settings.TEMPORAL_ADDRESS,
-    ]);
+    await resetToFirstTask(stack.settings.TEMPORAL_ADDRESS, workflowIds(stack.settings).schedule(id));
     const paused = await stack.command(id, 'pause');
     expect(paused.status).toBe('applied');
     await decided(101);

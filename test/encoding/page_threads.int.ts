@@ -5,7 +5,7 @@ import { formatPostgresqlTime } from '../../src/encoding/encode_block.ts';
 import type { EncodedBlock, FileEncoder } from '../../src/encoding/encoder.ts';
 import type { HeldBlock, ReadOptions, RowBlock, Source } from '../../src/source/source.ts';
 import type { SourceMonitor } from '../../src/source/source_connection.ts';
-import { openBlackholeProxy } from '../journal/blackhole_proxy.ts';
+import { openDatabaseProxy } from '../journal/database_proxy.ts';
 import { useTestDatabase } from '../setup/use_test_database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { hourOf, neverAborted, sourceOf, wholeRange } from '../source/rows.ts';
@@ -164,7 +164,7 @@ describe('pages that encoder threads read', () => {
   });
 
   it('are ended by an abort while PostgreSQL is silent, and their connection is closed', async () => {
-    const blackhole = await openBlackholeProxy(database.url);
+    const blackhole = await openDatabaseProxy(database.url);
     const silent = sourceOf(blackhole.url, { EXPORTD_EVENTS_RELATION: 'public.slow_events' });
     opened.push(silent);
     try {

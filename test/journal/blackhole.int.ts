@@ -4,14 +4,14 @@ import { openJournal } from '../../src/projections/registry.ts';
 import { createAdvisoryLock } from '../../src/temporal/reconcilers/reconcile_loops.ts';
 import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
-import { openBlackholeProxy, type BlackholeProxy } from './blackhole_proxy.ts';
+import { openDatabaseProxy, type DatabaseProxy } from './database_proxy.ts';
 
 let database: TestDatabase;
-let proxy: BlackholeProxy;
+let proxy: DatabaseProxy;
 let pool: Pool;
 beforeAll(async () => {
   database = await createTestDatabase();
-  proxy = await openBlackholeProxy(database.url);
+  proxy = await openDatabaseProxy(database.url);
   pool = createPool(proxy.url, { max: 2, statementTimeoutMs: 1_000 });
 });
 afterAll(async () => {

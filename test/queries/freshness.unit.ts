@@ -2,6 +2,7 @@ import { describe, expect, it } from '@jest/globals';
 import { cacheKeyOf, digestOf } from '../../src/queries/cache_key.ts';
 import { isAccepted } from '../../src/queries/freshness.ts';
 import type { QueryInterval } from '../../src/queries/query_kind.ts';
+import { queryProject } from './query_project.ts';
 
 const now = new Date('2026-11-21T12:00:00Z');
 const minutesAgo = (minutes: number) => new Date(now.getTime() - minutes * 60_000);
@@ -45,15 +46,7 @@ describe('the cache key', () => {
     kind: 'K',
     digest: digestOf(query),
     variables: { country: 'DE' },
-    project: {
-      team_id: 1,
-      timezone: 'UTC',
-      week_start_day: 'monday',
-      test_account_filters: [],
-      warehouse_tables: [],
-      property_definitions: [],
-      actions: [],
-    },
+    project: queryProject(),
     row_limit: 10_000,
   } as const;
 

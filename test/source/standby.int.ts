@@ -12,7 +12,7 @@ import { createTestDatabase, type TestDatabase } from '../setup/database.ts';
 import { waitFor } from '../setup/wait_for.ts';
 import { blocksOf, rowsOf, sourceOf } from './rows.ts';
 import { startStandbyServers, type StandbyServers } from './standby_servers.ts';
-import { openSwitchingProxy } from './switching_proxy.ts';
+import { openDatabaseProxy } from '../journal/database_proxy.ts';
 
 const settling: BarrierState = { phase: 'settling' };
 const open = { state: { phase: 'open' }, wait_ms: 0, blocked_by: [] };
@@ -212,7 +212,7 @@ describe('a source that subscribes to a publisher', () => {
 describe('an address that leads to a standby during a failover', () => {
   it('is not read as a primary, and is read once it leads to the primary', async () => {
     const cutoff = new Date().toISOString();
-    const proxy = await openSwitchingProxy(servers.standbyUrl);
+    const proxy = await openDatabaseProxy(servers.standbyUrl);
     const throughProxy = sourceOf(proxy.url);
     try {
       const reads = [
@@ -232,7 +232,7 @@ describe('an address that leads to a standby during a failover', () => {
   });
 
   it('is not used as the control database', async () => {
-    const proxy = await openSwitchingProxy(servers.standbyUrl);
+    const proxy = await openDatabaseProxy(servers.standbyUrl);
     const pool = createPool(proxy.url, { max: 1 });
     try {
       const error: unknown = await pool.query('select 1').catch((thrown: unknown) => thrown);
@@ -247,7 +247,7 @@ describe('an address that leads to a standby during a failover', () => {
 
   // Last, because the standby does not become one again.
   it('is connected to again when the standby behind it was promoted', async () => {
-    const proxy = await openSwitchingProxy(servers.standbyUrl);
+    const proxy = await openDatabaseProxy(servers.standbyUrl);
     const reader = connectToSource({
       sourceUrl: proxy.url,
       applicationName: 'a test',

@@ -3,20 +3,13 @@ import { actorsQueryKind } from '../../../src/queries/actors_query/index.ts';
 import type { QueryOutput, QueryProject } from '../../../src/queries/query_kind.ts';
 import { asQuery } from '../trends_query/run_trends_query.ts';
 import type { ReferencePerson } from './reference_persons.ts';
+import { queryProject } from '../query_project.ts';
 
 const kind = actorsQueryKind;
 
 export const now = new Date('2026-11-21T12:00:00Z');
 
-export const projectOf = (teamId: number): QueryProject => ({
-  team_id: teamId,
-  timezone: 'UTC',
-  week_start_day: 'monday',
-  test_account_filters: [],
-  warehouse_tables: [],
-  property_definitions: [],
-  actions: [],
-});
+export const projectOf = (teamId: number): QueryProject => queryProject({ team_id: teamId });
 
 /** Runs an ActorsQuery, which is parsed twice, as by a worker. */
 export const runActorsQuery = (

@@ -1,5 +1,6 @@
 import type { DateContext } from '../../../src/queries/dates.ts';
 import type { QueryProject } from '../../../src/queries/query_kind.ts';
+import { queryProject } from '../query_project.ts';
 
 /** The context of dates in a project without events. */
 export const contextOf = (
@@ -7,15 +8,7 @@ export const contextOf = (
   now: string | Date,
   week_start_day: QueryProject['week_start_day'] = 'sunday',
 ): DateContext => ({
-  project: {
-    team_id: 1,
-    timezone,
-    week_start_day,
-    test_account_filters: [],
-    warehouse_tables: [],
-    property_definitions: [],
-    actions: [],
-  },
+  project: queryProject({ timezone, week_start_day }),
   now: new Date(now),
   earliest: null,
 });

@@ -4,6 +4,7 @@ import type { FunnelsQuery } from '../../../src/queries/funnels_query/schema.ts'
 import type { OutputResults, QueryProject } from '../../../src/queries/query_kind.ts';
 import { asQuery, sampledIds } from '../trends_query/run_trends_query.ts';
 import type { ReferenceEvent } from './reference_events.ts';
+import { queryProject } from '../query_project.ts';
 
 export { asQuery, sampledIds };
 
@@ -13,15 +14,8 @@ export const kind = funnelsQueryKind;
 export const funnelsQuery = (query: object): FunnelsQuery =>
   kind.schema.parse({ kind: 'FunnelsQuery', ...query });
 
-export const projectOf = (teamId: number): QueryProject => ({
-  team_id: teamId,
-  timezone: 'Europe/Berlin',
-  week_start_day: 'monday',
-  test_account_filters: [],
-  warehouse_tables: [],
-  property_definitions: [],
-  actions: [],
-});
+export const projectOf = (teamId: number): QueryProject =>
+  queryProject({ team_id: teamId, timezone: 'Europe/Berlin' });
 
 export const now = new Date('2026-11-21T12:00:00Z');
 

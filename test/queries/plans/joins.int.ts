@@ -13,6 +13,7 @@ import {
 } from '../../../src/queries/query_source.ts';
 import { queryRoleSettings } from '../../setup/query_role.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
+import { queryProject } from '../query_project.ts';
 
 const range: InsightRange = { teamId: 1, now: new Date() };
 const days = 20;
@@ -39,15 +40,7 @@ beforeAll(async () => {
       and relkind in ('r', 'i')`);
 });
 
-const project = {
-  team_id: range.teamId,
-  timezone: 'UTC',
-  week_start_day: 'sunday',
-  test_account_filters: [],
-  warehouse_tables: [],
-  property_definitions: [],
-  actions: [],
-} as const;
+const project = queryProject({ team_id: range.teamId, week_start_day: 'sunday' });
 
 /** The plans of an analysis under the role of queries. */
 async function plansNamed(name: string): Promise<readonly string[]> {

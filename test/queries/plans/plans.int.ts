@@ -13,6 +13,7 @@ import {
 } from '../../../src/queries/query_source.ts';
 import { queryRoleSettings } from '../../setup/query_role.ts';
 import { useTestDatabase } from '../../setup/use_test_database.ts';
+import { queryProject } from '../query_project.ts';
 
 const today = new Date();
 /** Not at the start of a month: in a partition with only a few days, a scan can be faster than an index. */
@@ -34,15 +35,7 @@ beforeAll(async () => {
     analyze public.events, public.persons, public.person_distinct_ids`);
 });
 
-const project = {
-  team_id: range.teamId,
-  timezone: 'UTC',
-  week_start_day: 'sunday',
-  test_account_filters: [],
-  warehouse_tables: [],
-  property_definitions: [],
-  actions: [],
-} as const;
+const project = queryProject({ team_id: range.teamId, week_start_day: 'sunday' });
 
 const bounds = { row_limit: 10_000, byte_limit: 10_000_000, variables: {}, progress: () => undefined };
 

@@ -1,16 +1,9 @@
 import type { SourceRelation } from '@exportd/dialect/schema';
 import type { ParseTask, RunEnvironment, RunTask } from '../../../src/queries/query_executor.ts';
 import type { Warehouse, WarehouseSchema } from '../../../src/queries/warehouse.ts';
+import { queryProject } from '../query_project.ts';
 
-const project = {
-  team_id: 1,
-  timezone: 'UTC',
-  week_start_day: 'monday',
-  test_account_filters: [],
-  warehouse_tables: [],
-  property_definitions: [],
-  actions: [],
-} as const;
+const project = queryProject();
 const now = new Date('2026-11-23T12:00:00Z');
 
 /** Settings of an executor with one slot. */

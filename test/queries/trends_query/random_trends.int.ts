@@ -19,6 +19,7 @@ import {
   type TrendsCase,
 } from './random_cases.ts';
 import { randomCases } from '../../setup/effort.ts';
+import { queryProject } from '../query_project.ts';
 
 const database = useTestDatabase();
 
@@ -52,14 +53,7 @@ async function projectWith(
        select $1, $2, $3, unnest($4::uuid[])`,
       [teams, id, name, persons],
     );
-  return {
-    team_id: teams,
-    ...settings,
-    test_account_filters: [],
-    warehouse_tables: [],
-    property_definitions: [],
-    actions: actionsOfCases,
-  };
+  return queryProject({ team_id: teams, ...settings, actions: actionsOfCases });
 }
 
 /** Groups of the requested type, and others with the same keys. */

@@ -1,20 +1,13 @@
 import { describe, expect, it } from '@jest/globals';
 import { trendsQueryKind } from '../../../src/queries/trends_query/index.ts';
+import { queryProject } from '../query_project.ts';
 
 const kind = trendsQueryKind;
 const parse = (query: object) =>
   kind.schema.parse({ kind: 'TrendsQuery', series: [{ kind: 'EventsNode', event: 'a' }], ...query });
 const asJson = (value: unknown): unknown => JSON.parse(JSON.stringify(value));
 
-const project = {
-  team_id: 1,
-  timezone: 'Europe/Berlin',
-  week_start_day: 'monday',
-  test_account_filters: [],
-  warehouse_tables: [],
-  property_definitions: [],
-  actions: [],
-} as const;
+const project = queryProject({ timezone: 'Europe/Berlin' });
 const now = new Date('2026-11-21T12:00:00Z');
 const minute = 60_000;
 

@@ -1,25 +1,31 @@
 import { once } from 'node:events';
 import { connect, createServer, type Socket } from 'node:net';
 
-/** A proxy to PostgreSQL that can simulate a network black hole: no byte arrives, and no connection is reset. */
-export interface BlackholeProxy {
+/** A proxy to PostgreSQL. */
+export interface DatabaseProxy {
   /** The URL of the database through the proxy. */
   readonly url: string;
-  /** Drops all further traffic of the open connections. New connections work. */
+  /** The number of connections that were opened so far. */
+  readonly opened: number;
+  /** Simulates a network black hole: no byte of the open connections arrives, and none is reset. New connections work. */
   dropTraffic(): void;
+  /** As after a failover, new connections lead to this server; open ones stay where they are. */
+  leadTo(databaseUrl: string): void;
   /** Closes all connections and stops listening. */
   close(): Promise<void>;
 }
 
 /** Opens a proxy to a database on a free port of 127.0.0.1. */
-export async function openBlackholeProxy(databaseUrl: string): Promise<BlackholeProxy> {
-  const target = new URL(databaseUrl);
+export async function openDatabaseProxy(databaseUrl: string): Promise<DatabaseProxy> {
   const sockets = new Set<Socket>();
+  let target = new URL(databaseUrl);
+  let opened = 0;
   const track = (socket: Socket): Socket => {
     sockets.add(socket);
     return socket.on('error', () => undefined).on('close', () => sockets.delete(socket));
   };
   const server = createServer((client) => {
+    opened += 1;
     const upstream = track(connect(Number(target.port), target.hostname));
     track(client).pipe(upstream).pipe(client);
   });
@@ -32,8 +38,14 @@ export async function openBlackholeProxy(databaseUrl: string): Promise<Blackhole
   url.port = String(address.port);
   return {
     url: url.href,
+    get opened() {
+      return opened;
+    },
     dropTraffic: () => {
       for (const socket of sockets) socket.unpipe().pause();
+    },
+    leadTo: (otherUrl) => {
+      target = new URL(otherUrl);
     },
     close: async () => {
       const closed = new Promise((resolve) => server.close(resolve));
