@@ -6,24 +6,17 @@ import type { RunEvent } from '../../src/domain/run_events.ts';
 import type { ExistingRun, RunState } from '../../src/domain/run_state.ts';
 import type { LockedStream } from '../../src/journal/journal.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
+import { runSpecOf } from '../domain/run_spec.ts';
 
 const at = '2026-11-29T10:00:00.000Z';
 const fingerprint = fingerprintOf(2);
 const recorded = (event: RunEvent) => ({ ...event, recorded_at: at });
 const created = recorded({
   type: 'RunCreated',
-  data: {
-    batch_export_id: 'export',
-    team_id: 1,
-    model: 'events',
-    config_version: 1,
+  data: runSpecOf({
     data_interval_start: '2026-11-29T08:00:00.000Z',
     data_interval_end: '2026-11-29T09:00:00.000Z',
-    purpose: { kind: 'interval' },
-    retry_number: 0,
-    allow_shrink: false,
-    continues_run_id: null,
-  },
+  }),
 });
 const counted = recorded({
   type: 'RunCounted',

@@ -7,6 +7,7 @@ import {
   rowsToCompare,
 } from '../../src/domain/comparison.ts';
 import { encodeBuckets, type Fingerprint } from '../../src/domain/fingerprint.ts';
+import { runSpecOf } from './run_spec.ts';
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -39,18 +40,7 @@ const outcomeOf = (bucket: readonly Row[], source: readonly Row[]) => {
   return [outcome, added_rows, missing_rows];
 };
 
-const spec = {
-  batch_export_id: 'export',
-  team_id: 1,
-  model: 'events',
-  config_version: 1,
-  data_interval_start: '2026-11-01T10:00:00.000Z',
-  data_interval_end: '2026-11-01T11:00:00.000Z',
-  purpose: { kind: 'interval' },
-  retry_number: 0,
-  allow_shrink: false,
-  continues_run_id: null,
-} as const;
+const spec = runSpecOf();
 
 const rowsArb = fc.array(fc.record({ bucket: fc.nat({ max: 3 }), id: fc.nat({ max: 6 }) }), {
   maxLength: 7,

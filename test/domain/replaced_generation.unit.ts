@@ -18,6 +18,7 @@ import {
 } from '../../src/domain/replaced_generation.ts';
 import type { ExistingRun, RunSpec } from '../../src/domain/run_state.ts';
 import { fingerprintOf } from './fingerprints.ts';
+import { runSpecOf } from './run_spec.ts';
 
 describe('what a run leaves of earlier generations', () => {
   const objectOf = (key: string) => ({ key, rows: 1, bytes: 10, crc32: '00000000' });
@@ -32,18 +33,7 @@ describe('what a run leaves of earlier generations', () => {
     expires_at: null,
   };
 
-  const specOf = (model: Model): RunSpec => ({
-    batch_export_id: 'export',
-    team_id: 1,
-    model,
-    config_version: 1,
-    data_interval_start: '2026-11-01T10:00:00.000Z',
-    data_interval_end: '2026-11-01T11:00:00.000Z',
-    purpose: { kind: 'interval' },
-    retry_number: 0,
-    allow_shrink: false,
-    continues_run_id: null,
-  });
+  const specOf = (model: Model): RunSpec => runSpecOf({ model });
 
   /** Generation 3 with a file and a rejected one, which left a kept, an earlier and another bucket's generation. */
   const replacedOf = (model: Model, before: Partial<EarlierGenerations> = {}): ReplacedRun => {

@@ -13,23 +13,13 @@ import { given } from './decider_specification.ts';
 import { fingerprintOf } from './fingerprints.ts';
 import { outageRetryDelaySeconds } from '../../src/domain/retry_delay.ts';
 import type { RunEvent } from '../../src/domain/run_events.ts';
+import { runSpecOf } from './run_spec.ts';
 
 describe('a run of a split interval', () => {
   const keyAt = (minute: number) => ({ inserted_at: `2026-11-01T10:0${minute}:00.000000Z`, id: 'row' });
   const started: RunEvent = {
     type: 'RunCreated',
-    data: {
-      batch_export_id: 'export',
-      team_id: 1,
-      model: 'events',
-      config_version: 1,
-      data_interval_start: '2026-11-01T10:00:00.000Z',
-      data_interval_end: '2026-11-01T11:00:00.000Z',
-      purpose: { kind: 'interval' },
-      retry_number: 0,
-      allow_shrink: false,
-      continues_run_id: null,
-    },
+    data: runSpecOf(),
   };
   const counted: RunEvent = {
     type: 'RunCounted',

@@ -33,6 +33,7 @@ import { createTestDatabase } from '../setup/database.ts';
 import { createReader } from './reader.ts';
 import { createEncoderPool } from '../../src/encoding/encoder_pool.ts';
 import { createOutages } from '../../src/failures/outages.ts';
+import { runSpecOf } from '../domain/run_spec.ts';
 
 export const interval = { start: '2026-01-01T10:00:00.000Z', end: '2026-01-01T11:00:00.000Z' };
 const teamId = 1;
@@ -152,18 +153,15 @@ export async function createExportHarness(of?: TestBucket) {
     const run_id = randomUUID();
     await journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, run_id);
-      const spec = {
+      const spec = runSpecOf({
         batch_export_id: batchExportId,
         team_id: teamId,
         model: more.model ?? 'events',
         config_version,
         data_interval_start: of.start,
         data_interval_end: of.end,
-        purpose: { kind: 'interval' },
-        retry_number: 0,
         allow_shrink: more.allow_shrink ?? false,
-        continues_run_id: null,
-      } as const;
+      });
       await stream.append('opened', [{ type: 'RunCreated', data: spec }]);
     });
     return { run_id, batchExportId };
