@@ -5,6 +5,7 @@ import { waitFor } from '../setup/wait_for.ts';
 import { insertEvents } from './rows.ts';
 import { hourAgo } from '../setup/hours.ts';
 import { startStack, type Stack } from './stack.ts';
+import { storedText } from '../journal/stored_text.ts';
 
 // With characters that URLs and base64 encode, so that each encoding differs.
 const canary = `canary/${randomBytes(18).toString('base64')}+=`;
@@ -80,24 +81,16 @@ afterAll(async () => {
   await stack.stop();
 });
 
-async function journalAndLogs(): Promise<string> {
-  const tables = [
+const journalAndLogs = (): Promise<string> =>
+  storedText(
+    stack.pool,
     'journal_events',
     'commands',
     'log_lines',
     'batch_exports',
     'batch_export_runs',
     'stream_states',
-  ];
-  const texts: string[] = [];
-  for (const table of tables) {
-    const { rows } = await stack.pool.query<{ text: string | null }>(
-      `select string_agg(line::text, ' ') as text from exportd.${table} line`,
-    );
-    texts.push(rows[0]?.text ?? '');
-  }
-  return texts.join('\n');
-}
+  );
 
 describe('a planted secret', () => {
   it('is in no history', () => {
@@ -117,11 +110,9 @@ describe('a planted secret', () => {
   });
 
   it('is encrypted where it is stored', async () => {
-    const { rows } = await stack.pool.query<{ text: string }>(
-      `select string_agg(line::text, ' ') as text from exportd.destination_configs line`,
-    );
-    expect(rows[0]?.text).toContain('patched-prefix');
-    for (const encoding of encodingsOf(canary)) expect(rows[0]?.text).not.toContain(encoding);
+    const text = await storedText(stack.pool, 'destination_configs');
+    expect(text).toContain('patched-prefix');
+    for (const encoding of encodingsOf(canary)) expect(text).not.toContain(encoding);
   });
 });
 

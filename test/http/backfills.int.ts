@@ -8,6 +8,7 @@ import { quickPolicies } from '../decisions/commander.ts';
 import { minuteAgo } from '../setup/minutes.ts';
 import { openApiHarness, type ApiHarness } from './api_harness.ts';
 import { readRuns } from '../decisions/read_runs.ts';
+import { readBackfills } from '../decisions/read_backfills.ts';
 
 let api: ApiHarness;
 beforeAll(async () => {
@@ -76,11 +77,9 @@ describe('the progress of a backfill', () => {
     const before = await progress();
     await advanceBackfill(api.journal, quickPolicies(), backfillId);
     expect(await progress()).toEqual(before);
-    const { rows } = await api.database.pool.query(
-      'select completed_runs, failed_runs, cancelled_runs from exportd.backfills where id = $1',
-      [backfillId],
-    );
-    expect(rows).toEqual([{ completed_runs: 1, failed_runs: 2, cancelled_runs: 1 }]);
+    expect(await readBackfills(api.database.pool, { id: backfillId })).toMatchObject([
+      { completed_runs: 1, failed_runs: 2, cancelled_runs: 1 },
+    ]);
     await rebuild(api.database.pool);
     expect(await progress()).toEqual(before);
   });

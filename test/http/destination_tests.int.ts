@@ -10,6 +10,7 @@ import {
   type ApiResponse,
   type ApiHarness,
 } from './api_harness.ts';
+import { storedText } from '../journal/stored_text.ts';
 
 let api: ApiHarness;
 const bucket = useTestBucket();
@@ -48,13 +49,7 @@ const statuses = ({ body }: ApiResponse) =>
   ]);
 const passed = names.map((name) => [name, 'Passed']);
 
-async function storedRows(): Promise<string> {
-  const { rows } = await api.database.pool.query<{ row: string }>(
-    `select t::text as row from exportd.jobs t union all select e::text from exportd.journal_events e
-     union all select c::text from exportd.commands c`,
-  );
-  return rows.map(({ row }) => row).join('\n');
-}
+const storedRows = (): Promise<string> => storedText(api.database.pool, 'jobs', 'journal_events', 'commands');
 
 describe('the test of the destination of a new export', () => {
   it('returns every step and stores nothing', async () => {
