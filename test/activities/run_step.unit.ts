@@ -124,6 +124,8 @@ describe('one attempt of a step', () => {
     const local = start(true);
     expect(await local.ended).toEqual(['TooSlow', true, true]);
     expect(local.isAborted()).toBe(true);
+    // Its work goes on, without the limit of anything.
+    local.released.resolve(undefined);
     for (const { isAborted, released, ended } of others) {
       expect(isAborted()).toBe(false);
       released.resolve(undefined);
