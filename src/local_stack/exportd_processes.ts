@@ -1,5 +1,6 @@
 import { installedPath } from '../config/installation.ts';
-import { cacheFolder, LaunchError, type StackEnvironment } from './data_folder.ts';
+import { compileCacheOf } from './compile_cache.ts';
+import { LaunchError, type StackEnvironment } from './data_folder.ts';
 import {
   type Child,
   type ChildProcesses,
@@ -33,11 +34,11 @@ const main = installedPath('src/cli/main.ts');
  * thread: about 100 MB less at a worker's peak. The compile cache saves each start the translation from TypeScript: 15 to 30 MB and
  * a second.
  */
-const processSettings = () => ({
+const processSettings = (part: 'server' | 'worker') => ({
   NODE_OPTIONS: '--max-semi-space-size=4',
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '262144',
-  NODE_COMPILE_CACHE: cacheFolder('compiled'),
+  NODE_COMPILE_CACHE: compileCacheOf(part),
 });
 
 const program = (
@@ -48,7 +49,7 @@ const program = (
   name,
   command: process.execPath,
   args: [...nodeOptions, main, name],
-  env: { ...processSettings(), ...process.env, ...environment },
+  env: { ...processSettings(name), ...process.env, ...environment },
   stopSignal: 'SIGTERM',
 });
 

@@ -4,6 +4,7 @@ import { once } from 'node:events';
 import { join } from 'node:path';
 import { setTimeout as delay } from 'node:timers/promises';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { compileCacheOf } from '../../src/local_stack/compile_cache.ts';
 import { startBlackholeServer, type BlackholeServer } from '../isolation/blackhole_server.ts';
 import { casesOf } from '../setup/effort.ts';
 import { fromSetUp } from '../setup/environment.ts';
@@ -28,7 +29,7 @@ function start(part: 'server' | 'worker') {
   const child = spawn(process.execPath, [...v8OfTests, main, part], {
     env: {
       PATH: process.env.PATH ?? '',
-      NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
+      NODE_COMPILE_CACHE: compileCacheOf(part),
       EXPORTD_WORKFLOW_BUNDLE: fromSetUp('EXPORTD_WORKFLOW_BUNDLE'),
       EXPORTD_TASK_QUEUE_PREFIX: `test-${randomUUID()}`,
       EXPORTD_ENCRYPTION_KEYS: `test:${randomBytes(32).toString('base64')}`,

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { randomUUID } from 'node:crypto';
 import { text } from 'node:stream/consumers';
 import { readSettings, type Settings } from '../../src/config/settings.ts';
+import { compileCacheOf } from '../../src/local_stack/compile_cache.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import type { Pool } from '../../src/journal/database.ts';
 import { createBucket, type TestBucket } from '../setup/bucket.ts';
@@ -179,7 +180,7 @@ export async function startStack(
     folder = root,
   ): ChildProcess => {
     const child = spawn(process.execPath, [...v8Options, join(folder, 'src/cli/main.ts'), part], {
-      env: { ...environment, ...overrides },
+      env: { ...environment, NODE_COMPILE_CACHE: compileCacheOf(part), ...overrides },
       stdio: ['ignore', 'pipe', 'pipe'],
       cwd: folder,
     });

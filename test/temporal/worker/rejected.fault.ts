@@ -2,6 +2,7 @@ import { spawn, type ChildProcess } from 'node:child_process';
 import { randomUUID } from 'node:crypto';
 import { join } from 'node:path';
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
+import { compileCacheOf } from '../../../src/local_stack/compile_cache.ts';
 import { createTestDatabase, type TestDatabase } from '../../setup/database.ts';
 import { fromSetUp } from '../../setup/environment.ts';
 import { v8OfTests } from '../../setup/v8_options.ts';
@@ -46,7 +47,7 @@ beforeAll(async () => {
   worker = spawn(process.execPath, [...v8OfTests, main, 'worker'], {
     env: {
       PATH: process.env.PATH,
-      NODE_COMPILE_CACHE: fromSetUp('NODE_COMPILE_CACHE'),
+      NODE_COMPILE_CACHE: compileCacheOf('worker'),
       EXPORTD_WORKFLOW_BUNDLE: fromSetUp('EXPORTD_WORKFLOW_BUNDLE'),
       EXPORTD_ENCRYPTION_KEYS: `main:${Buffer.alloc(32, 1).toString('base64')}`,
       EXPORTD_TASK_QUEUE_PREFIX: `test-${randomUUID()}`,
