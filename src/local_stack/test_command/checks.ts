@@ -52,7 +52,7 @@ export function stopPrograms(): void {
 }
 
 /** How many checks or tests passed and failed. */
-interface Counts {
+export interface Counts {
   readonly passed: number;
   readonly failed: number;
 }

@@ -1,7 +1,15 @@
 import { cacheFolder } from '../data_folder.ts';
 import { createReport } from '../report.ts';
 import { listenForShutdown } from '../child_processes.ts';
-import { allChecks, bringPrograms, type Check, runChecks, runJest, stopPrograms } from './checks.ts';
+import {
+  allChecks,
+  bringPrograms,
+  type Check,
+  type Counts,
+  runChecks,
+  runJest,
+  stopPrograms,
+} from './checks.ts';
 
 interface Plan {
   readonly checks: readonly Check[];
@@ -32,23 +40,24 @@ function planOf([first, ...others]: readonly string[]): Plan {
   return { checks: [], isWhole: false, jestArguments: [first, ...others, ...usualProjects] };
 }
 
+/** Runs Jest, after bringing what tests of every kind need. */
+async function runTests({ isWhole, jestArguments }: Plan): Promise<Counts> {
+  if (isWhole && !(await bringPrograms())) return { passed: 0, failed: 1 };
+  return runJest(jestArguments);
+}
+
 /** Runs the checks beside the tests. The last line says how many passed, in the form that CI reads. */
 async function main(): Promise<void> {
   void listenForShutdown(() => process.exit(130)).first.then(() => {
     stopPrograms();
     process.exitCode = 130;
   });
-  const { checks, isWhole, jestArguments } = planOf(process.argv.slice(2));
+  const plan = planOf(process.argv.slice(2));
   const report = createReport();
   // Of Jest's processes, and of the two hundred that tests start.
   process.env.NODE_COMPILE_CACHE = cacheFolder('compiled');
-  if (isWhole && !(await bringPrograms())) {
-    process.exitCode ??= 1;
-    process.stdout.write('\n0 passed, 1 failed\n');
-    return;
-  }
-  if (checks.length > 0) report(`Checks, beside the tests: ${checks.join(', ')}`);
-  const [checked, tested] = await Promise.all([runChecks(checks, report), runJest(jestArguments)]);
+  if (plan.checks.length > 0) report(`Checks, beside the tests: ${plan.checks.join(', ')}`);
+  const [checked, tested] = await Promise.all([runChecks(plan.checks, report), runTests(plan)]);
   process.stdout.write(checked.failures);
   const failed = checked.failed + tested.failed;
   process.exitCode ??= failed === 0 ? 0 : 1;
