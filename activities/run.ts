@@ -14,6 +14,7 @@ import {
   type CountedRows,
   type CountInput,
   countRows,
+  recordDeferredCount,
   type RunBarrierCheck,
 } from '../src/export/count.ts';
 import type { ExportCall, ExportDependencies } from '../src/export/export_context.ts';
@@ -121,8 +122,8 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     return { status, latest_error, rows };
   };
   /** Exports and publishes a small run. Undefined when an export worker has to do it. */
-  const completeAtOnce = async (runId: string, signal: AbortSignal): Promise<EndedRun | undefined> =>
-    (await completeSmallRun(runId, signal)) ? followRun(runId) : undefined;
+  const completeAtOnce = async (...run: Parameters<CompleteSmallRun>): Promise<EndedRun | undefined> =>
+    (await completeSmallRun(...run)) ? followRun(run[0]) : undefined;
   const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   // They are retried until the control database and Temporal accept them.
   const journalActivities = wrapActivities(
@@ -188,11 +189,14 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
           if (!endTurn)
             return { state: input.state, wait_ms: nextTurnMs, blocked_by: [], waits_for_turn: true };
           try {
-            const checked = await checkRunBarrier({ ...dependencies, barriers }, input, signal);
+            const counting = { ...dependencies, barriers };
+            const { small, ...checked } = await checkRunBarrier(counting, input, signal, { defers: true });
             const { counted } = checked;
-            if (counted?.is_small !== true || counted.check_replacement) return checked;
-            const ended = await withoutLimit(() => completeAtOnce(input.run_id, signal));
-            return ended ? { ...checked, ended } : { ...checked, counted: { ...counted, is_small: false } };
+            if (!small || !counted) return checked;
+            const ended = await withoutLimit(() => completeAtOnce(input.run_id, signal, small));
+            if (ended) return { ...checked, ended };
+            await recordDeferredCount(dependencies, input.run_id, small);
+            return { ...checked, counted: { ...counted, is_small: false } };
           } finally {
             endTurn();
           }

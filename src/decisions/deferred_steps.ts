@@ -5,10 +5,10 @@ import {
   requireGeneration,
   runDecider,
 } from '../domain/run.ts';
-import type { RunEvent } from '../domain/run_events.ts';
+import type { RunEvent, RunEventData } from '../domain/run_events.ts';
 import type { ExistingRun, RunState } from '../domain/run_state.ts';
 import type { JournalTransaction, LockedStream } from '../journal/journal.ts';
-import type { OtherRuns } from './replaced_runs.ts';
+import type { OtherRuns, RunAmongOthers } from './replaced_runs.ts';
 
 /** A step of a run, as it is recorded in the transaction of a later one. It throws like any step. */
 export type DeferredStep = (
@@ -55,6 +55,46 @@ export class DeferredSteps {
     return this.#steps.splice(0);
   }
 }
+
+/** A run as its next step begins: what it finds of others, and steps that are recorded with that step. */
+export interface PreparedRun extends RunAmongOthers {
+  readonly deferred: DeferredSteps;
+}
+
+/** The step that records how many rows an interval has; nothing if that is recorded. */
+export const countStep =
+  (facts: RunEventData<'RunCounted'>): DeferredStep =>
+  async (stream) => {
+    const run = requireActive(stream.state());
+    if (run.records_total_count === null) await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
+  };
+
+/** What is recorded of an interval without rows, which has no file and so no encoder. */
+export interface EmptyInterval extends Pick<RunEventData<'RunCounted'>, 'fingerprint' | 'settled' | 'barrier'> {
+  readonly encoder: string;
+}
+
+/** The count of an interval without rows. */
+export function countOfNone(empty: EmptyInterval): RunEventData<'RunCounted'> {
+  const { encoder: _, ...facts } = empty;
+  return { records_total_count: 0, ...facts, split_keys: [] };
+}
+
+/** The step that counts and finishes an interval without rows, of which no attempt has recorded anything. */
+export const emptyStep =
+  (empty: EmptyInterval, { nextGeneration: generation }: OtherRuns): DeferredStep =>
+  async (stream) => {
+    const run = requireActive(stream.state());
+    if (!isUntouched(run) || run.records_total_count !== null)
+      throw new GenerationSuperseded('Another attempt of the run has started.');
+    const events: RunEvent[] = [
+      { type: 'RunCounted', data: countOfNone(empty) },
+      { type: 'RunGenerationReserved', data: { generation } },
+    ];
+    const { fingerprint, encoder } = empty;
+    const finished = decideFinish(stateAfter(run, events), { source_rows: 0, fingerprint, encoder });
+    await stream.append('counted', [...events, ...finished]);
+  };
 
 /**
  * The step that starts the first attempt at a run of one range. It reserves the generation that the attempt expects; the run of

@@ -1,4 +1,3 @@
-import { BoundedMap } from '../concurrency/bounded_map.ts';
 import { areInSameBucket } from '../destination/config_versions.ts';
 import type { Manifest } from '../destination/manifest.ts';
 import { backfillDecider, rangeOfPlan } from '../domain/backfill.ts';
@@ -35,7 +34,16 @@ import {
   writeLogLine,
 } from '../journal/journal.ts';
 import { comparisonsWrite } from './comparisons.ts';
-import { type DeferredStep, isUntouched, stateAfter } from './deferred_steps.ts';
+import {
+  countOfNone,
+  countStep,
+  type DeferredStep,
+  DeferredSteps,
+  type EmptyInterval,
+  emptyStep,
+  isUntouched,
+  type PreparedRun,
+} from './deferred_steps.ts';
 import { foreignManifestBecause, readAdoptedManifest } from './adopted_manifests.ts';
 import { readDecision } from './interval_decisions.ts';
 import {
@@ -55,7 +63,6 @@ import {
   type OtherRuns,
   readEarlierGenerations,
   readRunAmongOthers,
-  type RunAmongOthers,
 } from './replaced_runs.ts';
 import {
   createRunSteps,
@@ -66,7 +73,7 @@ import {
   type RunStream,
   type StepOptions,
 } from './run_steps.ts';
-import type { RunEvent, RunEventData } from '../domain/run_events.ts';
+import type { RunEventData } from '../domain/run_events.ts';
 
 /** Records how a run publishes its manifest, and what becomes of those before. */
 const createPublishRecorder = (journal: Journal, { step }: RunSteps) => ({
@@ -260,25 +267,6 @@ async function recordFailedAttempt(
   });
 }
 
-/** How long a run that was left is taken, in milliseconds. */
-const leftForMs = 2_000;
-const maxLeft = 1_000;
-
-/** Runs that one step leaves to the next, each once. */
-function createLeftRuns() {
-  const left = new BoundedMap<string, { readonly found: RunAmongOthers; readonly until: number }>(maxLeft);
-  return {
-    put: (runId: string, found: RunAmongOthers): void => {
-      left.set(runId, { found, until: performance.now() + leftForMs });
-    },
-    take: (runId: string): RunAmongOthers | undefined => {
-      const run = left.get(runId);
-      left.delete(runId);
-      return run && performance.now() < run.until ? run.found : undefined;
-    },
-  };
-}
-
 /**
  * Records the steps of a run's activities. Every step throws RunEnded once the run has ended, and GenerationSuperseded
  * once a newer attempt has started or reserved a generation, so that a zombie can change nothing.
@@ -286,8 +274,7 @@ function createLeftRuns() {
 export type RunRecorder = ReturnType<typeof createRunRecorder>;
 
 export function createRunRecorder(journal: Journal) {
-  const left = createLeftRuns();
-  const steps = createRunSteps(journal, left.take);
+  const steps = createRunSteps(journal);
   const { step, generationStep } = steps;
   return {
     ...createFileRecorder(steps),
@@ -301,20 +288,17 @@ export function createRunRecorder(journal: Journal) {
     },
     /** Reads the run if it is active. */
     readActive: async (runId: string) => requireActive(await readState(journal, runDecider, runId)),
-    /** The same with what it finds of others; what the last step of this process has left of it a moment ago. */
-    readActiveAmongOthers: async (runId: string): Promise<RunAmongOthers> => {
-      const found = left.take(runId) ?? (await readRunAmongOthers(journal, runId));
+    /** The same with what it finds of others. */
+    readActiveAmongOthers: async (runId: string): Promise<PreparedRun> => {
+      const found = await readRunAmongOthers(journal, runId);
       requireActive(found.run);
-      return found;
+      return { ...found, deferred: new DeferredSteps() };
     },
-    /** Reads the run, whatever its status, and what it finds of others, as above. */
-    readAmongOthers: async (runId: string): Promise<RunAmongOthers> =>
-      left.take(runId) ?? (await readRunAmongOthers(journal, runId)),
-    /**
-     * Leaves a run to the step that follows in this process, usually within milliseconds. Whatever that records decides again, of
-     * the run as it is then.
-     */
-    leave: (runId: string, found: RunAmongOthers): void => left.put(runId, found),
+    /** Reads the run, whatever its status, and what it finds of others. */
+    readAmongOthers: async (runId: string): Promise<PreparedRun> => ({
+      ...(await readRunAmongOthers(journal, runId)),
+      deferred: new DeferredSteps(),
+    }),
     /** The time that all intervals of a backfill are in; null for a repair, which grows. */
     readBackfillRange: async (backfillId: string): Promise<DataInterval | null> => {
       const backfill = await readState(journal, backfillDecider, backfillId);
@@ -322,38 +306,17 @@ export function createRunRecorder(journal: Journal) {
     },
     /** Records the row count below the cutoff, whether the barrier settled, and the keys that split the interval. */
     recordCount: (runId: string, facts: RunEventData<'RunCounted'>) =>
-      step(runId, async (stream) => {
-        const run = requireActive(stream.state());
-        if (run.records_total_count === null)
-          await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
-      }),
+      step(runId, countStep(facts)),
     /** Records an interval without rows and finishes its export with a generation that has no files. `others`: as they were read. */
-    recordEmpty: (
-      runId: string,
-      {
-        encoder,
-        ...facts
-      }: Pick<RunEventData<'RunCounted'>, 'fingerprint' | 'settled' | 'barrier'> & { encoder: string },
-      others?: OtherRuns,
-    ) =>
+    recordEmpty: (runId: string, empty: EmptyInterval, others?: OtherRuns) =>
       step(runId, async (stream, transaction) => {
         const run = requireActive(stream.state());
-        const finished = { source_rows: 0, fingerprint: facts.fingerprint, encoder };
-        const counted: RunEvent = {
-          type: 'RunCounted',
-          data: { records_total_count: 0, ...facts, split_keys: [] },
-        };
         // Of nearly every run that is all, which one statement stores.
         if (run.records_total_count === null && others && isUntouched(run)) {
-          const reserved: RunEvent = {
-            type: 'RunGenerationReserved',
-            data: { generation: others.nextGeneration },
-          };
-          const events = [counted, reserved];
-          await stream.append('counted', [...events, ...decideFinish(stateAfter(run, events), finished)]);
+          await emptyStep(empty, others)(stream, transaction);
           return;
         }
-        if (run.records_total_count === null) await stream.append('counted', [counted]);
+        await countStep(countOfNone(empty))(stream, transaction);
         if (run.phase.name !== 'exporting') return;
         // Inherited files and uploads are obsolete if the interval has no rows.
         const hasInheritedObjects = run.ranges.some(
@@ -362,7 +325,9 @@ export function createRunRecorder(journal: Journal) {
         if (run.generation === 0 || hasInheritedObjects)
           await reserveNextGeneration(stream, transaction, run, {}, others);
         const reserved = requireActive(stream.state());
-        await stream.append(`generation:${reserved.generation}/finished`, decideFinish(reserved, finished));
+        const { fingerprint, encoder } = empty;
+        const finished = decideFinish(reserved, { source_rows: 0, fingerprint, encoder });
+        await stream.append(`generation:${reserved.generation}/finished`, finished);
       }),
     /** Finds the run whose manifest the run would replace; null if there is none. */
     findReplaced: ({ spec }: ExistingRun) => findReplacedRun(journal, spec),

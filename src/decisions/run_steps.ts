@@ -25,15 +25,13 @@ export interface StepOptions {
   readonly before?: readonly DeferredStep[];
 }
 
-/** @param onStep called before each step of a run */
-export function createRunSteps(journal: Journal, onStep?: (runId: string) => void) {
+export function createRunSteps(journal: Journal) {
   const step = async (
     runId: string,
     work: (stream: RunStream, transaction: JournalTransaction) => Promise<void>,
     before: readonly DeferredStep[] = [],
-  ): Promise<ExistingRun> => {
-    onStep?.(runId);
-    return journal.transaction(async (transaction) => {
+  ): Promise<ExistingRun> =>
+    journal.transaction(async (transaction) => {
       const stream = await transaction.lock(runDecider, runId);
       for (const earlier of before) await earlier(stream, transaction);
       await work(stream, transaction);
@@ -41,7 +39,6 @@ export function createRunSteps(journal: Journal, onStep?: (runId: string) => voi
       if (state.status === 'Absent') throw new RunEnded('Absent');
       return state;
     });
-  };
   /** A step of the newest generation. `cause` identifies it within the generation. */
   const generationStep = (
     runId: string,

@@ -1,7 +1,9 @@
 import type { ProbeWait } from '../destination/destination.ts';
 import type { OpenDestination } from '../destination/open_destination.ts';
+import type { PreparedRun } from '../decisions/deferred_steps.ts';
 import { requireActive } from '../domain/run.ts';
 import { classifyError } from '../failures/classify_error.ts';
+import type { SmallRun } from './count.ts';
 import type { ExportDependencies } from './export_context.ts';
 import { exportInterval } from './export_interval.ts';
 import type { PerExportLimit } from './per_export_limit.ts';
@@ -10,10 +12,11 @@ import { publishManifest } from './publish.ts';
 /**
  * Exports and publishes a small run in the control worker, which has just counted it: an activity of an export worker and a
  * second workflow task cost as much as the run itself.
+ * @param small the run as it was counted, if this process has done that
  * @returns false when an export worker has to do it
  * @throws RunEnded, and the signal's reason once it is aborted
  */
-export type CompleteSmallRun = (runId: string, signal: AbortSignal) => Promise<boolean>;
+export type CompleteSmallRun = (runId: string, signal: AbortSignal, small?: SmallRun) => Promise<boolean>;
 
 /** Rows that are read and sent within a moment, and nearly always in one request. */
 export const smallRunRows = 1_000;
@@ -36,9 +39,9 @@ export function createSmallRunCompleter(
   { waitMs, timeoutMs } = smallRunLimits,
 ): CompleteSmallRun {
   const { recorder, openDestination, perExportLimit } = dependencies;
-  const work = async (runId: string, rows: number | null, signal: AbortSignal): Promise<boolean> => {
-    if (rows === 0) {
-      await publishManifest(dependencies, runId, signal);
+  const work = async (runId: string, prepared: PreparedRun, signal: AbortSignal): Promise<boolean> => {
+    if (requireActive(prepared.run).records_total_count === 0) {
+      await publishManifest(dependencies, runId, signal, prepared);
       return true;
     }
     const oneRequest = {
@@ -46,16 +49,14 @@ export function createSmallRunCompleter(
       perExportLimit: withoutLongWait(perExportLimit, waitMs),
     };
     const progress = { rows: 0 };
-    const call = { dependencies: { ...dependencies, ...oneRequest }, runId, progress, signal };
+    const call = { dependencies: { ...dependencies, ...oneRequest }, runId, progress, signal, prepared };
     return (await exportInterval(call, { publishes: true })).finished;
   };
-  return async (runId, signal) => {
-    const found = await recorder.readAmongOthers(runId);
-    if (found.run.status === 'Completed') return true;
-    const { records_total_count: rows } = requireActive(found.run);
-    recorder.leave(runId, found);
+  return async (runId, signal, small) => {
+    const prepared = small ?? (await recorder.readAmongOthers(runId));
+    if (prepared.run.status === 'Completed') return true;
     try {
-      return await withinTime(timeoutMs, signal, (limited) => work(runId, rows, limited));
+      return await withinTime(timeoutMs, signal, (limited) => work(runId, prepared, limited));
     } catch (error) {
       signal.throwIfAborted();
       if (classifyError(error).type === 'RunEnded') throw error;

@@ -1,6 +1,11 @@
 import type { Settings } from '../config/settings.ts';
-import { isUntouched } from '../decisions/deferred_steps.ts';
-import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
+import {
+  countStep,
+  type DeferredStep,
+  emptyStep,
+  isUntouched,
+  type PreparedRun,
+} from '../decisions/deferred_steps.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import {
@@ -58,6 +63,17 @@ export interface CountInput {
 /** The result of one check; `counted` when the barrier is open. */
 export type RunBarrierCheck = BarrierCheck & { readonly counted?: CountedRows };
 
+/** A counted run of few rows that replaces nothing, for the step that completes it in this process. */
+export interface SmallRun extends PreparedRun {
+  /** What records its count, which is among the deferred steps; null if it is recorded. */
+  readonly count: DeferredStep | null;
+}
+
+/** Whether the count of a small run is left to the step that completes it. Nothing outside depends on it before that. */
+interface CountOptions {
+  readonly defers?: boolean;
+}
+
 /** How many blocking transactions are named in a workflow's history; the rest are only counted. */
 const maxNamedBlockers = 5;
 
@@ -70,7 +86,8 @@ export async function checkRunBarrier(
   dependencies: BarrierDependencies,
   { run_id, state }: { readonly run_id: string; readonly state: BarrierState },
   signal: AbortSignal,
-): Promise<RunBarrierCheck> {
+  options: CountOptions = {},
+): Promise<RunBarrierCheck & { readonly small?: SmallRun }> {
   const { recorder, source, barriers } = dependencies;
   const found = await recorder.readActiveAmongOthers(run_id);
   const { run } = found;
@@ -97,13 +114,9 @@ export async function checkRunBarrier(
   if (check.state.phase !== 'open') return { ...check, blocked_by };
   const { unseen = [] } = check;
   const settled = unseen.length === 0;
-  const counted = await countExistingRun(
-    dependencies,
-    { run_id, settled, blocked_by, unseen },
-    found,
-    signal,
-  );
-  return { ...check, blocked_by, counted };
+  const input = { run_id, settled, blocked_by, unseen };
+  const counted = await countExistingRun(dependencies, input, found, signal, options);
+  return { ...check, blocked_by, ...counted };
 }
 
 /** Loads a run and counts the rows of its interval. @throws RunEnded */
@@ -111,25 +124,24 @@ export const countRows = async (
   dependencies: CountDependencies,
   input: CountInput,
   signal: AbortSignal,
-): Promise<CountedRows> =>
-  countExistingRun(
-    dependencies,
-    input,
-    await dependencies.recorder.readActiveAmongOthers(input.run_id),
-    signal,
-  );
+): Promise<CountedRows> => {
+  const found = await dependencies.recorder.readActiveAmongOthers(input.run_id);
+  return (await countExistingRun(dependencies, input, found, signal)).counted;
+};
 
 /**
  * Reads which rows a run's interval has and records that; a retry returns what was recorded. An interval without rows
  * gets a generation without files, so that only publishing remains. An interval of many rows is split into ranges, which
  * several workers, and several connections of one, can export at the same time.
+ * @returns `small`: if the count is deferred, or might have been
  */
 export async function countExistingRun(
   { recorder, source, readSelection, settings }: CountDependencies,
   input: CountInput,
-  { run: loaded, others }: RunAmongOthers,
+  { run: loaded, others, deferred }: PreparedRun,
   signal: AbortSignal,
-): Promise<CountedRows> {
+  { defers = false }: CountOptions = {},
+): Promise<{ readonly counted: CountedRows; readonly small?: SmallRun }> {
   const { run_id, settled, barrier } = input;
   const settling = { settled, ...(barrier && { barrier }) };
   const recorded = loaded.records_total_count;
@@ -143,15 +155,23 @@ export async function countExistingRun(
   const canSplit = recorded === null && loaded.generation === 0;
   const size = rangeSizeOf(rows, settings);
   const split_keys = canSplit ? await splitInterval(source, range, fingerprint, size, signal) : [];
-  const run =
+  const empty =
     rows === 0 && !(others.mayReplace && keepsUnchanged(loaded))
-      ? await recorder.recordEmpty(run_id, { fingerprint, ...settling, encoder: noEncoder }, others)
-      : await recorder.recordCount(run_id, {
-          records_total_count: rows,
-          fingerprint,
-          ...settling,
-          split_keys,
-        });
+      ? { fingerprint, ...settling, encoder: noEncoder }
+      : null;
+  const facts = { records_total_count: rows, fingerprint, ...settling, split_keys };
+  const canComplete = !others.mayReplace && isUntouched(loaded) && rows <= smallRunRows;
+  const count =
+    defers && canComplete && settled && recorded === null
+      ? empty
+        ? emptyStep(empty, others)
+        : countStep(facts)
+      : null;
+  const run = count
+    ? await deferred.add(run_id, loaded, count)
+    : empty
+      ? await recorder.recordEmpty(run_id, empty, others)
+      : await recorder.recordCount(run_id, facts);
   if (recorded === null && !settled)
     await recorder.log(
       run,
@@ -170,10 +190,23 @@ export async function countExistingRun(
   // Reserved here, so that ranges which start at the same time write the same generation.
   const isReserved = !(check_replacement && keepsUnchanged(run));
   const begun = isReserved ? await beginExport(recorder, run_id, run) : run;
-  if (!others.mayReplace) recorder.leave(run_id, { run: begun, others });
-  const isFirst = !others.mayReplace && isUntouched(begun);
-  const is_small = rows === 0 || (rows <= smallRunRows && isFirst);
-  return { rows, ranges: run.ranges.length, is_small, check_replacement };
+  const is_small = rows === 0 || canComplete;
+  const counted = { rows, ranges: run.ranges.length, is_small, check_replacement };
+  return { counted, ...(defers && is_small && !check_replacement && { small: { run: begun, others, deferred, count } }) };
+}
+
+/**
+ * Records the count of a small run that could not be completed, unless a step had it that was recorded: the steps that follow,
+ * in any process, rely on it.
+ */
+export async function recordDeferredCount(
+  { recorder }: Pick<CountDependencies, 'recorder'>,
+  runId: string,
+  { count }: SmallRun,
+): Promise<void> {
+  if (!count) return;
+  const { records_total_count: rows } = await recorder.readActive(runId);
+  if (rows === null) await recorder.recordDeferred(runId, [count]);
 }
 
 /** How an interval is split. */

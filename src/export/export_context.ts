@@ -1,6 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import type { DeferredSteps } from '../decisions/deferred_steps.ts';
-import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
+import type { DeferredSteps, PreparedRun } from '../decisions/deferred_steps.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { MayShrink, ReadSelection } from '../destination/config_versions.ts';
 import type { DestinationError } from '../destination/destination.ts';
@@ -49,6 +48,8 @@ export interface ExportCall<Dependencies = ExportDependencies> {
   /** Reported with every heartbeat. */
   readonly progress: { rows: number };
   readonly signal: AbortSignal;
+  /** The run, if the step before has left it; else it is read. */
+  readonly prepared?: PreparedRun;
 }
 
 /** A call with the run's destination opened. */
@@ -63,13 +64,14 @@ export interface OpenedCall extends ExportCall {
  * @throws RunEnded
  */
 export async function withPermit<Result>(
-  { dependencies, runId, signal }: ExportCall,
-  work: (found: RunAmongOthers, destination: Destination) => Promise<Result>,
+  { dependencies, runId, signal, prepared }: ExportCall,
+  work: (found: PreparedRun, destination: Destination) => Promise<Result>,
 ): Promise<Result> {
   const { recorder, perExportLimit } = dependencies;
-  const before = await recorder.readActiveAmongOthers(runId);
+  const before = prepared ?? (await recorder.readActiveAmongOthers(runId));
   const { release, waited } = await perExportLimit.acquire(before.run.spec.batch_export_id, signal);
   try {
+    if (waited && !before.deferred.isEmpty) await recorder.recordDeferred(runId, before.deferred.take());
     const found = waited ? await recorder.readActiveAmongOthers(runId) : before;
     return await withDestination(dependencies, runId, found.run, (destination) => work(found, destination));
   } finally {

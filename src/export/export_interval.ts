@@ -12,8 +12,7 @@
  *
  * In step 3, the journal is always ahead of the bucket, so that an attempt can stop anywhere: see `range_export.ts`.
  */
-import { DeferredSteps, finishStep } from '../decisions/deferred_steps.ts';
-import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
+import { type DeferredSteps, finishStep, type PreparedRun } from '../decisions/deferred_steps.ts';
 import type { CompletedFile } from '../domain/exported_files.ts';
 import { countFewerRows, type Fingerprint, haveSameRows, rowsOfFingerprint } from '../domain/fingerprint.ts';
 import {
@@ -53,13 +52,12 @@ export async function exportInterval(
   call: ExportCall,
   { publishes = false }: { readonly publishes?: boolean } = {},
 ): Promise<ExportOutcome> {
-  return withOpenedRun(call, async (opened, { run: existing, others }) => {
+  return withOpenedRun(call, async (opened, { run: existing, others, deferred }) => {
     let run = existing;
     let written: readonly CompletedFile[] | null = null;
-    let deferred = new DeferredSteps();
     while (run.phase.name === 'exporting') {
-      const { rejected, ...exported } = await RangeExport.run(opened, 0, { run, others });
-      ({ written, deferred } = exported);
+      const { rejected, ...exported } = await RangeExport.run(opened, 0, { run, others, deferred });
+      ({ written } = exported);
       try {
         if (!exported.done) return exportOutcomeOf(exported.run, false);
         run = await finish(opened, exported.run, rejected, { deferred, isLast: !publishes });
@@ -76,7 +74,8 @@ export async function exportInterval(
 export async function exportOneRange(call: ExportCall, position: number): Promise<ExportOutcome> {
   return withOpenedRun(call, async (opened, found) => {
     if (found.run.phase.name !== 'exporting') return exportOutcomeOf(found.run, true);
-    const { run, done, deferred } = await RangeExport.run(opened, position, found);
+    const { deferred } = found;
+    const { run, done } = await RangeExport.run(opened, position, found);
     if (!deferred.isEmpty) await call.dependencies.recorder.recordDeferred(call.runId, deferred.take());
     return exportOutcomeOf(run, done);
   });
@@ -84,10 +83,10 @@ export async function exportOneRange(call: ExportCall, position: number): Promis
 
 /** Finishes a split interval; `finished` is false when its ranges must be exported again. */
 export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
-  return withOpenedRun(call, async (opened, { run: existing }) => {
+  return withOpenedRun(call, async (opened, { run: existing, deferred }) => {
     const run =
       existing.phase.name === 'exporting'
-        ? await finish(opened, existing, null, { deferred: new DeferredSteps(), isLast: true })
+        ? await finish(opened, existing, null, { deferred, isLast: true })
         : existing;
     return exportOutcomeOf(run, run.phase.name !== 'exporting');
   });
@@ -95,7 +94,7 @@ export async function finishRanges(call: ExportCall): Promise<ExportOutcome> {
 
 const withOpenedRun = (
   call: ExportCall,
-  work: (opened: OpenedCall, found: RunAmongOthers) => Promise<ExportOutcome>,
+  work: (opened: OpenedCall, found: PreparedRun) => Promise<ExportOutcome>,
 ): Promise<ExportOutcome> =>
   withPermit(call, async (found, destination) => {
     const { recorder, readSelection } = call.dependencies;

@@ -11,7 +11,7 @@
  *
  * Each step can be repeated: an attempt that finds the manifest of its run only does what is missing after it.
  */
-import { DeferredSteps } from '../decisions/deferred_steps.ts';
+import { DeferredSteps, type PreparedRun } from '../decisions/deferred_steps.ts';
 import type { OtherRuns } from '../decisions/replaced_runs.ts';
 import { ManifestForeign, ManifestReplaced } from '../destination/destination.ts';
 import type { Manifest } from '../destination/manifest.ts';
@@ -54,15 +54,19 @@ export interface PublishOutcome {
  * Puts the manifest of an exported run and completes the run. Publishing is claimed once the bucket has responded. A retry
  * continues with the first missing step. A manifest that the journal does not know is adopted: the run then publishes
  * above it, by the same rules.
+ * @param prepared the run, if the step before has left it; else it is read
  * @throws RowsMissingInSource, RunEnded, DestinationError
  */
 export async function publishManifest(
   dependencies: PublishDependencies,
   runId: string,
   signal: AbortSignal,
+  prepared?: PreparedRun,
 ): Promise<PublishOutcome> {
+  let left = prepared;
   return untilAdopted(dependencies, runId, async () => {
-    const { run, others } = await dependencies.recorder.readAmongOthers(runId);
+    const { run, others, deferred } = left ?? (await dependencies.recorder.readAmongOthers(runId));
+    left = undefined;
     // Before the destination is opened, which may send a request.
     if (run.status !== 'Completed') requireActive(run);
     return withDestination(dependencies, runId, run, (destination) =>
@@ -72,7 +76,7 @@ export async function publishManifest(
           runId,
           destination,
           signal,
-          known: { others, written: null, deferred: new DeferredSteps() },
+          known: { others, written: null, deferred },
         },
         run,
       ),

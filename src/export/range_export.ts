@@ -16,8 +16,7 @@
  */
 import { randomUUID } from 'node:crypto';
 import { bounds, boundText } from '../config/bounds.ts';
-import { DeferredSteps } from '../decisions/deferred_steps.ts';
-import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
+import type { PreparedRun } from '../decisions/deferred_steps.ts';
 import { DestinationError, type FileUpload, type NewFile } from '../destination/destination.ts';
 import type { FileIdentity } from '../destination/keys.ts';
 import type { CompletedFile, OpenUpload } from '../domain/exported_files.ts';
@@ -79,26 +78,25 @@ export class RangeExport {
 
   /**
    * Exports a range, counted from 0.
-   * @param found the run as it was read
+   * @param found the run as it was read. Its deferred steps, and those that the attempt adds and has not recorded, are recorded by
+   * the caller with the next one
    * @returns the run, whether every row of the range is in its files, and the rejected rows of the interval if all of them
-   * are known; the caller closes these. `written`: the files of the run's generation; null if this attempt has not written all.
-   * `deferred`: steps that the caller records with the next one
+   * are known; the caller closes these. `written`: the files of the run's generation; null if this attempt has not written all
    */
   static async run(
     call: OpenedCall,
     position: number,
-    found: RunAmongOthers,
+    found: PreparedRun,
   ): Promise<{
     readonly run: ExistingRun;
     readonly done: boolean;
     readonly rejected: RejectedLines | null;
     readonly written: readonly CompletedFile[] | null;
-    readonly deferred: DeferredSteps;
   }> {
     const { run: existing } = found;
     // A run that adds late rows to a manifest has one range, whatever the workflow was told before it was checked.
     if (existing.ranges[position]?.finished ?? true)
-      return { run: existing, done: true, rejected: null, written: null, deferred: new DeferredSteps() };
+      return { run: existing, done: true, rejected: null, written: null };
     const attempt = await RunAttempt.start(call.dependencies.recorder, call.runId, position, found);
     const range = new RangeExport(call, attempt);
     const resumed = await range.#resume();
@@ -111,7 +109,7 @@ export class RangeExport {
       await range.#logStart();
     }
     const written = filesOf(attempt.run).count === range.#written.length ? range.#written : null;
-    return { run: attempt.run, done, rejected: range.#rejected, written, deferred: attempt.deferred };
+    return { run: attempt.run, done, rejected: range.#rejected, written };
   }
 
   /** Whether the file names of the range have numbers; the only file of an interval has none. */

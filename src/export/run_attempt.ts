@@ -1,11 +1,11 @@
 import {
   type DeferredStep,
-  DeferredSteps,
+  type DeferredSteps,
   firstAttemptStep,
   isUntouched,
+  type PreparedRun,
 } from '../decisions/deferred_steps.ts';
 import { fileStep } from '../decisions/record_files.ts';
-import type { RunAmongOthers } from '../decisions/replaced_runs.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { CompletedFile, ExportRange, OpenUpload, PlannedPart } from '../domain/exported_files.ts';
 import { attemptOf, rangeOf } from '../domain/run.ts';
@@ -49,11 +49,18 @@ export class RunAttempt {
   readonly position: number;
   #run: ExistingRun;
   /** Steps that are recorded with the next one. Those after the last row are those of the caller. */
-  readonly deferred = new DeferredSteps();
+  readonly #deferred: DeferredSteps;
   /** Whether it is the first attempt at few rows, which records several steps together. */
   #isSmall = false;
 
-  private constructor(recorder: AttemptRecorder, runId: string, position: number, started: ExistingRun) {
+  private constructor(
+    recorder: AttemptRecorder,
+    runId: string,
+    position: number,
+    started: ExistingRun,
+    deferred: DeferredSteps,
+  ) {
+    this.#deferred = deferred;
     this.#recorder = recorder;
     this.#runId = runId;
     this.position = position;
@@ -63,30 +70,30 @@ export class RunAttempt {
   /**
    * Starts an attempt, which makes the tokens of earlier ones invalid. A run without a generation gets one. The first attempt at few
    * rows is recorded with the file that it plans: before that it only reads.
-   * @param found the run and what it finds of others, as they were read
+   * @param prepared the run and what it finds of others, as they were read
    */
   static async start(
     recorder: AttemptRecorder,
     runId: string,
     position: number,
-    { run, others }: RunAmongOthers,
+    { run, others, deferred }: PreparedRun,
   ): Promise<RunAttempt> {
     const isSmall = isUntouched(run) && (run.records_total_count ?? Infinity) <= fewRows;
     const started = isSmall ? run : await recorder.startExport(runId, position, { reserves: true, others });
-    const attempt = new RunAttempt(recorder, runId, position, started);
+    const attempt = new RunAttempt(recorder, runId, position, started, deferred);
     attempt.#isSmall = isSmall;
     if (isSmall) await attempt.#defer(firstAttemptStep(others));
     return attempt;
   }
 
   async #defer(step: DeferredStep): Promise<void> {
-    this.#run = await this.deferred.add(this.#runId, this.#run, step);
+    this.#run = await this.#deferred.add(this.#runId, this.#run, step);
   }
 
   /** Records what was deferred. */
   async recordDeferred(): Promise<void> {
-    if (this.deferred.isEmpty) return;
-    this.#run = await this.#recorder.recordDeferred(this.#runId, this.deferred.take());
+    if (this.#deferred.isEmpty) return;
+    this.#run = await this.#recorder.recordDeferred(this.#runId, this.#deferred.take());
   }
 
   /** The run after the last recorded step. */
@@ -128,7 +135,7 @@ export class RunAttempt {
   /** Records the range's next file of one part before it is written. `line`: as in `uploadCreated`. */
   async wholeFilePlanned(started: StartedFile, part: PlannedPart, line: string | null): Promise<void> {
     const file = { file: this.range.next_file, ...started };
-    const before = this.deferred.take();
+    const before = this.#deferred.take();
     this.#run = await this.#recorder.planWholeFile(this.#runId, this.#token, file, part, { line, before });
   }
 

@@ -6,7 +6,7 @@ import { continueRun } from '../../src/decisions/continue_run.ts';
 import type { Model } from '../../src/domain/batch_export.ts';
 import { addFingerprints, haveSameRows, rowsOfFingerprint } from '../../src/domain/fingerprint.ts';
 import { filesOf, finishedOf } from '../../src/domain/run_state.ts';
-import { countExistingRun } from '../../src/export/count.ts';
+import { countRows } from '../../src/export/count.ts';
 import { allRows } from '../../src/source/row_selection.ts';
 import { casesOf, randomCases } from '../setup/effort.ts';
 import { type Interruptions, withCrash, withInterruptions } from './crash_injection.ts';
@@ -30,11 +30,10 @@ describe('fingerprints', () => {
     harness.source.fingerprint({ model, team_id: 1, interval, selection: allRows });
 
   /** Counts the rows of a run, as its workflow does before the export. */
-  const count = async (run_id: string, EXPORTD_RANGE_ROWS = 1_000) =>
-    countExistingRun(
+  const count = (run_id: string, EXPORTD_RANGE_ROWS = 1_000) =>
+    countRows(
       { ...harness, settings: { ...harness.settings, EXPORTD_RANGE_ROWS } },
       { run_id, settled: true, blocked_by: [] },
-      await harness.recorder.readActiveAmongOthers(run_id),
       new AbortController().signal,
     );
 
@@ -351,10 +350,9 @@ describe('files and ranges', () => {
 
     async function createSplitRun(more: { config?: object } = {}) {
       const { run_id } = await harness.createRun(more);
-      const counted = await countExistingRun(
+      const counted = await countRows(
         { ...harness, settings: settings() },
         { run_id, settled: true, blocked_by: [] },
-        await harness.recorder.readActiveAmongOthers(run_id),
         new AbortController().signal,
       );
       expect(counted).toMatchObject({ rows: eventCount, ranges: 3 });

@@ -1,6 +1,8 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { runDecider } from '../../src/domain/run.ts';
+import { createBackfillBarriers } from '../../src/export/backfill_barriers.ts';
 import { createSmallRunCompleter, smallRunRows } from '../../src/export/complete_small_run.ts';
+import { checkRunBarrier, recordDeferredCount, type SmallRun } from '../../src/export/count.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
@@ -30,8 +32,21 @@ const completer = (more: Partial<Dependencies> = {}, timeoutMs = 60_000) => {
   const perExportLimit = createPerExportLimit(Infinity);
   const dependencies = { ...harness, perExportLimit, logger, ...more };
   const complete = createSmallRunCompleter(dependencies, { waitMs: 1, timeoutMs });
-  return (runId: string) => complete(runId, new AbortController().signal);
+  return (runId: string, small?: SmallRun) => complete(runId, new AbortController().signal, small);
 };
+
+/** Counts a run whose source has settled, and leaves what it records to the step that completes it. */
+async function countDeferred(run_id: string): Promise<SmallRun> {
+  const barriers = createBackfillBarriers(harness.recorder.readBackfillRange, 0);
+  const { small } = await checkRunBarrier(
+    { ...harness, barriers },
+    { run_id, state: { phase: 'settling' } },
+    new AbortController().signal,
+    { defers: true },
+  );
+  if (!small) throw new Error('The run is no small one.');
+  return small;
+}
 
 const typesOf = async (run_id: string): Promise<readonly string[]> =>
   (await readEvents(harness.database.pool, run_id)).map(({ type }) => type);
@@ -173,5 +188,90 @@ describe('an interval of few rows', () => {
     release();
     expect(await completer({ perExportLimit })(run.run_id)).toBe(true);
     await run.expectPublished();
+  });
+});
+
+describe('a run that is counted and completed in one step', () => {
+  /** A run of an hour with these rows, which nothing precedes. */
+  const createRun = async (count: number) => {
+    const of = nextHour();
+    const reruns = createReruns(harness, of);
+    // Not the first of its export, which also looks for rows that belong to no interval.
+    await harness.createRun({ batchExportId: reruns.batchExportId, of: nextHour() });
+    if (count > 0) await reruns.insert(1, count);
+    const { run_id } = await reruns.create();
+    const expectPublished = async () => {
+      const { manifest_key } = await harness.attempt().publishManifest({ run_id });
+      const manifest = await harness.reader.manifestAt(manifest_key);
+      expect(manifest).toMatchObject({ run_id, rows: count, generation: 1 });
+      expect(await harness.reader.uuidsIn(manifest)).toHaveLength(count);
+      const types = await typesOf(run_id);
+      for (const type of ['RunCounted', 'RunExportFinished', 'RunCompleted'])
+        expect(types.filter((one) => one === type)).toHaveLength(1);
+    };
+    return { run_id, expectPublished };
+  };
+  const commitsOf = async (run_id: string): Promise<number> => {
+    const { rows: found } = await harness.database.pool.query<{ commits: string }>(
+      'select count(distinct xmin::text) as commits from exportd.journal_events where stream_id = $1',
+      [run_id],
+    );
+    return Number(found[0]?.commits);
+  };
+
+  it.each([
+    [rows, 4],
+    [0, 3],
+  ])('of %d rows records its count with the step that needs it: %d commits', async (count, commits) => {
+    const run = await createRun(count);
+    const small = await countDeferred(run.run_id);
+    expect(await typesOf(run.run_id)).toEqual(['RunCreated']);
+    expect(await completer()(run.run_id, small)).toBe(true);
+    expect(await commitsOf(run.run_id)).toBe(commits);
+    await run.expectPublished();
+  });
+
+  const calls = ['planWholeFile', 'putFile', 'startPublish', 'putManifest', 'complete'] as const;
+  const cases = calls.flatMap((call) =>
+    (['before', 'after'] as const).flatMap((when) => [
+      [rows, when, call] as const,
+      ...(call === 'planWholeFile' || call === 'putFile' ? [] : [[0, when, call] as const]),
+    ]),
+  );
+  it.each(cases)('of %d rows is counted and continued elsewhere if it fails %s %s', async (count, when, call) => {
+    const run = await createRun(count);
+    const killed = withKill(harness, [when, call]);
+    const small = await countDeferred(run.run_id);
+    expect(await completer(killed)(run.run_id, small)).toBe(false);
+    expect(killed.isDead()).toBe(true);
+    await recordDeferredCount(harness, run.run_id, small).catch((error: unknown) => {
+      // Its manifest is there, and its completion is recorded.
+      if (!(when === 'after' && call === 'complete')) throw error;
+    });
+    if (count > 0) await continueElsewhere(run.run_id);
+    await run.expectPublished();
+  });
+
+  it.each(cases)('of %d rows is done again if its worker is killed %s %s', async (count, when, call) => {
+    const run = await createRun(count);
+    const killed = withKill(harness, [when, call]);
+    await completer(killed)(run.run_id, await countDeferred(run.run_id));
+    expect(killed.isDead()).toBe(true);
+    if (!(when === 'after' && call === 'complete')) {
+      const small = await countDeferred(run.run_id).catch(() => undefined);
+      await completer()(run.run_id, small);
+    }
+    if (count > 0) await continueElsewhere(run.run_id);
+    await run.expectPublished();
+  });
+
+  it('is rejected where another attempt has counted it meanwhile, which publishes', async () => {
+    for (const count of [rows, 0]) {
+      const run = await createRun(count);
+      const small = await countDeferred(run.run_id);
+      expect(await completer()(run.run_id, await countDeferred(run.run_id))).toBe(true);
+      await expect(completer()(run.run_id, small)).rejects.toThrow('The run is Completed');
+      await run.expectPublished();
+    }
   });
 });

@@ -7,6 +7,7 @@ import { recordSameRows } from '../decisions/replacements.ts';
 import { emptyFingerprint, encodeBuckets } from '../../src/domain/fingerprint.ts';
 import { attemptOf } from '../../src/domain/run.ts';
 import type { SortKey } from '../../src/domain/sort_key.ts';
+import type { CompleteSmallRun } from '../../src/export/complete_small_run.ts';
 import { createRunTurns, type RunTurns } from '../../src/export/run_turns.ts';
 import type { YieldableSlots } from '../../src/export/yieldable_slots.ts';
 import { openBarrier } from '../../src/source/barrier.ts';
@@ -26,7 +27,7 @@ export interface Behaviour {
   /** The clean-up of an export's bucket; returns whether it has more to do. */
   cleanUp: (batchExportId: string) => Promise<boolean>;
   /** Completes a small run in the control worker; false leaves that to the export worker. */
-  completeSmallRun: (runId: string, signal: AbortSignal) => Promise<boolean>;
+  completeSmallRun: CompleteSmallRun;
   /** The turns of runs in the worker. */
   turns: RunTurns;
   /** Called by `publishManifest` before it claims publishing, and after that. */
@@ -130,7 +131,8 @@ const finished = { source_rows: 7, fingerprint: fingerprintOf(7), encoder: 'fake
 /** Completes small runs in the control worker, as `createSmallRunCompleter` does. */
 export const completingSmallRuns =
   (recorder: RunRecorder): Behaviour['completeSmallRun'] =>
-  async (run_id) => {
+  async (run_id, _, small) => {
+    if (small) await recorder.recordDeferred(run_id, small.deferred.take());
     const { status, phase } = await recorder.read(run_id);
     // An attempt that is repeated.
     if (status === 'Completed') return true;
