@@ -1,8 +1,8 @@
 import type { Settings } from '../src/config/settings.ts';
 import type { ReceivedSignal } from '../src/contract/workflow_inputs.ts';
 import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_schedule.ts';
-import { createScheduleDescriber } from '../src/decisions/schedule_details.ts';
-import { readScheduleAttributes, type ScheduleAttributes } from '../src/decisions/schedule_attributes.ts';
+import type { ScheduleAttributes } from '../src/decisions/described_export.ts';
+import { createScheduleDescriber, type DescribedSchedule } from '../src/decisions/schedule_details.ts';
 import type { Policies } from '../src/decisions/policies.ts';
 import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
 import { stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
@@ -42,6 +42,7 @@ export interface ScheduleStepOutcome extends Pick<
   readonly blocked_runs: number | null;
   readonly cancel_run_ids: readonly string[];
   readonly wake_backfill_ids: readonly string[];
+  /** Null where `details` are, and if there is no such export. */
   readonly attributes: ScheduleAttributes | null;
   /** After how many commands the workflow continues as new. */
   readonly continue_after: number;
@@ -54,7 +55,7 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
   const { journal, policies, runs, backfills, settings, logger } = dependencies;
   const describeSchedule = createScheduleDescriber(journal.pool);
   /** Null after an error: what the step has decided is committed, and must reach the workflow. */
-  const describe = (batchExportId: string, step: ScheduleStep): Promise<string | null> =>
+  const describe = (batchExportId: string, step: ScheduleStep): Promise<DescribedSchedule | null> =>
     describeSchedule(batchExportId, step).catch((error: unknown) => {
       logger.warn({ err: error, batch_export_id: batchExportId }, 'Could not describe a schedule.');
       return null;
@@ -88,18 +89,19 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
           );
         const isScheduleOnly = step.cancel_runs.length === 0 && step.wake_backfills.length === 0;
         const blocked_runs = isScheduleOnly ? await runs.startAll(step.start_runs) : null;
+        const described = step.has_more ? null : await describe(batch_export_id, step);
         return {
           status: step.status,
           wake_in_ms: step.wake_in_ms,
           waits_for_run: step.waits_for_run,
           decided: step.decided,
           waits_for: step.waits_for,
-          details: step.has_more ? null : await describe(batch_export_id, step),
+          details: described?.details ?? null,
           has_more: step.has_more,
           blocked_runs,
           cancel_run_ids: step.cancel_runs.map(({ run_id }) => run_id),
           wake_backfill_ids: step.wake_backfills,
-          attributes: await readScheduleAttributes(journal.pool, batch_export_id),
+          attributes: described?.attributes ?? null,
           continue_after: settings.EXPORTD_CONTINUE_AS_NEW_COMMANDS,
         };
       },

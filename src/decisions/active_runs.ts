@@ -47,6 +47,35 @@ export async function countFreeSlots(
   return policies.maxConcurrentRuns - (rows[0]?.active ?? 0);
 }
 
+/** What a step of a schedule has to know of the runs of its export, of which most steps need no more. */
+interface RunsOfSchedule {
+  /** How many take its slots. */
+  readonly active: number;
+  /** Whether the last of its runs that Completed or Failed has Failed, as before each pause after repeated failures. */
+  readonly last_failed: boolean;
+  /** Whether a retry of any run is pending. */
+  readonly has_retries: boolean;
+}
+
+/** Reads that of an export. The caller holds the export's lock. */
+export async function readRunsOfSchedule(
+  connection: Connection,
+  batchExportId: string,
+): Promise<RunsOfSchedule> {
+  const { rows } = await connection.query<RunsOfSchedule>(
+    `select (select count(*) from exportd.batch_export_runs
+         where batch_export_id = $1 and status in (${activeStatuses}) and backfill_id is null) as active,
+       coalesce((select status = 'Failed' from exportd.batch_export_runs
+         where batch_export_id = $1 and backfill_id is null and status in ('Completed', 'Failed') and not held
+         order by finished_at desc, position desc limit 1), false) as last_failed,
+       exists (select from exportd.batch_export_runs where batch_export_id = $1 and retry_at is not null) as has_retries`,
+    [batchExportId],
+  );
+  const [row] = rows;
+  if (!row) throw new RangeError('A statement without FROM returns one row.');
+  return row;
+}
+
 /**
  * The free slots of a backfill, and how many automatic retries of its runs are due, which take the next ones.
  * @param now null: none is due

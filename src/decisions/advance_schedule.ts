@@ -10,7 +10,7 @@ import {
   type LockedStream,
 } from '../journal/journal.ts';
 import { inTraceOf } from '../tracing/spans.ts';
-import { countFreeSlots, findActiveRun } from './active_runs.ts';
+import { countFreeSlots, findActiveRun, readRunsOfSchedule } from './active_runs.ts';
 import { applyCommand } from './commands/apply_command.ts';
 import { createRun } from './create_run.ts';
 import { findIntervalFrom } from './ledger_boundaries.ts';
@@ -18,7 +18,7 @@ import { storeManualSignal } from './manual_signals.ts';
 import type { Policies } from './policies.ts';
 import { createDueRetries } from './retries.ts';
 import { pauseFailingExport } from './auto_pause.ts';
-import { readRuns, readStartableRuns, readUnstartedBackfills, type StartableRun } from './startable_runs.ts';
+import { readRuns, readStartable, type StartableRun } from './startable_runs.ts';
 import { decideNextInterval, type ScheduleDecision } from '../domain/next_interval.ts';
 
 /** What a schedule workflow does next. */
@@ -81,12 +81,12 @@ export async function advanceSchedule(
   const { scheduled, ...dueRuns } = await journal.transaction((transaction) =>
     createDueRuns(transaction, policies, batchExportId),
   );
-  const startRuns = await readStartableRuns(journal.pool, { batch_export_id: batchExportId });
+  const startable = await readStartable(journal.pool, batchExportId);
   const [rejected] = rejectedSignals;
   const decided = [
     ...countEach(decidedCommands),
     ...(scheduled > 0 ? [`${counted(scheduled, 'interval')} scheduled`] : []),
-    ...(startRuns.length > 0 ? [`${counted(startRuns.length, 'run')} to start`] : []),
+    ...(startable.runs.length > 0 ? [`${counted(startable.runs.length, 'run')} to start`] : []),
     ...(rejected === undefined ? [] : [`${counted(rejectedSignals.length, 'signal')} ignored: ${rejected}`]),
   ];
   return {
@@ -94,11 +94,9 @@ export async function advanceSchedule(
     decided: decided.length === 0 ? 'nothing to do' : decided.join('; ').slice(0, maxDecidedLength),
     decided_commands: decidedCommands.length,
     rejected_signals: rejectedSignals,
-    start_runs: startRuns,
+    start_runs: startable.runs,
     cancel_runs: await readRuns(journal.pool, cancelled),
-    wake_backfills: [
-      ...new Set([...backfills, ...(await readUnstartedBackfills(journal.pool, batchExportId))]),
-    ],
+    wake_backfills: [...new Set([...backfills, ...startable.backfills])],
     has_more: pending.length > maxCommands,
     errors,
   };
@@ -135,10 +133,19 @@ async function createDueRuns(
   const idle = { wake_in_ms: null, waits_for_run: false, next_run_at: null, scheduled: 0 };
   if (state.status !== 'live') return { ...idle, status: state.status, waits_for: 'nothing' };
   if (state.paused) return { ...idle, status: 'live', waits_for: 'unpause: the export is paused' };
-  if (await pauseFailingExport(transaction, policies.pauseAfterFailures, stream))
+  const runs = await readRunsOfSchedule(transaction.connection, batchExportId);
+  if (runs.last_failed && (await pauseFailingExport(transaction, policies.pauseAfterFailures, stream)))
     return { ...idle, status: 'live', waits_for: 'unpause: the export was paused after repeated failures' };
-  const retryAt = await createDueRetries(transaction, policies, batchExportId, state);
-  const next = await scheduleDueIntervals(transaction, policies, stream);
+  const retryAt = runs.has_retries
+    ? await createDueRetries(transaction, policies, batchExportId, state)
+    : null;
+  const slots = runs.has_retries
+    ? await countFreeSlots(transaction.connection, policies, {
+        batch_export_id: batchExportId,
+        backfill_id: null,
+      })
+    : policies.maxConcurrentRuns - runs.active;
+  const next = await scheduleDueIntervals(transaction, policies, stream, slots);
   const wakes = [retryAt, next.wake_at].filter((at) => at !== null).map((at) => at.getTime());
   const wakeAt = wakes.length > 0 ? Math.min(...wakes) : null;
   const isRetryNext = wakeAt !== null && retryAt?.getTime() === wakeAt;
@@ -168,9 +175,9 @@ async function scheduleDueIntervals(
   transaction: JournalTransaction,
   policies: Policies,
   stream: LockedStream<BatchExportState, BatchExportEvent>,
+  freeSlots: number,
 ): Promise<NextDecision> {
-  const schedule = { batch_export_id: stream.id, backfill_id: null };
-  let slots = await countFreeSlots(transaction.connection, policies, schedule);
+  let slots = freeSlots;
   let scheduled = 0;
   for (;;) {
     const state = stream.state();

@@ -3,7 +3,13 @@ import { escapeMarkdown, toMarkdown } from '../contract/markdown.ts';
 import type { Pool } from '../journal/database.ts';
 import { readCondition } from '../projections/export_conditions.ts';
 import type { ScheduleStep } from './advance_schedule.ts';
-import { factsOf, readDescribedExport } from './described_export.ts';
+import {
+  attributesOf,
+  type DescribedExport,
+  factsOf,
+  readDescribedExport,
+  type ScheduleAttributes,
+} from './described_export.ts';
 import { utcTime } from '../domain/in_words.ts';
 
 /** What a step says of itself. */
@@ -11,6 +17,14 @@ type DescribedStep = Pick<
   ScheduleStep,
   'status' | 'decided' | 'decided_commands' | 'waits_for' | 'next_run_at'
 >;
+
+/** What the Temporal UI shows of a schedule. */
+export interface DescribedSchedule {
+  /** In Markdown. */
+  readonly details: string;
+  /** Null if there is no such export. */
+  readonly attributes: ScheduleAttributes | null;
+}
 
 /** How long an export that is well is taken to be as it was read, in milliseconds. The details say when that was. */
 const maxAgeMs = 30 * 60_000;
@@ -28,7 +42,7 @@ interface KnownCondition {
 }
 
 /**
- * Says in the Temporal UI what a schedule is after a step, in Markdown: the condition of its export, its next run, what was
+ * Says in the Temporal UI what a schedule is after a step: the condition of its export, its next run, what was
  * decided, and what the export is now, which a person may have changed since the workflow started. The condition takes
  * PostgreSQL as long as the run that the step creates, so that not every step reads it: of an export that is well twice an hour,
  * of others with each step, and of all not while others of the process have just been read, unless commands were decided.
@@ -54,12 +68,11 @@ export function createScheduleDescriber(pool: Pool, now: () => number = () => pe
     known.set(batchExportId, { markdown, isWell: condition?.severity === 'ok', waits_for, readAt });
     return markdown;
   };
-  return async (batchExportId: string, step: DescribedStep): Promise<string> => {
-    const described = await readDescribedExport(pool, batchExportId);
+  const detailsOf = async (described: DescribedExport | undefined, step: DescribedStep): Promise<string> => {
     if (!described || step.status === 'absent') return 'The export does not exist.';
     const name = `**${escapeMarkdown(described.name)}**`;
     if (step.status === 'deleted') return `${name} is deleted.`;
-    const condition = await conditionOf(batchExportId, step);
+    const condition = await conditionOf(described.id, step);
     return toMarkdown(
       [condition === undefined ? name : `${name}: ${condition}`],
       [
@@ -69,5 +82,12 @@ export function createScheduleDescriber(pool: Pool, now: () => number = () => pe
         ...factsOf(described),
       ],
     );
+  };
+  return async (batchExportId: string, step: DescribedStep): Promise<DescribedSchedule> => {
+    const described = await readDescribedExport(pool, batchExportId);
+    return {
+      details: await detailsOf(described, step),
+      attributes: described ? attributesOf(described) : null,
+    };
   };
 }

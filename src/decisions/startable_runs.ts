@@ -43,6 +43,16 @@ const columns = `run.id as run_id, run.batch_export_id, export.name as batch_exp
   (select ${backfillTraceParent('backfill.id')} from exportd.backfills backfill
    where backfill.id = run.backfill_id and backfill.total_runs <= ${maxIntervalsInTrace}) as trace_parent`;
 
+/** What an export has that may have no workflow yet. */
+interface Startable {
+  readonly runs: readonly StartableRun[];
+  /** The ids of backfills. */
+  readonly backfills: readonly string[];
+}
+
+/** SQL: the created runs of an export that belong to no backfill's workflow; $1 is the export. */
+const isOfSchedule = 'run.batch_export_id = $1 and (run.backfill_id is null or run.retry_number > 0)';
+
 /**
  * Reads the runs that were created and not started. They are read from the read model, not returned by the step that
  * created them: if the result of that step is lost, the next step still starts them. Starting a run twice is harmless.
@@ -54,10 +64,7 @@ export async function readStartableRuns(
   const [condition, id] =
     'backfill_id' in of
       ? ['run.backfill_id = $1 and run.retry_number = 0', of.backfill_id]
-      : [
-          'run.batch_export_id = $1 and (run.backfill_id is null or run.retry_number > 0)',
-          of.batch_export_id,
-        ];
+      : [isOfSchedule, of.batch_export_id];
   const { rows } = await database.query<StartableRun>(
     `select ${columns} from exportd.batch_export_runs run
      join exportd.batch_exports export on export.id = run.batch_export_id
@@ -68,18 +75,29 @@ export async function readStartableRuns(
 }
 
 /**
- * Reads the backfills of an export that may have no workflow yet, for the same reason: none of their runs has started.
- * After 5 minutes the reconciler has started them, so older ones are left out.
+ * Reads these runs of an export, and for the same reason its backfills of which no run has started. After 5 minutes the
+ * reconciler has started them, so older ones are left out.
  */
-export async function readUnstartedBackfills(pool: Pool, batchExportId: string): Promise<string[]> {
-  const { rows } = await pool.query<{ id: string }>(
-    `select id from exportd.backfills backfill where batch_export_id = $1 and finished_at is null
-     and created_at > clock_timestamp() - interval '5 minutes' and not exists (
-       select from exportd.batch_export_runs run where run.backfill_id = backfill.id and run.status <> 'Starting')
-     order by position`,
+export async function readStartable(pool: Pool, batchExportId: string): Promise<Startable> {
+  const { rows } = await pool.query<
+    { readonly backfills: readonly string[] } & (StartableRun | { readonly run_id: null })
+  >(
+    `select unstarted.backfills, startable.* from (
+       select coalesce(array_agg(id::text order by position), '{}') as backfills from exportd.backfills backfill
+       where batch_export_id = $1 and finished_at is null
+         and created_at > clock_timestamp() - interval '5 minutes' and not exists (
+           select from exportd.batch_export_runs run where run.backfill_id = backfill.id and run.status <> 'Starting')) unstarted
+     left join (
+       select ${columns}, run.position from exportd.batch_export_runs run
+       join exportd.batch_exports export on export.id = run.batch_export_id
+       where ${isOfSchedule} and run.status = 'Starting') startable on true
+     order by startable.position`,
     [batchExportId],
   );
-  return rows.map(({ id }) => id);
+  return {
+    runs: rows.filter((row) => row.run_id !== null),
+    backfills: rows[0]?.backfills ?? [],
+  };
 }
 
 /** Reads one run, whatever its status. */

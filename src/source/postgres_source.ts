@@ -1,5 +1,6 @@
 import pg from 'pg';
 import { createKeptValues } from '../concurrency/kept_values.ts';
+import { createSharedCalls } from '../concurrency/shared_calls.ts';
 import type { Settings } from '../config/settings.ts';
 import type { Model } from '../domain/batch_export.ts';
 import type { SortKey } from '../domain/sort_key.ts';
@@ -26,7 +27,7 @@ import { columnTypesOf, type Relations, type RelationSettings, relationsOf } fro
 import { type BadRow, type BadRowReader, badRowReader } from './bad_row.ts';
 import { findStrayRows } from './stray_rows.ts';
 import { attributeRejection } from './selection_rejected.ts';
-import type { KeyBounds, ReadOptions, RowFinder, RowRange, Source } from './source.ts';
+import type { BarrierCheck, KeyBounds, ReadOptions, RowFinder, RowRange, Source } from './source.ts';
 import { originsReader, type RowOrigins, withUnseenRows } from './row_origins.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
 import { createProjectShares, shareByProject } from './project_shares.ts';
@@ -198,6 +199,8 @@ export function createSource({
 
   /** Where rows come from, as long as no policy hides any. */
   const knownOrigins = createKeptValues<RowOrigins>();
+  /** At a mark the runs of thousands of exports ask which transactions are open, each after the same time. */
+  const firstChecks = createSharedCalls<BarrierCheck>();
 
   /** Whether PostgreSQL accepts the statement that reads all rows of a range. It reads no row. */
   const acceptsAllRows = async (range: RowRange, signal: AbortSignal | undefined): Promise<boolean> =>
@@ -308,13 +311,17 @@ export function createSource({
       const onStandby =
         primary && (await checkStandbyBarrier({ primary, standby: checks }, cutoff, state, barrier));
       if (onStandby && onStandby.state.phase !== 'open') return onStandby;
-      return checks.read({}, signal, async ({ connection }) => {
-        const origins = originsReader(connection, relations);
-        const check = onStandby ?? (await checkBarrier(connection, cutoff, state, barrier, origins));
-        const complete = await withUnseenRows(origins, check);
-        if (state.phase === 'open') await knownOrigins.read('of all relations', origins);
-        return complete;
-      });
+      const check = (reading: AbortSignal | undefined): Promise<BarrierCheck> =>
+        checks.read({}, reading, async ({ connection }) => {
+          const origins = originsReader(connection, relations);
+          const checked = onStandby ?? (await checkBarrier(connection, cutoff, state, barrier, origins));
+          const complete = await withUnseenRows(origins, checked);
+          if (state.phase === 'open') await knownOrigins.read('of all relations', origins);
+          return complete;
+        });
+      return state.phase === 'settling' && !primary && signal
+        ? firstChecks.call(JSON.stringify([cutoff, state.checked]), signal, () => check(undefined))
+        : check(signal);
     },
     checkBarriers: async (states) => {
       if (states.length === 0) return [];

@@ -63,8 +63,7 @@ export async function* readDivided<Result>(
   signal: AbortSignal | undefined,
   read: (interval: DataInterval, settings: Readonly<Record<string, string>>) => Promise<Result>,
 ): AsyncGenerator<Result> {
-  const subintervals = subintervalsOf(interval);
-  if (subintervals.length <= 1) {
+  if (countSubintervals(interval) <= 1) {
     yield await read(interval, {});
     return;
   }
@@ -77,19 +76,20 @@ export async function* readDivided<Result>(
   }
   if (whole) yield whole.result;
   else
-    for (const subinterval of subintervals)
+    for (const subinterval of subintervalsOf(interval))
       yield* readDivided({ statementTimeoutMs }, subinterval, signal, read);
 }
 
 /** Divides an interval into subintervals of whole milliseconds, as many as it has buckets. */
 function subintervalsOf(interval: DataInterval): DataInterval[] {
   const width_ms = bucketWidthMs(interval);
-  const start = new Date(interval.start).getTime();
-  const length = new Date(interval.end).getTime() - start;
-  return Array.from({ length: Math.ceil(length / width_ms) }, (_, index) =>
+  return Array.from({ length: countSubintervals(interval) }, (_, index) =>
     bucketInterval(interval, { width_ms }, index),
   );
 }
+
+const countSubintervals = (interval: DataInterval): number =>
+  Math.ceil((Date.parse(interval.end) - Date.parse(interval.start)) / bucketWidthMs(interval));
 
 /** Builds the statements of a range. */
 export type CreateModelQuery = (

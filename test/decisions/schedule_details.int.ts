@@ -32,7 +32,7 @@ it('reads the condition of an export that is well once in half an hour, and when
   let clock = 0;
   const describeStep = createScheduleDescriber(pool, () => clock);
   const statementsOf = async (step: typeof created): Promise<number> => {
-    expect(await describeStep(commander.batchExportId, step)).toMatch(
+    expect((await describeStep(commander.batchExportId, step)).details).toMatch(
       /^\*\*Events every minute\*\*: \w+\. .* \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)\n\n- Next run: /,
     );
     return take();
@@ -63,7 +63,9 @@ it('reads no condition while others have just been read, unless a person waits f
     return (database.pool.query as (...input: unknown[]) => unknown).apply(database.pool, statement);
   };
   const pool = Object.assign(Object.create(database.pool) as Pool, { query });
-  const describeStep = createScheduleDescriber(pool, () => clock);
+  const describeSchedule = createScheduleDescriber(pool, () => clock);
+  const describeStep = async (...of: Parameters<typeof describeSchedule>) =>
+    (await describeSchedule(...of)).details;
   const condition = /^\*\*(first|second)\*\*: \w+\. .* \(\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC\)\n/;
   const [one, other] = await Promise.all([
     describeStep(first.id, first.later),
