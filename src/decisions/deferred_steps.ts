@@ -66,11 +66,15 @@ export const countStep =
   (facts: RunEventData<'RunCounted'>): DeferredStep =>
   async (stream) => {
     const run = requireActive(stream.state());
-    if (run.records_total_count === null) await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
+    if (run.records_total_count === null)
+      await stream.append('counted', [{ type: 'RunCounted', data: facts }]);
   };
 
 /** What is recorded of an interval without rows, which has no file and so no encoder. */
-export interface EmptyInterval extends Pick<RunEventData<'RunCounted'>, 'fingerprint' | 'settled' | 'barrier'> {
+export interface EmptyInterval extends Pick<
+  RunEventData<'RunCounted'>,
+  'fingerprint' | 'settled' | 'barrier'
+> {
   readonly encoder: string;
 }
 

@@ -305,8 +305,7 @@ export function createRunRecorder(journal: Journal) {
       return backfill.status === 'Absent' ? null : rangeOfPlan(backfill.spec.plan);
     },
     /** Records the row count below the cutoff, whether the barrier settled, and the keys that split the interval. */
-    recordCount: (runId: string, facts: RunEventData<'RunCounted'>) =>
-      step(runId, countStep(facts)),
+    recordCount: (runId: string, facts: RunEventData<'RunCounted'>) => step(runId, countStep(facts)),
     /** Records an interval without rows and finishes its export with a generation that has no files. `others`: as they were read. */
     recordEmpty: (runId: string, empty: EmptyInterval, others?: OtherRuns) =>
       step(runId, async (stream, transaction) => {

@@ -192,7 +192,10 @@ export async function countExistingRun(
   const begun = isReserved ? await beginExport(recorder, run_id, run) : run;
   const is_small = rows === 0 || canComplete;
   const counted = { rows, ranges: run.ranges.length, is_small, check_replacement };
-  return { counted, ...(defers && is_small && !check_replacement && { small: { run: begun, others, deferred, count } }) };
+  return {
+    counted,
+    ...(defers && is_small && !check_replacement && { small: { run: begun, others, deferred, count } }),
+  };
 }
 
 /**

@@ -27,7 +27,15 @@ import { columnTypesOf, type Relations, type RelationSettings, relationsOf } fro
 import { type BadRow, type BadRowReader, badRowReader } from './bad_row.ts';
 import { findStrayRows } from './stray_rows.ts';
 import { attributeRejection } from './selection_rejected.ts';
-import type { BarrierCheck, KeyBounds, ReadOptions, RowFinder, RowRange, Source } from './source.ts';
+import type {
+  BarrierCheck,
+  KeyBounds,
+  ReadOptions,
+  RowFinder,
+  RowRange,
+  Source,
+  StrayRows,
+} from './source.ts';
 import { originsReader, type RowOrigins, withUnseenRows } from './row_origins.ts';
 import { checkStandbyBarrier, checkStandbyBarriers } from './standby_barrier.ts';
 import { createProjectShares, shareByProject } from './project_shares.ts';
@@ -199,6 +207,8 @@ export function createSource({
 
   /** Where rows come from, as long as no policy hides any. */
   const knownOrigins = createKeptValues<RowOrigins>();
+  /** A project that begins with many exports has the same for each. */
+  const knownStrayRows = createKeptValues<readonly StrayRows[]>();
   /** At a mark the runs of thousands of exports ask which transactions are open, each after the same time. */
   const firstChecks = createSharedCalls<BarrierCheck>();
 
@@ -336,10 +346,12 @@ export function createSource({
           return Number(rows[0]?.rows);
         }),
       ),
-    strayRows: (range, signal) =>
-      counts
-        .forProject(range.team_id)
-        .read({}, signal, (transaction) => findStrayRows(transaction, relations, range)),
+    strayRows: ({ model, team_id }, signal) =>
+      knownStrayRows.read(`${model} of ${String(team_id)}`, () =>
+        counts
+          .forProject(team_id)
+          .read({}, signal, (transaction) => findStrayRows(transaction, relations, { model, team_id })),
+      ),
     fingerprint: (range, signal) =>
       readRange(range, signal, () =>
         readFingerprint(counts.forProject(range.team_id), queryOf, range, signal),

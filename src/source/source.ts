@@ -180,7 +180,7 @@ export interface Source {
   checkBarriers(states: readonly UnsettledBarrier[]): Promise<readonly BarrierCheck[]>;
   /** Counts the current rows of the range. Rejects with the signal's reason when it is aborted. */
   countRows(range: RowRange, signal?: AbortSignal): Promise<number>;
-  /** Rows of the range's project that no interval contains, whatever the range is. Reads an index. */
+  /** Rows of the range's project that no interval contains, whatever the range is, as of the last minute. Reads an index. */
   strayRows(range: Pick<RowRange, 'model' | 'team_id'>, signal?: AbortSignal): Promise<readonly StrayRows[]>;
   /**
    * Returns which rows the range has now, by bucket of insertion time. Where the selection depends on the current state

@@ -238,19 +238,22 @@ describe('a run that is counted and completed in one step', () => {
       ...(call === 'planWholeFile' || call === 'putFile' ? [] : [[0, when, call] as const]),
     ]),
   );
-  it.each(cases)('of %d rows is counted and continued elsewhere if it fails %s %s', async (count, when, call) => {
-    const run = await createRun(count);
-    const killed = withKill(harness, [when, call]);
-    const small = await countDeferred(run.run_id);
-    expect(await completer(killed)(run.run_id, small)).toBe(false);
-    expect(killed.isDead()).toBe(true);
-    await recordDeferredCount(harness, run.run_id, small).catch((error: unknown) => {
-      // Its manifest is there, and its completion is recorded.
-      if (!(when === 'after' && call === 'complete')) throw error;
-    });
-    if (count > 0) await continueElsewhere(run.run_id);
-    await run.expectPublished();
-  });
+  it.each(cases)(
+    'of %d rows is counted and continued elsewhere if it fails %s %s',
+    async (count, when, call) => {
+      const run = await createRun(count);
+      const killed = withKill(harness, [when, call]);
+      const small = await countDeferred(run.run_id);
+      expect(await completer(killed)(run.run_id, small)).toBe(false);
+      expect(killed.isDead()).toBe(true);
+      await recordDeferredCount(harness, run.run_id, small).catch((error: unknown) => {
+        // Its manifest is there, and its completion is recorded.
+        if (!(when === 'after' && call === 'complete')) throw error;
+      });
+      if (count > 0) await continueElsewhere(run.run_id);
+      await run.expectPublished();
+    },
+  );
 
   it.each(cases)('of %d rows is done again if its worker is killed %s %s', async (count, when, call) => {
     const run = await createRun(count);
