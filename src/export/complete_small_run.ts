@@ -3,11 +3,11 @@ import type { OpenDestination } from '../destination/open_destination.ts';
 import type { PreparedRun } from '../decisions/deferred_steps.ts';
 import { requireActive } from '../domain/run.ts';
 import { classifyError } from '../failures/classify_error.ts';
-import type { SmallRun } from './count.ts';
 import type { ExportDependencies } from './export_context.ts';
 import { exportInterval } from './export_interval.ts';
 import type { PerExportLimit } from './per_export_limit.ts';
 import { publishManifest } from './publish.ts';
+import type { SmallRun } from './small_run.ts';
 
 /**
  * Exports and publishes a small run in the control worker, which has just counted it: an activity of an export worker and a
@@ -17,9 +17,6 @@ import { publishManifest } from './publish.ts';
  * @throws RunEnded, and the signal's reason once it is aborted
  */
 export type CompleteSmallRun = (runId: string, signal: AbortSignal, small?: SmallRun) => Promise<boolean>;
-
-/** Rows that are read and sent within a moment, and nearly always in one request. */
-export const smallRunRows = 1_000;
 
 /** How long a small run may take, and wait for others of its export meanwhile, in milliseconds. Shorter than a workflow task. */
 const smallRunLimits = { waitMs: 1_000, timeoutMs: 5_000 };

@@ -1,11 +1,5 @@
 import type { Settings } from '../config/settings.ts';
-import {
-  countStep,
-  type DeferredStep,
-  emptyStep,
-  isUntouched,
-  type PreparedRun,
-} from '../decisions/deferred_steps.ts';
+import { countStep, emptyStep, isUntouched, type PreparedRun } from '../decisions/deferred_steps.ts';
 import type { RunRecorder } from '../decisions/run_recorder.ts';
 import type { ReadSelection } from '../destination/config_versions.ts';
 import {
@@ -20,9 +14,9 @@ import type { BarrierCheck, RowRange, Source } from '../source/source.ts';
 import { describeStrayRows } from '../source/stray_rows.ts';
 import type { BarrierState, UnsettledBarrier } from '../domain/barrier.ts';
 import type { BackfillBarriers } from './backfill_barriers.ts';
-import { smallRunRows } from './complete_small_run.ts';
 import { noEncoder } from './export_context.ts';
 import { rowRangeOf } from './run_interval.ts';
+import { type SmallRun, smallRunRows } from './small_run.ts';
 import { beginExport, keepsUnchanged, needsCheck } from './check_replacement.ts';
 
 /** Dependencies of counting. */
@@ -62,12 +56,6 @@ export interface CountInput {
 
 /** The result of one check; `counted` when the barrier is open. */
 export type RunBarrierCheck = BarrierCheck & { readonly counted?: CountedRows };
-
-/** A counted run of few rows that replaces nothing, for the step that completes it in this process. */
-export interface SmallRun extends PreparedRun {
-  /** What records its count, which is among the deferred steps; null if it is recorded. */
-  readonly count: DeferredStep | null;
-}
 
 /** Whether the count of a small run is left to the step that completes it. Nothing outside depends on it before that. */
 interface CountOptions {

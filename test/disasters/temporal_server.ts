@@ -6,6 +6,7 @@ import { acquireLock } from '../../src/local_stack/lock.ts';
 import { assignPorts } from '../../src/local_stack/ports.ts';
 import { isTemporalReady } from '../../src/local_stack/servers/start_servers.ts';
 import { temporalProgram } from '../../src/local_stack/servers/temporal.ts';
+import { searchAttributeNames } from '../../src/temporal/search_attributes.ts';
 import { fromSetUp } from '../setup/environment.ts';
 import { temporalCommand } from '../setup/temporal_command.ts';
 
@@ -30,7 +31,10 @@ export async function startOwnTemporal(): Promise<OwnTemporal> {
   const unlock = acquireLock(folder.inside('lock'));
   const children = createChildProcesses(folder);
   const ports = await assignPorts(folder.inside('ports.json'), ['temporal', 'temporalUi'] as const);
-  const program = temporalProgram(await temporalCommand(), folder, ports, true);
+  const program = temporalProgram(await temporalCommand(), folder, ports, {
+    durable: true,
+    searchAttributes: searchAttributeNames,
+  });
   let child: Child | undefined;
   const start = async () => {
     child = children.start(program);

@@ -1,9 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from '@jest/globals';
 import { runDecider } from '../../src/domain/run.ts';
 import { createBackfillBarriers } from '../../src/export/backfill_barriers.ts';
-import { createSmallRunCompleter, smallRunRows } from '../../src/export/complete_small_run.ts';
-import { checkRunBarrier, recordDeferredCount, type SmallRun } from '../../src/export/count.ts';
+import { createSmallRunCompleter } from '../../src/export/complete_small_run.ts';
+import { checkRunBarrier, recordDeferredCount } from '../../src/export/count.ts';
 import { createPerExportLimit } from '../../src/export/per_export_limit.ts';
+import { type SmallRun, smallRunRows } from '../../src/export/small_run.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { fingerprintOf } from '../domain/fingerprints.ts';
 import { type BlackholeServer, startBlackholeServer } from '../isolation/blackhole_server.ts';

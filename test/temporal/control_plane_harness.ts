@@ -181,7 +181,8 @@ export async function createControlPlaneHarness(
     recorder,
     source: data.source,
     readSelection: () => Promise.resolve(allRows),
-    completeSmallRun: (...run: Parameters<typeof behaviour.completeSmallRun>) => behaviour.completeSmallRun(...run),
+    completeSmallRun: (...run: Parameters<typeof behaviour.completeSmallRun>) =>
+      behaviour.completeSmallRun(...run),
     turns: { wait: (...of: Parameters<RunTurns['wait']>) => behaviour.turns.wait(...of) },
     ...createWorkflowClients(client, pool, settings),
     runs: createRunStarter(await clientOfWorkers(connection, settings), runSettings, {

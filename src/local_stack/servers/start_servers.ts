@@ -4,6 +4,7 @@ import { type Child, type ChildProcesses, type ProgramSpec, waitUntilReady } fro
 import { type DataFolder, loadOrCreateSecrets, writeFileAtomically } from '../data_folder.ts';
 import { assignPorts } from '../ports.ts';
 import type { Report } from '../report.ts';
+import { searchAttributeNames } from '../../temporal/search_attributes.ts';
 import { findServer } from './find_server.ts';
 import {
   isObjectStoreReady,
@@ -87,7 +88,8 @@ export async function startServers(
       const ui = environment.TEMPORAL_UI_URL;
       return { address: environment.TEMPORAL_ADDRESS ?? '', namespace, ...(ui && { ui }) };
     }
-    await startProgram(temporalProgram(command, folder, ports, durable), () => isTemporalReady(ports));
+    const temporal = { durable, searchAttributes: searchAttributeNames };
+    await startProgram(temporalProgram(command, folder, ports, temporal), () => isTemporalReady(ports));
     report(`Temporal listens on 127.0.0.1:${ports.temporal}`);
     const ui = `http://127.0.0.1:${String(ports.temporalUi)}`;
     const address = `127.0.0.1:${ports.temporal}`;

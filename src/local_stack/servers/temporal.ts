@@ -1,4 +1,3 @@
-import { searchAttributeNames } from '../../temporal/search_attributes.ts';
 import type { ProgramSpec } from '../child_processes.ts';
 import type { DataFolder } from '../data_folder.ts';
 import type { ServerProgram } from './find_server.ts';
@@ -59,13 +58,14 @@ export interface TemporalPorts {
 
 /**
  * How to run Temporal on the loopback address.
- * @param durable Whether its state survives a restart: in a file of the folder, otherwise in memory.
+ * @param options `durable`: whether its state survives a restart: in a file of the folder, otherwise in memory.
+ * `searchAttributes`: names of those that workflows use
  */
 export function temporalProgram(
   command: string,
   folder: DataFolder,
   ports: TemporalPorts,
-  durable: boolean,
+  { durable, searchAttributes }: { readonly durable: boolean; readonly searchAttributes: readonly string[] },
 ): ProgramSpec {
   const file = folder.inside('temporal.db');
   return {
@@ -86,7 +86,7 @@ export function temporalProgram(
       'warn',
       // Known from the start: new ones can be used after some seconds, unless the server reads them for each request, as a
       // development server does by default. That was a third of what a run cost it.
-      ...searchAttributeNames.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
+      ...searchAttributes.flatMap((name) => ['--search-attribute', `${name}=Keyword`]),
       '--dynamic-config-value',
       'system.forceSearchAttributesCacheRefreshOnRead=false',
       // Executions that it keeps in memory, 8,096 by default, and 128,000 in a cluster. Each takes two places.
