@@ -30,6 +30,7 @@ import { checkRun } from '../src/export/check_replacement.ts';
 import { publishManifest, type PublishOutcome } from '../src/export/publish.ts';
 import type { CompleteSmallRun } from '../src/export/complete_small_run.ts';
 import type { RunOrder, RunTurns } from '../src/export/run_turns.ts';
+import type { SmallRun } from '../src/export/small_run.ts';
 import { createBackfillBarriers } from '../src/export/backfill_barriers.ts';
 import { renewTimeLimits } from '../src/failures/operator_faults.ts';
 import type { Journal } from '../src/journal/journal.ts';
@@ -122,8 +123,12 @@ export function createRunActivities(dependencies: RunActivityDependencies) {
     return { status, latest_error, rows };
   };
   /** Exports and publishes a small run. Undefined when an export worker has to do it. */
-  const completeAtOnce = async (...run: Parameters<CompleteSmallRun>): Promise<EndedRun | undefined> =>
-    (await completeSmallRun(...run)) ? followRun(run[0]) : undefined;
+  const completeAtOnce = async (
+    runId: string,
+    signal: AbortSignal,
+    small?: SmallRun,
+  ): Promise<EndedRun | undefined> =>
+    (await completeSmallRun(runId, signal, small)) ? followRun(runId) : undefined;
   const barriers = createBackfillBarriers(recorder.readBackfillRange, settings.EXPORTD_SETTLE_DELAY);
   // They are retried until the control database and Temporal accept them.
   const journalActivities = wrapActivities(

@@ -4,7 +4,7 @@ import { advanceSchedule, type ScheduleStep } from '../src/decisions/advance_sch
 import type { ScheduleAttributes } from '../src/decisions/described_export.ts';
 import { createScheduleDescriber, type DescribedSchedule } from '../src/decisions/schedule_details.ts';
 import type { Policies } from '../src/decisions/policies.ts';
-import { readRuns, readStartableRuns, type StartableRun } from '../src/decisions/startable_runs.ts';
+import { readRuns, readStartable, type StartableRun } from '../src/decisions/startable_runs.ts';
 import { stackFramesOf, toApplicationFailure } from '../src/failures/classify_error.ts';
 import { isInvalidRequest } from '../src/failures/grpc_errors.ts';
 import type { Journal } from '../src/journal/journal.ts';
@@ -122,10 +122,8 @@ export function createScheduleActivities(dependencies: ScheduleActivityDependenc
             if (!isInvalidRequest(error)) throw error;
             logger.error({ err: error, backfill_id: id }, 'Temporal rejected the start of a backfill.');
           });
-        const { batch_export_id } = input;
-        return {
-          blocked_runs: await runs.startAll(await readStartableRuns(journal.pool, { batch_export_id })),
-        };
+        const startable = await readStartable(journal.pool, input.batch_export_id);
+        return { blocked_runs: await runs.startAll(startable.runs) };
       },
     },
   );

@@ -1,10 +1,11 @@
 import { setTimeout as delay } from 'node:timers/promises';
+import { untilAborted } from './until_aborted.ts';
 
 /** Calls by key, each with an answer that was found after it was made. */
 interface SharedCalls<Result> {
   /**
    * Calls `work`, or waits for the call of another that begins after this one: while the work of a key is under way, all that come
-   * share the next. It has no signal, since it is nobody's own.
+   * share the next. It has no signal, since it belongs to all callers.
    * @throws what the work throws, and the signal's reason when it is aborted
    */
   readonly call: (key: string, signal: AbortSignal, work: () => Promise<Result>) => Promise<Result>;
@@ -51,14 +52,7 @@ export function createSharedCalls<Result>(maxWaitMs = defaultMaxWaitMs): SharedC
   return {
     call: async (key, signal, work) => {
       signal.throwIfAborted();
-      const aborted = Promise.withResolvers<never>();
-      const abort = () => aborted.reject(signal.reason);
-      signal.addEventListener('abort', abort);
-      try {
-        return await Promise.race([join(key, work), aborted.promise]);
-      } finally {
-        signal.removeEventListener('abort', abort);
-      }
+      return untilAborted(join(key, work), signal);
     },
   };
 }

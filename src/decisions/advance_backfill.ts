@@ -27,7 +27,7 @@ import type { NextRun } from './next_run.ts';
 import type { Policies } from './policies.ts';
 import { hasRepairs, takeRepair } from './repairs.ts';
 import { pauseFailingBackfill } from './auto_pause.ts';
-import { readStartableRuns, type StartableRun } from './startable_runs.ts';
+import { readStartableRunsOfBackfill, type StartableRun } from './startable_runs.ts';
 
 /** A backfill's stream, locked until the transaction ends. */
 export type LockedBackfill = LockedStream<BackfillState, BackfillEvent>;
@@ -98,7 +98,7 @@ export async function advanceBackfill(
     return {
       ended: status === 'Completed' || status === 'Cancelled' || status === 'Absent',
       status,
-      start_runs: await readStartableRuns(transaction.connection, { backfill_id: backfillId }),
+      start_runs: await readStartableRunsOfBackfill(transaction.connection, backfillId),
       runs_created,
       runs_ended,
       total_runs,

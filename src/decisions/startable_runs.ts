@@ -50,32 +50,25 @@ interface Startable {
   readonly backfills: readonly string[];
 }
 
-/** SQL: the created runs of an export that belong to no backfill's workflow; $1 is the export. */
-const isOfSchedule = 'run.batch_export_id = $1 and (run.backfill_id is null or run.retry_number > 0)';
-
 /**
- * Reads the runs that were created and not started. They are read from the read model, not returned by the step that
+ * Reads the runs of a backfill that were created and not started. They are read from the read model, not returned by the step that
  * created them: if the result of that step is lost, the next step still starts them. Starting a run twice is harmless.
  */
-export async function readStartableRuns(
-  database: Pool | Connection,
-  of: { readonly batch_export_id: string } | { readonly backfill_id: string },
+export async function readStartableRunsOfBackfill(
+  connection: Connection,
+  backfillId: string,
 ): Promise<StartableRun[]> {
-  const [condition, id] =
-    'backfill_id' in of
-      ? ['run.backfill_id = $1 and run.retry_number = 0', of.backfill_id]
-      : [isOfSchedule, of.batch_export_id];
-  const { rows } = await database.query<StartableRun>(
+  const { rows } = await connection.query<StartableRun>(
     `select ${columns} from exportd.batch_export_runs run
      join exportd.batch_exports export on export.id = run.batch_export_id
-     where ${condition} and run.status = 'Starting' order by run.position`,
-    [id],
+     where run.backfill_id = $1 and run.retry_number = 0 and run.status = 'Starting' order by run.position`,
+    [backfillId],
   );
   return rows;
 }
 
 /**
- * Reads these runs of an export, and for the same reason its backfills of which no run has started. After 5 minutes the
+ * Reads those of an export which its schedule starts, and for the same reason its backfills of which no run has started. After 5 minutes the
  * reconciler has started them, so older ones are left out.
  */
 export async function readStartable(pool: Pool, batchExportId: string): Promise<Startable> {
@@ -90,7 +83,7 @@ export async function readStartable(pool: Pool, batchExportId: string): Promise<
      left join (
        select ${columns}, run.position from exportd.batch_export_runs run
        join exportd.batch_exports export on export.id = run.batch_export_id
-       where ${isOfSchedule} and run.status = 'Starting') startable on true
+       where run.batch_export_id = $1 and (run.backfill_id is null or run.retry_number > 0) and run.status = 'Starting') startable on true
      order by startable.position`,
     [batchExportId],
   );

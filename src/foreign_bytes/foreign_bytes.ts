@@ -3,6 +3,7 @@
  * are, a fault of a parser costs such a process, never the worker. README.md says what is read where.
  */
 import { createKeyedSemaphore } from '../concurrency/keyed_semaphore.ts';
+import { untilAborted } from '../concurrency/until_aborted.ts';
 import { bounds } from '../config/bounds.ts';
 import { installedPath } from '../config/installation.ts';
 import type { Settings } from '../config/settings.ts';
@@ -220,7 +221,8 @@ export function createReaders(
     const source = chunks[Symbol.asyncIterator]();
     let reader: PooledProcess | undefined;
     try {
-      reader = await unlessAborted(room.reader, signal);
+      signal.throwIfAborted();
+      reader = await untilAborted(room.reader, signal);
       reader.send({ type: 'open', stream, ...opened });
       for (;;) {
         // The process owes an answer whenever all of its messages have been handled.
@@ -258,15 +260,6 @@ export function createReaders(
       },
     }),
   };
-}
-
-/** @throws the reason of the signal, if it is aborted first */
-async function unlessAborted<Result>(work: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  signal.throwIfAborted();
-  const { promise, reject } = Promise.withResolvers<Result>();
-  const abort = (): void => reject(signal.reason as Error);
-  signal.addEventListener('abort', abort);
-  return Promise.race([work, promise]).finally(() => signal.removeEventListener('abort', abort));
 }
 
 let lastStream = 0;

@@ -1,5 +1,6 @@
 import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
+import { untilAborted } from '../concurrency/until_aborted.ts';
 import { answerSettings, setStatements } from '../network/postgresql_session.ts';
 import { traceStatements } from '../tracing/spans.ts';
 import { hidesRowsSql } from './relations.ts';
@@ -82,19 +83,14 @@ async function acquire(pool: pg.Pool, signal: AbortSignal | undefined): Promise<
       : error;
   });
   if (!signal) return connecting;
-  const aborted = Promise.withResolvers<never>();
-  const abort = () => aborted.reject(signal.reason);
-  signal.addEventListener('abort', abort);
   try {
-    return await Promise.race([connecting, aborted.promise]);
+    return await untilAborted(connecting, signal);
   } catch (error) {
     connecting.then(
       (connection) => connection.release(),
       () => undefined,
     );
     throw error;
-  } finally {
-    signal.removeEventListener('abort', abort);
   }
 }
 

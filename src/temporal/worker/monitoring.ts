@@ -17,25 +17,10 @@ import {
   registerReconcilerMetrics,
   registerS3Metrics,
 } from '../metrics.ts';
+import { untilAborted } from '../../concurrency/until_aborted.ts';
 import type { ReconcileLoops } from '../reconcilers/reconcile_loops.ts';
 import type { ActivitySlots } from './activity_slots.ts';
 import { sourceFaultOf } from '../../failures/fault_alarm.ts';
-
-/**
- * Waits for a promise that may never settle, until the signal is aborted. What it waits for continues.
- * @throws the signal's reason when it is aborted
- */
-export async function untilAborted<Result>(promise: Promise<Result>, signal: AbortSignal): Promise<Result> {
-  const aborted = Promise.withResolvers<never>();
-  const abort = (): void => aborted.reject(signal.reason as Error);
-  signal.addEventListener('abort', abort);
-  if (signal.aborted) abort();
-  try {
-    return await Promise.race([promise, aborted.promise]);
-  } finally {
-    signal.removeEventListener('abort', abort);
-  }
-}
 
 /** What a worker needs. Each is `ok` or the problem, without addresses or credentials. */
 interface WorkerReadiness {
