@@ -1,6 +1,7 @@
 import type { DataInterval } from '../domain/intervals.ts';
 import type { Connection } from '../journal/database.ts';
 import { activeStatuses } from '../projections/runs.ts';
+import { latestEnds } from './auto_pause.ts';
 import type { Policies } from './policies.ts';
 
 /** SQL condition: the interval of a row has an active run. */
@@ -26,6 +27,10 @@ export async function findActiveRun(
   return rows[0]?.id ?? null;
 }
 
+/** SQL: how many active runs take slots of the schedule of export $1. */
+const countOfSchedule = `select count(*) as active from exportd.batch_export_runs
+     where batch_export_id = $1 and status in (${activeStatuses}) and backfill_id is null`;
+
 /**
  * The number of free slots of a schedule or a backfill. Automatic retries take a slot, and so do the runs of others that
  * a backfill waits for. The retries of a former repair take those of the current one. The caller holds the export's lock.
@@ -39,11 +44,7 @@ export async function countFreeSlots(
     const { batch_export_id, backfill_id } = owner;
     return (await countBackfillSlots(connection, policies, { batch_export_id, backfill_id }, null)).free;
   }
-  const { rows } = await connection.query<{ active: number }>(
-    `select count(*) as active from exportd.batch_export_runs
-     where batch_export_id = $1 and status in (${activeStatuses}) and backfill_id is null`,
-    [owner.batch_export_id],
-  );
+  const { rows } = await connection.query<{ active: number }>(countOfSchedule, [owner.batch_export_id]);
   return policies.maxConcurrentRuns - (rows[0]?.active ?? 0);
 }
 
@@ -63,11 +64,8 @@ export async function readRunsOfSchedule(
   batchExportId: string,
 ): Promise<RunsOfSchedule> {
   const { rows } = await connection.query<RunsOfSchedule>(
-    `select (select count(*) from exportd.batch_export_runs
-         where batch_export_id = $1 and status in (${activeStatuses}) and backfill_id is null) as active,
-       coalesce((select status = 'Failed' from exportd.batch_export_runs
-         where batch_export_id = $1 and backfill_id is null and status in ('Completed', 'Failed') and not held
-         order by finished_at desc, position desc limit 1), false) as last_failed,
+    `select (${countOfSchedule}) as active,
+       coalesce((select status = 'Failed' from ${latestEnds('backfill_id is null')} limit 1), false) as last_failed,
        exists (select from exportd.batch_export_runs where batch_export_id = $1 and retry_at is not null) as has_retries`,
     [batchExportId],
   );

@@ -82,6 +82,14 @@ async function logPause(
 }
 
 /**
+ * SQL: the runs of export $1 that decide about a pause, the latest first.
+ * @param owner a condition: of its schedule, or of a backfill
+ */
+export const latestEnds = (owner: string): string => `exportd.batch_export_runs
+     where batch_export_id = $1 and ${owner} and status in ('Completed', 'Failed') and not held
+     order by finished_at desc, position desc`;
+
+/**
  * Finds the consecutive failures since the last unpause, if there are enough to pause the schedule or backfill. Held runs
  * do not count: nothing is broken, and later intervals are not affected.
  */
@@ -94,10 +102,7 @@ async function findFailureStreak(
   const { batch_export_id, backfill_id } = of;
   const { rows } = await connection.query<EndedRun & { finished_at: string }>(
     `select id as run_id, status, latest_error, finished_at
-     from exportd.batch_export_runs
-     where batch_export_id = $1 and ${backfill_id === null ? 'backfill_id is null' : 'backfill_id = $3'}
-       and status in ('Completed', 'Failed') and not held
-     order by finished_at desc, position desc limit $2`,
+     from ${latestEnds(backfill_id === null ? 'backfill_id is null' : 'backfill_id = $3')} limit $2`,
     [batch_export_id, limit, ...(backfill_id === null ? [] : [backfill_id])],
   );
   const pause = autoPauseAfter(rows, limit);
