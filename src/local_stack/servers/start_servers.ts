@@ -13,7 +13,8 @@ import {
   objectStoreServer,
 } from './object_store.ts';
 import { isPostgresqlReady, postgresqlProgram, postgresqlUrl } from './postgresql.ts';
-import { type TemporalPorts, temporalProgram, temporalServer } from './temporal.ts';
+import { type TemporalPorts, temporalDatabase, temporalProgram, temporalServer } from './temporal.ts';
+import { dropUnusedIndexes } from './temporal_indexes.ts';
 
 /** Address and credentials of an S3 server. */
 export interface ObjectStore {
@@ -41,7 +42,7 @@ interface Servers {
 }
 
 interface ServerOptions {
-  /** Whether data survives a crash of the machine. If not, servers are faster and Temporal keeps its state in memory. */
+  /** Whether data survives a crash of the machine. If not, servers are faster. */
   readonly durable: boolean;
   /** Whether to use the servers that the environment names (`DATABASE_URL` and so on) instead of starting them. */
   readonly useEnvironment: boolean;
@@ -90,6 +91,7 @@ export async function startServers(
     }
     const temporal = { durable, searchAttributes: searchAttributeNames };
     await startProgram(temporalProgram(command, folder, ports, temporal), () => isTemporalReady(ports));
+    dropUnusedIndexes(temporalDatabase(folder));
     report(`Temporal listens on 127.0.0.1:${ports.temporal}`);
     const ui = `http://127.0.0.1:${String(ports.temporalUi)}`;
     const address = `127.0.0.1:${ports.temporal}`;

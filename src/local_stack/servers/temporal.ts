@@ -50,6 +50,9 @@ export const temporalServer: ServerProgram = {
   build: { module: 'github.com/temporalio/cli', folder: 'cmd/temporal', version: 'v1.5.1', minutes: 5 },
 };
 
+/** The SQLite file of a Temporal in that folder. */
+export const temporalDatabase = (folder: DataFolder): string => folder.inside('temporal.db');
+
 /** Ports of Temporal on the loopback address: gRPC and UI. */
 export interface TemporalPorts {
   readonly temporal: number;
@@ -58,7 +61,7 @@ export interface TemporalPorts {
 
 /**
  * How to run Temporal on the loopback address.
- * @param options `durable`: whether its state survives a restart: in a file of the folder, otherwise in memory.
+ * @param options `durable`: whether its state survives a crash of the machine, and whether it has a UI.
  * `searchAttributes`: names of those that workflows use
  */
 export function temporalProgram(
@@ -67,7 +70,6 @@ export function temporalProgram(
   ports: TemporalPorts,
   { durable, searchAttributes }: { readonly durable: boolean; readonly searchAttributes: readonly string[] },
 ): ProgramSpec {
-  const file = folder.inside('temporal.db');
   return {
     name: 'temporal',
     command,
@@ -100,19 +102,17 @@ export function temporalProgram(
       'matching.numTaskqueueReadPartitions=1',
       '--dynamic-config-value',
       'matching.numTaskqueueWritePartitions=1',
-      ...(durable
-        ? [
-            '--ui-port',
-            String(ports.temporalUi),
-            '--db-filename',
-            file,
-            // In WAL mode a crash of the process loses nothing, and commits need not wait for the disk.
-            '--sqlite-pragma',
-            'journal_mode=WAL',
-            '--sqlite-pragma',
-            'synchronous=NORMAL',
-          ]
-        : ['--headless']),
+      ...(durable ? ['--ui-port', String(ports.temporalUi)] : ['--headless']),
+      '--db-filename',
+      temporalDatabase(folder),
+      // In WAL mode a crash of the process loses nothing, and commits need not wait for the disk. SQLite's defaults are 2 MB of
+      // memory, and to copy the log into the file after each 4 MB.
+      ...Object.entries({
+        journal_mode: 'WAL',
+        synchronous: durable ? 'NORMAL' : 'OFF',
+        cache_size: '-16384',
+        wal_autocheckpoint: '8000',
+      }).flatMap(([name, value]) => ['--sqlite-pragma', `${name}=${value}`]),
     ],
     // Settings of the user's temporal command must not reach this server. GOGC=200 makes the garbage collector run half
     // as often: 70 MB more memory, a tenth less CPU time per run. Tests start far more runs than an installation.
