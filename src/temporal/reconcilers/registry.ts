@@ -29,10 +29,14 @@ import {
 import { probeDestinations } from './destinations.ts';
 import type { Pass } from './pass.ts';
 
+/** Schedules of a busy deployment are late themselves. To wake them would add to what they wait for. */
+const busyTolerance = 5;
+
 /** Starts missing schedules, wakes those that missed an interval, and restarts stuck ones. */
 export async function reconcileSchedules(dependencies: ReconcilerDependencies, pass: Pass): Promise<void> {
   const { journal, schedules, policies, settings } = dependencies;
-  const overdue = await findOverdueExports(journal.pool, policies, settings.EXPORTD_RECONCILE_INTERVAL);
+  const toleranceMs = settings.EXPORTD_RECONCILE_INTERVAL * (dependencies.isIdle() ? 1 : busyTolerance);
+  const overdue = await findOverdueExports(journal.pool, policies, toleranceMs);
   for (const { id, error } of overdue.undecided) pass.reportFailure(id, error);
   const exports = await liveExports(journal.pool);
   await checkExecutions(dependencies, pass, {

@@ -115,6 +115,19 @@ describe('schedules', () => {
     expect(described.length).toBeLessThanOrEqual(12);
     await waitFor(async () => (await running([missing])).length === 1, 'the missing schedule');
   });
+
+  it('are suspected of having missed an interval only when it is long due, if the worker is busy', async () => {
+    await createExports(30);
+    await loopsOf({ schedules: reconcileSchedules }).runOnce();
+    const settings = { ...harness.settings, EXPORTD_RECONCILE_INTERVAL: 60_000 };
+    const describedBy = async (isIdle: boolean) => {
+      const loops = loopsOf({ schedules: reconcileSchedules }, { settings, isIdle: () => isIdle });
+      await loops.runOnce();
+      return loops.statistics()[0]?.last_pass?.described;
+    };
+    await waitFor(async () => (await describedBy(true)) === 30, 'the lists of Temporal name all of them');
+    expect(await describedBy(false)).toBe(10);
+  });
 });
 
 describe('the sample of a pass', () => {
