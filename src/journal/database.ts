@@ -1,6 +1,7 @@
 import { randomUUID } from 'node:crypto';
 import pg from 'pg';
 import { answerSettings, setStatements, startupOptions } from '../network/postgresql_session.ts';
+import { isPooled, prepareStatements } from '../network/prepared_statements.ts';
 import { traceStatements } from '../tracing/spans.ts';
 
 /** The control database is a standby, to which nothing can be written. */
@@ -134,6 +135,7 @@ const defaultConnectTimeoutMs = 5_000;
 const defaultStatementTimeoutMs = 60_000;
 /** The client's timeout for a statement, as a multiple of the server's. */
 const queryTimeoutFactor = 1.25;
+const maxPreparedStatements = 200;
 
 /** Opens a pool. The source's barrier ignores its sessions, which it recognizes by the application name. */
 export function createPool(
@@ -166,7 +168,7 @@ export function createPool(
   // listeners the error would also end the process.
   pool.on('error', () => undefined);
   pool.on('connect', (client) => client.on('error', () => undefined));
-  if (preparesStatements) prepareStatements(pool);
+  if (preparesStatements) prepareStatements(pool, { max: maxPreparedStatements });
   traceStatements(pool, 'control');
   return pool;
 }
@@ -179,38 +181,6 @@ function withoutOptions(databaseUrl: string): { readonly url: string; readonly o
   if (options === null) return { url: databaseUrl, options: '' };
   url.searchParams.delete('options');
   return { url: url.href, options };
-}
-
-/** How often a process sends a statement before its connections prepare it. */
-const usesBeforePrepared = 5;
-/** Each connection keeps the plans of its prepared statements, some ten kB each. */
-const maxPreparedStatements = 200;
-
-/**
- * Lets the connections of a pool prepare each statement with parameters that has been sent some times: PostgreSQL then parses
- * it once for each connection, and plans it once if a plan for all parameters is as good as others.
- */
-function prepareStatements(pool: Pool): void {
-  const uses = new Map<string, number>();
-  const names = new Map<string, string>();
-  const nameOf = (text: string): string | undefined => {
-    const known = names.get(text);
-    if (known !== undefined || names.size >= maxPreparedStatements) return known;
-    const count = (uses.get(text) ?? 0) + 1;
-    uses.set(text, count);
-    if (count <= usesBeforePrepared) return undefined;
-    const name = `repeated-${String(names.size + 1)}`;
-    names.set(text, name);
-    return name;
-  };
-  pool.on('connect', (client) => {
-    const send = client.query.bind(client) as (...input: unknown[]) => unknown;
-    const query = (text: unknown, values: unknown, ...rest: unknown[]): unknown => {
-      const name = typeof text === 'string' && Array.isArray(values) ? nameOf(text) : undefined;
-      return name === undefined ? send(text, values, ...rest) : send({ name, text, values }, ...rest);
-    };
-    client.query = query as typeof client.query;
-  });
 }
 
 /**
@@ -235,10 +205,6 @@ const setSession = setStatements({
   ...sessionSettings,
   statement_timeout: String(defaultStatementTimeoutMs),
 });
-
-/** Whether a pooler answers for PostgreSQL: it tells clients another process id than that of the server's process. */
-const isPooled = (client: pg.PoolClient, backend: number): boolean =>
-  (client as pg.PoolClient & { readonly processID: number | null }).processID !== backend;
 
 /** How a connection pooler between exportd and PostgreSQL shares the connections of the server. */
 export type PoolMode = 'session' | 'transaction';

@@ -277,7 +277,7 @@ function createTransactionLists(
     prepared: async () => {
       if (!(await open()).prepares) return [];
       return (preparedList ??= connection
-        .query<PreparedTransaction>(preparedTransactionsQuery)
+        .query<PreparedTransaction>(preparedTransactionsQuery, [])
         .then(({ rows }) => rows));
     },
   };

@@ -128,7 +128,8 @@ export async function readFingerprint(
       ...fingerprintSettings[query.hash],
     };
     return connections.read(settings, signal, async ({ connection }) => {
-      const { rows } = await connection.query<FingerprintRow>(query.fingerprint({ ofStates }));
+      // Without constants of the run: prepared, it is planned once for all of them, for each partition of a table.
+      const { rows } = await connection.query<FingerprintRow>(query.fingerprint({ ofStates }), []);
       return {
         ...fingerprintOf(rows, { hash: query.hash, width_ms }),
         ...(all_events && { all_events }),

@@ -2,6 +2,7 @@ import { setTimeout as delay } from 'node:timers/promises';
 import pg from 'pg';
 import { untilAborted } from '../concurrency/until_aborted.ts';
 import { answerSettings, setStatements } from '../network/postgresql_session.ts';
+import { isPooled, prepareStatements } from '../network/prepared_statements.ts';
 import { traceStatements } from '../tracing/spans.ts';
 import { hidesRowsSql } from './relations.ts';
 import { openReusingSocket } from './copy_data.ts';
@@ -108,6 +109,9 @@ const lockTimeoutMs = 2_000;
  */
 const minIdleTimeoutMs = 60_000;
 
+/** Those that all exports of a deployment send. Each export with a filter has others. */
+const maxPreparedStatements = 20;
+
 /** The source is a standby, and only its primary knows the transactions that are open. */
 export class SourceIsStandby extends Error {
   override readonly name = 'SourceIsStandby';
@@ -199,6 +203,11 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
     max: options.maxConnections,
     connectionTimeoutMillis: connectTimeoutMs,
   });
+  /** Connections that no pooler shares, so that they keep what they prepare. */
+  const direct = new WeakSet<pg.PoolClient>();
+  // The session of a restricted role is discarded after each transaction.
+  if (!options.restrictedRole)
+    prepareStatements(readPool, { max: maxPreparedStatements, keepsThem: (client) => direct.has(client) });
   /** Whether the server was a standby in the first transaction of a connection. */
   const wasStandby = new WeakMap<pg.PoolClient, boolean>();
   const cancelPool = openPool(options, { max: 1, connectionTimeoutMillis: 5_000 });
@@ -251,6 +260,7 @@ export function connectToSource(options: SourceConnectionOptions): SourceConnect
       const connection = await acquire(readPool, signal);
       try {
         const { standby, ...transaction } = await beginTransaction(connection, first);
+        if (!isPooled(connection, transaction.pid)) direct.add(connection);
         const isSameServer = (wasStandby.get(connection) ?? standby) === standby;
         wasStandby.set(connection, standby);
         if (isSameServer) return { connection, transaction };
@@ -368,10 +378,13 @@ function settingsInMessage(parameters: Readonly<Record<string, string>>): string
   return setInOneStatement(parameters);
 }
 
-/** Sets parameters of the transaction: twenty statements would take PostgreSQL as long as a short query. Ends with a semicolon. */
+/**
+ * Sets parameters of the transaction: twenty statements would take PostgreSQL as long as a short query. Those that have their value
+ * are left, since some, such as `timezone_abbreviations`, are read from a file. Ends with a semicolon.
+ */
 function setInOneStatement(parameters: Readonly<Record<string, string>>): string {
   const rows = Object.entries(parameters).map((setting) => `(${setting.map(pg.escapeLiteral).join(', ')})`);
-  return `select count(set_config(name, value, true)) from (values ${rows.join(', ')}) as setting (name, value); `;
+  return `select count(set_config(name, value, true)) from (values ${rows.join(', ')}) as setting (name, value) where current_setting(name, true) is distinct from value; `;
 }
 
 /** Sets the limit if the role may. */
