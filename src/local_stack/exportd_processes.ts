@@ -29,13 +29,13 @@ interface ExportdOptions {
 const main = installedPath('src/cli/main.ts');
 
 /**
- * Variables that must be set before the process starts. Young generations would grow to 128 MB a thread, and with less than 4 MB
+ * Variables that must be set before the process starts. Young generations would grow to 128 MB a thread, and with less than 8 MB
  * what runs hold for a moment would get old. The next two make the C library return memory instead of keeping fragmented heaps per
  * thread: about 100 MB less at a worker's peak. The compile cache saves each start the translation from TypeScript: 15 to 30 MB and
  * a second.
  */
 const processSettings = (part: 'server' | 'worker') => ({
-  NODE_OPTIONS: '--max-semi-space-size=4',
+  NODE_OPTIONS: '--max-semi-space-size=8',
   MALLOC_ARENA_MAX: '2',
   MALLOC_MMAP_THRESHOLD_: '262144',
   NODE_COMPILE_CACHE: compileCacheOf(part),

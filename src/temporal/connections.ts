@@ -148,7 +148,11 @@ const withTimeout =
 export async function connectWorkers(settings: ConnectionSettings): Promise<NativeConnection> {
   // Servers and commands need no native library, which takes half a second to load.
   const { NativeConnection } = await import('@temporalio/worker');
-  return NativeConnection.connect(connectionOptions(settings));
+  return NativeConnection.connect({
+    ...connectionOptions(settings),
+    // Messages have a few kB. To compress and inflate them took 3 % of the CPU of Temporal, and more of the threads of Core.
+    grpcCompression: { codec: 'none' },
+  });
 }
 
 /**

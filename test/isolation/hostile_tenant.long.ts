@@ -90,7 +90,7 @@ beforeAll(async () => {
       // As in production: the tests' half a minute is longer than any lateness that is allowed here.
       EXPORTD_WORKFLOW_TASK_TIMEOUT: '10s',
       // As the image and the units have it.
-      NODE_OPTIONS: '--max-semi-space-size=4',
+      NODE_OPTIONS: '--max-semi-space-size=8',
       MALLOC_ARENA_MAX: '2',
       MALLOC_MMAP_THRESHOLD_: '262144',
     },
