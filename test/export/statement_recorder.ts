@@ -33,6 +33,7 @@ const senders = [
   'src/projections/row_cache.ts',
   'src/projections/row_writes.ts',
   'src/projections/stream_states.ts',
+  'src/network/prepared_statements.ts',
   'src/source/known_columns.ts',
   'src/source/project_shares.ts',
   'src/source/read_fingerprints.ts',
