@@ -7,7 +7,7 @@ const usedIndex = /^(default_idx|by_workflow_id|by_workflow_type|by_status|by_ke
 const busyTimeoutMs = 10_000;
 
 /**
- * Drops the indexes of Temporal's list of executions that nobody of a local stack needs. Its development server has 58, and each
+ * Drops the indexes of Temporal's list of executions that a local stack does not use. Its development server has 58, and each
  * start and end of a workflow writes all of them: a quarter of its CPU time. A filter by another attribute reads the whole list.
  * @param file its SQLite database, in WAL mode. It may be running.
  */
