@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { constants, setPriority } from 'node:os';
 import type { FromProcess, ToProcess } from './messages.ts';
 
 /** A process of a pool. */
@@ -45,6 +46,16 @@ const environment = (): NodeJS.ProcessEnv =>
     }),
   );
 
+/** Where processors are busy, exports go first: bytes of others are read in the time that they leave. */
+function yieldProcessor({ pid }: ChildProcess): void {
+  if (pid === undefined) return;
+  try {
+    setPriority(pid, constants.priority.PRIORITY_BELOW_NORMAL);
+  } catch {
+    // It has ended already, which its exit tells.
+  }
+}
+
 /** @param heapBytes maximum heap of a process, which ends when it needs more */
 export function createProcessPool({
   program,
@@ -71,6 +82,7 @@ export function createProcessPool({
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       serialization: 'advanced',
     });
+    yieldProcessor(child);
     const pooled: PooledProcess = {
       // It may have ended a moment ago: its exit is what counts.
       send: (message) => void child.send(message, outsideTask),

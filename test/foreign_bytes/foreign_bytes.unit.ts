@@ -29,6 +29,9 @@ const lengths: ForeignReader<null, number> = { name: 'lengths' };
 const greedyReader: ForeignReader<null, number> = { name: 'greedy' };
 const endlessReader: ForeignReader<null, number> = { name: 'endless' };
 
+/** Of the fields of `/proc/self/stat` after the name of the program. */
+const nicenessField = 16;
+
 async function* chunksOf(...sizes: readonly number[]): AsyncGenerator<Buffer> {
   for (const size of sizes) {
     await nextTurn();
@@ -58,13 +61,15 @@ describe('an object', () => {
     });
   });
 
-  it('is parsed by a process without secrets, which Linux would end first', async () => {
+  it('is parsed by a process without secrets, which Linux runs last and would end first', async () => {
     const foreign = ordinary.of(1);
     const environment = await foreign.parse(foreignParser<() => readonly string[]>('environment'), undefined);
     expect(environment.filter((name) => name !== 'TMPDIR' && !name.startsWith('NODE_'))).toEqual([]);
     if (process.platform !== 'linux') return;
     const readFile = foreignParser<(path: string) => string>('readFile');
     expect(await foreign.parse(readFile, '/proc/self/oom_score_adj')).toBe('1000');
+    const [, afterName = ''] = (await foreign.parse(readFile, '/proc/self/stat')).split(') ');
+    expect(afterName.split(' ')[nicenessField]).toBe('10');
   });
 
   it('that is parsed without an end ends its process, and the next one is parsed', async () => {
