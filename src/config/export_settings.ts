@@ -162,7 +162,7 @@ export const exports = {
     'Maximum heap of a process that reads what others own, such as the log of a table or a file that is verified. A worker has at most five, and none for what is short.',
   ),
   EXPORTD_READER_TIMEOUT: duration('30s', { min: '100ms' }).describe(
-    'How long such a process may take for an object, or for a part of a file, without the time in which it arrives.',
+    'Processor time that such a process may take for an object, or for a part of a file.',
   ),
   EXPORTD_S3_PROBE_AFTER: duration('10s', { min: '10ms' }).describe(
     'A bucket without a response for this long is probed before the next attempt of a run, and between the runs once in `EXPORTD_RECONCILE_INTERVAL`.',

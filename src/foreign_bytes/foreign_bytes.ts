@@ -88,6 +88,12 @@ interface ReadingRoom {
   readonly leave: () => void;
 }
 
+/**
+ * How long a process may wait for a processor, as a multiple of the time that it may use. Exports go first, and 100,000 files of a
+ * table must not count as too costly because of them.
+ */
+const maxWaits = 4;
+
 /** Reads with these limits. */
 interface Readers {
   readonly of: (owner: Owner) => ForeignBytes;
@@ -107,12 +113,21 @@ export function createReaders(
 
   /** Processes that did not answer in time. */
   const late = new WeakSet<PooledProcess>();
-  /** Ends a process that does not answer in time. @returns what stops the clock */
+  /** Ends a process that does not answer in time, of which it may wait most for a processor. @returns what stops the clock */
   const startDeadline = (reader: PooledProcess): (() => void) => {
-    const timer = setTimeout(() => {
-      late.add(reader);
-      reader.kill();
-    }, timeoutMs);
+    const startedAt = performance.now();
+    const usedBefore = reader.processorMs();
+    const check = (): void => {
+      const usedNow = usedBefore === undefined ? undefined : reader.processorMs();
+      const usedMs = usedNow === undefined ? timeoutMs : usedNow - (usedBefore ?? 0);
+      const waitsMs = performance.now() - startedAt - usedMs;
+      if (usedMs < timeoutMs && waitsMs < maxWaits * timeoutMs) timer = setTimeout(check, timeoutMs - usedMs);
+      else {
+        late.add(reader);
+        reader.kill();
+      }
+    };
+    let timer = setTimeout(check, timeoutMs);
     return () => clearTimeout(timer);
   };
   /** Why a process has ended. */

@@ -1,4 +1,5 @@
 import { type ChildProcess, fork } from 'node:child_process';
+import { readFileSync } from 'node:fs';
 import { constants, setPriority } from 'node:os';
 import type { FromProcess, ToProcess } from './messages.ts';
 
@@ -10,6 +11,8 @@ export interface PooledProcess {
   receive: (message: FromProcess) => void;
   /** Called if the process ends while a task runs. */
   fail: (end: ProcessEnd) => void;
+  /** The processor time that it has used, in milliseconds; undefined where the system does not tell. */
+  processorMs(): number | undefined;
   kill(): void;
 }
 
@@ -56,6 +59,21 @@ function yieldProcessor({ pid }: ChildProcess): void {
   }
 }
 
+/** In `/proc`, Linux counts time in hundredths of a second for every program. */
+const tickMs = 10;
+
+function processorMsOf({ pid }: ChildProcess): number | undefined {
+  try {
+    const status = readFileSync(`/proc/${pid}/stat`, 'latin1');
+    // The second field is the name of the program in parentheses. Those of the time as user and as system are 12 and 13 after it.
+    const [user, system] = status.slice(status.lastIndexOf(')')).split(' ').slice(12, 14).map(Number);
+    return user === undefined || system === undefined ? undefined : (user + system) * tickMs;
+  } catch {
+    // Not Linux, or it has ended.
+    return undefined;
+  }
+}
+
 /** @param heapBytes maximum heap of a process, which ends when it needs more */
 export function createProcessPool({
   program,
@@ -88,6 +106,7 @@ export function createProcessPool({
       send: (message) => void child.send(message, outsideTask),
       receive: outsideTask,
       fail: outsideTask,
+      processorMs: () => processorMsOf(child),
       kill: () => void child.kill('SIGKILL'),
     };
     const ready = Promise.withResolvers<undefined>();

@@ -17,6 +17,12 @@ function beGreedyAtOnce(): never {
   for (;;) taken.push(JSON.parse(text));
 }
 
+/** Needs no processor meanwhile, as a process that none is given. */
+function wait(milliseconds: number): number {
+  Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, milliseconds);
+  return milliseconds;
+}
+
 serveForeignBytes(
   {
     echo: (input: string) => input,
@@ -24,6 +30,7 @@ serveForeignBytes(
     readFile: (path: string) => readFileSync(path, 'utf8').trim(),
     environment: () => Object.keys(process.env),
     endless: beEndless,
+    waiting: wait,
     greedy: beGreedy,
     'greedy at once': beGreedyAtOnce,
     refusing: (message: string) => {

@@ -73,11 +73,21 @@ describe('an object', () => {
   });
 
   it('that is parsed without an end ends its process, and the next one is parsed', async () => {
-    const foreign = readers({ EXPORTD_READER_TIMEOUT: '1s' }).of(1);
+    const foreign = readers({ EXPORTD_READER_TIMEOUT: '200ms' }).of(1);
     const parsing = foreign.parse(endless, '');
     expect(await turnsDuring(parsing)).toBeGreaterThan(10);
-    await expect(parsing).rejects.toMatchObject({ message: 'takes longer than 1 s to read' });
+    await expect(parsing).rejects.toMatchObject({ message: 'takes longer than 0.2 s to read' });
     expect(await foreign.parse(echo, 'next')).toBe('next');
+  });
+
+  it('may wait for a processor for longer than it may take to parse, but not for ever', async () => {
+    if (process.platform !== 'linux') return;
+    const waiting = foreignParser<(milliseconds: number) => number>('waiting');
+    const of = (timeout: string) => readers({ EXPORTD_READER_TIMEOUT: timeout }).of(1);
+    expect(await of('500ms').parse(waiting, 800)).toBe(800);
+    await expect(of('100ms').parse(waiting, 60_000)).rejects.toMatchObject({
+      message: 'takes longer than 0.1 s to read',
+    });
   });
 
   it('is parsed by a process that takes longer to start than it may take to parse', async () => {
@@ -120,7 +130,7 @@ describe('an object', () => {
   });
 
   it('of a project waits for no other, however many one sends', async () => {
-    const pool = readers({ EXPORTD_READER_TIMEOUT: '1s' });
+    const pool = readers({ EXPORTD_READER_TIMEOUT: '200ms' });
     const order: string[] = [];
     const hostile = Array.from({ length: 3 }, () =>
       pool
@@ -186,7 +196,7 @@ describe('a stream', () => {
   it.each([
     // Filling the memory takes seconds on a loaded machine.
     ['needs more memory than its process has', greedyReader, '60s', /64 MiB of memory/],
-    ['takes too long', endlessReader, '1s', /takes longer than 1 s/],
+    ['takes too long', endlessReader, '200ms', /takes longer than 0.2 s/],
   ])('that %s ends its process, and the next one is read', async (_, reader, timeout, message) => {
     const foreign = readers({ EXPORTD_READER_TIMEOUT: timeout }).of(1);
     await expect(allItems(foreign.read(reader, null, chunksOf(1), signal))).rejects.toMatchObject({
