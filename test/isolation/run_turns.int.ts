@@ -98,6 +98,14 @@ it('older intervals of a project have their turn first, across its exports, and 
       `${backfill_id === null ? 'schedule' : 'then backfill'} ${new Date(data_interval_end).toISOString()}`,
   );
   expect(ranks).toEqual(ranks.toSorted());
+  // Their next minute must not ask for a turn in the tests that follow.
+  for (const { id } of lagging) {
+    await stack.command(id, 'pause');
+    await waitFor(
+      async () => (await stack.runsOf(id)).every(({ status }) => status === 'Completed'),
+      'its runs complete',
+    );
+  }
 });
 
 it('a small run that is started by hand, without a priority, has its turn among the others', async () => {
