@@ -116,10 +116,9 @@ export function createReaders(
   /** Ends a process that does not answer in time, of which it may wait most for a processor. @returns what stops the clock */
   const startDeadline = (reader: PooledProcess): (() => void) => {
     const startedAt = performance.now();
-    const usedBefore = reader.processorMs();
+    const clock = reader.startClock();
     const check = (): void => {
-      const usedNow = usedBefore === undefined ? undefined : reader.processorMs();
-      const usedMs = usedNow === undefined ? timeoutMs : usedNow - (usedBefore ?? 0);
+      const usedMs = clock();
       const waitsMs = performance.now() - startedAt - usedMs;
       if (usedMs < timeoutMs && waitsMs < maxWaits * timeoutMs) timer = setTimeout(check, timeoutMs - usedMs);
       else {

@@ -11,8 +11,11 @@ export interface PooledProcess {
   receive: (message: FromProcess) => void;
   /** Called if the process ends while a task runs. */
   fail: (end: ProcessEnd) => void;
-  /** The processor time that it has used, in milliseconds; undefined where the system does not tell. */
-  processorMs(): number | undefined;
+  /**
+   * Starts to measure the processor time that it uses. Where the system does not tell, all time counts.
+   * @returns what reads it, in milliseconds
+   */
+  startClock(): () => number;
   kill(): void;
 }
 
@@ -106,7 +109,14 @@ export function createProcessPool({
       send: (message) => void child.send(message, outsideTask),
       receive: outsideTask,
       fail: outsideTask,
-      processorMs: () => processorMsOf(child),
+      startClock: () => {
+        const startedAt = performance.now();
+        const before = processorMsOf(child);
+        return () => {
+          const now = processorMsOf(child);
+          return before === undefined || now === undefined ? performance.now() - startedAt : now - before;
+        };
+      },
       kill: () => void child.kill('SIGKILL'),
     };
     const ready = Promise.withResolvers<undefined>();

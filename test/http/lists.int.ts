@@ -4,6 +4,7 @@ import { rebuild } from '../../src/projections/registry.ts';
 import { createLogger } from '../../src/telemetry/logger.ts';
 import { minutesAgo } from '../decisions/commander.ts';
 import { s3Settings } from '../destination/bucket_requests.ts';
+import { withinOneMinute } from '../setup/minutes.ts';
 import { type ApiHarness, openApiHarness } from './api_harness.ts';
 import { createCircuitStore } from '../../src/failures/circuit_store.ts';
 
@@ -227,15 +228,11 @@ describe('a rebuild of the read models', () => {
     ];
     const responses = () => Promise.all(paths.map(async (path) => (await api.call('GET', path)).text));
     // What a response says of an export ends with the last whole minute.
-    const minuteNow = () => Math.floor(Date.now() / 60_000);
-    for (;;) {
-      const minute = minuteNow();
+    const { result } = await withinOneMinute(async () => {
       const before = await responses();
       await rebuild(api.database.pool);
-      const after = await responses();
-      if (minuteNow() !== minute) continue;
-      expect(after).toEqual(before);
-      break;
-    }
+      return { before, after: await responses() };
+    });
+    expect(result.after).toEqual(result.before);
   });
 });
