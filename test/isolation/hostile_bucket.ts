@@ -100,13 +100,16 @@ export async function createHostileStore(
         // The run may have deleted it meanwhile.
         await put(key, plantedManifest(await textOf(key).catch(() => ''), surroundings));
       else if (key.includes('_delta_log/')) await put(commitAfter(key), plantedCommit(surroundings));
-      else await put(key, random.of([zstdCompressSync, gzipSync])(Buffer.alloc(maxUnpackedBytes, 'a')));
+      else await put(key, random.of(bombs));
     },
   };
 }
 
 const maxPlantedBytes = 40 * 1_048_576;
 const maxUnpackedBytes = 128 * 1_048_576;
+
+/** Files that unpack to far more than they are. */
+const bombs = [zstdCompressSync, gzipSync].map((compress) => compress(Buffer.alloc(maxUnpackedBytes, 'a')));
 
 /** The key of the same commit, or of one of the next. */
 const commitAfter = (key: string): string =>
