@@ -38,7 +38,8 @@ interface SettledCutoff {
  *
  * Sessions that cannot write rows are excluded, because a vacuum holds its id for hours: processes without a database or
  * a user (autovacuum; an unprivileged role does not see the type of another user's process), a running VACUUM (it cannot
- * be part of a transaction), and backend types that only read. A process without any information is assumed to write.
+ * be part of a transaction), and backend types that only read. A process without any information is assumed to write, if it
+ * still has none when the list is read again: most have just started or ended, in any database of the server.
  *
  * `pg_locks` is read once, so that both locks of a transaction are seen as of one moment.
  */
@@ -47,7 +48,7 @@ const openTransactionsQuery = `
     select pid, virtualtransaction, bool_or(locktype = 'transactionid') as has_written from pg_catalog.pg_locks
     where locktype in ('virtualxid', 'transactionid') and mode = 'ExclusiveLock' and granted and pid is not null
     group by pid, virtualtransaction having bool_or(locktype = 'virtualxid'))
-  select open.virtualtransaction as virtual_transaction, open.pid,
+  select open.virtualtransaction as virtual_transaction, open.pid, a.pid is null as is_unknown,
     to_char(a.backend_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as backend_start,
     to_char(a.xact_start at time zone 'UTC', 'YYYY-MM-DD"T"HH24:MI:SS.US"Z"') as since,
     format('pid %s (application %s, role %s), transaction %s', open.pid,
@@ -250,10 +251,18 @@ function createTransactionLists(
   let preparedList: Promise<readonly PreparedTransaction[]> | undefined;
   const readOpen = async (): Promise<OpenTransactions> => {
     const { server_start, prepares } = settled?.server ?? (await readServer(connection));
-    const { rows: transactions } = await connection.query<BlockingTransaction & Dated>(
-      openTransactionsQuery,
-      [ownApplicationName, settled?.cutoff ?? null, settled?.settleMs ?? null],
-    );
+    const list = async () => {
+      const { rows } = await connection.query<BlockingTransaction & Dated & { readonly is_unknown: boolean }>(
+        openTransactionsQuery,
+        [ownApplicationName, settled?.cutoff ?? null, settled?.settleMs ?? null],
+      );
+      return rows;
+    };
+    let transactions = await list();
+    if (transactions.some(({ is_unknown }) => is_unknown)) {
+      await connection.query('select pg_catalog.pg_stat_clear_snapshot()');
+      transactions = await list();
+    }
     const byId = new Map(transactions.map((transaction) => [idOf(transaction), transaction]));
     return {
       server_start,

@@ -70,7 +70,8 @@ describe(`${rows} rows sent to a bucket at 700 kB/s`, () => {
   });
 
   it('report progress', () => {
-    expect(counts.length).toBeGreaterThanOrEqual(3);
+    // Three parts are sent at a time, so the others may be planned in one moment.
+    expect(counts.filter((count) => count > 0 && count < rows)).not.toEqual([]);
     expect(counts).toEqual(counts.toSorted((one, other) => one - other));
     expect(counts.at(-1)).toBe(rows);
   });

@@ -109,7 +109,8 @@ const maxPlantedBytes = 40 * 1_048_576;
 const maxUnpackedBytes = 128 * 1_048_576;
 
 /** Files that unpack to far more than they are. */
-const bombs = [zstdCompressSync, gzipSync].map((compress) => compress(Buffer.alloc(maxUnpackedBytes, 'a')));
+const unpacked = Buffer.alloc(maxUnpackedBytes, 'a');
+const bombs = [zstdCompressSync(unpacked), gzipSync(unpacked)] as const;
 
 /** The key of the same commit, or of one of the next. */
 const commitAfter = (key: string): string =>

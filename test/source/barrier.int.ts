@@ -2,7 +2,7 @@ import { afterAll, afterEach, beforeAll, describe, expect, it, jest } from '@jes
 import pg from 'pg';
 import { isUnsettled } from './is_unsettled.ts';
 import { readSettings } from '../../src/config/settings.ts';
-import { checkBarriers } from '../../src/source/barrier.ts';
+import { checkBarrier, checkBarriers, type Connection } from '../../src/source/barrier.ts';
 import type { BarrierState, UnsettledBarrier } from '../../src/domain/barrier.ts';
 import { relationsOf } from '../../src/source/relations.ts';
 import type { Source } from '../../src/source/source.ts';
@@ -51,6 +51,13 @@ async function openWriter(applicationName = 'writer'): Promise<pg.Client> {
   await writer.connect();
   return writer;
 }
+
+const barrierOptions = () => ({
+  settleMs: 0,
+  pollMs: 123,
+  relations: relationsOf(readSettings({ DATABASE_URL: database.url })),
+  ownApplicationName: 'exportd',
+});
 
 const insert = `insert into public.events (team_id, uuid, event, distinct_id, timestamp, inserted_at)
   values (1, gen_random_uuid(), 'e', 'd', now(), now())`;
@@ -178,6 +185,36 @@ describe('the barrier', () => {
     await Promise.all([own.end(), vacuum.end(), other.end()]);
   });
 
+  it.each([
+    { process: 'has ended by then', listed: 1, phase: 'open' },
+    { process: 'blocks if it has none again', listed: 2, phase: 'transactions' },
+  ])('asks again about a process without information, which $process', async ({ listed, phase }) => {
+    const reader = await openWriter('exportd');
+    let lists = 0;
+    const query = async (text: string, values: unknown[]) => {
+      const { rows } = await reader.query<object>(text, values);
+      if (!text.includes('pg_locks')) return { rows };
+      lists += 1;
+      const unknown = {
+        virtual_transaction: '9/9',
+        pid: 9,
+        is_unknown: true,
+        backend_start: null,
+        since: null,
+      };
+      return { rows: lists <= listed ? [...rows, unknown] : rows };
+    };
+    const check = await checkBarrier(
+      { query } as unknown as Connection,
+      await sourceNow(),
+      settling,
+      barrierOptions(),
+    );
+    expect(check.state.phase).toBe(phase);
+    expect(lists).toBe(2);
+    await reader.end();
+  });
+
   it('waits by the clock of the source until the cutoff has settled, the first time at least the settle time', async () => {
     const unhurried = sourceOf(database.url, { EXPORTD_SETTLE_DELAY: 60_000 });
     const cutoff = await sourceNow();
@@ -289,13 +326,7 @@ describe('the barriers of many intervals', () => {
   const checkAndCount = async (states: readonly UnsettledBarrier[]) => {
     const reader = await openWriter('exportd');
     const statements = jest.spyOn(reader, 'query');
-    const options = {
-      settleMs: 0,
-      pollMs: 123,
-      relations: relationsOf(readSettings({ DATABASE_URL: database.url })),
-      ownApplicationName: 'exportd',
-    };
-    const checks = await checkBarriers(reader, states, options);
+    const checks = await checkBarriers(reader, states, barrierOptions());
     const lists = statements.mock.calls.filter(([text]) => /from pg_catalog.pg_(locks|prepared)/.test(text));
     await reader.end();
     return { checks, lists: lists.length };
