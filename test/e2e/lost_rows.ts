@@ -25,6 +25,8 @@ export function useStack(name: string, settings: Record<string, string> = {}): v
       settings: {
         EXPORTD_OLD_GENERATION_RETENTION: '0s',
         EXPORTD_MAINTENANCE_INTERVAL: '1s',
+        // A pass tells webhooks of a difference, unless that ended since the former pass.
+        EXPORTD_RECONCILE_INTERVAL: '5s',
         ...settings,
       },
     });
