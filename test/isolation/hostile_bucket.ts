@@ -108,8 +108,8 @@ export async function createHostileStore(
 const maxPlantedBytes = 40 * 1_048_576;
 const maxUnpackedBytes = 128 * 1_048_576;
 
-/** Files that unpack to far more than they are. */
 const unpacked = Buffer.alloc(maxUnpackedBytes, 'a');
+/** Files that unpack to far more than they are. */
 const bombs = [zstdCompressSync(unpacked), gzipSync(unpacked)] as const;
 
 /** The key of the same commit, or of one of the next. */
