@@ -8,7 +8,8 @@ work=$(mktemp --directory)
 trap 'rm -rf "$work"' EXIT
 
 podman image exists localhost/debian:12 || {
-  mirror=$(cat /etc/apt/sources.list /etc/apt/sources.list.d/* 2> /dev/null | grep -oE 'https?://[^ ]+/debian$' | head -1)
+  # A machine has one of the two, or both.
+  mirror=$(grep -rhoE 'https?://[^ ]+/debian$' /etc/apt/sources.list /etc/apt/sources.list.d 2> /dev/null | head -1 || true)
   debootstrap --variant=minbase --no-check-gpg --include=ca-certificates bookworm "$work/root" "$mirror" > /dev/null
   cp /etc/ssl/certs/ca-certificates.crt "$work/root/etc/ssl/certs/ca-certificates.crt"
   tar --directory "$work/root" --create . | podman import - localhost/debian:12 > /dev/null
