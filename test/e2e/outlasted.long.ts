@@ -27,7 +27,7 @@ describe('an outage of the S3 server beyond the timeout of a run', () => {
     await waitFor(outage.isActive, 'a part has arrived and the outage has started');
     const [interrupted] = await stack.runs(id);
     const failed = await stack.waitForRun(id, interrupted?.id ?? '', 'FailedRetryable');
-    expect(failed.latest_error).toMatch(/^(S3Unreachable|BudgetExceeded): /);
+    expect(failed.latest_error).toMatch(/^(S3Unreachable|DestinationUnavailable|BudgetExceeded): /);
     const confirmed = new Set(arrived().map(({ digest }) => digest));
     const sentBefore = parts().length;
     outage.end();
